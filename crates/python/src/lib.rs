@@ -1,0 +1,1 @@
+//! The extension module slotmark._core: thin bindings over the crates.

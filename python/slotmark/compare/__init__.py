@@ -1,0 +1,1 @@
+"""Comparison: samples in, verdicts out. Knows no bench."""

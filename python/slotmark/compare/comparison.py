@@ -1,0 +1,124 @@
+"""What a comparison is, as plain data.
+
+``compare`` (in :mod:`slotmark.compare.comparing`) makes it from runs; report shows it. Nothing here computes.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from slotmark.metrics import Metric
+from slotmark.run import Manifest
+from slotmark.warnings import Warning
+
+Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """An estimate with its confidence interval, all three in one unit."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """The samples of one metric, in one run and setting, in short.
+
+    Attributes:
+        n: Number of samples.
+        median: With its bootstrap interval.
+        mean: Arithmetic mean.
+        trimmed_mean: Mean without the smallest and the largest tenth (at least one of each from 3 samples on).
+        sd: Sample standard deviation (n - 1); 0 for one sample.
+        minimum: Smallest sample.
+        maximum: Largest sample.
+        outliers: Keys of the samples more than 3 scaled MADs from the median.
+        samples: Key and value of every sample, in key order.
+    """
+
+    n: int
+    median: Interval
+    mean: float
+    trimmed_mean: float
+    sd: float
+    minimum: float
+    maximum: float
+    outliers: list[tuple[int | str, ...]]
+    samples: list[tuple[tuple[int | str, ...], float]]
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One run of a comparison."""
+
+    name: str
+    manifest: Manifest
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate against the baseline in one metric and setting.
+
+    Attributes:
+        ratio: Candidate over baseline, with its interval; None where it can't be estimated (too few samples, zeros).
+        p: Two-sided p-value of "no difference", as computed; None where not tested.
+        p_adjusted: Holm-adjusted over all that the comparison tested.
+        paired: Whether samples were paired by key.
+        margin: The equivalence margin used, as a fraction.
+        verdict: From interval, adjusted p-value and margin; None for metrics that aren't tested.
+        reason: Why, in words.
+    """
+
+    ratio: Interval | None
+    p: float | None
+    p_adjusted: float | None
+    paired: bool
+    margin: float
+    verdict: Verdict | None
+    reason: str
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric in one setting over all sides.
+
+    Attributes:
+        metric: The catalogue's entry.
+        setting: The setting, empty where the bench has none.
+        summaries: One a side, in the order of the sides; None where a side lacks this metric or setting.
+        differences: One a candidate, in order; None where either summary is.
+    """
+
+    metric: Metric
+    setting: str
+    summaries: list[Summary | None]
+    differences: list[Difference | None]
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """One baseline against one or more candidates, metric by metric.
+
+    Attributes:
+        bench: The bench of all runs.
+        baseline: The first side.
+        candidates: The others.
+        rows: In the order of the catalogue, then of the settings.
+        tests: Over how many tests p-values were adjusted.
+        confidence: Of every interval, as a fraction.
+        repetitions: Of the bootstrap.
+        seed: Of the bootstrap.
+        warnings: Doubts about the comparison and, with the side as the subject, about the runs.
+    """
+
+    bench: str
+    baseline: Side
+    candidates: list[Side]
+    rows: list[Row]
+    tests: int
+    confidence: float
+    repetitions: int
+    seed: int
+    warnings: list[Warning]
+
+    @property
+    def sides(self) -> list[Side]:
+        """Baseline and candidates, in order."""
+        return [self.baseline, *self.candidates]

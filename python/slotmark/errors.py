@@ -1,0 +1,37 @@
+"""The exceptions that slotmark raises for things its user can mend.
+
+Every message is one sentence that names the file or argument and what was expected, and a second that says what to do.
+The command line prints it on one line; anything else that escapes is a fault of slotmark's own.
+"""
+
+
+class SlotmarkError(Exception):
+    """The base of all errors that a user can mend; exit code 2."""
+
+
+class RunError(SlotmarkError):
+    """A run folder that is missing, damaged, or of another schema version."""
+
+
+class ChainError(SlotmarkError):
+    """A chain folder that can't be read, or a window that it doesn't hold."""
+
+
+class TargetError(SlotmarkError):
+    """A target that can't be built, started, or that broke its contract."""
+
+
+class ProofError(TargetError):
+    """A target whose digest isn't that of the blocks it was given."""
+
+
+class ServerError(SlotmarkError):
+    """A server that couldn't start, or that ended while it was needed."""
+
+
+class ComparisonError(SlotmarkError):
+    """Runs that can't be compared with each other."""
+
+
+class ArgumentError(SlotmarkError):
+    """A command-line argument that makes no sense here."""

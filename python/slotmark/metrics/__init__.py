@@ -1,0 +1,6 @@
+"""Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
+
+from slotmark.metrics.catalogue import Catalogue, Metric, catalogue
+from slotmark.metrics.samples import Samples, samples
+
+__all__ = ["Catalogue", "Metric", "Samples", "catalogue", "samples"]

@@ -1,0 +1,17 @@
+"""A run: one recorded execution of one bench, as a folder with a manifest and tables."""
+
+from slotmark.run.folder import Run, RunWriter, open_run
+from slotmark.run.machine import MachineFacts, machine_facts
+from slotmark.run.manifest import SCHEMA, Manifest, SourceFile, Target
+
+__all__ = [
+    "SCHEMA",
+    "MachineFacts",
+    "Manifest",
+    "Run",
+    "RunWriter",
+    "SourceFile",
+    "Target",
+    "machine_facts",
+    "open_run",
+]

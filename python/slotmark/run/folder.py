@@ -1,0 +1,140 @@
+"""Reading and writing run folders.
+
+    <run>/run.json
+    <run>/tables/NAME.parquet
+
+A folder is written under a temporary name beside its place and renamed when complete, so it is whole or it isn't there.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slotmark.errors import RunError
+from slotmark.run.manifest import SCHEMA, Manifest
+
+
+class Run:
+    """A run folder that exists, with its manifest read.
+
+    Attributes:
+        path: The folder.
+        manifest: What ``run.json`` says.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+
+    @property
+    def name(self) -> str:
+        """The name to show for it: its folder's."""
+        return self.path.resolve().name
+
+    def table_path(self, name: str) -> Path:
+        """Where the table of this name is; RunError where the manifest doesn't list it or the file is gone."""
+        path = self.path / "tables" / f"{name}.parquet"
+        if name not in self.manifest.tables:
+            have = ", ".join(self.manifest.tables) or "none"
+            raise RunError(f"{self.path}: there is no table '{name}', only {have}.")
+        if not path.is_file():
+            raise RunError(f"{path}: the manifest lists this table but the file is gone. Copy the run again from where it was made.")
+        return path
+
+    def table(self, name: str) -> pa.Table:
+        """The table of this name in memory."""
+        path = self.table_path(name)
+        try:
+            table = pq.read_table(path)
+        except (OSError, pa.ArrowException) as error:
+            raise RunError(f"{path}: not a readable Parquet file ({error}). Copy the run again from where it was made.") from error
+        if table.num_rows != self.manifest.tables[name]:
+            raise RunError(f"{path}: {table.num_rows} rows, but run.json says {self.manifest.tables[name]}. The run was changed by hand.")
+        return table
+
+
+def open_run(path: str | Path) -> Run:
+    """Opens the run folder at ``path``.
+
+    Raises:
+        RunError: There is no run there, its manifest is damaged, or it has another schema version.
+    """
+    folder = Path(path)
+    file = folder / "run.json"
+    if not file.is_file():
+        if folder.is_dir():
+            inside = sorted(child.parent.name for child in folder.glob("*/run.json"))
+            hint = f" Name one of those inside it: {', '.join(inside)}." if inside else ""
+            raise RunError(f"{folder}: not a run folder, it has no run.json.{hint}")
+        raise RunError(f"{folder}: no such run folder.")
+    text = file.read_bytes()
+    try:
+        version = msgspec.json.decode(text, type=dict).get("schema")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RunError(f"{file}: not JSON ({error}). The file is damaged; copy the run again.") from error
+    if version != SCHEMA:
+        raise RunError(f"{file}: schema version {version}, but this slotmark reads version {SCHEMA}. Use the slotmark that wrote it.")
+    try:
+        return Run(folder, msgspec.json.decode(text, type=Manifest))
+    except msgspec.ValidationError as error:
+        raise RunError(f"{file}: {error}. The file is damaged; copy the run again.") from error
+
+
+class RunWriter:
+    """Writes one run folder; a context manager.
+
+    Leaving it without :meth:`finish`, by an error or by Ctrl-C, leaves nothing behind.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+        self._rows: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        """Makes the temporary folder. RunError where a run is already there or the place can't be written."""
+        refuse_existing(self.path)
+        try:
+            (self._partial / "tables").mkdir(parents=True)
+        except OSError as error:
+            raise RunError(f"{self.path}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Removes whatever wasn't finished."""
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+    def table(self, name: str, table: pa.Table) -> None:
+        """Writes one table as Parquet, compressed with zstd."""
+        path = self._partial / "tables" / f"{name}.parquet"
+        try:
+            pq.write_table(table, path, compression="zstd")
+        except OSError as error:
+            raise RunError(f"{self.path}: can't write table '{name}' ({error}). Nothing was kept; make room and run again.") from error
+        self._rows[name] = table.num_rows
+
+    def finish(self, manifest: Manifest) -> Run:
+        """Writes the manifest, with the tables' row counts, and puts the folder in its place."""
+        manifest = msgspec.structs.replace(manifest, tables=dict(self._rows))
+        text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+        try:
+            with (self._partial / "run.json").open("wb") as file:
+                file.write(text + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            self._partial.rename(self.path)
+        except OSError as error:
+            raise RunError(f"{self.path}: can't write the run ({error}). Nothing was kept; make room and run again.") from error
+        return Run(self.path, manifest)
+
+
+def refuse_existing(path: Path) -> None:
+    """Raises RunError where something is already at the place of a run: a run is never overwritten."""
+    if path.exists():
+        raise RunError(f"{path}: already there, and a run is never overwritten. Choose another -o or move it away.")

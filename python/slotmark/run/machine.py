@@ -1,0 +1,84 @@
+"""Facts about the machine that a measurement depends on."""
+
+import hashlib
+import os
+import platform
+import socket
+from pathlib import Path
+
+import msgspec
+
+
+class MachineFacts(msgspec.Struct, frozen=True):
+    """What the machine was when a run began.
+
+    Attributes:
+        cpu: The processor's model.
+        cores: Cores that this process may use.
+        governor: The frequency governor, or ``unknown`` where the machine doesn't tell (virtual machines mostly don't).
+        memory_bytes: Main memory.
+        kernel: Name and release of the kernel.
+        system: The distribution.
+        virtualisation: The hypervisor, ``container``, or ``none``.
+        load: The load average over the last minute.
+        hostname_hash: Tells machines apart without naming them.
+    """
+
+    cpu: str
+    cores: int
+    governor: str
+    memory_bytes: int
+    kernel: str
+    system: str
+    virtualisation: str
+    load: float
+    hostname_hash: str
+
+
+def machine_facts() -> MachineFacts:
+    """Reads the facts from the kernel; what can't be read is ``unknown`` or 0."""
+    return MachineFacts(
+        cpu=_cpuinfo("model name") or platform.processor() or "unknown",
+        cores=len(os.sched_getaffinity(0)),
+        governor=_first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        kernel=f"{platform.system()} {platform.release()}",
+        system=platform.freedesktop_os_release().get("PRETTY_NAME", "unknown") if Path("/etc/os-release").exists() else "unknown",
+        virtualisation=_virtualisation(),
+        load=os.getloadavg()[0],
+        hostname_hash=_hash(socket.gethostname() + (_first_line("/etc/machine-id") or "")),
+    )
+
+
+def _first_line(path: str) -> str:
+    try:
+        with Path(path).open(encoding="utf-8") as lines:
+            return lines.readline().strip()
+    except OSError:
+        return ""
+
+
+def _cpuinfo(key: str) -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return ""
+
+
+def _virtualisation() -> str:
+    for marker in ("/.dockerenv", "/run/.containerenv"):
+        if Path(marker).exists():
+            return "container"
+    product = _first_line("/sys/class/dmi/id/product_name")
+    if "hypervisor" in _cpuinfo("flags").split():
+        return product or "virtual machine"
+    return "none"
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

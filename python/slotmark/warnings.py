@@ -1,0 +1,104 @@
+"""Doubts about a measurement, as data.
+
+Each kind of doubt is one constructor here, with the sentence that a reader sees: what was seen, and what to do.
+Manifests keep the doubts about one run, comparisons those about a set of runs; reports print both.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class Warning(msgspec.Struct, frozen=True, order=True):  # noqa: A001 - the field's word; never shadows the builtin outside
+    """One doubt.
+
+    Attributes:
+        kind: A stable name for machines, as ``server_busy``.
+        text: What was seen and what to do, in one or two sentences.
+        subject: What it is about: a target, a setting, an invocation; empty for the whole run.
+    """
+
+    kind: str
+    text: str
+    subject: str = ""
+
+
+def server_busy(subject: str, share: float, limit: float) -> Warning:
+    """The server used so much of its core that it may have held the client back; both shares are of one core."""
+    return Warning(
+        "server_busy",
+        f"The server used {share:.0%} of a core (median over rounds; the limit is {limit:.0%}): the figure may be the "
+        "server's, not the client's. Read it beside the share of the floor.",
+        subject,
+    )
+
+
+def outliers(subject: str, rounds: Sequence[int]) -> Warning:
+    """Invocations farther than three scaled MADs from the median of their setting."""
+    which = ", ".join(str(number) for number in rounds)
+    plural = "s" if len(rounds) > 1 else ""
+    return Warning(
+        "outliers",
+        f"Round{plural} {which} lie{'' if plural else 's'} more than 3 scaled MADs from the median. Kept in every figure; "
+        "look for what else ran on the machine, or run more rounds.",
+        subject,
+    )
+
+
+def few_rounds(rounds: int, needed: int) -> Warning:
+    """Too few rounds for any verdict."""
+    return Warning(
+        "few_rounds",
+        f"{rounds} round{'s' if rounds != 1 else ''} can't tell a difference from noise: no verdict is given below "
+        f"{needed}. Run again with --rounds {max(10, needed)}.",
+    )
+
+
+def one_core() -> Warning:
+    """Server and client share a core."""
+    return Warning(
+        "one_core",
+        "The machine has one core to use: server and client took turns on it, so every figure holds both. "
+        "Use a machine with two cores.",
+    )
+
+
+def machine_loaded(load: float, cores: int) -> Warning:
+    """Other work was running when the measurement began."""
+    return Warning(
+        "machine_loaded",
+        f"The load average was {load:.2f} on {cores} cores before the first round: something else was running. "
+        "Stop it and run again.",
+    )
+
+
+def apart(name: str) -> Warning:
+    """Two runs that weren't measured in one session."""
+    return Warning(
+        "apart",
+        "Not measured in one session with the baseline: rounds can't be paired, and the machine's drift between the two "
+        "sessions is inside the difference. Measure both in one `run`.",
+        name,
+    )
+
+
+def different(name: str, what: str, baseline: str, candidate: str) -> Warning:
+    """Two runs that differ in something which should be equal."""
+    return Warning(
+        "different", f"{what} differs: {baseline} for the baseline, {candidate} here. The difference may come from that.", name
+    )
+
+
+def unmatched(name: str, what: str) -> Warning:
+    """Something that only one of two runs has."""
+    return Warning("unmatched", f"Only one of the two runs has {what}: it is not compared.", name)
+
+
+def slow_node(subject: str, delay_us: float) -> Warning:
+    """A reply delay was asked for, so that the node's share shows."""
+    return Warning(
+        "reply_delay",
+        f"Every reply was held back by {delay_us:g} us to model a slow node: these figures say how much of the time is "
+        "the node's, not how fast the client is.",
+        subject,
+    )

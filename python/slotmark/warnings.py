@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 
-class Warning(msgspec.Struct, frozen=True, order=True):  # noqa: A001 - the field's word; never shadows the builtin outside
+class Warning(msgspec.Struct, frozen=True, order=True):
     """One doubt.
 
     Attributes:
@@ -63,6 +63,14 @@ def one_core() -> Warning:
     )
 
 
+def not_pinned() -> Warning:
+    """Server and client weren't kept on cores of their own."""
+    return Warning(
+        "not_pinned",
+        "Server and client were not pinned to cores of their own (--no-pin): where the kernel put them is inside the figures.",
+    )
+
+
 def machine_loaded(load: float, cores: int) -> Warning:
     """Other work was running when the measurement began."""
     return Warning(
@@ -85,7 +93,9 @@ def apart(name: str) -> Warning:
 def different(name: str, what: str, baseline: str, candidate: str) -> Warning:
     """Two runs that differ in something which should be equal."""
     return Warning(
-        "different", f"{what} differs: {baseline} for the baseline, {candidate} here. The difference may come from that.", name
+        "different",
+        f"{what} differs: {baseline} for the baseline, {candidate} here. The difference may come from that.",
+        name,
     )
 
 
@@ -94,11 +104,10 @@ def unmatched(name: str, what: str) -> Warning:
     return Warning("unmatched", f"Only one of the two runs has {what}: it is not compared.", name)
 
 
-def slow_node(subject: str, delay_us: float) -> Warning:
+def reply_delay(delay_us: float) -> Warning:
     """A reply delay was asked for, so that the node's share shows."""
     return Warning(
         "reply_delay",
         f"Every reply was held back by {delay_us:g} us to model a slow node: these figures say how much of the time is "
         "the node's, not how fast the client is.",
-        subject,
     )

@@ -64,7 +64,7 @@ class Catalogue(msgspec.Struct, frozen=True):
 
     def sql(self, metric_id: str) -> str:
         """The text of the metric's SQL."""
-        return (files(__package__) / self.bench / f"{metric_id}.sql").read_text(encoding="utf-8")
+        return (files("slotmark.metrics") / self.bench / f"{metric_id}.sql").read_text(encoding="utf-8")
 
 
 class _Entries(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,7 +74,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
 @cache
 def catalogue(bench: str) -> Catalogue:
     """The catalogue of a bench; RunError where there is no such bench."""
-    file = files(__package__) / bench / "catalogue.toml"
+    file = files("slotmark.metrics") / bench / "catalogue.toml"
     if not file.is_file():
         raise RunError(f"This slotmark knows no bench '{bench}'. Use the slotmark that wrote the run.")
     entries = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _Entries)

@@ -54,10 +54,16 @@ def samples(run: Run, metric_id: str) -> Samples:
         try:
             table = connection.sql(entries.sql(metric_id)).to_arrow_table()
         except duckdb.Error as error:
-            raise RunError(f"{run.path}: can't compute '{metric_id}' ({str(error).splitlines()[0]}). Make the run again with this slotmark.") from error
+            raise RunError(
+                f"{run.path}: can't compute '{metric_id}' ({str(error).splitlines()[0]}). Make the run again with this slotmark."
+            ) from error
     keys = ["setting", *metric.grain]
     if table.column_names != [*keys, "value"]:
-        raise RunError(f"metric '{metric_id}': its SQL yields {table.column_names}, its catalogue entry wants {[*keys, 'value']}.")
+        raise RunError(
+            f"metric '{metric_id}': its SQL yields {table.column_names}, its catalogue entry wants {[*keys, 'value']}."
+        )
     if table.group_by(keys).aggregate([]).num_rows != table.num_rows:
-        raise RunError(f"{run.path}: two samples of '{metric_id}' have one key ({', '.join(keys)}). The run's tables were changed by hand.")
+        raise RunError(
+            f"{run.path}: two samples of '{metric_id}' have one key ({', '.join(keys)}). The run's tables were changed by hand."
+        )
     return Samples(metric, table)

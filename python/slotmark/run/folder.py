@@ -44,7 +44,9 @@ class Run:
             have = ", ".join(self.manifest.tables) or "none"
             raise RunError(f"{self.path}: there is no table '{name}', only {have}.")
         if not path.is_file():
-            raise RunError(f"{path}: the manifest lists this table but the file is gone. Copy the run again from where it was made.")
+            raise RunError(
+                f"{path}: the manifest lists this table but the file is gone. Copy the run again from where it was made."
+            )
         return path
 
     def table(self, name: str) -> pa.Table:
@@ -53,9 +55,13 @@ class Run:
         try:
             table = pq.read_table(path)
         except (OSError, pa.ArrowException) as error:
-            raise RunError(f"{path}: not a readable Parquet file ({error}). Copy the run again from where it was made.") from error
+            raise RunError(
+                f"{path}: not a readable Parquet file ({error}). Copy the run again from where it was made."
+            ) from error
         if table.num_rows != self.manifest.tables[name]:
-            raise RunError(f"{path}: {table.num_rows} rows, but run.json says {self.manifest.tables[name]}. The run was changed by hand.")
+            raise RunError(
+                f"{path}: {table.num_rows} rows, but run.json says {self.manifest.tables[name]}. The run was changed by hand."
+            )
         return table
 
 
@@ -79,7 +85,9 @@ def open_run(path: str | Path) -> Run:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{file}: not JSON ({error}). The file is damaged; copy the run again.") from error
     if version != SCHEMA:
-        raise RunError(f"{file}: schema version {version}, but this slotmark reads version {SCHEMA}. Use the slotmark that wrote it.")
+        raise RunError(
+            f"{file}: schema version {version}, but this slotmark reads version {SCHEMA}. Use the slotmark that wrote it."
+        )
     try:
         return Run(folder, msgspec.json.decode(text, type=Manifest))
     except msgspec.ValidationError as error:
@@ -103,10 +111,14 @@ class RunWriter:
         try:
             (self._partial / "tables").mkdir(parents=True)
         except OSError as error:
-            raise RunError(f"{self.path}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
+            raise RunError(
+                f"{self.path}: can't make this folder ({error.strerror}). Choose another place with -o."
+            ) from error
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Removes whatever wasn't finished."""
         shutil.rmtree(self._partial, ignore_errors=True)
 
@@ -116,7 +128,9 @@ class RunWriter:
         try:
             pq.write_table(table, path, compression="zstd")
         except OSError as error:
-            raise RunError(f"{self.path}: can't write table '{name}' ({error}). Nothing was kept; make room and run again.") from error
+            raise RunError(
+                f"{self.path}: can't write table '{name}' ({error}). Nothing was kept; make room and run again."
+            ) from error
         self._rows[name] = table.num_rows
 
     def finish(self, manifest: Manifest) -> Run:
@@ -130,7 +144,9 @@ class RunWriter:
                 os.fsync(file.fileno())
             self._partial.rename(self.path)
         except OSError as error:
-            raise RunError(f"{self.path}: can't write the run ({error}). Nothing was kept; make room and run again.") from error
+            raise RunError(
+                f"{self.path}: can't write the run ({error}). Nothing was kept; make room and run again."
+            ) from error
         return Run(self.path, manifest)
 
 

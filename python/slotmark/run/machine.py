@@ -43,7 +43,9 @@ def machine_facts() -> MachineFacts:
         governor=_first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         kernel=f"{platform.system()} {platform.release()}",
-        system=platform.freedesktop_os_release().get("PRETTY_NAME", "unknown") if Path("/etc/os-release").exists() else "unknown",
+        system=platform.freedesktop_os_release().get("PRETTY_NAME", "unknown")
+        if Path("/etc/os-release").exists()
+        else "unknown",
         virtualisation=_virtualisation(),
         load=os.getloadavg()[0],
         hostname_hash=_hash(socket.gethostname() + (_first_line("/etc/machine-id") or "")),

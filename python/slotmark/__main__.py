@@ -1,0 +1,5 @@
+"""`python -m slotmark`."""
+
+from slotmark.cli import main
+
+main()

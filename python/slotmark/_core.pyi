@@ -1,0 +1,50 @@
+"""The Rust side of slotmark. Raises ChainError, ServerError and RunError of slotmark.errors; releases the GIL while it works."""
+
+from collections.abc import Callable
+from typing import TypedDict
+
+class Window(TypedDict):
+    """A stretch of a chain: `start` is the point before its first block, as `SLOT.HASH` or `origin`."""
+
+    start: str
+    first: str
+    last: str
+    blocks: int
+    bytes: int
+
+version: str
+"""slotmark's version."""
+
+def chain_window(chain: str, start: str, blocks: int | None) -> Window:
+    """The window of `blocks` blocks (all the rest, where None) after `start`: a point, `origin`, or `densest`, the window with the most bytes."""
+
+def chain_sources(chain: str, start: str, blocks: int) -> list[tuple[str, int, str]]:
+    """The chunk files that a window lies in: name, bytes, SHA-256 in hex; every block's CRC is checked on the way."""
+
+def digests(chain: str, start: str, blocks: int, mode: str, every: int) -> list[tuple[int, str, str]]:
+    """The digests of docs/targets.md over a window after every `every` blocks and at its end: blocks so far, digest, the last block's point."""
+
+def chain_info(chain: str, start: str | None, blocks: int | None, progress: Callable[[int, int], None]) -> str:
+    """What `slotmark chain info` prints, as JSON; `progress` is told bytes done and bytes in all, and may raise to stop."""
+
+def forge(
+    workload: str, blocks: int, seed: int, chunk_slots: int, out: str, progress: Callable[[int, int], None]
+) -> str:
+    """Forges a chain into a new folder and returns the facts about it as JSON; `progress` is told blocks done and in all, and may raise to stop."""
+
+def serve(
+    chain: str,
+    socket: str | None,
+    listen: str | None,
+    magic: int,
+    reply_delay_us: float,
+    start: str | None,
+    blocks: int | None,
+    on_listening: Callable[[str, str], None],
+    on_connection_end: Callable[[str], None],
+    stop: Callable[[], bool],
+) -> None:
+    """Serves a chain until `stop` (asked several times a second) says so or a signal handler raises.
+
+    `on_listening` is told the socket and the TCP address, each empty where not asked for; `on_connection_end` gets one JSON object a connection.
+    """

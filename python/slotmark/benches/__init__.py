@@ -1,0 +1,1 @@
+"""Benches: the kinds of benchmark, each of which produces runs in its own way."""

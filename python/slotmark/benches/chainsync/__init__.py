@@ -1,0 +1,1 @@
+"""The chainsync bench: real client libraries follow a real chain at full speed."""

@@ -1,0 +1,211 @@
+"""The bench as a whole: from what was asked for to run folders."""
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from slotmark import _core
+from slotmark.benches.chainsync.process import split_cores
+from slotmark.benches.chainsync.proof import Proof
+from slotmark.benches.chainsync.runs import SessionFacts, write_runs
+from slotmark.benches.chainsync.server import Node, ReplayServer, Server
+from slotmark.benches.chainsync.session import OnStep, Plan, conduct, reference_proofs, utc_now
+from slotmark.benches.chainsync.setting import Mode, Setting
+from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, resolve
+from slotmark.errors import ArgumentError, TargetError
+from slotmark.run import Run, SourceFile, machine_facts
+from slotmark.run.folder import refuse_existing
+from slotmark.versions import versions
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where the chain comes from: a folder that our server replays, or a node.
+
+    Attributes:
+        chain: An ImmutableDB folder; the two others are None then.
+        node_socket: A node's node-to-client socket.
+        node: A node's node-to-node address, ``HOST:PORT``.
+    """
+
+    chain: Path | None = None
+    node_socket: Path | None = None
+    node: str | None = None
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for; see `slotmark chainsync run --help`."""
+
+    place: Place
+    targets: Sequence[str]
+    modes: Sequence[Mode]
+    depths: Sequence[int]
+    rounds: int
+    start: str
+    blocks: int
+    magic: int
+    seed: int
+    reply_delay_us: float
+    progress_every: int
+    timeout_s: float
+    pin: bool
+    out: Path
+
+    def parameters(self, window: _core.Window | None) -> dict[str, Any]:
+        """What decides the run, as it is recorded."""
+        return {
+            "modes": list(self.modes),
+            "depths": list(self.depths),
+            "rounds": self.rounds,
+            "warm-up rounds": 1,
+            "seed": self.seed,
+            "start": window["start"] if window else self.start,
+            "start asked for": self.start,
+            "blocks": self.blocks,
+            "reply delay, us": self.reply_delay_us,
+            "progress every": self.progress_every,
+            "pinned": self.pin,
+        }
+
+
+def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> list[Run]:
+    """Measures, and writes a run folder a target.
+
+    Args:
+        request: What to do.
+        on_remark: Told what a person should know: what can't be done, what the window is.
+        on_step: Told of each invocation; see :func:`slotmark.benches.chainsync.session.conduct`.
+
+    Raises:
+        SlotmarkError: Something that the user can mend; nothing was written.
+    """
+    programs = resolve(request.targets)
+    settings = [Setting(mode, depth) for mode in request.modes for depth in request.depths]
+    floor = next((program for program in programs if program.name == FLOOR), None) or resolve([FLOOR])[0]
+    _check(programs, settings, on_remark)
+    for name in dict.fromkeys([*(program.name for program in programs), FLOOR]):
+        refuse_existing(request.out / name)
+
+    session = (
+        f"{utc_now().replace(':', '').replace('-', '').partition('.')[0]}-{random.SystemRandom().getrandbits(32):08x}"
+    )
+    machine, started = machine_facts(), utc_now()
+    server_cores, client_cores = split_cores() if request.pin else (frozenset[int](), frozenset[int]())
+    window = _window(request)
+    if window is not None:
+        on_remark(f"window: {window['blocks']:,} blocks, {window['bytes'] / 1e6:,.1f} MB, after {window['start']}")
+    sources = _sources(request, window)
+    plan = Plan(
+        programs=programs,
+        floor=floor,
+        settings=settings,
+        rounds=request.rounds,
+        seed=request.seed,
+        magic=request.magic,
+        start=window["start"] if window else request.start,
+        blocks=window["blocks"] if window else request.blocks,
+        progress_every=request.progress_every,
+        client_cores=client_cores,
+        timeout_s=request.timeout_s,
+    )
+    with _server(request, plan, server_cores) as server:
+        proofs: dict[Mode, Proof] = (
+            reference_proofs(plan, server, _reference(programs), request.modes)
+            if window is None
+            else {mode: _proof(str(request.place.chain), window, mode) for mode in request.modes}
+        )
+        measured = conduct(plan, server, proofs, on_step)
+        server_peak = server.peak_bytes()
+    facts = SessionFacts(
+        session=session,
+        workload=_workload(request, plan, window, proofs),
+        parameters={**request.parameters(window), "server": server.label},
+        machine=machine,
+        started=started,
+        ended=utc_now(),
+        versions={
+            **versions(),
+            **{
+                f"target {p.name}": f"{p.description.version} {p.description.commit}".strip()
+                for p in [*programs, floor]
+            },
+        },
+        sources=sources,
+        pinned=bool(client_cores),
+        rounds=request.rounds,
+        reply_delay_us=request.reply_delay_us,
+        server_peak_bytes=server_peak,
+    )
+    return write_runs(
+        request.out, facts, measured, {program.name: program.description for program in [*programs, floor]}
+    )
+
+
+def _check(programs: Sequence[Program], settings: Sequence[Setting], on_remark: Callable[[str], None]) -> None:
+    """Refuses targets that can do nothing of what was asked for, and says what each leaves out."""
+    for program in programs:
+        can = [setting for setting in settings if program.can(setting)]
+        if not can and program.name != FLOOR:
+            able = ", ".join(f"{mode} up to depth {depth}" for mode, depth in program.description.modes.items())
+            raise TargetError(
+                f"{program.name}: can do none of {'; '.join(map(str, settings))}. It can do {able}. Change --mode or --depth."
+            )
+        for setting in settings:
+            if setting not in can and program.name != FLOOR:
+                on_remark(f"{program.name} can't do {setting}: left out")
+
+
+def _window(request: Request) -> _core.Window | None:
+    if request.place.chain is None:
+        if request.start == "densest":
+            raise ArgumentError(
+                "--start: the densest window is only known of a chain folder. Give a point of the node's chain, SLOT.HASH or origin."
+            )
+        return None
+    return _core.chain_window(str(request.place.chain), request.start, request.blocks)
+
+
+def _sources(request: Request, window: _core.Window | None) -> list[SourceFile]:
+    if window is None:
+        return []
+    return [
+        SourceFile(*source)
+        for source in _core.chain_sources(str(request.place.chain), window["start"], window["blocks"])
+    ]
+
+
+def _server(request: Request, plan: Plan, cores: frozenset[int]) -> Server:
+    if request.place.chain is None:
+        return Node(request.place.node_socket, request.place.node)
+    return ReplayServer(
+        request.place.chain,
+        magic=request.magic,
+        start=plan.start,
+        blocks=plan.blocks,
+        reply_delay_us=request.reply_delay_us,
+        cores=cores,
+    )
+
+
+def _reference(programs: Sequence[Program]) -> Program:
+    return next((program for program in programs if program.name == REFERENCE), None) or resolve([REFERENCE])[0]
+
+
+def _proof(chain: str, window: _core.Window, mode: Mode) -> Proof:
+    def digests(every: int) -> list[tuple[int, str, str]]:
+        return _core.digests(chain, window["start"], window["blocks"], mode, every)
+
+    return Proof(
+        digests(window["blocks"])[-1][1],
+        lambda: [(digest, point) for _, digest, point in digests(1)],
+        "our own decoder",
+    )
+
+
+def _workload(request: Request, plan: Plan, window: _core.Window | None, proofs: dict[Mode, Proof]) -> dict[str, str]:
+    facts = {"network magic": str(request.magic), "start point": plan.start, "blocks": f"{plan.blocks:,}"}
+    if window is not None:
+        facts |= {"first block": window["first"], "last block": window["last"], "bytes": f"{window['bytes']:,}"}
+    return facts | {f"digest, {mode}": proof.digest for mode, proof in proofs.items()}

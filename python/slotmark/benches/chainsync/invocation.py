@@ -1,0 +1,299 @@
+"""One invocation: a target's process from start to end, measured from outside. See docs/targets.md."""
+
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO
+
+import msgspec
+
+from slotmark.benches.chainsync.process import cpu_ns, started_on, voluntary_switches
+from slotmark.benches.chainsync.setting import Setting
+from slotmark.benches.chainsync.targets import Program
+from slotmark.errors import TargetError
+
+
+class Ready(msgspec.Struct, tag_field="event", tag="ready"):
+    """Connected and shaken hands."""
+
+    at_ns: int
+    connect_ns: int
+    version: int | None = None
+
+
+class Started(msgspec.Struct, tag_field="event", tag="started"):
+    """Just before the first request."""
+
+    at_ns: int
+
+
+class First(msgspec.Struct, tag_field="event", tag="first"):
+    """The first block is here."""
+
+    at_ns: int
+
+
+class Progress(msgspec.Struct, tag_field="event", tag="progress"):
+    """So far."""
+
+    blocks: int
+    bytes: int
+    at_ns: int
+    digest: str | None = None
+
+
+class Done(msgspec.Struct, tag_field="event", tag="done"):
+    """The last block is here."""
+
+    blocks: int
+    bytes: int
+    at_ns: int
+    slot: int | None = None
+    hash: str | None = None
+    digest: str | None = None
+
+
+class Failed(msgspec.Struct, tag_field="event", tag="error"):
+    """It gave up."""
+
+    message: str
+
+
+Record = Ready | Started | First | Progress | Done | Failed
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target is asked to do.
+
+    Attributes:
+        setting: Mode and depth.
+        address: A socket's path, or ``HOST:PORT`` where the setting is node-to-node.
+        magic: The network's.
+        start: The point before the first block.
+        blocks: How many.
+        progress_every: Blocks between two progress records.
+        cores: Where it may run; empty for anywhere.
+        timeout_s: How long the whole may take.
+    """
+
+    setting: Setting
+    address: str
+    magic: int
+    start: str
+    blocks: int
+    progress_every: int
+    cores: frozenset[int]
+    timeout_s: float
+
+    def arguments(self) -> list[str]:
+        """The arguments behind the target's command."""
+        place = "--address" if self.setting.node_to_node else "--socket"
+        return [
+            *(
+                "run",
+                place,
+                self.address,
+                "--magic",
+                str(self.magic),
+                "--start",
+                self.start,
+                "--blocks",
+                str(self.blocks),
+            ),
+            *(
+                "--mode",
+                self.setting.mode,
+                "--depth",
+                str(self.setting.depth),
+                "--progress-every",
+                str(self.progress_every),
+            ),
+        ]
+
+
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
+    """What one process did and used; times in ns, see docs/targets.md for what each spans."""
+
+    ready: Ready
+    started: Started
+    first: First
+    progress: list[Progress]
+    done: Done
+    startup_ns: int
+    cpu_ns: int
+    voluntary_switches: int
+    user_us: int
+    system_us: int
+    peak_bytes: int
+    server_cpu_ns: int | None
+
+    @property
+    def elapsed_ns(self) -> int:
+        """First request to last block, on the client's clock."""
+        return self.done.at_ns - self.started.at_ns
+
+
+def invoke(
+    program: Program, job: Job, server_cpu: Callable[[], int | None], server_alive: Callable[[], None]
+) -> Invocation:
+    """Runs a target once.
+
+    Args:
+        program: The target.
+        job: What to do.
+        server_cpu: The server's CPU time so far in ns, or None where it can't be known.
+        server_alive: Called about once a second while waiting; raises when there's no use in waiting on.
+
+    Raises:
+        TargetError: It couldn't start, gave up, broke the contract, or took too long. The process is gone in any case.
+    """
+    with tempfile.TemporaryFile() as stderr:
+        begin = time.monotonic_ns()
+        try:
+            with started_on(job.cores):
+                process = subprocess.Popen(
+                    [*program.command, *job.arguments()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
+                )
+        except OSError as error:
+            raise TargetError(
+                f"{program.name}: can't start `{shlex.join(program.command)}` ({error.strerror}). Check the command."
+            ) from error
+        try:
+            return _follow(process, program, job, server_cpu, server_alive, begin, stderr)
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with suppress(BrokenPipeError):
+                        pipe.close()
+
+
+def _follow(
+    process: subprocess.Popen[bytes],
+    program: Program,
+    job: Job,
+    server_cpu: Callable[[], int | None],
+    server_alive: Callable[[], None],
+    begin: int,
+    stderr: IO[bytes],
+) -> Invocation:
+    about = f"{program.name} ({job.setting})"
+    lines = _Lines(process, about, begin + int(job.timeout_s * 1e9), server_alive, stderr)
+    assert process.stdin is not None
+
+    ready = lines.next()
+    if not isinstance(ready, Ready):
+        raise lines.broken("its first record must be `ready`")
+    startup_ns = time.monotonic_ns() - begin
+    switches, server_before, cpu = voluntary_switches(process.pid), server_cpu(), cpu_ns(process.pid)
+    try:
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        raise lines.ended() from None
+
+    started: Started | None = None
+    first: First | None = None
+    progress: list[Progress] = []
+    while True:
+        match record := lines.next():
+            case Done():
+                break
+            case Started():
+                started = record
+            case First():
+                first = record
+            case Progress():
+                progress.append(record)
+            case _:
+                raise lines.broken("`ready` came twice")
+    cpu, server_after = cpu_ns(process.pid) - cpu, server_cpu()
+    switches = voluntary_switches(process.pid) - switches
+    process.stdin.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+
+    if started is None or first is None:
+        raise lines.broken("`started` and `first` must come before `done`")
+    if record.blocks != job.blocks:
+        raise lines.broken(f"it says {record.blocks} blocks, {job.blocks} were asked for")
+    at = [started.at_ns, first.at_ns, *(window.at_ns for window in progress), record.at_ns]
+    if sorted(at) != at or started.at_ns == record.at_ns:
+        raise lines.broken("its times don't ascend")
+    if process.returncode:
+        raise lines.broken(f"it exited {process.returncode} after `done`")
+    return Invocation(
+        ready=ready,
+        started=started,
+        first=first,
+        progress=progress,
+        done=record,
+        startup_ns=startup_ns,
+        cpu_ns=cpu,
+        voluntary_switches=switches,
+        user_us=round(usage.ru_utime * 1e6),
+        system_us=round(usage.ru_stime * 1e6),
+        peak_bytes=usage.ru_maxrss * 1024,
+        server_cpu_ns=None if server_before is None or server_after is None else server_after - server_before,
+    )
+
+
+class _Lines:
+    """The records that a process prints, with every way in which they can fail to come."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], about: str, deadline: int, alive: Callable[[], None], stderr: IO[bytes]
+    ) -> None:
+        assert process.stdout is not None
+        self._process, self._about, self._deadline, self._alive, self._stderr = process, about, deadline, alive, stderr
+        self._out = process.stdout
+        self._decoder = msgspec.json.Decoder(Record)
+        self._buffer = bytearray()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._out, selectors.EVENT_READ)
+
+    def next(self) -> Record:
+        while (end := self._buffer.find(b"\n")) < 0:
+            if not self._selector.select(timeout=1.0):
+                self._alive()
+                if time.monotonic_ns() > self._deadline:
+                    raise TargetError(
+                        f"{self._about}: took too long and was stopped. If it is only slow, give it more with --timeout."
+                    )
+                continue
+            part = os.read(self._out.fileno(), 1 << 20)
+            if not part:
+                raise self.ended()
+            self._buffer += part
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        try:
+            record = self._decoder.decode(line)
+        except msgspec.DecodeError as error:
+            raise self.broken(f"`{line[:80].decode(errors='replace')}` is not a record ({error})") from error
+        if isinstance(record, Failed):
+            self._alive()
+            raise TargetError(f"{self._about}: {record.message}")
+        return record
+
+    def broken(self, what: str) -> TargetError:
+        return TargetError(f"{self._about}: broke the contract of docs/targets.md: {what}.{self._said()}")
+
+    def ended(self) -> TargetError:
+        self._alive()
+        code = self._process.wait()
+        how = f"was killed by signal {-code}" if code < 0 else f"exited {code}"
+        return TargetError(f"{self._about}: {how} before `done`.{self._said()}")
+
+    def _said(self) -> str:
+        self._stderr.seek(0)
+        said = self._stderr.read().decode(errors="replace").strip().splitlines()
+        return f" It said: {said[-1][:200]}" if said else ""

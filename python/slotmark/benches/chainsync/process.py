@@ -1,0 +1,56 @@
+"""What the OS says about a process: its CPU clock, its context switches, where it may run."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_CPUCLOCK_SCHED = (
+    2  # the clock that a process is scheduled by; see clock_getcpuclockid(3) and the kernel's posix-timers_types.h
+)
+
+
+def cpu_ns(pid: int) -> int:
+    """CPU time of a living process, all threads, user and system, in ns."""
+    return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
+
+
+def voluntary_switches(pid: int) -> int:
+    """Times that the living threads of a process went to sleep so far; threads that have ended are not in it."""
+    total = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):  # a thread may end while we look
+            for line in (thread / "status").read_text(encoding="ascii").splitlines():
+                if line.startswith("voluntary_ctxt_switches"):
+                    total += int(line.split()[1])
+    return total
+
+
+def peak_bytes(pid: int) -> int:
+    """The largest resident set of a living process so far."""
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+@contextmanager
+def started_on(cores: frozenset[int]) -> Iterator[None]:
+    """Processes started inside run on these cores only, all their threads; an empty set changes nothing.
+
+    A child takes over where its parent's thread may run, from its first instruction on.
+    """
+    before = os.sched_getaffinity(0)
+    try:
+        if cores:
+            os.sched_setaffinity(0, cores)
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def split_cores() -> tuple[frozenset[int], frozenset[int]]:
+    """One core for the server and all others for the client; both empty where there is only one."""
+    first, *others = sorted(os.sched_getaffinity(0))
+    return (frozenset([first]), frozenset(others)) if others else (frozenset(), frozenset())

@@ -1,0 +1,164 @@
+"""From what a session measured to run folders, one a target."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from slotmark import warnings
+from slotmark.benches.chainsync.session import Measured
+from slotmark.benches.chainsync.setting import Setting
+from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
+from slotmark.benches.chainsync.targets import FLOOR, Description
+from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target
+from slotmark.warnings import Warning
+
+BENCH = "chainsync"
+BUSY = 0.70
+"""The share of a core above which the server may be what is measured."""
+LOADED = 0.5
+"""The load average a core, before the first round, above which something else was running."""
+ENOUGH_ROUNDS = 5
+
+
+class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What all runs of a session have in common; see :class:`slotmark.run.Manifest`."""
+
+    session: str
+    workload: dict[str, str]
+    parameters: dict[str, Any]
+    machine: MachineFacts
+    started: str
+    ended: str
+    versions: dict[str, str]
+    sources: list[SourceFile]
+    pinned: bool
+    rounds: int
+    reply_delay_us: float
+    server_peak_bytes: int | None
+
+
+def write_runs(
+    folder: Path, facts: SessionFacts, measured: Sequence[Measured], descriptions: Mapping[str, Description]
+) -> list[Run]:
+    """Writes a run folder a target below ``folder``.
+
+    Raises:
+        RunError: A folder is already there, or there's no room. What isn't whole isn't kept.
+    """
+    with ExitStack() as stack:
+        finishing = []
+        for name, description in descriptions.items():
+            mine = [one for one in measured if one.program == name]
+            if not mine:
+                continue
+            writer = stack.enter_context(RunWriter(folder / name))
+            writer.table("invocations", _invocations(mine, _floors(measured), facts.server_peak_bytes))
+            writer.table("windows", _windows(mine))
+            manifest = Manifest(
+                id=f"{facts.session}-{name}",
+                bench=BENCH,
+                target=Target(
+                    name, description.version, description.language, description.commit, description.toolchain
+                ),
+                workload=facts.workload,
+                parameters=facts.parameters,
+                session=facts.session,
+                machine=facts.machine,
+                started=facts.started,
+                ended=facts.ended,
+                versions=facts.versions,
+                sources=facts.sources,
+                tables={},
+                warnings=_warnings(facts, mine),
+            )
+            finishing.append((writer, manifest))
+        return [writer.finish(manifest) for writer, manifest in finishing]
+
+
+def _floors(measured: Sequence[Measured]) -> dict[tuple[int, Setting], Measured]:
+    return {(one.round, one.setting): one for one in measured if one.program == FLOOR}
+
+
+def _invocations(
+    mine: Sequence[Measured], floors: Mapping[tuple[int, Setting], Measured], server_peak: int | None
+) -> pa.Table:
+    rows = []
+    for one in mine:
+        floor, ran = floors.get((one.round, one.setting.floor)), one.invocation
+        rows.append(
+            {
+                "invocation": one.order,
+                "round": one.round,
+                "warmup": one.round == 0,
+                "setting": str(one.setting),
+                "mode": one.setting.mode,
+                "depth": one.setting.depth,
+                "at": one.at,
+                "blocks": ran.done.blocks,
+                "bytes": ran.done.bytes,
+                "elapsed_ns": ran.elapsed_ns,
+                "first_block_ns": ran.first.at_ns - ran.started.at_ns,
+                "startup_ns": ran.startup_ns,
+                "connect_ns": ran.ready.connect_ns,
+                "protocol_version": ran.ready.version,
+                "client_cpu_ns": ran.cpu_ns,
+                "client_user_us": ran.user_us,
+                "client_system_us": ran.system_us,
+                "client_peak_bytes": ran.peak_bytes,
+                "client_voluntary_switches": ran.voluntary_switches,
+                "server_cpu_ns": ran.server_cpu_ns,
+                "server_peak_bytes": server_peak,
+                "floor_blocks": floor.invocation.done.blocks if floor else None,
+                "floor_elapsed_ns": floor.invocation.elapsed_ns if floor else None,
+                "last_slot": ran.done.slot,
+                "last_hash": ran.done.hash,
+                "digest": ran.done.digest,
+                "load": one.load,
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=INVOCATIONS)
+
+
+def _windows(mine: Sequence[Measured]) -> pa.Table:
+    rows = []
+    for one in mine:
+        blocks, at = 0, one.invocation.started.at_ns
+        for record in one.invocation.progress:
+            rows.append(
+                {
+                    "invocation": one.order,
+                    "blocks": record.blocks,
+                    "bytes": record.bytes,
+                    "at_ns": record.at_ns - one.invocation.started.at_ns,
+                    "window_blocks": record.blocks - blocks,
+                    "window_ns": record.at_ns - at,
+                }
+            )
+            blocks, at = record.blocks, record.at_ns
+    return pa.Table.from_pylist(rows, schema=WINDOWS)
+
+
+def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
+    found = []
+    if not facts.pinned:
+        found.append(warnings.one_core() if facts.machine.cores == 1 else warnings.not_pinned())
+    if facts.machine.load > LOADED * facts.machine.cores:
+        found.append(warnings.machine_loaded(facts.machine.load, facts.machine.cores))
+    if facts.reply_delay_us:
+        found.append(warnings.reply_delay(facts.reply_delay_us))
+    if facts.rounds < ENOUGH_ROUNDS:
+        found.append(warnings.few_rounds(facts.rounds, ENOUGH_ROUNDS))
+    for setting in dict.fromkeys(one.setting for one in mine):
+        shares = [
+            one.invocation.server_cpu_ns / one.invocation.elapsed_ns
+            for one in mine
+            if one.setting == setting and one.round and one.invocation.server_cpu_ns is not None
+        ]
+        if shares and median(shares) > BUSY and mine[0].program != FLOOR:
+            found.append(warnings.server_busy(str(setting), median(shares), BUSY))
+    return found

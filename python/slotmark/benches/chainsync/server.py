@@ -1,0 +1,235 @@
+"""The server that a session's targets follow: our own over a chain folder, or somebody else's node."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+import msgspec
+
+from slotmark.benches.chainsync.process import cpu_ns, peak_bytes, started_on
+from slotmark.benches.chainsync.setting import Setting
+from slotmark.errors import ArgumentError, ServerError
+
+START_TIMEOUT_S = 120
+
+
+class Server(Protocol):
+    """What a session needs of a server; a context manager."""
+
+    @property
+    def label(self) -> str:
+        """What to call it in a report."""
+        ...
+
+    def address(self, setting: Setting) -> str:
+        """Where a target of this setting connects; ArgumentError where it can't."""
+        ...
+
+    def cpu_ns(self) -> int | None:
+        """Its CPU time so far, or None where it can't be known."""
+        ...
+
+    def peak_bytes(self) -> int | None:
+        """Its largest resident set so far, or None where it can't be known."""
+        ...
+
+    def check(self) -> None:
+        """Raises ServerError where it has ended."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Listening(msgspec.Struct):
+    """The first line of `slotmark chainsync serve --json`."""
+
+    socket: str
+    address: str
+
+
+class ReplayServer:
+    """Our server, in a process of its own, replaying a chain folder over both protocols.
+
+    It ends when its standard input does, so it can't outlive the session, however that ends.
+    """
+
+    def __init__(
+        self, chain: Path, *, magic: int, start: str, blocks: int, reply_delay_us: float, cores: frozenset[int]
+    ) -> None:
+        self._chain, self._magic, self._window, self._reply_delay_us, self._cores = (
+            chain,
+            magic,
+            (start, blocks),
+            reply_delay_us,
+            cores,
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._listening: Listening | None = None
+
+    @property
+    def label(self) -> str:
+        """What to call it in a report."""
+        slow = f", {self._reply_delay_us:g} us before each reply" if self._reply_delay_us else ""
+        return f"slotmark's replay server{slow}"
+
+    def __enter__(self) -> Self:
+        """Starts it and waits until it listens; ServerError where it doesn't."""
+        self._folder = tempfile.TemporaryDirectory(prefix="slotmark-")
+        start, blocks = self._window
+        command = [
+            *(
+                sys.executable,
+                "-m",
+                "slotmark",
+                "chainsync",
+                "serve",
+                "--chain",
+                str(self._chain),
+                "--magic",
+                str(self._magic),
+            ),
+            *(
+                "--socket",
+                f"{self._folder.name}/node.socket",
+                "--listen",
+                "127.0.0.1:0",
+                "--reply-delay",
+                f"{self._reply_delay_us:g}us",
+            ),
+            *("--start", start, "--blocks", str(blocks), "--until-stdin-ends", "--json"),
+        ]
+        with started_on(self._cores), (Path(self._folder.name) / "log").open("wb") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+            )
+        self._process = process
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            if not line:
+                process.wait()
+                raise ServerError(self._last_words() or f"the server exited {process.returncode} before it listened.")
+            self._listening = msgspec.json.decode(line, type=Listening)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends it and removes its socket."""
+        if self._process is not None:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+            try:
+                self._process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self._process.send_signal(signal.SIGKILL)
+                self._process.wait()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise ServerError("the server has not been started.")
+        return self._process
+
+    def _last_words(self) -> str:
+        if self._folder is None:
+            return ""
+        lines = (Path(self._folder.name) / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1].removeprefix("slotmark: ") if lines else ""
+
+    def address(self, setting: Setting) -> str:
+        """Its socket for node-to-client, its TCP address for node-to-node."""
+        assert self._listening is not None
+        return self._listening.address if setting.node_to_node else self._listening.socket
+
+    def cpu_ns(self) -> int | None:
+        """Its process's CPU clock; None where it has just ended, which :meth:`check` tells."""
+        try:
+            return cpu_ns(self._running().pid)
+        except OSError:
+            return None
+
+    def peak_bytes(self) -> int | None:
+        """Its largest resident set so far; None where it has just ended."""
+        try:
+            return peak_bytes(self._running().pid)
+        except OSError:
+            return None
+
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        return self._running().pid
+
+    def check(self) -> None:
+        """Raises ServerError with its last words where it has ended."""
+        time.sleep(0.05)  # a client sees the end of a connection before the process is gone
+        code = self._running().poll()
+        if code is not None:
+            how = f"was killed by signal {-code}" if code < 0 else f"exited {code}"
+            raise ServerError(
+                f"the server {how} in the middle of the session. Nothing was kept. {self._last_words()}".strip()
+            )
+
+
+class Node:
+    """Somebody else's node: a socket for node-to-client, an address for node-to-node, or both."""
+
+    def __init__(self, socket: Path | None, address: str | None) -> None:
+        self._socket, self._address = socket, address
+
+    @property
+    def label(self) -> str:
+        """What to call it in a report."""
+        return "node at " + " and ".join(str(place) for place in (self._socket, self._address) if place)
+
+    def __enter__(self) -> Self:
+        """Nothing to start; ServerError where the socket isn't there."""
+        if self._socket is not None and not self._socket.is_socket():
+            raise ServerError(
+                f"{self._socket}: not a socket. Is the node running, and is this its node-to-client socket?"
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to end."""
+
+    def address(self, setting: Setting) -> str:
+        """The socket or the address; ArgumentError where the one that the setting needs wasn't given."""
+        if setting.node_to_node:
+            if self._address is None:
+                raise ArgumentError(f"--mode {setting.mode} speaks node-to-node: give the node's --node HOST:PORT.")
+            return self._address
+        if self._socket is None:
+            raise ArgumentError(f"--mode {setting.mode} speaks node-to-client: give the node's --node-socket PATH.")
+        return os.fspath(self._socket)
+
+    def cpu_ns(self) -> int | None:
+        """Not ours to know."""
+        return None
+
+    def peak_bytes(self) -> int | None:
+        """Not ours to know."""
+        return None
+
+    def check(self) -> None:
+        """Nothing to check: a lost connection shows in the target's own error."""

@@ -1,0 +1,212 @@
+"""Targets: the programs under test, how they are built, and what they say of themselves."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from slotmark.benches.chainsync.setting import Mode, Setting
+from slotmark.errors import TargetError
+
+CONTRACT = 1
+"""The version of docs/targets.md that this slotmark speaks."""
+
+FLOOR = "floor"
+REFERENCE = "native"
+"""Our own client: where the chain is somebody else's node, the digest that all others must reach is its."""
+
+
+class Description(msgspec.Struct, frozen=True):
+    """What a target answers to ``describe``."""
+
+    contract: int
+    name: str
+    version: str
+    modes: dict[Mode, int]
+    language: str = ""
+    toolchain: str = ""
+    commit: str = ""
+
+
+class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A built-in target's ``target.toml``.
+
+    Attributes:
+        command: How to start it; a first part with a slash is a path from the target's folder.
+        build: Commands that build it, run in its folder.
+        needs: Programs that must be there to build and run it.
+    """
+
+    command: list[str]
+    build: list[list[str]]
+    needs: list[str]
+
+
+class Program(msgspec.Struct, frozen=True):
+    """A target that can be started.
+
+    Attributes:
+        name: As the user calls it.
+        command: The words that start it.
+        description: Its answer to ``describe``.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    description: Description
+
+    def can(self, setting: Setting) -> bool:
+        """Whether it says that it can do this setting."""
+        return setting.depth <= self.description.modes.get(setting.mode, 0)
+
+
+State = Literal["ready", "not built", "missing tools"]
+
+
+class BuiltIn(msgspec.Struct, frozen=True):
+    """One of the targets that come with slotmark.
+
+    Attributes:
+        name: Its folder's name.
+        folder: Its folder.
+        recipe: Its ``target.toml``.
+    """
+
+    name: str
+    folder: Path
+    recipe: Recipe
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """How to start it."""
+        return tuple(str((self.folder / word).resolve()) if "/" in word else word for word in self.recipe.command)
+
+    @property
+    def missing(self) -> list[str]:
+        """Programs that it needs and that aren't on this machine."""
+        return [tool for tool in self.recipe.needs if shutil.which(tool) is None]
+
+    @property
+    def state(self) -> State:
+        """Whether it can be started."""
+        if self.missing:
+            return "missing tools"
+        made = [Path(word) for word in self.command if "/" in word]
+        return "ready" if all(path.exists() for path in made) else "not built"
+
+    def build(self, on_line: Callable[[str], None]) -> None:
+        """Builds it from its lock file; TargetError with the last lines printed when a step fails."""
+        for step in self.recipe.build:
+            process = subprocess.Popen(
+                step,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            )
+            tail: list[str] = []
+            assert process.stdout is not None
+            for line in process.stdout:
+                on_line(line.rstrip())
+                tail = [*tail[-19:], line.rstrip()]
+            if process.wait():
+                raise TargetError(
+                    f"{self.folder}: `{shlex.join(step)}` failed: {' | '.join(tail[-3:])}. Mend that and run the set-up again."
+                )
+
+
+def targets_folder() -> Path:
+    """Where the built-in targets are: ``$SLOTMARK_TARGETS``, or ``targets/`` of the checkout that slotmark was built from."""
+    named = os.environ.get("SLOTMARK_TARGETS")
+    return Path(named) if named else Path(__file__).resolve().parents[4] / "targets"
+
+
+def built_ins() -> dict[str, BuiltIn]:
+    """The targets that come with slotmark, by name; empty where their folder isn't there."""
+    found: dict[str, BuiltIn] = {}
+    for file in sorted(targets_folder().glob("*/target.toml")):
+        try:
+            recipe = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Recipe)
+        except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+            raise TargetError(f"{file}: {error}. Mend the file; another target's shows the form.") from error
+        found[file.parent.name] = BuiltIn(file.parent.name, file.parent, recipe)
+    return found
+
+
+def resolve(names: Sequence[str]) -> list[Program]:
+    """The programs that ``--target`` names: built-in names, or ``NAME=COMMAND`` for anybody else's.
+
+    Raises:
+        TargetError: A name is unknown, given twice, not built, or its program doesn't speak the contract.
+    """
+    known = built_ins()
+    programs: list[Program] = []
+    for given in names:
+        name, equals, command = given.partition("=")
+        if any(program.name == name for program in programs):
+            raise TargetError(f"--target {name}: named twice. Name each target once.")
+        if equals:
+            words = tuple(shlex.split(command))
+            if not words or not name or "/" in name or name.startswith("."):
+                raise TargetError(
+                    f"--target '{given}': expected NAME='COMMAND ARGUMENTS', with a name that can be a folder's."
+                )
+        else:
+            words = _built_in_command(known, name)
+        programs.append(Program(name, words, describe(name, words)))
+    return programs
+
+
+def _built_in_command(known: dict[str, BuiltIn], name: str) -> tuple[str, ...]:
+    target = known.get(name)
+    if target is None:
+        raise TargetError(
+            f"--target {name}: no such target. There are {', '.join(known) or 'none'}; add your own with {name}='COMMAND'."
+        )
+    if target.state == "missing tools":
+        raise TargetError(
+            f"--target {name}: needs {', '.join(target.missing)}, which this machine doesn't have. Install it and run `make setup`."
+        )
+    if target.state == "not built":
+        raise TargetError(
+            f"--target {name}: not built yet. Run `make setup`, or `slotmark chainsync targets --build {name}`."
+        )
+    return target.command
+
+
+def describe(name: str, command: Sequence[str]) -> Description:
+    """Asks a program what it is; TargetError where it doesn't answer by the contract."""
+    try:
+        answer = subprocess.run(
+            [*command, "describe"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+        )
+    except OSError as error:
+        raise TargetError(
+            f"--target {name}: can't start `{shlex.join(command)}` ({error.strerror}). Check the command."
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(f"--target {name}: no answer to `describe` within 60 s. See docs/targets.md.") from error
+    if answer.returncode:
+        said = answer.stderr.decode(errors="replace").strip().splitlines()
+        raise TargetError(
+            f"--target {name}: `describe` exited {answer.returncode}{': ' + said[-1] if said else ''}. See docs/targets.md."
+        )
+    try:
+        description = msgspec.json.decode(answer.stdout, type=Description)
+    except msgspec.DecodeError as error:
+        raise TargetError(
+            f"--target {name}: `describe` didn't print what docs/targets.md asks for ({error})."
+        ) from error
+    if description.contract != CONTRACT:
+        raise TargetError(
+            f"--target {name}: speaks contract {description.contract}, this slotmark speaks {CONTRACT}. See docs/targets.md."
+        )
+    return description

@@ -1,0 +1,72 @@
+"""The command line: one module a command; each parses, calls, prints."""
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from slotmark.cli import chain, chainsync, compare
+from slotmark.errors import SlotmarkError
+
+app = typer.Typer(
+    name="slotmark",
+    help="Runs, compares and publishes Cardano performance benchmarks.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    add_completion=False,
+)
+app.add_typer(chain.app, name="chain")
+app.add_typer(chainsync.app, name="chainsync")
+app.command("compare")(compare.compare)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from slotmark.versions import slotmark_version
+
+        typer.echo(f"slotmark {slotmark_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _debug: Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")] = False,
+    _show_version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Exit codes: 0 fine, 1 a gate failed (--fail-on), 2 bad input, 3 a gate can't tell, 130 interrupted."""
+
+
+def main() -> None:
+    """Runs the command line and exits: one line for an error that the user can mend, a traceback only with --debug."""
+    debug = "--debug" in sys.argv
+    try:
+        code = app(standalone_mode=False)
+    except TyperException as error:
+        if debug:
+            raise
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "slotmark"
+        _leave(2, f"{error.format_message().strip().rstrip('.')}. See `{command} --help`.")
+    except (typer.Abort, KeyboardInterrupt):
+        _leave(130, "interrupted; nothing was left half-written.")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except SlotmarkError as error:
+        if debug:
+            raise
+        _leave(2, str(error))
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave(code: int, message: str) -> NoReturn:
+    line = " ".join(message.split())
+    sys.stderr.write(f"slotmark: {line}\n")
+    sys.exit(code)

@@ -1,0 +1,225 @@
+"""`slotmark chainsync`: measure client libraries against a chain."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, cast
+
+import typer
+
+from slotmark.benches.chainsync.bench import Place, Request
+from slotmark.benches.chainsync.bench import run as run_bench
+from slotmark.benches.chainsync.session import Measured
+from slotmark.benches.chainsync.setting import MODES, Mode
+from slotmark.benches.chainsync.targets import FLOOR, built_ins
+from slotmark.cli.console import progress, talk
+from slotmark.cli.quantities import duration_us
+from slotmark.errors import ArgumentError, TargetError
+
+app = typer.Typer(help="Measure chain-sync clients against a real chain.", no_args_is_help=True, rich_markup_mode=None)
+
+ChainOption = Annotated[Path | None, typer.Option("--chain", metavar="DIR", help="Replay this ImmutableDB folder.")]
+
+
+@app.command()
+def run(
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="A run folder a target is written below it.")],
+    chain: ChainOption = None,
+    node_socket: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Use this node's socket instead (raw, decode).")
+    ] = None,
+    node: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Use this node instead (headers, fetch).")
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME,…",
+            help="Built-in targets, or NAME='COMMAND' for your own (docs/targets.md). All that are built, by default.",
+        ),
+    ] = None,
+    mode: Annotated[str, typer.Option(metavar="MODE,…", help=f"Any of {', '.join(MODES)}.")] = "decode",
+    depth: Annotated[str, typer.Option(metavar="N,…", help="Requests in flight; 1 is sequential.")] = "1,100",
+    rounds: Annotated[int, typer.Option(min=1, help="Counted rounds; a warm-up round comes first.")] = 10,
+    start: Annotated[
+        str, typer.Option(metavar="POINT", help="Follow the chain from here: SLOT.HASH, origin, or densest.")
+    ] = "densest",
+    blocks: Annotated[int, typer.Option(min=1, help="Blocks an invocation.")] = 10_000,
+    magic: Annotated[int, typer.Option(min=0, help="The network's magic number; preview is 2.")] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order within rounds.")] = 1,
+    reply_delay: Annotated[
+        str, typer.Option(metavar="TIME", help="Wait before each reply, as a slow node does: 250us.")
+    ] = "0us",
+    progress_every: Annotated[int, typer.Option(min=1, help="Blocks between two progress records.")] = 1_000,
+    timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one invocation.")] = "5min",
+    pin: Annotated[bool, typer.Option("--pin/--no-pin", help="Keep server and client on cores of their own.")] = True,
+) -> None:
+    """Run every target in every mode and depth, round by round, in an order drawn at random, and keep a run of each."""
+    from slotmark.report import print_document, runs_document
+
+    if sum(place is not None for place in (chain, node_socket or node)) != 1:
+        raise ArgumentError("give either --chain DIR, or --node-socket PATH and --node HOST:PORT of a node.")
+    if chain is None and reply_delay != "0us":
+        raise ArgumentError("--reply-delay slows our own server: it goes with --chain.")
+    request = Request(
+        place=Place(chain, node_socket, node),
+        targets=_targets(target),
+        modes=_modes(mode),
+        depths=_depths(depth),
+        rounds=rounds,
+        start=start,
+        blocks=blocks,
+        magic=magic,
+        seed=seed,
+        reply_delay_us=duration_us("--reply-delay", reply_delay),
+        progress_every=progress_every,
+        timeout_s=duration_us("--timeout", timeout) / 1e6,
+        pin=pin,
+        out=out,
+    )
+    with progress("invocations") as show:
+
+        def on_step(done: int, total: int, label: str, measured: Measured | None) -> None:
+            figure = (
+                ""
+                if measured is None
+                else f" {measured.invocation.done.blocks / measured.invocation.elapsed_ns * 1e9:,.0f} blocks/s"
+            )
+            show(done, total, label + figure)
+
+        runs = run_bench(request, lambda remark: talk.print(f"slotmark: {remark}"), on_step)
+    print_document(runs_document(runs))
+    measured_runs = [run.path for run in runs if run.name != FLOOR]
+    for path in measured_runs:
+        typer.echo(path)
+    if len(measured_runs) > 1:
+        talk.print(f"Compare them: slotmark compare {' '.join(map(str, measured_runs))} -o {out}/report")
+
+
+@app.command()
+def targets(
+    build: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,…|all", help="Build these first; all leaves out those whose tools are missing."),
+    ] = None,
+) -> None:
+    """List the targets that come with slotmark and whether they can run here."""
+    known = built_ins()
+    wanted = list(known) if build == "all" else [name for name in (build or "").split(",") if name]
+    for name in wanted:
+        if name not in known:
+            raise TargetError(f"--build {name}: no such target. There are {', '.join(known)}.")
+        if known[name].missing:
+            if build != "all":
+                raise TargetError(
+                    f"--build {name}: needs {', '.join(known[name].missing)}, which this machine doesn't have."
+                )
+            continue
+        with talk.status(f"building {name}") as status:
+            known[name].build(lambda line, name=name: status.update(f"building {name}: {line[:100]}"))
+    for name, target in known.items():
+        remark = f"left out: needs {', '.join(target.missing)}" if target.missing else target.state
+        typer.echo(f"{name:<14} {remark}")
+
+
+@app.command()
+def serve(
+    chain: Annotated[Path, typer.Option(metavar="DIR", help="The ImmutableDB folder to serve.")],
+    socket: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Serve node-to-client on this unix socket.")
+    ] = None,
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve node-to-node here; port 0 takes a free one.")
+    ] = None,
+    magic: Annotated[int, typer.Option(min=0, help="The network's magic number; preview is 2.")] = 2,
+    reply_delay: Annotated[
+        str, typer.Option(metavar="TIME", help="Wait before each reply, as a slow node does: 250us.")
+    ] = "0us",
+    start: Annotated[
+        str | None, typer.Option(metavar="POINT", help="Frame the window after this point before listening.")
+    ] = None,
+    blocks: Annotated[int | None, typer.Option(min=1, help="The window's length.")] = None,
+    until_stdin_ends: Annotated[
+        bool, typer.Option("--until-stdin-ends", help="Stop when standard input ends.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON lines: where it listens, then one a connection that ended.")
+    ] = False,
+) -> None:
+    """Serve a chain to any client, until interrupted."""
+    from slotmark import _core
+
+    if socket is None and listen is None:
+        raise ArgumentError("give --socket PATH, --listen HOST:PORT, or both.")
+
+    def on_listening(socket: str, address: str) -> None:
+        if as_json:
+            _line(f'{{"socket":"{socket}","address":"{address}"}}')
+        else:
+            talk.print(f"listening on {' and '.join(place for place in (socket, address) if place)}; Ctrl-C stops")
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    stop = _StdinEnded() if until_stdin_ends else None
+    delay_us = duration_us("--reply-delay", reply_delay)
+    _core.serve(
+        str(chain),
+        str(socket) if socket else None,
+        listen,
+        magic,
+        delay_us,
+        start,
+        blocks,
+        on_listening,
+        _line,
+        stop or (lambda: False),
+    )
+
+
+class _StdinEnded:
+    """Tells whether standard input has ended, without waiting for it."""
+
+    def __init__(self) -> None:
+        os.set_blocking(0, False)
+
+    def __call__(self) -> bool:
+        try:
+            return os.read(0, 1 << 16) == b""
+        except BlockingIOError:
+            return False
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _targets(given: list[str] | None) -> list[str]:
+    if not given:
+        return [name for name, target in built_ins().items() if target.state == "ready" and name != FLOOR]
+    names: list[str] = []
+    for text in given:
+        names.extend([text] if "=" in text else [name.strip() for name in text.split(",") if name.strip()])
+    return names
+
+
+def _modes(text: str) -> list[Mode]:
+    modes = [mode.strip() for mode in text.split(",")]
+    for mode in modes:
+        if mode not in MODES:
+            raise ArgumentError(f"--mode {mode}: expected any of {', '.join(MODES)}, with commas between.")
+    return cast("list[Mode]", list(dict.fromkeys(modes)))
+
+
+def _depths(text: str) -> list[int]:
+    try:
+        depths = [int(depth) for depth in text.split(",")]
+    except ValueError:
+        depths = [0]
+    if min(depths) < 1:
+        raise ArgumentError(f"--depth {text}: expected whole numbers from 1 on, with commas between, as in 1,100.")
+    return list(dict.fromkeys(depths))

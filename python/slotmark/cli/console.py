@@ -1,0 +1,23 @@
+"""Where words go: results to standard output, progress and remarks to standard error."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+talk = Console(stderr=True, highlight=False, soft_wrap=True)
+"""Standard error."""
+
+
+@contextmanager
+def progress(unit: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on standard error with the time left.
+
+    Yields:
+        Called with how much is done, of how much, and what is being done now.
+    """
+    columns = [TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn(unit)]
+    with Progress(*columns, TimeRemainingColumn(), console=talk, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total, label: bar.update(task, completed=done, total=total, description=label)

@@ -1,0 +1,43 @@
+"""Which slotmark this is."""
+
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+@cache
+def slotmark_version() -> str:
+    """The version of the installed package."""
+    try:
+        return version("slotmark")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@cache
+def slotmark_commit() -> str:
+    """The commit of the checkout that it runs from, with ``+`` behind it where the checkout was changed; empty elsewhere."""
+    here = Path(__file__).resolve().parent
+    try:
+        named = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return named.stdout.strip()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what takes part in every run."""
+    return {
+        "slotmark": slotmark_version(),
+        "slotmark commit": slotmark_commit() or "unknown",
+        "Python": platform.python_version(),
+    }

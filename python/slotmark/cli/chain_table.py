@@ -37,7 +37,7 @@ def chain_table(facts: dict[str, Any]) -> Group:
             f"{era['blocks']:,}",
             f"{era['bytes']:,}",
             f"{era['transactions']:,}",
-            f"{era['first_slot']:,}–{era['last_slot']:,}",
+            f"{era['first_slot']:,} to {era['last_slot']:,}",
             ", ".join(f"{version} ({blocks:,})" for version, blocks in era["protocol_versions"].items()),
         )
     return Group(whole, eras)

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# `make demo`: real clients over a chain, the comparison, the report.
+set -euo pipefail
+cd "$(dirname "$0")"
+slotmark=.venv/bin/slotmark
+out=.build/demo
+rm -rf "$out"
+mkdir -p "$out"
+
+if [ -n "${SLOTMARK_PREVIEW_CHAIN:-}" ]; then
+  chain=$SLOTMARK_PREVIEW_CHAIN blocks=10000
+else
+  echo "The real chain is not here: forging one like it."
+  chain=$out/chain blocks=4000
+  "$slotmark" chain synth --workload preview-like --blocks 8000 -o "$chain"
+fi
+"$slotmark" chain info "$chain"
+
+targets=
+for name in pallas gouroboros native; do
+  if "$slotmark" chainsync targets | grep -q "^$name .*ready"; then targets+=,$name; fi
+done
+targets=${targets#,}
+"$slotmark" chainsync run --chain "$chain" --target "$targets" --mode decode --depth 1,100 --rounds 7 --blocks "$blocks" -o "$out/runs"
+# shellcheck disable=SC2086
+"$slotmark" compare $(printf '%s' "$targets" | tr ',' '\n' | sed "s|^|$out/runs/|") -o "$out/report"
+echo "The report: $PWD/$out/report/report.html"

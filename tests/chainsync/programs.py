@@ -1,0 +1,66 @@
+"""Programs that speak the target contract badly, each in one way; real processes, as anyone might write them."""
+
+import sys
+from pathlib import Path
+
+from slotmark.benches.chainsync.targets import Description, Program
+
+HEAD = """
+import json, os, subprocess, sys, time
+args = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+blocks = int(args.get("--blocks", 0))
+def say(event, **fields):
+    print(json.dumps({"event": event, **fields}), flush=True)
+def ready():
+    say("ready", at_ns=time.monotonic_ns(), connect_ns=1, version=None)
+    sys.stdin.readline()
+if sys.argv[1] == "describe":
+    print(json.dumps({"contract": 1, "name": "bad", "version": "0", "modes": {"raw": 10, "decode": 10}}))
+    sys.exit(0)
+"""
+
+BAD = {
+    "prints words": 'print("hello", flush=True)',
+    "says done first": 'say("done", blocks=blocks, bytes=1, at_ns=1)',
+    "exits at once": "sys.exit(7)",
+    "dies after ready": "ready(); os.kill(os.getpid(), 9)",
+    "counts wrong": 'ready(); say("started", at_ns=1); say("first", at_ns=2); say("done", blocks=blocks - 1, bytes=1, at_ns=3)',
+    "turns time back": 'ready(); say("started", at_ns=5); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=9)',
+    "leaves out started": 'ready(); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=9)',
+    "gives up": 'ready(); say("error", message="no such intersection")',
+    "fails after done": 'ready(); say("started", at_ns=1); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=3); sys.exit(4)',
+    "never answers": "time.sleep(600)",
+    "stays after done": (
+        'ready(); say("started", at_ns=1); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=3); '
+        "sys.stdin.read(); time.sleep(600)"
+    ),
+}
+
+# Does the work with our own client, then changes one thing in what it says.
+LIAR = """
+process = subprocess.Popen([NATIVE, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+for line in process.stdout:
+    record = json.loads(line)
+    if record["event"] in ("progress", "done") and record["blocks"] > FROM:
+        record["digest"] = record["digest"][::-1]
+    print(json.dumps(record), flush=True)
+    if record["event"] == "ready":
+        process.stdin.write(sys.stdin.readline()); process.stdin.flush()
+    if record["event"] == "done":
+        break
+sys.stdin.read()
+process.stdin.close()
+sys.exit(process.wait())
+"""
+
+
+def program(folder: Path, name: str, body: str) -> Program:
+    """A Python program with this body behind the usual beginning."""
+    file = folder / f"{name.replace(' ', '_')}.py"
+    file.write_text(HEAD + body, encoding="utf-8")
+    return Program(name, (sys.executable, str(file)), Description(1, name, "0", {"raw": 10, "decode": 10}))
+
+
+def liar(folder: Path, native: Program, after: int) -> Program:
+    """A program whose digests are wrong from the block after the first ``after`` on."""
+    return program(folder, "liar", LIAR.replace("NATIVE", repr(native.command[0])).replace("FROM", str(after)))

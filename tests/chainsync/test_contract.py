@@ -1,0 +1,53 @@
+"""Programs that break the contract, and programs that lie, are told apart from those that do the work."""
+
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slotmark import _core
+from slotmark.benches.chainsync.bench import _proof
+from slotmark.benches.chainsync.invocation import invoke
+from slotmark.benches.chainsync.server import ReplayServer
+from slotmark.benches.chainsync.session import conduct
+from slotmark.benches.chainsync.setting import Setting
+from slotmark.benches.chainsync.targets import Program
+from slotmark.errors import ProofError, TargetError
+
+from .conftest import BLOCKS, plan
+from .programs import BAD, liar, program
+
+RAW = Setting("raw", 1)
+
+
+@pytest.mark.parametrize("how", BAD)
+def test_a_broken_contract_is_named_and_the_process_is_gone(
+    how: str, server: ReplayServer, window: _core.Window, floor: Program, tmp_path: Path
+) -> None:
+    bad = program(tmp_path, how, BAD[how])
+    job = msgspec.structs.replace(plan(window, floor, bad, settings=(RAW,)).job(RAW, server), timeout_s=3)
+    began = time.monotonic()
+    with pytest.raises(TargetError) as error:
+        invoke(bad, job, server.cpu_ns, server.check)
+    assert str(error.value).startswith(f"{how} (raw, sequential): ")
+    assert "\n" not in str(error.value)
+    assert time.monotonic() - began < 60  # it was stopped; far above the time limit of 3 s
+
+
+@pytest.mark.parametrize("after", [0, 1, 250, BLOCKS - 1])
+def test_a_wrong_digest_fails_the_session_and_names_the_block(
+    after: int,
+    server: ReplayServer,
+    window: _core.Window,
+    small_chain: Path,
+    floor: Program,
+    native: Program,
+    tmp_path: Path,
+) -> None:
+    lying = liar(tmp_path, native, after)
+    setting = Setting("decode", 1)
+    proofs = {"decode": _proof(str(small_chain), window, "decode")}
+    point = _core.digests(str(small_chain), window["start"], BLOCKS, "decode", 1)[after][2]
+    with pytest.raises(ProofError, match=rf"liar \(decode, sequential\).*block {after} of the window \({point}\)"):
+        conduct(plan(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,138 @@
+"""A session as a whole, through the command."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from slotmark import open_run
+from slotmark.benches.chainsync.server import ReplayServer
+from slotmark.benches.chainsync.session import conduct
+from slotmark.benches.chainsync.setting import Setting
+from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
+from slotmark.benches.chainsync.targets import Program
+from slotmark.metrics import catalogue, samples
+
+from ..conftest import run_arguments, slotmark
+from .conftest import built, plan
+
+
+@pytest.fixture(scope="module")
+def runs(small_chain: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built("native"), built("floor")
+    out = tmp_path_factory.mktemp("runs")
+    made = slotmark(
+        *run_arguments(small_chain, out, "--target", "native", "--mode", "raw,decode", "--depth", "1,50", "--seed", "5")
+    )
+    assert made.returncode == 0, made.stderr
+    assert str(out / "native") in made.stdout
+    return out
+
+
+def test_a_run_folder_holds_every_invocation_and_its_facts(runs: Path) -> None:
+    run = open_run(runs / "native")
+    invocations = run.table("invocations")
+    assert invocations.schema.equals(INVOCATIONS)
+    assert run.table("windows").schema.equals(WINDOWS)
+    assert invocations.num_rows == 4 * 3  # settings, times two rounds and the warm-up
+    assert Counter(invocations["round"].to_pylist()) == {0: 4, 1: 4, 2: 4}
+    assert invocations["floor_elapsed_ns"].null_count == 0
+    assert set(invocations["blocks"].to_pylist()) == {500}
+    manifest = run.manifest
+    assert manifest.workload["blocks"] == "500"
+    assert manifest.parameters["seed"] == 5
+    assert manifest.machine.cores >= 1
+    assert all(len(source.sha256) == 64 for source in manifest.sources)
+    assert {warning.kind for warning in manifest.warnings} >= {"few_rounds"}
+    assert open_run(runs / "floor").manifest.session == manifest.session
+
+
+def test_every_metric_of_the_catalogue_has_samples_of_every_setting(runs: Path) -> None:
+    run = open_run(runs / "native")
+    for metric in catalogue("chainsync").metrics:
+        found = samples(run, metric.id)
+        assert set(found.settings) == {
+            "raw, sequential",
+            "raw, 50 in flight",
+            "decode, sequential",
+            "decode, 50 in flight",
+        }, metric.id
+        assert all(value >= 0 for setting in found.settings for value in found.values(setting)), metric.id
+
+
+def test_each_round_does_everything_once_in_an_order_of_the_seed(
+    server: ReplayServer, window: object, floor: Program, native: Program
+) -> None:
+    settings = (Setting("raw", 1), Setting("raw", 9), Setting("decode", 9))
+
+    def order() -> list[list[tuple[str, Setting]]]:
+        measured = conduct(plan(window, floor, native, settings=settings, rounds=2), server, {}, lambda *_: None)  # pyright: ignore[reportArgumentType]
+        assert [one.order for one in measured] == list(range(len(measured)))
+        return [[(one.program, one.setting) for one in measured if one.round == number] for number in range(3)]
+
+    first, again = order(), order()
+    assert first == again
+    assert len({tuple(entries) for entries in first}) > 1
+    for entries in first:
+        assert sorted(entries) == sorted(
+            [*(("native", s) for s in settings), ("floor", Setting("raw", 1)), ("floor", Setting("raw", 9))]
+        )
+
+
+def test_a_run_is_never_overwritten(runs: Path, small_chain: Path) -> None:
+    again = slotmark(*run_arguments(small_chain, runs, "--target", "native"))
+    assert again.returncode == 2
+    assert again.stderr.strip().splitlines()[-1] == (
+        f"slotmark: {runs / 'native'}: already there, and a run is never overwritten. Choose another -o or move it away."
+    )
+
+
+def _children(pid: int) -> dict[int, str]:
+    found = {}
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                stat = (process / "stat").read_text().rpartition(")")[2].split()
+                if int(stat[1]) == pid and stat[0] != "Z":
+                    found[int(process.name)] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+    return found
+
+
+def _wait_for_child(pid: int, word: str) -> int:
+    for _ in range(600):
+        for child, command in _children(pid).items():
+            if word in command:
+                return child
+        time.sleep(0.02)
+    raise AssertionError(f"no child with '{word}' came up")
+
+
+@pytest.mark.parametrize("whom", ["us", "server", "client"])
+def test_a_session_cut_short_says_so_and_leaves_nothing(whom: str, small_chain: Path, tmp_path: Path) -> None:
+    built("native"), built("floor")
+    out = tmp_path / "runs"
+    arguments = run_arguments(small_chain, out, "--target", "native", "--depth", "1", "--reply-delay", "5ms")
+    with subprocess.Popen(
+        [sys.executable, "-m", "slotmark", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as session:
+        server = _wait_for_child(session.pid, "chainsync serve")
+        client = _wait_for_child(session.pid, "slotmark-target-")
+        victim = {"us": session.pid, "server": server, "client": client}[whom]
+        os.kill(victim, signal.SIGINT if whom == "us" else signal.SIGKILL)
+        _, said = session.communicate(timeout=60)
+    last = said.strip().splitlines()[-1]
+    assert session.returncode == (130 if whom == "us" else 2), said
+    assert {"us": "interrupted", "server": "server was killed by signal 9", "client": "was killed by signal 9"}[
+        whom
+    ] in last
+    assert "Traceback" not in said
+    assert not out.exists() or not list(out.iterdir())
+    for pid in (server, client):
+        assert not Path(f"/proc/{pid}").exists()

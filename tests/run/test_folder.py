@@ -1,0 +1,126 @@
+"""A run folder is whole or it isn't there."""
+
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from slotmark.errors import RunError
+from slotmark.run import MachineFacts, Manifest, RunWriter, Target, machine_facts, open_run
+
+TABLE = pa.table({"a": [1, 2, 3]})
+
+
+def manifest() -> Manifest:
+    return Manifest(
+        id="x",
+        bench="chainsync",
+        target=Target("x", "1"),
+        workload={},
+        parameters={},
+        session="s",
+        machine=machine_facts(),
+        started="",
+        ended="",
+        versions={},
+        sources=[],
+        tables={},
+        warnings=[],
+    )
+
+
+def write(folder: Path) -> Path:
+    with RunWriter(folder) as writer:
+        writer.table("numbers", TABLE)
+        writer.finish(manifest())
+    return folder
+
+
+def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    run = open_run(write(tmp_path / "run"))
+    assert run.table("numbers").equals(TABLE)
+    assert run.manifest == msgspec.structs.replace(manifest(), tables={"numbers": 3}, machine=run.manifest.machine)
+    assert [child.name for child in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_unfinished_run_leaves_nothing(error: type[BaseException], tmp_path: Path) -> None:
+    with pytest.raises(error), RunWriter(tmp_path / "run") as writer:
+        writer.table("numbers", TABLE)
+        raise error
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_leaves_nothing_and_one_line(tmp_path: Path) -> None:
+    # A limit on the size of files is the full disk that needs no mount: writes fail in the same way.
+    code = (
+        "import sys; from pathlib import Path; import pyarrow as pa; from slotmark.run import RunWriter\n"
+        "from slotmark.errors import RunError\n"
+        "try:\n"
+        "    with RunWriter(Path(sys.argv[1])) as writer:\n"
+        "        writer.table('numbers', pa.table({'a': [str(n * 7919) for n in range(200_000)]}))\n"
+        "except RunError as error:\n"
+        "    print(error)\n"
+    )
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code, str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{tmp_path / 'run'}: can't write table 'numbers'")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
+    write(tmp_path / "run")
+    with pytest.raises(RunError, match="never overwritten"):
+        write(tmp_path / "run")
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    with pytest.raises(RunError, match="no such run folder"):
+        open_run(tmp_path / "nowhere")
+    with pytest.raises(RunError, match=r"no run\.json\. Name one of those inside it: run"):
+        open_run(tmp_path)
+    with pytest.raises(RunError, match="no table 'others', only numbers"):
+        open_run(folder).table("others")
+    text = (folder / "run.json").read_text()
+    (folder / "run.json").write_text(text.replace('"schema": 1', '"schema": 99'))
+    with pytest.raises(RunError, match="schema version 99, but this slotmark reads version 1"):
+        open_run(folder)
+    (folder / "run.json").write_text(text[: len(text) // 2])
+    with pytest.raises(RunError, match="not JSON"):
+        open_run(folder)
+    (folder / "run.json").write_text(text.replace('"numbers": 3', '"numbers": 4'))
+    with pytest.raises(RunError, match=r"3 rows, but run\.json says 4"):
+        open_run(folder).table("numbers")
+    (folder / "run.json").write_text(text)
+    parquet = folder / "tables" / "numbers.parquet"
+    parquet.write_bytes(parquet.read_bytes()[:-10])
+    with pytest.raises(RunError, match="not a readable Parquet file"):
+        open_run(folder).table("numbers")
+    parquet.unlink()
+    with pytest.raises(RunError, match="the file is gone"):
+        open_run(folder).table("numbers")
+
+
+def test_machine_facts_are_this_machine() -> None:
+    facts = machine_facts()
+    assert isinstance(facts, MachineFacts)
+    assert facts.cores >= 1
+    assert facts.memory_bytes > 1 << 28
+    assert facts.kernel.startswith("Linux")

@@ -1,1 +1,18 @@
-//! Placeholder until its owner writes it.
+//! Chains as cardano-node keeps them: reading and checking an ImmutableDB, writing one, decoding its blocks.
+
+pub mod block;
+mod cbor;
+mod digest;
+mod error;
+mod immutable;
+mod point;
+mod summary;
+mod writer;
+
+pub use block::{Block, DecodeError, Decoder};
+pub use digest::{BlockFacts, Digest};
+pub use error::ChainError;
+pub use immutable::{BlockEntry, Chain, ChunkIdentity, Window};
+pub use point::{Hash32, Point, PointError, Tip};
+pub use summary::{EraSummary, Summary, summarise};
+pub use writer::{ChainWriter, NewBlock};

@@ -1,0 +1,207 @@
+//! Decoding blocks of every era, without copying and without allocating for each block.
+//!
+//! A [`Decoder`] keeps its buffers from block to block. What has a structure of its own that nobody counts (certificates,
+//! Plutus data, scripts, metadata) is checked to be well-formed and kept as a [`Span`]. Encodings follow the CDDL
+//! of cardano-ledger's eras; definite and indefinite lengths, tagged and untagged sets, and both forms of outputs and
+//! redeemers are taken.
+
+mod byron;
+mod header;
+mod transaction;
+
+pub use crate::cbor::{DecodeError, Span};
+pub use header::{Header, OperationalCertificate, decode_header, decode_header_alone, header_hash};
+pub use transaction::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
+
+use crate::cbor::Cursor;
+use crate::digest::BlockFacts;
+
+/// An era, by the tag that its blocks carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "Cardano's own names")]
+pub enum Era {
+    ByronBoundary,
+    Byron,
+    Shelley,
+    Allegra,
+    Mary,
+    Alonzo,
+    Babbage,
+    Conway,
+}
+
+impl Era {
+    /// The era of a tag; None for one that this slotmark doesn't know.
+    pub fn from_tag(tag: u64) -> Option<Self> {
+        use Era::{Allegra, Alonzo, Babbage, Byron, ByronBoundary, Conway, Mary, Shelley};
+        [ByronBoundary, Byron, Shelley, Allegra, Mary, Alonzo, Babbage, Conway].get(usize::try_from(tag).ok()?).copied()
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Era::ByronBoundary => "Byron boundary",
+            Era::Byron => "Byron",
+            Era::Shelley => "Shelley",
+            Era::Allegra => "Allegra",
+            Era::Mary => "Mary",
+            Era::Alonzo => "Alonzo",
+            Era::Babbage => "Babbage",
+            Era::Conway => "Conway",
+        }
+    }
+}
+
+/// Decodes one block after the other, with buffers that it keeps.
+#[derive(Default)]
+pub struct Decoder {
+    parts: Parts,
+}
+
+/// What a block's transactions come down to, flat: transactions refer to it by ranges.
+#[derive(Default)]
+struct Parts {
+    transactions: Vec<Transaction>,
+    inputs: Vec<Input>,
+    outputs: Vec<Output>,
+    vkeys: Vec<VkeyWitness>,
+    redeemers: Vec<Redeemer>,
+    invalid: Vec<u32>,
+}
+
+impl Parts {
+    fn clear(&mut self) {
+        self.transactions.clear();
+        self.inputs.clear();
+        self.outputs.clear();
+        self.vkeys.clear();
+        self.redeemers.clear();
+        self.invalid.clear();
+    }
+}
+
+/// A decoded block; spans in it are into `bytes`.
+pub struct Block<'d, 'a> {
+    /// The block as given.
+    pub bytes: &'a [u8],
+    /// Its header.
+    pub header: Header<'a>,
+    /// Its transactions, in order.
+    pub transactions: &'d [Transaction],
+    /// The inputs of all its transactions (body key 0), in order.
+    pub inputs: &'d [Input],
+    /// The outputs of all its transactions (body key 1), in order.
+    pub outputs: &'d [Output],
+    /// The key witnesses of all its transactions.
+    pub vkeys: &'d [VkeyWitness],
+    /// The redeemers of all its transactions.
+    pub redeemers: &'d [Redeemer],
+    /// Places of the transactions that failed phase 2.
+    pub invalid: &'d [u32],
+    /// Auxiliary data by transaction, as one map; empty in Byron.
+    pub auxiliary: Listing,
+}
+
+impl Decoder {
+    /// A decoder with empty buffers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Decodes a whole block, `[era, block]`.
+    ///
+    /// # Errors
+    /// The place and what was expected there.
+    pub fn decode<'d, 'a>(&'d mut self, bytes: &'a [u8]) -> Result<Block<'d, 'a>, DecodeError> {
+        self.parts.clear();
+        let parts = &mut self.parts;
+        let mut cursor = Cursor::new(bytes);
+        if bytes.len() > u32::MAX as usize {
+            return cursor.error("a block below 4 GiB");
+        }
+        let era = era(&mut cursor)?;
+        let (header, auxiliary) = match era {
+            Era::ByronBoundary | Era::Byron => (byron::block(&mut cursor, bytes, era, parts)?, Listing::default()),
+            _ => shelley_block(&mut cursor, bytes, era, parts)?,
+        };
+        if cursor.position() != bytes.len() {
+            return cursor.error("the end of the block");
+        }
+        Ok(Block {
+            bytes,
+            header,
+            transactions: &self.parts.transactions,
+            inputs: &self.parts.inputs,
+            outputs: &self.parts.outputs,
+            vkeys: &self.parts.vkeys,
+            redeemers: &self.parts.redeemers,
+            invalid: &self.parts.invalid,
+            auxiliary,
+        })
+    }
+}
+
+impl Block<'_, '_> {
+    /// What the digest of `docs/targets.md` folds.
+    pub fn facts(&self) -> BlockFacts {
+        BlockFacts {
+            slot: self.header.slot,
+            hash: self.header.hash,
+            transactions: self.transactions.len() as u32,
+            inputs: self.inputs.len() as u32,
+            outputs: self.outputs.len() as u32,
+            fees: self.transactions.iter().fold(0, |sum, transaction| sum.wrapping_add(transaction.fee)),
+        }
+    }
+}
+
+/// Opens `[era, block]`.
+fn era(cursor: &mut Cursor<'_>) -> Result<Era, DecodeError> {
+    cursor.array_of(2, "a block, as [era, block]")?;
+    let at = cursor.position();
+    let expected = "an era from 0 (Byron boundary) to 7 (Conway)";
+    Era::from_tag(cursor.uint(expected)?).ok_or(DecodeError { offset: at, expected })
+}
+
+/// `[header, bodies, witnesses, auxiliary data, invalid]`, the last one from Alonzo on.
+fn shelley_block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era, parts: &mut Parts) -> Result<(Header<'a>, Listing), DecodeError> {
+    let expected = "a block of four parts, or five from Alonzo on";
+    let block = cursor.array_of(if era >= Era::Alonzo { 5 } else { 4 }, expected)?;
+    let header = header::shelley(cursor, bytes, era)?;
+
+    let mut bodies = cursor.array("transaction bodies")?;
+    while bodies.next(cursor)? {
+        transaction::body(cursor, parts)?;
+    }
+
+    let mut witnesses = cursor.array("witness sets")?;
+    let mut place = 0;
+    while witnesses.next(cursor)? {
+        let set = transaction::witnesses(cursor, parts)?;
+        match parts.transactions.get_mut(place) {
+            Some(transaction) => transaction.witnesses = set,
+            None => return cursor.error("as many witness sets as transaction bodies"),
+        }
+        place += 1;
+    }
+    if place != parts.transactions.len() {
+        return cursor.error("as many witness sets as transaction bodies");
+    }
+
+    let auxiliary = transaction::auxiliary(cursor)?;
+
+    if era >= Era::Alonzo {
+        let mut invalid = cursor.array("places of invalid transactions")?;
+        while invalid.next(cursor)? {
+            let at = cursor.position();
+            let expected = "the place of a transaction of this block";
+            let place = cursor.uint(expected)?;
+            if place >= parts.transactions.len() as u64 {
+                return Err(DecodeError { offset: at, expected });
+            }
+            parts.invalid.push(place as u32);
+        }
+    }
+    block.finish(cursor, expected)?;
+    Ok((header, auxiliary))
+}

@@ -1,0 +1,397 @@
+//! Transactions of Shelley and later eras: bodies, witness sets, auxiliary data.
+
+use std::ops::Range;
+
+use super::Parts;
+use crate::cbor::{Cursor, DecodeError, Span};
+
+/// Items of a kind that nobody looks into: where they are and how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The whole array or map.
+    pub span: Span,
+    /// Its items or entries.
+    pub count: u32,
+}
+
+/// An input: an output of an earlier transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Where the earlier transaction's id of 32 bytes begins.
+    pub transaction: u32,
+    /// Which of its outputs; `u64::MAX` for a kind of Byron input that later clients don't know.
+    pub index: u64,
+}
+
+/// An output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// The address: its bytes, in Byron its CBOR.
+    pub address: Span,
+    /// Lovelace.
+    pub lovelace: u64,
+    /// Other assets, as a map.
+    pub assets: Option<Span>,
+    /// A datum's hash, or from Babbage on `[kind, datum]`.
+    pub datum: Option<Span>,
+    /// A script to refer to, under tag 24.
+    pub script: Option<Span>,
+}
+
+/// A signature on a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VkeyWitness {
+    /// Where the key of 32 bytes begins.
+    pub key: u32,
+    /// Where the signature of 64 bytes begins.
+    pub signature: u32,
+}
+
+/// A script's argument and budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redeemer {
+    /// What it is for: 0 spend, 1 mint, 2 certificate, 3 reward, 4 vote, 5 proposal.
+    pub purpose: u8,
+    /// Which of those.
+    pub index: u32,
+    /// The argument, as Plutus data.
+    pub data: Span,
+    /// Memory units.
+    pub memory: u64,
+    /// Steps.
+    pub steps: u64,
+}
+
+/// A witness set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Witnesses {
+    /// Key witnesses, as a range of the block's.
+    pub vkeys: Range<u32>,
+    /// Redeemers, as a range of the block's.
+    pub redeemers: Range<u32>,
+    /// Native scripts.
+    pub native_scripts: Listing,
+    /// Bootstrap witnesses.
+    pub bootstrap: Listing,
+    /// Plutus scripts, versions 1 to 3.
+    pub plutus_scripts: [Listing; 3],
+    /// Datums.
+    pub datums: Listing,
+}
+
+/// A transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transaction {
+    /// The body; its BLAKE2b-256 is the transaction's id.
+    pub body: Span,
+    /// Inputs, as a range of the block's.
+    pub inputs: Range<u32>,
+    /// Outputs, as a range of the block's.
+    pub outputs: Range<u32>,
+    /// Lovelace; 0 in Byron, where it isn't written down.
+    pub fee: u64,
+    /// The slot from which it is no longer valid.
+    pub invalid_hereafter: Option<u64>,
+    /// The slot from which it is valid.
+    pub invalid_before: Option<u64>,
+    /// Certificates.
+    pub certificates: Listing,
+    /// Withdrawals of rewards.
+    pub withdrawals: Listing,
+    /// A proposed change of parameters (up to Babbage).
+    pub update: Option<Span>,
+    /// Hash of the auxiliary data.
+    pub auxiliary_hash: Option<Span>,
+    /// Minted assets.
+    pub mint: Listing,
+    /// Hash of redeemers, datums and cost models.
+    pub script_data_hash: Option<Span>,
+    /// Collateral inputs.
+    pub collateral: Listing,
+    /// Keys that must sign.
+    pub required_signers: Listing,
+    /// 0 for test networks, 1 for mainnet.
+    pub network: Option<u64>,
+    /// What is left of the collateral.
+    pub collateral_return: Option<Output>,
+    /// Lovelace.
+    pub total_collateral: Option<u64>,
+    /// Reference inputs.
+    pub reference_inputs: Listing,
+    /// Votes.
+    pub votes: Listing,
+    /// Proposals.
+    pub proposals: Listing,
+    /// What the treasury is said to hold, in lovelace.
+    pub treasury: Option<u64>,
+    /// Lovelace given to the treasury.
+    pub donation: Option<u64>,
+    /// The witness set.
+    pub witnesses: Witnesses,
+}
+
+type Result<T> = std::result::Result<T, DecodeError>;
+
+/// A body: a map with small integers as keys.
+pub(super) fn body(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<()> {
+    let start = cursor.position();
+    let mut fields = cursor.map("a transaction body")?;
+    let mut transaction = Transaction { inputs: end(&parts.inputs), outputs: end(&parts.outputs), ..Transaction::default() };
+    let mut seen = 0u32;
+    while fields.next(cursor)? {
+        let at = cursor.position();
+        let key = cursor.uint("a key of a transaction body")?;
+        if key < 32 && seen & 1 << key != 0 {
+            return Err(DecodeError { offset: at, expected: "each key of a transaction body once" });
+        }
+        seen |= 1u32.checked_shl(key as u32).unwrap_or(0);
+        match key {
+            0 => transaction.inputs = inputs(cursor, parts)?,
+            1 => transaction.outputs = outputs(cursor, parts)?,
+            2 => transaction.fee = cursor.uint("a fee")?,
+            3 => transaction.invalid_hereafter = Some(cursor.uint("a slot")?),
+            4 => transaction.certificates = list(cursor, "certificates")?,
+            5 => transaction.withdrawals = entries(cursor, "withdrawals")?,
+            6 => transaction.update = Some(cursor.skip()?),
+            7 => transaction.auxiliary_hash = Some(hash(cursor, "the auxiliary data's hash")?),
+            8 => transaction.invalid_before = Some(cursor.uint("a slot")?),
+            9 => transaction.mint = entries(cursor, "minted assets")?,
+            11 => transaction.script_data_hash = Some(hash(cursor, "the script data's hash")?),
+            13 => transaction.collateral = list(cursor, "collateral")?,
+            14 => transaction.required_signers = list(cursor, "required signers")?,
+            15 => transaction.network = Some(cursor.uint("a network id")?),
+            16 => transaction.collateral_return = Some(output(cursor)?),
+            17 => transaction.total_collateral = Some(cursor.uint("lovelace")?),
+            18 => transaction.reference_inputs = list(cursor, "reference inputs")?,
+            19 => transaction.votes = entries(cursor, "votes")?,
+            20 => transaction.proposals = list(cursor, "proposals")?,
+            21 => transaction.treasury = Some(cursor.uint("lovelace")?),
+            22 => transaction.donation = Some(cursor.uint("lovelace")?),
+            _ => return Err(DecodeError { offset: at, expected: "a known key of a transaction body" }),
+        }
+    }
+    if seen & 0b111 != 0b111 {
+        return Err(DecodeError { offset: start, expected: "a transaction body with inputs, outputs and a fee" });
+    }
+    transaction.body = cursor.span_from(start);
+    parts.transactions.push(transaction);
+    Ok(())
+}
+
+fn end<T>(items: &[T]) -> Range<u32> {
+    items.len() as u32..items.len() as u32
+}
+
+fn inputs(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Range<u32>> {
+    let first = parts.inputs.len() as u32;
+    let mut items = cursor.set("inputs")?;
+    while items.next(cursor)? {
+        // Nearly every input is [bytes(32), a small index]: seen at once, without a head for each part.
+        if let [0x82, 0x58, 0x20, rest @ ..] = cursor.rest()
+            && let Some(&index) = rest.get(32)
+            && index < 24
+        {
+            parts.inputs.push(Input { transaction: cursor.position() as u32 + 3, index: u64::from(index) });
+            cursor.advance(36);
+            continue;
+        }
+        let expected = "an input, as [transaction, index]";
+        let pair = cursor.array_of(2, expected)?;
+        cursor.bytes_of::<32>("a transaction's id of 32 bytes")?;
+        let transaction = cursor.position() as u32 - 32;
+        let index = cursor.uint("an output's index")?;
+        pair.finish(cursor, expected)?;
+        parts.inputs.push(Input { transaction, index });
+    }
+    Ok(first..parts.inputs.len() as u32)
+}
+
+fn outputs(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Range<u32>> {
+    let first = parts.outputs.len() as u32;
+    let mut items = cursor.array("outputs")?;
+    while items.next(cursor)? {
+        let output = output(cursor)?;
+        parts.outputs.push(output);
+    }
+    Ok(first..parts.outputs.len() as u32)
+}
+
+/// `[address, value, ? datum hash]`, or from Babbage on `{0: address, 1: value, ? 2: datum, ? 3: script}`.
+fn output(cursor: &mut Cursor<'_>) -> Result<Output> {
+    let at = cursor.position();
+    let expected = "an output";
+    let mut output = Output::default();
+    match cursor.peek().map(|initial| initial >> 5) {
+        Some(4) => {
+            let mut fields = cursor.array(expected)?;
+            for _ in 0..2 {
+                if !fields.next(cursor)? {
+                    return Err(DecodeError { offset: at, expected: "an output with an address and a value" });
+                }
+                if output.address == Span::default() { output.address = cursor.bytes("an address")? } else { value(cursor, &mut output)? }
+            }
+            if fields.next(cursor)? {
+                output.datum = Some(hash(cursor, "a datum's hash")?);
+                fields.end(cursor, "an output of at most three fields")?;
+            }
+        }
+        Some(5) => {
+            let mut fields = cursor.map(expected)?;
+            let mut seen = 0;
+            while fields.next(cursor)? {
+                let key = cursor.uint("a key of an output")?;
+                match key {
+                    0 => output.address = cursor.bytes("an address")?,
+                    1 => value(cursor, &mut output)?,
+                    2 => output.datum = Some(cursor.skip()?),
+                    3 => output.script = Some(cursor.skip()?),
+                    _ => return cursor.error("a key of an output from 0 to 3"),
+                }
+                if seen & 1 << key != 0 {
+                    return cursor.error("each key of an output once");
+                }
+                seen |= 1 << key;
+            }
+            if seen & 0b11 != 0b11 {
+                return Err(DecodeError { offset: at, expected: "an output with an address and a value" });
+            }
+        }
+        _ => return cursor.error(expected),
+    }
+    Ok(output)
+}
+
+/// Lovelace, or `[lovelace, assets]`.
+fn value(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<()> {
+    if cursor.peek().is_some_and(|initial| initial >> 5 == 0) {
+        output.lovelace = cursor.uint("lovelace")?;
+        return Ok(());
+    }
+    let expected = "a value: lovelace, or [lovelace, assets]";
+    let pair = cursor.array_of(2, expected)?;
+    output.lovelace = cursor.uint("lovelace")?;
+    output.assets = Some(entries(cursor, "assets")?.span);
+    pair.finish(cursor, expected)
+}
+
+fn hash(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Span> {
+    cursor.bytes_of::<32>(expected)?;
+    let end = cursor.position();
+    Ok(Span { start: end as u32 - 32, end: end as u32 })
+}
+
+/// An array or set of anything.
+fn list(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Listing> {
+    let start = cursor.position();
+    let mut items = cursor.set(expected)?;
+    let mut count = 0;
+    while items.next(cursor)? {
+        cursor.skip()?;
+        count += 1;
+    }
+    Ok(Listing { span: cursor.span_from(start), count })
+}
+
+/// A map of anything.
+fn entries(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Listing> {
+    let start = cursor.position();
+    let mut items = cursor.map(expected)?;
+    let mut count = 0;
+    while items.next(cursor)? {
+        cursor.skip()?;
+        cursor.skip()?;
+        count += 1;
+    }
+    Ok(Listing { span: cursor.span_from(start), count })
+}
+
+/// A witness set: a map with small integers as keys.
+pub(super) fn witnesses(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Witnesses> {
+    let mut set = Witnesses { vkeys: end(&parts.vkeys), redeemers: end(&parts.redeemers), ..Witnesses::default() };
+    let mut fields = cursor.map("a witness set")?;
+    let mut seen = 0u8;
+    while fields.next(cursor)? {
+        let at = cursor.position();
+        let key = cursor.uint("a key of a witness set")?;
+        match key {
+            0 => set.vkeys = vkeys(cursor, parts)?,
+            1 => set.native_scripts = list(cursor, "native scripts")?,
+            2 => set.bootstrap = list(cursor, "bootstrap witnesses")?,
+            3 => set.plutus_scripts[0] = list(cursor, "Plutus scripts")?,
+            4 => set.datums = list(cursor, "datums")?,
+            5 => set.redeemers = redeemers(cursor, parts)?,
+            6 => set.plutus_scripts[1] = list(cursor, "Plutus scripts")?,
+            7 => set.plutus_scripts[2] = list(cursor, "Plutus scripts")?,
+            _ => return Err(DecodeError { offset: at, expected: "a key of a witness set from 0 to 7" }),
+        }
+        if seen & 1 << key != 0 {
+            return Err(DecodeError { offset: at, expected: "each key of a witness set once" });
+        }
+        seen |= 1 << key;
+    }
+    Ok(set)
+}
+
+fn vkeys(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Range<u32>> {
+    let first = parts.vkeys.len() as u32;
+    let mut items = cursor.set("key witnesses")?;
+    while items.next(cursor)? {
+        if let [0x82, 0x58, 0x20, rest @ ..] = cursor.rest()
+            && rest.len() >= 98
+            && rest[32..34] == [0x58, 0x40]
+        {
+            let key = cursor.position() as u32 + 3;
+            parts.vkeys.push(VkeyWitness { key, signature: key + 34 });
+            cursor.advance(101);
+            continue;
+        }
+        let expected = "a key witness, as [key, signature]";
+        let pair = cursor.array_of(2, expected)?;
+        cursor.bytes_of::<32>("a key of 32 bytes")?;
+        let key = cursor.position() as u32 - 32;
+        cursor.bytes_of::<64>("a signature of 64 bytes")?;
+        let signature = cursor.position() as u32 - 64;
+        pair.finish(cursor, expected)?;
+        parts.vkeys.push(VkeyWitness { key, signature });
+    }
+    Ok(first..parts.vkeys.len() as u32)
+}
+
+/// `[[purpose, index, data, units], …]`, or from Conway on `{[purpose, index]: [data, units]}`.
+fn redeemers(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Range<u32>> {
+    let first = parts.redeemers.len() as u32;
+    let expected = "redeemers";
+    let as_map = cursor.peek().is_some_and(|initial| initial >> 5 == 5);
+    let mut items = if as_map { cursor.map(expected)? } else { cursor.set(expected)? };
+    while items.next(cursor)? {
+        let key = cursor.array_of(if as_map { 2 } else { 4 }, "a redeemer")?;
+        let purpose = cursor.uint("a redeemer's purpose")?.min(255) as u8;
+        let index = cursor.uint("a redeemer's index")?.min(u64::from(u32::MAX)) as u32;
+        let value = if as_map {
+            key.finish(cursor, "a redeemer's key")?;
+            cursor.array_of(2, "a redeemer's data and units")?
+        } else {
+            key
+        };
+        let data = cursor.skip()?;
+        let units = cursor.array_of(2, "execution units, as [memory, steps]")?;
+        let (memory, steps) = (cursor.uint("memory units")?, cursor.uint("steps")?);
+        units.finish(cursor, "execution units, as [memory, steps]")?;
+        value.finish(cursor, "a redeemer")?;
+        parts.redeemers.push(Redeemer { purpose, index, data, memory, steps });
+    }
+    Ok(first..parts.redeemers.len() as u32)
+}
+
+/// Auxiliary data, by the transaction's place.
+pub(super) fn auxiliary(cursor: &mut Cursor<'_>) -> Result<Listing> {
+    let start = cursor.position();
+    let mut items = cursor.map("auxiliary data by transaction")?;
+    let mut count = 0;
+    while items.next(cursor)? {
+        cursor.uint("a transaction's place")?;
+        cursor.skip()?;
+        count += 1;
+    }
+    Ok(Listing { span: cursor.span_from(start), count })
+}

@@ -1,0 +1,109 @@
+//! What has come in: one buffer, in which a protocol's stream is put together in place.
+
+use std::io::{self, Read};
+
+use super::ClientError;
+use crate::handshake::Side;
+use crate::mux::{HEADER_BYTES, Header, protocol};
+
+/// How much to ask the socket for at once.
+pub(super) const READ_BYTES: usize = 256 << 10;
+
+/// `stream` is what has been put together of the protocol and not taken yet, `raw` what came in behind it.
+///
+/// A segment whose payload follows an empty stream is used where it lies. One that continues a message is moved up
+/// against it, over its own header: the only copy there is, and none where a message has a segment to itself.
+pub(super) struct Inbox {
+    buffer: Vec<u8>,
+    stream: (usize, usize),
+    raw: (usize, usize),
+}
+
+impl Inbox {
+    pub(super) fn new() -> Self {
+        Self { buffer: vec![0; 2 * READ_BYTES], stream: (0, 0), raw: (0, 0) }
+    }
+
+    /// The protocol's stream as far as it is here.
+    #[inline]
+    pub(super) fn buffered(&mut self, protocol: u16, side: Side) -> Result<&[u8], ClientError> {
+        while let Some(header) = Header::decode(&self.buffer[self.raw.0..self.raw.1]) {
+            let (start, end) = (self.raw.0 + HEADER_BYTES, self.raw.0 + HEADER_BYTES + usize::from(header.length));
+            if !header.from_responder {
+                return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment from the wrong direction".into() });
+            }
+            if header.protocol != protocol {
+                // A node may greet us in protocols that we don't use; anything else isn't ours to guess at.
+                if side != Side::Node
+                    || !matches!(
+                        header.protocol,
+                        protocol::KEEP_ALIVE | protocol::TX_SUBMISSION | protocol::PEER_SHARING | protocol::CHAIN_SYNC_N2N
+                    )
+                {
+                    return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment that nobody asked for".into() });
+                }
+                if end > self.raw.1 {
+                    break;
+                }
+                self.raw.0 = end;
+                continue;
+            }
+            if end > self.raw.1 {
+                break;
+            }
+            if self.stream.0 == self.stream.1 {
+                self.stream = (start, end);
+            } else {
+                self.buffer.copy_within(start..end, self.stream.1);
+                self.stream.1 += end - start;
+            }
+            self.raw.0 = end;
+            if self.stream.1 - self.stream.0 >= 2 && self.stream.1 == end {
+                break; // look at what is here before moving more up to it
+            }
+        }
+        Ok(&self.buffer[self.stream.0..self.stream.1])
+    }
+
+    /// Gives the first bytes of the stream free.
+    #[inline]
+    pub(super) fn take(&mut self, bytes: usize) {
+        self.stream.0 += bytes;
+        debug_assert!(self.stream.0 <= self.stream.1);
+    }
+
+    /// Reads more from the socket; false at its end.
+    pub(super) fn read(&mut self, bearer: &mut impl Read) -> io::Result<bool> {
+        self.make_room();
+        loop {
+            match bearer.read(&mut self.buffer[self.raw.1..]) {
+                Ok(0) => return Ok(false),
+                Ok(read) => {
+                    self.raw.1 += read;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Leaves room for a read behind what is held, moving it to the front where there isn't.
+    fn make_room(&mut self) {
+        if self.stream.0 == self.stream.1 && self.raw.0 == self.raw.1 {
+            (self.stream, self.raw) = ((0, 0), (0, 0));
+            return;
+        }
+        if self.buffer.len() - self.raw.1 >= READ_BYTES {
+            return;
+        }
+        let (stream, raw) = (self.stream.1 - self.stream.0, self.raw.1 - self.raw.0);
+        self.buffer.copy_within(self.stream.0..self.stream.1, 0);
+        self.buffer.copy_within(self.raw.0..self.raw.1, stream);
+        self.stream = (0, stream);
+        self.raw = (stream, stream + raw);
+        if self.buffer.len() - self.raw.1 < READ_BYTES {
+            self.buffer.resize(self.raw.1 + READ_BYTES, 0);
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! A client that follows a chain: buffered, pipelined, and without a copy or an allocation for each block.
+
+mod inbox;
+mod skim;
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use slotmark_chain::block::Era;
+use slotmark_chain::{Hash32, Point};
+
+use crate::handshake::{Answer, Proposal, Side};
+use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, MessageError};
+use crate::mux::{HEADER_BYTES, Header, MAX_SENT, frame, protocol};
+use inbox::Inbox;
+use skim::Skimmer;
+
+/// What can go wrong between a client and its server.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant's message is its documentation")]
+pub enum ClientError {
+    #[error("{address}: can't connect ({source}). Is a server listening there?")]
+    Connect { address: String, source: io::Error },
+    #[error("the connection was lost: {0}")]
+    Lost(#[from] io::Error),
+    #[error("the server closed the connection after {blocks} blocks")]
+    Closed { blocks: u64 },
+    #[error("the server refused the handshake: {0}")]
+    Refused(String),
+    #[error("the intersection was not found: the server doesn't know {0}")]
+    NoIntersection(Point),
+    #[error("the chain ended after {blocks} blocks: the server has no more")]
+    Tip { blocks: u64 },
+    #[error("a roll-backward to {to} after {blocks} blocks")]
+    RollBackward { to: Point, blocks: u64 },
+    #[error("the server has no blocks from {0} to {1}")]
+    NoBlocks(Point, Point),
+    #[error("protocol {protocol}: {what}")]
+    Protocol { protocol: u16, what: String },
+}
+
+impl ClientError {
+    fn message(protocol: u16, error: &MessageError) -> Self {
+        Self::Protocol { protocol, what: error.to_string() }
+    }
+}
+
+/// A header as chain-sync between nodes sends it.
+pub struct WireHeader<'a> {
+    /// Its era.
+    pub era: Era,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+enum Bearer {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Read for Bearer {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read(buffer),
+            Self::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Bearer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A connection to a server, hands shaken.
+pub struct Client {
+    bearer: Bearer,
+    inbox: Inbox,
+    side: Side,
+    version: u64,
+    requests: Vec<u8>,
+}
+
+impl Client {
+    /// Connects to a node-to-client socket.
+    ///
+    /// # Errors
+    /// Nobody listens there, or the handshake is refused.
+    pub fn connect_socket(path: &Path, magic: u64) -> Result<Self, ClientError> {
+        let stream = UnixStream::connect(path).map_err(|source| ClientError::Connect { address: path.display().to_string(), source })?;
+        Self::shake_hands(Bearer::Unix(stream), Side::Client, magic)
+    }
+
+    /// Connects to a node-to-node address, `HOST:PORT`.
+    ///
+    /// # Errors
+    /// Nobody listens there, or the handshake is refused.
+    pub fn connect_address(address: &str, magic: u64) -> Result<Self, ClientError> {
+        let stream = TcpStream::connect(address).map_err(|source| ClientError::Connect { address: address.to_owned(), source })?;
+        stream.set_nodelay(true)?;
+        Self::shake_hands(Bearer::Tcp(stream), Side::Node, magic)
+    }
+
+    fn shake_hands(bearer: Bearer, side: Side, magic: u64) -> Result<Self, ClientError> {
+        let mut client = Self { bearer, inbox: Inbox::new(), side, version: 0, requests: Vec::new() };
+        let mut message = Vec::new();
+        Proposal::of(side, magic).encode(&mut message, side);
+        client.send(protocol::HANDSHAKE, &message)?;
+        let answer = client.reply(protocol::HANDSHAKE, Answer::decode, 0)?;
+        match answer {
+            Answer::Accept(version) => client.version = version,
+            Answer::Refuse(why) => return Err(ClientError::Refused(why)),
+            Answer::Versions(versions) => return Err(ClientError::Refused(format!("it only tells its versions, {versions:?}"))),
+        }
+        Ok(client)
+    }
+
+    /// The negotiated version, as it stands on the wire.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn chain_sync(&self) -> u16 {
+        if self.side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N }
+    }
+
+    /// Intersects at a point.
+    ///
+    /// # Errors
+    /// The server doesn't know it.
+    pub fn find_intersection(&mut self, point: &Point) -> Result<(), ClientError> {
+        let mut message = Vec::new();
+        ChainSyncRequest::FindIntersect(vec![*point]).encode(&mut message);
+        self.send(self.chain_sync(), &message)?;
+        match self.reply(self.chain_sync(), ChainSyncReply::decode, 0)? {
+            ChainSyncReply::IntersectFound(_) => Ok(()),
+            _ => Err(ClientError::NoIntersection(*point)),
+        }
+    }
+
+    /// Follows the chain after the intersection for `blocks` blocks with up to `depth` requests in flight.
+    ///
+    /// `each` gets every block, `[era, block]`, whole and in order; node-to-client only.
+    ///
+    /// # Errors
+    /// The connection or the chain ends early, or the chain rolls back.
+    pub fn blocks(&mut self, blocks: u64, depth: u64, mut each: impl FnMut(&[u8]) -> Result<(), ClientError>) -> Result<(), ClientError> {
+        self.follow(blocks, depth, |message| {
+            let (block, taken) = roll_forward_block(message)?;
+            each(block)?;
+            Ok(taken)
+        })
+    }
+
+    /// As [`Client::blocks`], for headers; node-to-node only.
+    ///
+    /// # Errors
+    /// The connection or the chain ends early, or the chain rolls back.
+    pub fn headers(
+        &mut self,
+        headers: u64,
+        depth: u64,
+        mut each: impl FnMut(WireHeader<'_>) -> Result<(), ClientError>,
+    ) -> Result<(), ClientError> {
+        self.follow(headers, depth, |message| {
+            let (header, taken) = roll_forward_header(message)?;
+            each(header)?;
+            Ok(taken)
+        })
+    }
+
+    fn follow(
+        &mut self,
+        blocks: u64,
+        depth: u64,
+        mut forward: impl FnMut(&[u8]) -> Result<usize, MessageOrClientError>,
+    ) -> Result<(), ClientError> {
+        let protocol = self.chain_sync();
+        let mut pacer = Pacer::new(blocks, depth);
+        let mut rolled_back = false;
+        let mut done = 0;
+        while done < blocks {
+            if let Some(requests) = pacer.due() {
+                self.request_next(requests)?;
+            }
+            let message = self.inbox.buffered(protocol, self.side)?;
+            let taken = match message {
+                [] => Err(MessageOrClientError::Message(MessageError::Incomplete)),
+                [0x83, 0x02, ..] => forward(message).inspect(|_| done += 1),
+                message => match ChainSyncReply::decode(message) {
+                    Ok((ChainSyncReply::RollBackward(_), taken)) if !rolled_back && done == 0 => {
+                        rolled_back = true;
+                        Ok(taken)
+                    }
+                    Ok((ChainSyncReply::RollBackward(to), _)) => return Err(ClientError::RollBackward { to, blocks: done }),
+                    Ok((ChainSyncReply::AwaitReply, _)) => return Err(ClientError::Tip { blocks: done }),
+                    Ok((reply, _)) => {
+                        return Err(ClientError::Protocol { protocol, what: format!("{reply:?} to a request for the next block") });
+                    }
+                    Err(error) => Err(MessageOrClientError::Message(error)),
+                },
+            };
+            match taken {
+                Ok(taken) => {
+                    self.inbox.take(taken);
+                    pacer.answered();
+                }
+                Err(MessageOrClientError::Message(MessageError::Incomplete)) => {
+                    if !self.inbox.read(&mut self.bearer)? {
+                        return Err(ClientError::Closed { blocks: done });
+                    }
+                }
+                Err(MessageOrClientError::Message(error)) => return Err(ClientError::message(protocol, &error)),
+                Err(MessageOrClientError::Client(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Client::blocks`], but finds only the ends of messages and throws them away: the floor. Tells the blocks' bytes.
+    ///
+    /// `seen` is told of each block, with the bytes so far.
+    ///
+    /// # Errors
+    /// The connection or the chain ends early, or the chain rolls back.
+    pub fn discard(&mut self, blocks: u64, depth: u64, mut seen: impl FnMut(u64)) -> Result<u64, ClientError> {
+        let mut pacer = Pacer::new(blocks, depth);
+        let mut skimmer = Skimmer::new(self.chain_sync());
+        let mut buffer = vec![0; inbox::READ_BYTES];
+        while skimmer.blocks() < blocks {
+            if let Some(requests) = pacer.due() {
+                self.request_next(requests)?;
+            }
+            let read = self.bearer.read(&mut buffer)?;
+            if read == 0 {
+                return Err(ClientError::Closed { blocks: skimmer.blocks() });
+            }
+            skimmer.skim(&buffer[..read], |bytes| {
+                pacer.answered();
+                if let Some(bytes) = bytes {
+                    seen(bytes);
+                }
+            })?;
+        }
+        Ok(skimmer.bytes())
+    }
+
+    /// Fetches the blocks from one point to another, both included; `each` gets every block, in order.
+    ///
+    /// # Errors
+    /// The server hasn't all of them, or the connection ends.
+    pub fn fetch(&mut self, from: &Point, to: &Point, mut each: impl FnMut(&[u8]) -> Result<(), ClientError>) -> Result<(), ClientError> {
+        let protocol = protocol::BLOCK_FETCH;
+        let mut message = Vec::new();
+        BlockFetchRequest::Range(*from, *to).encode(&mut message);
+        self.send(protocol, &message)?;
+        let mut blocks = 0;
+        loop {
+            let message = self.inbox.buffered(protocol, self.side)?;
+            let taken = match message {
+                [0x81, 0x02, ..] => 2,
+                [0x81, 0x03, ..] => return Err(ClientError::NoBlocks(*from, *to)),
+                [0x81, 0x05, ..] => {
+                    self.inbox.take(2);
+                    return Ok(());
+                }
+                [0x82, 0x04, ..] => match wrapped(&message[2..]) {
+                    Ok((block, taken)) => {
+                        each(block)?;
+                        blocks += 1;
+                        2 + taken
+                    }
+                    Err(MessageError::Incomplete) => 0,
+                    Err(error) => return Err(ClientError::message(protocol, &error)),
+                },
+                message if message.len() < 2 => 0,
+                message => {
+                    return Err(ClientError::Protocol { protocol, what: format!("a message that begins with {:02x?}", &message[..2]) });
+                }
+            };
+            if taken > 0 {
+                self.inbox.take(taken);
+            } else if !self.inbox.read(&mut self.bearer)? {
+                return Err(ClientError::Closed { blocks });
+            }
+        }
+    }
+
+    fn request_next(&mut self, count: u64) -> Result<(), ClientError> {
+        self.requests.clear();
+        let protocol = self.chain_sync();
+        let mut left = count as usize;
+        while left > 0 {
+            let now = left.min(MAX_SENT / 2);
+            self.requests.extend(Header { protocol, from_responder: false, length: 2 * now as u16 }.encode());
+            for _ in 0..now {
+                self.requests.extend([0x81, 0x00]);
+            }
+            left -= now;
+        }
+        Ok(self.bearer.write_all(&self.requests)?)
+    }
+
+    fn send(&mut self, protocol: u16, message: &[u8]) -> Result<(), ClientError> {
+        let mut wire = Vec::with_capacity(message.len() + HEADER_BYTES);
+        frame(&mut wire, protocol, false, &[message]);
+        Ok(self.bearer.write_all(&wire)?)
+    }
+
+    fn reply<T>(
+        &mut self,
+        protocol: u16,
+        decode: impl Fn(&[u8]) -> Result<(T, usize), MessageError>,
+        blocks: u64,
+    ) -> Result<T, ClientError> {
+        loop {
+            match decode(self.inbox.buffered(protocol, self.side)?) {
+                Ok((reply, taken)) => {
+                    self.inbox.take(taken);
+                    return Ok(reply);
+                }
+                Err(MessageError::Incomplete) => {
+                    if !self.inbox.read(&mut self.bearer)? {
+                        return Err(ClientError::Closed { blocks });
+                    }
+                }
+                Err(error) => return Err(ClientError::message(protocol, &error)),
+            }
+        }
+    }
+}
+
+enum MessageOrClientError {
+    Message(MessageError),
+    Client(ClientError),
+}
+
+impl From<MessageError> for MessageOrClientError {
+    fn from(error: MessageError) -> Self {
+        Self::Message(error)
+    }
+}
+
+impl From<ClientError> for MessageOrClientError {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+/// How many requests to send, and when: as many as the window holds at first, more when half of them are answered.
+struct Pacer {
+    unsent: u64,
+    in_flight: u64,
+    depth: u64,
+}
+
+impl Pacer {
+    fn new(blocks: u64, depth: u64) -> Self {
+        Self { unsent: blocks + 1, in_flight: 0, depth: depth.max(1) } // one more: the roll-backward to the intersection
+    }
+
+    #[inline]
+    fn due(&mut self) -> Option<u64> {
+        if self.in_flight > self.depth / 2 || self.unsent == 0 {
+            return None;
+        }
+        let now = (self.depth - self.in_flight).min(self.unsent);
+        self.unsent -= now;
+        self.in_flight += now;
+        (now > 0).then_some(now)
+    }
+
+    #[inline]
+    fn answered(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+}
+
+/// The head of a byte string under tag 24: where it begins and how long it is.
+fn wrapped_head(bytes: &[u8]) -> Result<(usize, usize), MessageError> {
+    let malformed = || MessageError::Malformed("expected a byte string under tag 24".into());
+    let width = match bytes {
+        [0xd8, 0x18, head, ..] => match head {
+            0x40..=0x57 => return Ok((3, usize::from(head - 0x40))),
+            0x58..=0x5a => 1usize << (head - 0x58),
+            _ => return Err(malformed()),
+        },
+        [] | [0xd8] | [0xd8, 0x18] => return Err(MessageError::Incomplete),
+        _ => return Err(malformed()),
+    };
+    let length = bytes.get(3..3 + width).ok_or(MessageError::Incomplete)?;
+    Ok((3 + width, length.iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte))))
+}
+
+fn wrapped(bytes: &[u8]) -> Result<(&[u8], usize), MessageError> {
+    let (start, length) = wrapped_head(bytes)?;
+    let inner = bytes.get(start..start + length).ok_or(MessageError::Incomplete)?;
+    Ok((inner, start + length))
+}
+
+/// How many bytes a tip takes.
+fn tip_length(bytes: &[u8]) -> Result<usize, MessageError> {
+    let mut decoder = minicbor::Decoder::new(bytes);
+    decoder.skip()?;
+    Ok(decoder.position())
+}
+
+fn roll_forward_block(message: &[u8]) -> Result<(&[u8], usize), MessageOrClientError> {
+    let (block, taken) = wrapped(&message[2..])?;
+    Ok((block, 2 + taken + tip_length(&message[2 + taken..])?))
+}
+
+fn roll_forward_header(message: &[u8]) -> Result<(WireHeader<'_>, usize), MessageOrClientError> {
+    let malformed = || MessageError::Malformed("expected a header, as [era, 24(bytes)]".into());
+    let rest = &message[2..];
+    let (era, start) = match rest {
+        [0x82, 0x00, 0x82, 0x82, kind, ..] => {
+            let size = tip_length(&rest[5..])?; // an unsigned integer, walked over in the same way
+            (Era::from_tag(u64::from(*kind)).filter(|era| *era <= Era::Byron), 5 + size)
+        }
+        [0x82, era @ 1..=23, ..] => (Era::from_tag(u64::from(*era) + 1), 2),
+        _ if rest.len() < 5 => return Err(MessageError::Incomplete.into()),
+        _ => return Err(malformed().into()),
+    };
+    let era = era.ok_or_else(malformed)?;
+    let (bytes, taken) = wrapped(&rest[start..])?;
+    let taken = 2 + start + taken;
+    Ok((WireHeader { era, bytes }, taken + tip_length(&message[taken..])?))
+}
+
+/// Slot and hash of a header, as a point.
+///
+/// # Errors
+/// The header can't be decoded.
+pub fn header_point(header: &WireHeader<'_>) -> Result<(u64, Hash32), ClientError> {
+    let decoded = slotmark_chain::block::decode_header_alone(header.era, header.bytes).map_err(|error| ClientError::Protocol {
+        protocol: protocol::CHAIN_SYNC_N2N,
+        what: format!("a header that can't be decoded: {error}"),
+    })?;
+    Ok((decoded.slot, decoded.hash))
+}

@@ -1,0 +1,401 @@
+//! One client's connection, served by one thread: reads segments, answers messages.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use slotmark_chain::{ChainError, Point};
+
+use super::stream::Stream;
+use super::{ConnectionReport, side_name};
+use crate::framing::{Framed, FramedChain, Framing};
+use crate::handshake::{Answer, Proposal, Side};
+use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, MessageError};
+use crate::mux::{HEADER_BYTES, Header, frame, protocol};
+
+const READ_BYTES: usize = 64 << 10;
+/// The most of an unfinished message that is kept for a protocol: a request is far smaller.
+const MAX_UNFINISHED: usize = 64 << 10;
+
+pub(super) struct Limits {
+    pub(super) handshake: Duration,
+    pub(super) write: Duration,
+    pub(super) delay: Duration,
+}
+
+/// Why a connection ends.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error("the client closed the connection")]
+    Closed,
+    #[error("the client said goodbye")]
+    Done,
+    #[error("the client went away ({0})")]
+    Lost(ErrorKind),
+    #[error("no handshake within {0:?}")]
+    HandshakeTimeout(Duration),
+    #[error("refused: {0}")]
+    Refused(String),
+    #[error("the client only asked for the versions")]
+    Queried,
+    #[error("the client left replies unread for {0:?}")]
+    Unread(Duration),
+    #[error("a segment from the wrong direction")]
+    Direction,
+    #[error("unknown protocol number {0}")]
+    UnknownProtocol(u16),
+    #[error("protocol {0} is not served here")]
+    NotServed(u16),
+    #[error("protocol {0} before the handshake")]
+    TooEarly(u16),
+    #[error("malformed message in protocol {protocol}: {what}")]
+    Malformed { protocol: u16, what: String },
+    #[error("a message of protocol {0} that is not whole within {MAX_UNFINISHED} bytes")]
+    TooLong(u16),
+    #[error("{0}")]
+    Chain(#[from] ChainError),
+}
+
+pub(super) struct Connection<'c> {
+    chain: &'c FramedChain,
+    side: Side,
+    magic: u64,
+    stream: Stream,
+    limits: Limits,
+    version: Option<u64>,
+    ingress: Vec<(u16, Vec<u8>)>,
+    follower: Follower,
+    pending: Option<(Arc<Framed>, Range<usize>)>,
+    framed: Option<Arc<Framed>>,
+    out: Vec<u8>,
+    replies: u64,
+    bytes: u64,
+}
+
+/// Where a client stands on the chain.
+#[derive(Default)]
+struct Follower {
+    next: usize,
+    rolled_back: bool,
+    awaiting: bool,
+}
+
+impl<'c> Connection<'c> {
+    pub(super) fn new(chain: &'c FramedChain, side: Side, magic: u64, stream: Stream, limits: Limits) -> Self {
+        Self {
+            chain,
+            side,
+            magic,
+            stream,
+            limits,
+            version: None,
+            ingress: Vec::new(),
+            follower: Follower::default(),
+            pending: None,
+            framed: None,
+            out: Vec::new(),
+            replies: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Serves until the connection ends, for whatever reason.
+    pub(super) fn serve(mut self) -> ConnectionReport {
+        let began = Instant::now();
+        let reason = match self.run() {
+            Err(end) => end.to_string(),
+            Ok(never) => match never {},
+        };
+        self.stream.shutdown();
+        let cpu = clock_gettime(ClockId::ThreadCPUTime);
+        ConnectionReport {
+            connection: 0,
+            side: side_name(self.side),
+            peer: String::new(),
+            version: self.version,
+            replies: self.replies,
+            bytes: self.bytes,
+            duration_ns: began.elapsed().as_nanos() as u64,
+            cpu_ns: cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64,
+            reason,
+        }
+    }
+
+    fn run(&mut self) -> Result<std::convert::Infallible, End> {
+        let lost = |error: io::Error| End::Lost(error.kind());
+        self.stream.widen();
+        self.stream.write_within(self.limits.write).map_err(lost)?;
+        self.stream.read_within(Some(self.limits.handshake)).map_err(lost)?;
+        let deadline = Instant::now() + self.limits.handshake;
+        let mut buffer = vec![0; READ_BYTES + HEADER_BYTES + usize::from(u16::MAX)];
+        let mut held = 0;
+        loop {
+            let read = match self.stream.read(&mut buffer[held..]) {
+                Ok(0) => return Err(End::Closed),
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if self.version.is_none() && is_timeout(&error) => return Err(End::HandshakeTimeout(self.limits.handshake)),
+                Err(error) => return Err(lost(error)),
+            };
+            held += read;
+            let mut at = 0;
+            while let Some(header) = Header::decode(&buffer[at..held]) {
+                let end = at + HEADER_BYTES + usize::from(header.length);
+                self.check(&header)?; // before its payload is here: garbage is told at once
+                if end > held {
+                    break;
+                }
+                self.segment(header.protocol, &buffer[at + HEADER_BYTES..end])?;
+                at = end;
+            }
+            self.flush()?;
+            buffer.copy_within(at..held, 0);
+            held -= at;
+            if self.version.is_none() && Instant::now() > deadline {
+                return Err(End::HandshakeTimeout(self.limits.handshake));
+            }
+        }
+    }
+
+    fn check(&self, header: &Header) -> Result<(), End> {
+        if header.from_responder {
+            return Err(End::Direction);
+        }
+        let (served, known): (&[u16], &[u16]) = match self.side {
+            Side::Client => {
+                (&[protocol::CHAIN_SYNC_N2C], &[protocol::LOCAL_TX_SUBMISSION, protocol::LOCAL_STATE_QUERY, protocol::LOCAL_TX_MONITOR])
+            }
+            Side::Node => (
+                &[protocol::CHAIN_SYNC_N2N, protocol::BLOCK_FETCH, protocol::KEEP_ALIVE, protocol::TX_SUBMISSION, protocol::PEER_SHARING],
+                &[],
+            ),
+        };
+        match header.protocol {
+            protocol::HANDSHAKE if self.version.is_none() => Ok(()),
+            number if known.contains(&number) => Err(End::NotServed(number)),
+            number if !served.contains(&number) => Err(End::UnknownProtocol(number)),
+            number if self.version.is_none() => Err(End::TooEarly(number)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes a segment's payload: answers every message that is whole with it, keeps the rest.
+    fn segment(&mut self, protocol: u16, payload: &[u8]) -> Result<(), End> {
+        if matches!(protocol, protocol::TX_SUBMISSION | protocol::PEER_SHARING) {
+            return Ok(()); // a usual client greets us here; we never ask it for anything
+        }
+        let held = self.ingress.iter().position(|(number, _)| *number == protocol).map(|place| self.ingress.swap_remove(place).1);
+        let mut stream = held.unwrap_or_default();
+        let bytes = if stream.is_empty() {
+            payload
+        } else {
+            stream.extend_from_slice(payload);
+            &stream
+        };
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.message(protocol, &bytes[at..])? {
+                0 => break,
+                taken => at += taken,
+            }
+        }
+        if at < bytes.len() {
+            if bytes.len() - at > MAX_UNFINISHED {
+                return Err(End::TooLong(protocol));
+            }
+            self.ingress.push((protocol, bytes[at..].to_vec()));
+        }
+        Ok(())
+    }
+
+    /// Answers the message that `bytes` begin with; tells how many bytes it took, 0 where it isn't whole.
+    fn message(&mut self, protocol: u16, bytes: &[u8]) -> Result<usize, End> {
+        match protocol {
+            protocol::HANDSHAKE => match whole(protocol, Proposal::decode(bytes))? {
+                Some((proposal, taken)) => self.handshake(&proposal).map(|()| taken),
+                None => Ok(0),
+            },
+            protocol::CHAIN_SYNC_N2C | protocol::CHAIN_SYNC_N2N => match whole(protocol, ChainSyncRequest::decode(bytes))? {
+                Some((request, taken)) => self.chain_sync(protocol, request).map(|()| taken),
+                None => Ok(0),
+            },
+            protocol::BLOCK_FETCH => match whole(protocol, BlockFetchRequest::decode(bytes))? {
+                Some((BlockFetchRequest::Range(from, to), taken)) => self.block_fetch(&from, &to).map(|()| taken),
+                Some((BlockFetchRequest::Done, taken)) => Ok(taken),
+                None => Ok(0),
+            },
+            _ => match whole(protocol, KeepAliveRequest::decode(bytes))? {
+                Some((KeepAliveRequest::Ping(cookie), taken)) => {
+                    let [a, b] = cookie.to_be_bytes();
+                    self.reply(protocol, &[0x82, 0x01, 0x19, a, b])?;
+                    Ok(taken)
+                }
+                Some((KeepAliveRequest::Done, taken)) => Ok(taken),
+                None => Ok(0),
+            },
+        }
+    }
+
+    fn handshake(&mut self, proposal: &Proposal) -> Result<(), End> {
+        let answer = proposal.answer(self.side, self.magic);
+        let mut message = Vec::new();
+        answer.encode(&mut message, self.side, self.magic, proposal);
+        self.reply(protocol::HANDSHAKE, &message)?;
+        self.flush()?;
+        match answer {
+            Answer::Accept(version) => self.version = Some(version),
+            Answer::Refuse(why) => return Err(End::Refused(why)),
+            Answer::Versions(_) => return Err(End::Queried),
+        }
+        self.stream.read_within(None).map_err(|error| End::Lost(error.kind()))
+    }
+
+    fn chain_sync(&mut self, protocol: u16, request: ChainSyncRequest) -> Result<(), End> {
+        match request {
+            ChainSyncRequest::RequestNext => self.next(protocol),
+            ChainSyncRequest::FindIntersect(points) => {
+                if self.follower.awaiting {
+                    return Err(End::Malformed { protocol, what: "find-intersect while a request waits at the tip".into() });
+                }
+                let found = points.iter().find_map(|point| match point {
+                    Point::Origin => Some((*point, 0)),
+                    Point::Block { .. } => self.chain.chain().find(point).map(|index| (*point, index + 1)),
+                });
+                let reply = match found {
+                    Some((point, next)) => {
+                        self.follower = Follower { next, ..Follower::default() };
+                        ChainSyncReply::IntersectFound(point)
+                    }
+                    None => ChainSyncReply::IntersectNotFound,
+                };
+                self.chain_sync_reply(protocol, &reply)
+            }
+            ChainSyncRequest::Done if self.side == Side::Client => {
+                self.flush()?;
+                Err(End::Done)
+            }
+            ChainSyncRequest::Done => Ok(()), // block-fetch may go on
+        }
+    }
+
+    fn next(&mut self, protocol: u16) -> Result<(), End> {
+        let next = self.follower.next;
+        if !self.follower.rolled_back {
+            self.follower.rolled_back = true;
+            let to = next.checked_sub(1).map_or(Point::Origin, |before| self.chain.chain().point(before));
+            return self.chain_sync_reply(protocol, &ChainSyncReply::RollBackward(to));
+        }
+        if next == self.chain.chain().len() {
+            if self.follower.awaiting {
+                return Ok(()); // pipelined behind the one that waits: never its turn on a chain that doesn't grow
+            }
+            self.follower.awaiting = true;
+            return self.chain_sync_reply(protocol, &ChainSyncReply::AwaitReply);
+        }
+        let framing = if protocol == protocol::CHAIN_SYNC_N2C { Framing::Blocks } else { Framing::Headers };
+        self.follower.next += 1;
+        self.replies += 1;
+        self.send_framed(framing, next)
+    }
+
+    fn block_fetch(&mut self, from: &Point, to: &Point) -> Result<(), End> {
+        let chain = self.chain.chain();
+        let (Some(first), Some(last)) = (chain.find(from), chain.find(to)) else {
+            return self.reply(protocol::BLOCK_FETCH, &[0x81, 0x03]);
+        };
+        if first > last {
+            return self.reply(protocol::BLOCK_FETCH, &[0x81, 0x03]);
+        }
+        self.reply(protocol::BLOCK_FETCH, &[0x81, 0x02])?;
+        for index in first..=last {
+            self.replies += 1;
+            self.send_framed(Framing::Bodies, index)?;
+        }
+        self.reply(protocol::BLOCK_FETCH, &[0x81, 0x05])
+    }
+
+    /// Sends the framed message of a block, together with those before it that are still to be sent, where they adjoin.
+    fn send_framed(&mut self, framing: Framing, index: usize) -> Result<(), End> {
+        self.delay()?;
+        if let Some((framed, blocks)) = &mut self.pending {
+            if blocks.end == index && framed.framing() == framing && framed.blocks().contains(&index) {
+                blocks.end += 1;
+                return if self.limits.delay.is_zero() { Ok(()) } else { self.flush() };
+            }
+            self.flush()?;
+        }
+        let framed = match &self.framed {
+            Some(framed) if framed.blocks().contains(&index) && framed.framing() == framing => Arc::clone(framed),
+            _ => self.chain.at(framing, index)?,
+        };
+        self.framed = Some(Arc::clone(&framed));
+        self.flush_small()?;
+        self.pending = Some((framed, index..index + 1));
+        if self.limits.delay.is_zero() { Ok(()) } else { self.flush() }
+    }
+
+    fn chain_sync_reply(&mut self, protocol: u16, reply: &ChainSyncReply) -> Result<(), End> {
+        let mut message = Vec::new();
+        reply.encode(&mut message, self.chain.tip());
+        self.reply(protocol, &message)
+    }
+
+    fn reply(&mut self, protocol: u16, message: &[u8]) -> Result<(), End> {
+        self.flush_pending()?;
+        frame(&mut self.out, protocol, true, &[message]);
+        Ok(())
+    }
+
+    fn delay(&mut self) -> Result<(), End> {
+        if !self.limits.delay.is_zero() {
+            self.flush()?;
+            let until = Instant::now() + self.limits.delay;
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), End> {
+        // At most one of the two holds anything: each is flushed before the other is begun.
+        self.flush_small()?;
+        self.flush_pending()
+    }
+
+    fn flush_small(&mut self) -> Result<(), End> {
+        if !self.out.is_empty() {
+            let out = std::mem::take(&mut self.out);
+            self.write(&out)?;
+        }
+        Ok(())
+    }
+
+    fn flush_pending(&mut self) -> Result<(), End> {
+        if let Some((framed, blocks)) = self.pending.take() {
+            self.write(framed.messages(blocks))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), End> {
+        self.bytes += bytes.len() as u64;
+        self.stream
+            .write_all(bytes)
+            .map_err(|error| if is_timeout(&error) { End::Unread(self.limits.write) } else { End::Lost(error.kind()) })
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn whole<T>(protocol: u16, decoded: Decoded<T>) -> Result<Option<(T, usize)>, End> {
+    match decoded {
+        Ok(message) => Ok(Some(message)),
+        Err(MessageError::Incomplete) => Ok(None),
+        Err(MessageError::Malformed(what)) => Err(End::Malformed { protocol, what }),
+    }
+}

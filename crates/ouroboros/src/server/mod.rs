@@ -1,0 +1,280 @@
+//! A server that replays a chain to any number of clients, over node-to-client and node-to-node.
+
+mod connection;
+mod stream;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::ops::Range;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde::Serialize;
+use slotmark_chain::ChainError;
+
+use crate::framing::{FramedChain, Framing};
+use crate::handshake::Side;
+use connection::{Connection, Limits};
+use stream::Stream;
+
+/// How a server is to behave.
+pub struct Config {
+    /// What it serves.
+    pub chain: FramedChain,
+    /// The network's magic.
+    pub magic: u64,
+    /// Where to serve node-to-client.
+    pub socket: Option<PathBuf>,
+    /// Where to serve node-to-node, as `HOST:PORT`.
+    pub listen: Option<String>,
+    /// Wait so long, busily, before each reply.
+    pub reply_delay: Duration,
+    /// Frame these blocks before listening.
+    pub prepare: Option<Range<usize>>,
+    /// How long a client may leave a reply unread.
+    pub write_timeout: Duration,
+    /// How long a client may take to shake hands.
+    pub handshake_timeout: Duration,
+    /// How many clients at once.
+    pub max_connections: usize,
+}
+
+impl Config {
+    /// A server of this chain and network, with the time limits of a node.
+    pub fn new(chain: FramedChain, magic: u64) -> Self {
+        Self {
+            chain,
+            magic,
+            socket: None,
+            listen: None,
+            reply_delay: Duration::ZERO,
+            prepare: None,
+            write_timeout: Duration::from_secs(60),
+            handshake_timeout: Duration::from_secs(10),
+            max_connections: 64,
+        }
+    }
+}
+
+/// Why a server can't start.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant's message is its documentation")]
+pub enum ServerError {
+    #[error("{0}")]
+    Chain(#[from] ChainError),
+    #[error("{path}: can't listen there ({source}). Choose another --socket.")]
+    Socket { path: PathBuf, source: io::Error },
+    #[error("{path}: another server listens there. End it, or choose another --socket.")]
+    Taken { path: PathBuf },
+    #[error("{path}: there is a file that isn't a socket. Choose another --socket.")]
+    NotASocket { path: PathBuf },
+    #[error("{address}: can't listen there ({source}). Choose another --listen, as 127.0.0.1:3001.")]
+    Listen { address: String, source: io::Error },
+}
+
+/// How a connection went, told when it has ended.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConnectionReport {
+    /// Counted from 1.
+    pub connection: u64,
+    /// `node-to-client` or `node-to-node`.
+    pub side: &'static str,
+    /// Who it was with, where that has a name.
+    pub peer: String,
+    /// The negotiated version; None where it didn't come to that.
+    pub version: Option<u64>,
+    /// Requests for blocks or headers that were answered with one.
+    pub replies: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// From the accepted connection to its end.
+    pub duration_ns: u64,
+    /// CPU time of the connection's thread.
+    pub cpu_ns: u64,
+    /// Why it ended.
+    pub reason: String,
+}
+
+type Sink = dyn Fn(ConnectionReport) + Send + Sync;
+
+struct Shared {
+    config: Config,
+    sink: Box<Sink>,
+    stopping: AtomicBool,
+    counter: AtomicU64,
+    open: Mutex<HashMap<u64, Stream>>,
+}
+
+/// A server that listens. Dropping it stops it.
+pub struct Server {
+    shared: Arc<Shared>,
+    listeners: Vec<JoinHandle<()>>,
+    address: Option<SocketAddr>,
+}
+
+impl Server {
+    /// Frames what is to be prepared, listens, and serves from threads of its own; `sink` is told of each connection's end.
+    ///
+    /// # Errors
+    /// A place to listen is taken or can't be made, or a block is damaged.
+    pub fn start(config: Config, sink: impl Fn(ConnectionReport) + Send + Sync + 'static) -> Result<Self, ServerError> {
+        if let Some(blocks) = config.prepare.clone().filter(|blocks| !blocks.is_empty()) {
+            let framings: &[Framing] = match (&config.socket, &config.listen) {
+                (Some(_), Some(_)) => &[Framing::Blocks, Framing::Headers, Framing::Bodies],
+                (Some(_), None) => &[Framing::Blocks],
+                _ => &[Framing::Headers, Framing::Bodies],
+            };
+            for &framing in framings {
+                config.chain.prepare(framing, blocks.clone())?;
+            }
+        }
+        let unix = config.socket.as_deref().map(bind_socket).transpose()?;
+        let tcp = config
+            .listen
+            .as_deref()
+            .map(|address| TcpListener::bind(address).map_err(|source| ServerError::Listen { address: address.to_owned(), source }))
+            .transpose()?;
+        let address = tcp.as_ref().and_then(|listener| listener.local_addr().ok());
+        let shared = Arc::new(Shared {
+            config,
+            sink: Box::new(sink),
+            stopping: AtomicBool::new(false),
+            counter: AtomicU64::new(0),
+            open: Mutex::default(),
+        });
+        let mut listeners = Vec::new();
+        if let Some(listener) = unix {
+            let shared = Arc::clone(&shared);
+            listeners.push(thread::spawn(move || {
+                shared.accept(Side::Client, || listener.accept().map(|(stream, _)| (Stream::Unix(stream), String::new())))
+            }));
+        }
+        if let Some(listener) = tcp {
+            let shared = Arc::clone(&shared);
+            listeners.push(thread::spawn(move || {
+                shared.accept(Side::Node, || {
+                    let (stream, peer) = listener.accept()?;
+                    stream.set_nodelay(true)?;
+                    Ok((Stream::Tcp(stream), peer.to_string()))
+                });
+            }));
+        }
+        Ok(Self { shared, listeners, address })
+    }
+
+    /// Where node-to-node is served, with the port that was taken.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// How many connections are open.
+    pub fn open_connections(&self) -> usize {
+        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Ends every connection and stops listening.
+    pub fn stop(mut self) {
+        self.stop_now();
+    }
+
+    fn stop_now(&mut self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        for stream in self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            stream.shutdown();
+        }
+        // A listener waits in accept: a connection of our own wakes it.
+        if let Some(path) = &self.shared.config.socket {
+            drop(UnixStream::connect(path));
+        }
+        if let Some(address) = self.address {
+            drop(std::net::TcpStream::connect(address));
+        }
+        for listener in self.listeners.drain(..) {
+            let _ = listener.join();
+        }
+        if let Some(path) = &self.shared.config.socket {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !self.listeners.is_empty() {
+            self.stop_now();
+        }
+    }
+}
+
+impl Shared {
+    fn accept(self: &Arc<Self>, side: Side, mut next: impl FnMut() -> io::Result<(Stream, String)>) {
+        while !self.stopping.load(Ordering::SeqCst) {
+            let Ok((stream, peer)) = next() else {
+                thread::sleep(Duration::from_millis(10)); // out of file descriptors, most likely: others have to close first
+                continue;
+            };
+            if self.stopping.load(Ordering::SeqCst) {
+                return;
+            }
+            let number = self.counter.fetch_add(1, Ordering::SeqCst) + 1;
+            let twin = stream.try_clone();
+            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            if open.len() >= self.config.max_connections {
+                drop(open);
+                (self.sink)(refused(number, side, peer, self.config.max_connections));
+                continue;
+            }
+            let Ok(twin) = twin else { continue };
+            open.insert(number, twin);
+            drop(open);
+            let shared = Arc::clone(self);
+            thread::spawn(move || {
+                let limits = Limits {
+                    handshake: shared.config.handshake_timeout,
+                    write: shared.config.write_timeout,
+                    delay: shared.config.reply_delay,
+                };
+                let mut report = Connection::new(&shared.config.chain, side, shared.config.magic, stream, limits).serve();
+                (report.connection, report.peer) = (number, peer);
+                if shared.stopping.load(Ordering::SeqCst) {
+                    report.reason = "the server was stopped".into();
+                }
+                shared.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+                (shared.sink)(report);
+            });
+        }
+    }
+}
+
+fn refused(connection: u64, side: Side, peer: String, most: usize) -> ConnectionReport {
+    let reason = format!("refused: {most} connections are open already");
+    ConnectionReport { connection, side: side_name(side), peer, version: None, replies: 0, bytes: 0, duration_ns: 0, cpu_ns: 0, reason }
+}
+
+fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Client => "node-to-client",
+        Side::Node => "node-to-node",
+    }
+}
+
+/// Binds a unix socket, in the place of one that nobody listens on any more.
+fn bind_socket(path: &Path) -> Result<UnixListener, ServerError> {
+    if let Ok(there) = fs::symlink_metadata(path) {
+        if !there.file_type().is_socket() {
+            return Err(ServerError::NotASocket { path: path.to_path_buf() });
+        }
+        if UnixStream::connect(path).is_ok() {
+            return Err(ServerError::Taken { path: path.to_path_buf() });
+        }
+        let _ = fs::remove_file(path);
+    }
+    UnixListener::bind(path).map_err(|source| ServerError::Socket { path: path.to_path_buf(), source })
+}

@@ -1,0 +1,73 @@
+//! A unix or TCP stream.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Either kind of stream that a server accepts.
+pub(crate) enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        match self {
+            Self::Unix(stream) => stream.try_clone().map(Self::Unix),
+            Self::Tcp(stream) => stream.try_clone().map(Self::Tcp),
+        }
+    }
+
+    pub(crate) fn shutdown(&self) {
+        let _ = match self {
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
+    pub(crate) fn read_within(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_read_timeout(limit),
+            Self::Tcp(stream) => stream.set_read_timeout(limit),
+        }
+    }
+
+    pub(crate) fn write_within(&self, limit: Duration) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_write_timeout(Some(limit)),
+            Self::Tcp(stream) => stream.set_write_timeout(Some(limit)),
+        }
+    }
+
+    /// Asks for a larger send buffer; what the system allows is good enough.
+    pub(crate) fn widen(&self) {
+        const BYTES: usize = 1 << 20;
+        let _ = match self {
+            Self::Unix(stream) => rustix::net::sockopt::set_socket_send_buffer_size(stream, BYTES),
+            Self::Tcp(_) => Ok(()), // TCP tunes its own
+        };
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read(buffer),
+            Self::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -24,45 +24,42 @@ impl Inbox {
         Self { buffer: vec![0; 2 * READ_BYTES], stream: (0, 0), raw: (0, 0) }
     }
 
-    /// The protocol's stream as far as it is here.
+    /// What has been put together and not taken yet.
     #[inline]
-    pub(super) fn buffered(&mut self, protocol: u16, side: Side) -> Result<&[u8], ClientError> {
-        while let Some(header) = Header::decode(&self.buffer[self.raw.0..self.raw.1]) {
-            let (start, end) = (self.raw.0 + HEADER_BYTES, self.raw.0 + HEADER_BYTES + usize::from(header.length));
-            if !header.from_responder {
-                return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment from the wrong direction".into() });
-            }
-            if header.protocol != protocol {
-                // A node may greet us in protocols that we don't use; anything else isn't ours to guess at.
-                if side != Side::Node
-                    || !matches!(
-                        header.protocol,
-                        protocol::KEEP_ALIVE | protocol::TX_SUBMISSION | protocol::PEER_SHARING | protocol::CHAIN_SYNC_N2N
-                    )
-                {
-                    return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment that nobody asked for".into() });
-                }
+    pub(super) fn stream(&self) -> &[u8] {
+        &self.buffer[self.stream.0..self.stream.1]
+    }
+
+    /// Adds the protocol's next segment to the stream, reading from the socket where it isn't here yet; false at the socket's end.
+    #[inline]
+    pub(super) fn more(&mut self, protocol: u16, side: Side, bearer: &mut impl Read) -> Result<bool, ClientError> {
+        loop {
+            while let Some(header) = Header::decode(&self.buffer[self.raw.0..self.raw.1]) {
+                let (start, end) = (self.raw.0 + HEADER_BYTES, self.raw.0 + HEADER_BYTES + usize::from(header.length));
+                check(&header, protocol, side)?;
                 if end > self.raw.1 {
                     break;
                 }
                 self.raw.0 = end;
-                continue;
+                if header.protocol == protocol {
+                    self.append(start, end);
+                    return Ok(true);
+                }
             }
-            if end > self.raw.1 {
-                break;
-            }
-            if self.stream.0 == self.stream.1 {
-                self.stream = (start, end);
-            } else {
-                self.buffer.copy_within(start..end, self.stream.1);
-                self.stream.1 += end - start;
-            }
-            self.raw.0 = end;
-            if self.stream.1 - self.stream.0 >= 2 && self.stream.1 == end {
-                break; // look at what is here before moving more up to it
+            if !self.read(bearer)? {
+                return Ok(false);
             }
         }
-        Ok(&self.buffer[self.stream.0..self.stream.1])
+    }
+
+    #[inline]
+    fn append(&mut self, start: usize, end: usize) {
+        if self.stream.0 == self.stream.1 {
+            self.stream = (start, end);
+        } else {
+            self.buffer.copy_within(start..end, self.stream.1);
+            self.stream.1 += end - start;
+        }
     }
 
     /// Gives the first bytes of the stream free.
@@ -72,8 +69,8 @@ impl Inbox {
         debug_assert!(self.stream.0 <= self.stream.1);
     }
 
-    /// Reads more from the socket; false at its end.
-    pub(super) fn read(&mut self, bearer: &mut impl Read) -> io::Result<bool> {
+    /// Reads from the socket; false at its end.
+    fn read(&mut self, bearer: &mut impl Read) -> io::Result<bool> {
         self.make_room();
         loop {
             match bearer.read(&mut self.buffer[self.raw.1..]) {
@@ -106,4 +103,19 @@ impl Inbox {
             self.buffer.resize(self.raw.1 + READ_BYTES, 0);
         }
     }
+}
+
+/// Refuses segments that make no sense here.
+#[inline]
+fn check(header: &Header, protocol: u16, side: Side) -> Result<(), ClientError> {
+    if !header.from_responder {
+        return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment from the wrong direction".into() });
+    }
+    // A node may greet us in protocols that we don't use.
+    let greeting =
+        matches!(header.protocol, protocol::KEEP_ALIVE | protocol::TX_SUBMISSION | protocol::PEER_SHARING | protocol::CHAIN_SYNC_N2N);
+    if header.protocol != protocol && !(side == Side::Node && greeting) {
+        return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment that nobody asked for".into() });
+    }
+    Ok(())
 }

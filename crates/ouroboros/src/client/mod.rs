@@ -89,6 +89,8 @@ pub struct Client {
     side: Side,
     version: u64,
     requests: Vec<u8>,
+    /// Whether the next reply to a request for a block is the roll-backward to the intersection.
+    rolls_back: bool,
 }
 
 impl Client {
@@ -112,7 +114,7 @@ impl Client {
     }
 
     fn shake_hands(bearer: Bearer, side: Side, magic: u64) -> Result<Self, ClientError> {
-        let mut client = Self { bearer, inbox: Inbox::new(), side, version: 0, requests: Vec::new() };
+        let mut client = Self { bearer, inbox: Inbox::new(), side, version: 0, requests: Vec::new(), rolls_back: true };
         let mut message = Vec::new();
         Proposal::of(side, magic).encode(&mut message, side);
         client.send(protocol::HANDSHAKE, &message)?;
@@ -143,7 +145,10 @@ impl Client {
         ChainSyncRequest::FindIntersect(vec![*point]).encode(&mut message);
         self.send(self.chain_sync(), &message)?;
         match self.reply(self.chain_sync(), ChainSyncReply::decode, 0)? {
-            ChainSyncReply::IntersectFound(_) => Ok(()),
+            ChainSyncReply::IntersectFound(_) => {
+                self.rolls_back = true;
+                Ok(())
+            }
             _ => Err(ClientError::NoIntersection(*point)),
         }
     }
@@ -186,20 +191,19 @@ impl Client {
         mut forward: impl FnMut(&[u8]) -> Result<usize, MessageOrClientError>,
     ) -> Result<(), ClientError> {
         let protocol = self.chain_sync();
-        let mut pacer = Pacer::new(blocks, depth);
-        let mut rolled_back = false;
+        let mut pacer = Pacer::new(blocks + u64::from(self.rolls_back), depth);
         let mut done = 0;
         while done < blocks {
             if let Some(requests) = pacer.due() {
                 self.request_next(requests)?;
             }
-            let message = self.inbox.buffered(protocol, self.side)?;
+            let message = self.inbox.stream();
             let taken = match message {
                 [] => Err(MessageOrClientError::Message(MessageError::Incomplete)),
                 [0x83, 0x02, ..] => forward(message).inspect(|_| done += 1),
                 message => match ChainSyncReply::decode(message) {
-                    Ok((ChainSyncReply::RollBackward(_), taken)) if !rolled_back && done == 0 => {
-                        rolled_back = true;
+                    Ok((ChainSyncReply::RollBackward(_), taken)) if self.rolls_back => {
+                        self.rolls_back = false;
                         Ok(taken)
                     }
                     Ok((ChainSyncReply::RollBackward(to), _)) => return Err(ClientError::RollBackward { to, blocks: done }),
@@ -216,7 +220,7 @@ impl Client {
                     pacer.answered();
                 }
                 Err(MessageOrClientError::Message(MessageError::Incomplete)) => {
-                    if !self.inbox.read(&mut self.bearer)? {
+                    if !self.inbox.more(protocol, self.side, &mut self.bearer)? {
                         return Err(ClientError::Closed { blocks: done });
                     }
                 }
@@ -234,8 +238,8 @@ impl Client {
     /// # Errors
     /// The connection or the chain ends early, or the chain rolls back.
     pub fn discard(&mut self, blocks: u64, depth: u64, mut seen: impl FnMut(u64)) -> Result<u64, ClientError> {
-        let mut pacer = Pacer::new(blocks, depth);
-        let mut skimmer = Skimmer::new(self.chain_sync());
+        let mut pacer = Pacer::new(blocks + u64::from(self.rolls_back), depth);
+        let mut skimmer = Skimmer::new(self.chain_sync(), std::mem::take(&mut self.rolls_back));
         let mut buffer = vec![0; inbox::READ_BYTES];
         while skimmer.blocks() < blocks {
             if let Some(requests) = pacer.due() {
@@ -266,7 +270,7 @@ impl Client {
         self.send(protocol, &message)?;
         let mut blocks = 0;
         loop {
-            let message = self.inbox.buffered(protocol, self.side)?;
+            let message = self.inbox.stream();
             let taken = match message {
                 [0x81, 0x02, ..] => 2,
                 [0x81, 0x03, ..] => return Err(ClientError::NoBlocks(*from, *to)),
@@ -290,7 +294,7 @@ impl Client {
             };
             if taken > 0 {
                 self.inbox.take(taken);
-            } else if !self.inbox.read(&mut self.bearer)? {
+            } else if !self.inbox.more(protocol, self.side, &mut self.bearer)? {
                 return Err(ClientError::Closed { blocks });
             }
         }
@@ -324,13 +328,13 @@ impl Client {
         blocks: u64,
     ) -> Result<T, ClientError> {
         loop {
-            match decode(self.inbox.buffered(protocol, self.side)?) {
+            match decode(self.inbox.stream()) {
                 Ok((reply, taken)) => {
                     self.inbox.take(taken);
                     return Ok(reply);
                 }
                 Err(MessageError::Incomplete) => {
-                    if !self.inbox.read(&mut self.bearer)? {
+                    if !self.inbox.more(protocol, self.side, &mut self.bearer)? {
                         return Err(ClientError::Closed { blocks });
                     }
                 }
@@ -365,8 +369,8 @@ struct Pacer {
 }
 
 impl Pacer {
-    fn new(blocks: u64, depth: u64) -> Self {
-        Self { unsent: blocks + 1, in_flight: 0, depth: depth.max(1) } // one more: the roll-backward to the intersection
+    fn new(requests: u64, depth: u64) -> Self {
+        Self { unsent: requests, in_flight: 0, depth: depth.max(1) }
     }
 
     #[inline]

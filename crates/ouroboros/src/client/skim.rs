@@ -18,22 +18,12 @@ pub(super) struct Skimmer {
     in_tail: bool,
     blocks: u64,
     bytes: u64,
-    rolled_back: bool,
+    rolls_back: bool,
 }
 
 impl Skimmer {
-    pub(super) fn new(protocol: u16) -> Self {
-        Self {
-            protocol,
-            header: Vec::new(),
-            payload: 0,
-            held: Vec::new(),
-            block: 0,
-            in_tail: false,
-            blocks: 0,
-            bytes: 0,
-            rolled_back: false,
-        }
+    pub(super) fn new(protocol: u16, rolls_back: bool) -> Self {
+        Self { protocol, header: Vec::new(), payload: 0, held: Vec::new(), block: 0, in_tail: false, blocks: 0, bytes: 0, rolls_back }
     }
 
     pub(super) fn blocks(&self) -> u64 {
@@ -116,8 +106,8 @@ impl Skimmer {
             return Ok(2 + start);
         }
         match ChainSyncReply::decode(part)? {
-            (ChainSyncReply::RollBackward(_), taken) if !self.rolled_back && self.blocks == 0 => {
-                self.rolled_back = true;
+            (ChainSyncReply::RollBackward(_), taken) if self.rolls_back => {
+                self.rolls_back = false;
                 answered(None);
                 Ok(taken)
             }

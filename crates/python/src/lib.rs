@@ -1,1 +1,212 @@
-//! The extension module slotmark._core: thin bindings over the crates.
+//! The extension module `slotmark._core`: thin bindings over the crates. `_core.pyi` beside the package says what each gives.
+
+use std::fmt::Display;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
+use slotmark_ouroboros::framing::FramedChain;
+use slotmark_ouroboros::server::{Config, Server};
+use slotmark_synth::{Recipe, Workload};
+
+/// How much framed chain the server keeps at most.
+const FRAMED_BYTES: usize = 4 << 30;
+/// How often a server asks whether to stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// An exception of `slotmark.errors`.
+fn slotmark_error(name: &str, message: impl Display) -> PyErr {
+    Python::attach(|py| {
+        let made = py.import("slotmark.errors").and_then(|errors| errors.getattr(name)?.call1((message.to_string(),)));
+        match made {
+            Ok(error) => PyErr::from_value(error),
+            Err(error) => error,
+        }
+    })
+}
+
+fn chain_error(error: ChainError) -> PyErr {
+    slotmark_error("ChainError", error)
+}
+
+/// The window that a start in words means: a point, `origin`, or `densest`.
+fn window_of(chain: &Chain, start: &str, blocks: Option<u64>) -> Result<Window, ChainError> {
+    if start == "densest" {
+        return chain.densest_window(blocks.unwrap_or(chain.len() as u64));
+    }
+    chain.window(&start.parse::<Point>()?, blocks)
+}
+
+#[pymodule]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "the name that Python sees")]
+    const version: &str = env!("CARGO_PKG_VERSION");
+
+    #[pyfunction]
+    #[pyo3(signature = (chain, start, blocks))]
+    fn chain_window<'py>(py: Python<'py>, chain: PathBuf, start: String, blocks: Option<u64>) -> PyResult<Bound<'py, PyDict>> {
+        let window = py.detach(|| window_of(&Chain::open(&chain)?, &start, blocks)).map_err(chain_error)?;
+        let facts = PyDict::new(py);
+        facts.set_item("start", window.start.to_string())?;
+        facts.set_item("first", window.first.to_string())?;
+        facts.set_item("last", window.last.to_string())?;
+        facts.set_item("blocks", window.blocks)?;
+        facts.set_item("bytes", window.bytes)?;
+        Ok(facts)
+    }
+
+    #[pyfunction]
+    fn chain_sources(py: Python<'_>, chain: PathBuf, start: String, blocks: u64) -> PyResult<Vec<(String, u64, String)>> {
+        let identify = || {
+            let chain = Chain::open(&chain)?;
+            let window = window_of(&chain, &start, Some(blocks))?;
+            Ok(chain.identity(&window)?.into_iter().map(|chunk| (chunk.file, chunk.bytes, chunk.sha256)).collect())
+        };
+        py.detach(identify).map_err(chain_error)
+    }
+
+    #[pyfunction]
+    fn digests(
+        py: Python<'_>,
+        chain: PathBuf,
+        start: String,
+        blocks: u64,
+        mode: String,
+        every: u64,
+    ) -> PyResult<Vec<(u64, String, String)>> {
+        py.detach(|| digests_over(&chain, &start, blocks, &mode, every.max(1))).map_err(chain_error)
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (chain, start, blocks, progress))]
+    fn chain_info(py: Python<'_>, chain: PathBuf, start: Option<String>, blocks: Option<u64>, progress: Py<PyAny>) -> PyResult<String> {
+        let raised = Mutex::new(None);
+        let told = |done, total| tell(&progress, done, total, &raised);
+        let summary = py.detach(|| {
+            let chain = Chain::open(&chain)?;
+            let window = window_of(&chain, start.as_deref().unwrap_or("origin"), blocks)?;
+            summarise(&chain, window.range, &told)
+        });
+        if let Some(error) = raised.into_inner().unwrap_or_default() {
+            return Err(error);
+        }
+        serde_json::to_string(&summary.map_err(chain_error)?).map_err(|error| slotmark_error("ChainError", error))
+    }
+
+    #[pyfunction]
+    fn forge(
+        py: Python<'_>,
+        workload: String,
+        blocks: u64,
+        seed: u64,
+        chunk_slots: u64,
+        out: PathBuf,
+        progress: Py<PyAny>,
+    ) -> PyResult<String> {
+        let workload: Workload = workload.parse().map_err(|error| slotmark_error("ChainError", error))?;
+        let recipe = Recipe { workload, blocks, seed, chunk_slots };
+        let raised = Mutex::new(None);
+        let forged = py.detach(|| slotmark_synth::forge(&recipe, &out, &mut |step| tell(&progress, step.blocks, step.total, &raised)));
+        if let Some(error) = raised.into_inner().unwrap_or_default() {
+            return Err(error);
+        }
+        let forged = forged.map_err(|error| slotmark_error("ChainError", error))?;
+        let facts = serde_json::json!({"blocks": forged.blocks, "bytes": forged.bytes, "transactions": forged.transactions, "tip": forged.tip.to_string()});
+        Ok(facts.to_string())
+    }
+
+    #[pyfunction]
+    #[allow(clippy::too_many_arguments, reason = "one argument an option of the command")]
+    #[pyo3(signature = (chain, socket, listen, magic, reply_delay_us, start, blocks, on_listening, on_connection_end, stop))]
+    fn serve(
+        py: Python<'_>,
+        chain: PathBuf,
+        socket: Option<PathBuf>,
+        listen: Option<String>,
+        magic: u64,
+        reply_delay_us: f64,
+        start: Option<String>,
+        blocks: Option<u64>,
+        on_listening: Py<PyAny>,
+        on_connection_end: Py<PyAny>,
+        stop: Py<PyAny>,
+    ) -> PyResult<()> {
+        let server_error = |error: &dyn Display| slotmark_error("ServerError", error);
+        let started = py.detach(|| {
+            let chain = Chain::open(&chain)?;
+            let prepare = start.map(|start| window_of(&chain, &start, blocks)).transpose()?.map(|window| window.range);
+            let mut config = Config::new(FramedChain::new(chain, FRAMED_BYTES)?, magic);
+            (config.socket, config.listen, config.prepare) = (socket.clone(), listen, prepare);
+            config.reply_delay = Duration::from_nanos((reply_delay_us * 1e3) as u64);
+            Server::start(config, move |report| {
+                Python::attach(|py| {
+                    let line = serde_json::to_string(&report).unwrap_or_default();
+                    if let Err(error) = on_connection_end.call1(py, (line,)) {
+                        error.write_unraisable(py, None);
+                    }
+                });
+            })
+        });
+        let server = started.map_err(|error| server_error(&error))?;
+        let address = server.address().map(|address| address.to_string()).unwrap_or_default();
+        let outcome = wait(py, &on_listening, &stop, socket.as_deref(), &address);
+        py.detach(|| server.stop());
+        outcome
+    }
+}
+
+/// Waits until `stop` says so or a signal handler raises.
+fn wait(py: Python<'_>, on_listening: &Py<PyAny>, stop: &Py<PyAny>, socket: Option<&Path>, address: &str) -> PyResult<()> {
+    on_listening.call1(py, (socket.map(|path| path.display().to_string()).unwrap_or_default(), address))?;
+    while !stop.call0(py)?.is_truthy(py)? {
+        py.detach(|| std::thread::sleep(STOP_INTERVAL));
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
+/// Tells Python how far the work is; a Python exception or a signal stops it and is kept.
+fn tell(progress: &Py<PyAny>, done: u64, total: u64, raised: &Mutex<Option<PyErr>>) -> ControlFlow<()> {
+    let told = Python::attach(|py| {
+        py.check_signals()?;
+        progress.call1(py, (done, total)).map(drop)
+    });
+    match told {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            if let Ok(mut raised) = raised.lock() {
+                raised.get_or_insert(error);
+            }
+            ControlFlow::Break(())
+        }
+    }
+}
+
+fn digests_over(folder: &Path, start: &str, blocks: u64, mode: &str, every: u64) -> Result<Vec<(u64, String, String)>, ChainError> {
+    let chain = Chain::open(folder)?;
+    let window = window_of(&chain, start, Some(blocks))?;
+    let (mut digest, mut decoder, mut trail) = (Digest::new(), Decoder::new(), Vec::new());
+    for (done, index) in window.range.clone().enumerate() {
+        let bytes = chain.bytes(index);
+        match mode {
+            "decode" => digest.decoded(&decoder.decode(bytes).map_err(|source| chain.block_error(index, source))?.facts()),
+            "headers" => {
+                let entry = chain.entry(index);
+                digest.header(entry.slot, &entry.hash);
+            }
+            _ => digest.raw(bytes.len() as u32, chain.entry(index).crc32),
+        }
+        let done = done as u64 + 1;
+        if done.is_multiple_of(every) || done == window.blocks {
+            trail.push((done, digest.hex(), chain.point(index).to_string()));
+        }
+    }
+    Ok(trail)
+}

@@ -15,12 +15,12 @@ BLOCKS = 500
 
 
 @pytest.fixture(scope="session")
-def window(small_chain: Path) -> _core.Window:
+def window(small_chain: Path) -> "_core.Window":
     return _core.chain_window(str(small_chain), "densest", BLOCKS)
 
 
 @pytest.fixture(scope="session")
-def server(small_chain: Path, window: _core.Window) -> Iterator[ReplayServer]:
+def server(small_chain: Path, window: "_core.Window") -> Iterator[ReplayServer]:
     start, blocks = window["start"], window["blocks"]
     with ReplayServer(small_chain, magic=2, start=start, blocks=blocks, reply_delay_us=0, cores=frozenset()) as running:
         yield running
@@ -45,7 +45,7 @@ def built(name: str) -> Program:
 
 
 def plan(
-    window: _core.Window, floor: Program, *programs: Program, settings: tuple[Setting, ...], rounds: int = 1
+    window: "_core.Window", floor: Program, *programs: Program, settings: tuple[Setting, ...], rounds: int = 1
 ) -> Plan:
     """A short session over the window."""
     return Plan(

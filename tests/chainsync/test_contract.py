@@ -23,7 +23,7 @@ RAW = Setting("raw", 1)
 
 @pytest.mark.parametrize("how", BAD)
 def test_a_broken_contract_is_named_and_the_process_is_gone(
-    how: str, server: ReplayServer, window: _core.Window, floor: Program, tmp_path: Path
+    how: str, server: ReplayServer, window: "_core.Window", floor: Program, tmp_path: Path
 ) -> None:
     bad = program(tmp_path, how, BAD[how])
     job = msgspec.structs.replace(plan(window, floor, bad, settings=(RAW,)).job(RAW, server), timeout_s=3)
@@ -39,7 +39,7 @@ def test_a_broken_contract_is_named_and_the_process_is_gone(
 def test_a_wrong_digest_fails_the_session_and_names_the_block(
     after: int,
     server: ReplayServer,
-    window: _core.Window,
+    window: "_core.Window",
     small_chain: Path,
     floor: Program,
     native: Program,

@@ -17,7 +17,7 @@ from .conftest import BLOCKS, built, plan
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", sorted(built_ins()))
 def test_a_target_does_the_work(
-    name: str, mode: Mode, server: ReplayServer, window: _core.Window, small_chain: Path, floor: Program
+    name: str, mode: Mode, server: ReplayServer, window: "_core.Window", small_chain: Path, floor: Program
 ) -> None:
     program = built(name)
     deepest = program.description.modes.get(mode, 0)
@@ -44,7 +44,7 @@ def test_a_target_does_the_work(
 
 @pytest.mark.parametrize("name", sorted(built_ins()))
 def test_a_target_says_why_it_could_not_connect(
-    name: str, window: _core.Window, floor: Program, tmp_path: Path
+    name: str, window: "_core.Window", floor: Program, tmp_path: Path
 ) -> None:
     program = built(name)
 
@@ -60,11 +60,11 @@ def test_a_target_says_why_it_could_not_connect(
 
 @pytest.mark.parametrize("name", sorted(set(built_ins()) - {FLOOR}))
 def test_a_target_says_that_its_start_is_not_on_the_chain(
-    name: str, server: ReplayServer, window: _core.Window, floor: Program
+    name: str, server: ReplayServer, window: "_core.Window", floor: Program
 ) -> None:
     program = built(name)
     setting = Setting(next(iter(program.description.modes)), 1)
-    nowhere: _core.Window = {**window, "start": f"5.{'ab' * 32}"}
+    nowhere: "_core.Window" = {**window, "start": f"5.{'ab' * 32}"}
     with pytest.raises(TargetError, match=rf"^{name} \(.*\): .*(?i:inter|not found)"):
         invoke(
             program,

@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     pin: bool
     out: Path
 
-    def parameters(self, window: _core.Window | None) -> dict[str, Any]:
+    def parameters(self, window: "_core.Window | None") -> dict[str, Any]:
         """What decides the run, as it is recorded."""
         return {
             "modes": list(self.modes),
@@ -157,7 +157,7 @@ def _check(programs: Sequence[Program], settings: Sequence[Setting], on_remark: 
                 on_remark(f"{program.name} can't do {setting}: left out")
 
 
-def _window(request: Request) -> _core.Window | None:
+def _window(request: Request) -> "_core.Window | None":
     if request.place.chain is None:
         if request.start == "densest":
             raise ArgumentError(
@@ -167,7 +167,7 @@ def _window(request: Request) -> _core.Window | None:
     return _core.chain_window(str(request.place.chain), request.start, request.blocks)
 
 
-def _sources(request: Request, window: _core.Window | None) -> list[SourceFile]:
+def _sources(request: Request, window: "_core.Window | None") -> list[SourceFile]:
     if window is None:
         return []
     return [
@@ -193,7 +193,7 @@ def _reference(programs: Sequence[Program]) -> Program:
     return next((program for program in programs if program.name == REFERENCE), None) or resolve([REFERENCE])[0]
 
 
-def _proof(chain: str, window: _core.Window, mode: Mode) -> Proof:
+def _proof(chain: str, window: "_core.Window", mode: Mode) -> Proof:
     def digests(every: int) -> list[tuple[int, str, str]]:
         return _core.digests(chain, window["start"], window["blocks"], mode, every)
 
@@ -204,7 +204,7 @@ def _proof(chain: str, window: _core.Window, mode: Mode) -> Proof:
     )
 
 
-def _workload(request: Request, plan: Plan, window: _core.Window | None, proofs: dict[Mode, Proof]) -> dict[str, str]:
+def _workload(request: Request, plan: Plan, window: "_core.Window | None", proofs: dict[Mode, Proof]) -> dict[str, str]:
     facts = {"network magic": str(request.magic), "start point": plan.start, "blocks": f"{plan.blocks:,}"}
     if window is not None:
         facts |= {"first block": window["first"], "last block": window["last"], "bytes": f"{window['bytes']:,}"}

@@ -1,0 +1,315 @@
+//! Transactions, encoded and not yet signed.
+//!
+//! Encoded as cardano-node and cardano-cli write Conway: sets under tag 258, outputs as maps, redeemers as a map,
+//! auxiliary data under tag 259.
+
+use slotmark_chain::Hash32;
+
+use crate::address::Address;
+use crate::cbor::CborBuffer;
+use crate::hash::{blake2b_256, blake2b_256_of};
+use crate::keys::Keys;
+use crate::parameters::{COLLATERAL_PERCENT, MIN_FEE_CONSTANT, PLUTUS_V3, PLUTUS_V3_COST_MODEL, min_fee};
+use crate::plutus::Budget;
+
+/// Bytes of a key witness, `[key, signature]`.
+const KEY_WITNESS_BYTES: usize = 101;
+
+/// Which output of which transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct OutputReference {
+    pub(crate) transaction: Hash32,
+    pub(crate) index: u16,
+}
+
+/// An output to be made.
+#[derive(Clone)]
+pub(crate) struct NewOutput<'a> {
+    pub(crate) address: Address,
+    pub(crate) lovelace: u64,
+    /// Plutus data, encoded.
+    pub(crate) datum: Option<&'a [u8]>,
+    /// A Plutus V3 script for others to refer to.
+    pub(crate) script: Option<&'a [u8]>,
+}
+
+impl NewOutput<'_> {
+    pub(crate) fn to(address: Address, lovelace: u64) -> Self {
+        Self { address, lovelace, datum: None, script: None }
+    }
+}
+
+/// How a script that locks the first input gets run.
+#[derive(Clone)]
+pub(crate) struct ScriptSpend<'a> {
+    /// The script, if not by reference.
+    pub(crate) script: Option<&'a [u8]>,
+    /// Where the script is, and its size, if by reference.
+    pub(crate) reference: Option<(OutputReference, u64)>,
+    /// The redeemer: an integer.
+    pub(crate) argument: i64,
+    pub(crate) budget: Budget,
+    /// Given up if the script fails.
+    pub(crate) collateral: OutputReference,
+    pub(crate) collateral_lovelace: u64,
+    /// Where what's left of the collateral comes back to; None gives all of it up.
+    pub(crate) collateral_address: Option<Address>,
+}
+
+/// A transaction as it is thought of.
+#[derive(Clone, Default)]
+pub(crate) struct Plan<'a> {
+    pub(crate) inputs: Vec<OutputReference>,
+    pub(crate) outputs: Vec<NewOutput<'a>>,
+    pub(crate) fee: u64,
+    pub(crate) invalid_hereafter: Option<u64>,
+    /// Auxiliary data, encoded; empty for none.
+    pub(crate) auxiliary: Vec<u8>,
+    pub(crate) script: Option<ScriptSpend<'a>>,
+    /// Payment keys that must sign, each once.
+    pub(crate) signers: Vec<u16>,
+}
+
+/// A transaction as it will stand in a block, but for its signatures.
+pub(crate) struct Draft {
+    pub(crate) id: Hash32,
+    body: Vec<u8>,
+    signers: Vec<u16>,
+    /// Entries of the witness set that come after the key witnesses.
+    scripts: Vec<u8>,
+    script_entries: usize,
+    auxiliary: Vec<u8>,
+}
+
+impl Plan<'_> {
+    /// Encodes the transaction.
+    pub(crate) fn draft(&self) -> Draft {
+        let mut scripts = Vec::new();
+        let script_entries = self.script.as_ref().map_or(0, |spend| spend.witnesses(&mut scripts));
+        let body = self.body();
+        Draft { id: blake2b_256(&body), body, signers: self.signers.clone(), scripts, script_entries, auxiliary: self.auxiliary.clone() }
+    }
+
+    /// The least fee that the ledger takes for it. The fee itself must already have the length it will have.
+    pub(crate) fn min_fee(&self, draft: &Draft) -> u64 {
+        let bytes = draft.tx_bytes() as u64;
+        let Some(spend) = &self.script else { return min_fee(bytes, 0, 0, 0) };
+        min_fee(bytes, spend.reference.map_or(0, |(_, bytes)| bytes), spend.budget.memory, spend.budget.steps)
+    }
+
+    fn body(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(320);
+        let reference = self.script.as_ref().and_then(|spend| spend.reference);
+        let script_entries = self
+            .script
+            .as_ref()
+            .map_or(0, |spend| 2 + 2 * usize::from(spend.collateral_address.is_some()) + usize::from(reference.is_some()));
+        body.map(3 + usize::from(self.invalid_hereafter.is_some()) + usize::from(!self.auxiliary.is_empty()) + script_entries);
+        body.uint(0);
+        references(&mut body, &self.inputs);
+        body.uint(1);
+        body.array(self.outputs.len());
+        for output in &self.outputs {
+            encode_output(&mut body, output);
+        }
+        body.uint(2);
+        body.uint(self.fee);
+        if let Some(slot) = self.invalid_hereafter {
+            body.uint(3);
+            body.uint(slot);
+        }
+        if !self.auxiliary.is_empty() {
+            body.uint(7);
+            body.bytes(&blake2b_256(&self.auxiliary));
+        }
+        if let Some(spend) = &self.script {
+            body.uint(11);
+            body.bytes(&script_data_hash(&spend.redeemers()));
+            body.uint(13);
+            references(&mut body, &[spend.collateral]);
+            if let Some(address) = spend.collateral_address {
+                let collateral = total_collateral(self.fee);
+                body.uint(16);
+                encode_output(&mut body, &NewOutput::to(address, spend.collateral_lovelace - collateral));
+                body.uint(17);
+                body.uint(collateral);
+            }
+            if let Some((reference, _)) = reference {
+                body.uint(18);
+                references(&mut body, &[reference]);
+            }
+        }
+        body
+    }
+}
+
+/// The transaction that pays the least fee, where `build` makes its plan from a fee; with what `build` yields beside it.
+pub(crate) fn settle<'a, T>(build: impl Fn(u64) -> Option<(Plan<'a>, T)>) -> Option<(Draft, T)> {
+    let mut fee = MIN_FEE_CONSTANT;
+    loop {
+        let (plan, beside) = build(fee)?;
+        let draft = plan.draft();
+        let least = plan.min_fee(&draft);
+        if fee >= least {
+            return Some((draft, beside));
+        }
+        fee = least; // lengthens the transaction at most, so the fee only grows
+    }
+}
+
+impl ScriptSpend<'_> {
+    /// `{[purpose, index]: [argument, [memory, steps]]}`
+    fn redeemers(&self) -> Vec<u8> {
+        let mut redeemers = Vec::with_capacity(32);
+        redeemers.map(1);
+        redeemers.array(2);
+        redeemers.uint(0); // spend
+        redeemers.uint(0); // the first input
+        redeemers.array(2);
+        redeemers.int(self.argument);
+        redeemers.array(2);
+        redeemers.uint(self.budget.memory);
+        redeemers.uint(self.budget.steps);
+        redeemers
+    }
+
+    /// Appends its entries to a witness set; yields how many.
+    fn witnesses(&self, set: &mut Vec<u8>) -> usize {
+        set.uint(5);
+        set.extend(self.redeemers());
+        let Some(script) = self.script else { return 1 };
+        set.uint(7);
+        set.set(1);
+        set.bytes(script);
+        2
+    }
+}
+
+fn total_collateral(fee: u64) -> u64 {
+    (fee * COLLATERAL_PERCENT).div_ceil(100)
+}
+
+impl Draft {
+    /// The size of `[body, witnesses, valid, auxiliary data]`. The ledger counts fees without the flag, so that they come
+    /// out 44 lovelace above the least; that suffices for those who count it, too.
+    pub(crate) fn tx_bytes(&self) -> usize {
+        1 + self.body.len() + self.witness_bytes() + 1 + self.auxiliary.len().max(1)
+    }
+
+    /// What it adds to a block, but for the number before its auxiliary data.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.body.len() + self.witness_bytes() + self.auxiliary.len()
+    }
+
+    fn witness_bytes(&self) -> usize {
+        // map head, key 0, tag 258, array head
+        let head = 1 + 1 + 3 + if self.signers.len() < 24 { 1 } else { 2 };
+        head + self.signers.len() * KEY_WITNESS_BYTES + self.scripts.len()
+    }
+
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Auxiliary data; empty for none.
+    pub(crate) fn auxiliary(&self) -> &[u8] {
+        &self.auxiliary
+    }
+
+    /// Appends its witness set, signed.
+    pub(crate) fn sign(&self, keys: &Keys, set: &mut Vec<u8>) {
+        set.map(1 + self.script_entries);
+        set.uint(0);
+        set.set(self.signers.len());
+        for &signer in &self.signers {
+            let (key, signature) = keys.witness(signer, &self.id);
+            set.array(2);
+            set.bytes(&key);
+            set.bytes(&signature);
+        }
+        set.extend_from_slice(&self.scripts);
+    }
+
+    /// A reference to one of its outputs.
+    pub(crate) fn output(&self, index: usize) -> OutputReference {
+        OutputReference { transaction: self.id, index: index as u16 }
+    }
+}
+
+fn references(buffer: &mut Vec<u8>, references: &[OutputReference]) {
+    buffer.set(references.len());
+    for reference in references {
+        buffer.array(2);
+        buffer.bytes(&reference.transaction);
+        buffer.uint(u64::from(reference.index));
+    }
+}
+
+/// `{0: address, 1: lovelace, ? 2: [1, datum], ? 3: script}`
+pub(crate) fn encode_output(buffer: &mut Vec<u8>, output: &NewOutput<'_>) {
+    buffer.map(2 + usize::from(output.datum.is_some()) + usize::from(output.script.is_some()));
+    buffer.uint(0);
+    buffer.bytes(output.address.bytes());
+    buffer.uint(1);
+    buffer.uint(output.lovelace);
+    if let Some(datum) = output.datum {
+        buffer.uint(2);
+        buffer.array(2);
+        buffer.uint(1);
+        buffer.tag(24);
+        buffer.bytes(datum);
+    }
+    if let Some(script) = output.script {
+        let mut encoded = Vec::with_capacity(script.len() + 8);
+        encoded.array(2);
+        encoded.uint(PLUTUS_V3 + 1); // scripts count from 0 for native ones
+        encoded.bytes(script);
+        buffer.uint(3);
+        buffer.tag(24);
+        buffer.bytes(&encoded);
+    }
+}
+
+/// Over redeemers, datums (none here: they are in the outputs) and the cost model, as `script_data_hash` in Conway's CDDL.
+fn script_data_hash(redeemers: &[u8]) -> Hash32 {
+    let mut views = Vec::with_capacity(1_024);
+    views.map(1);
+    views.uint(PLUTUS_V3);
+    views.array(PLUTUS_V3_COST_MODEL.len());
+    for parameter in PLUTUS_V3_COST_MODEL {
+        views.int(parameter);
+    }
+    blake2b_256_of(&[redeemers, &views])
+}
+
+/// Auxiliary data with so many bytes of metadata under a label, in pieces of at most 64 bytes.
+pub(crate) fn payload(label: u64, bytes: &[u8]) -> Vec<u8> {
+    let mut data = Vec::with_capacity(bytes.len() + bytes.len() / 32 + 16);
+    data.tag(259);
+    data.map(1);
+    data.uint(0);
+    data.map(1);
+    data.uint(label);
+    let pieces = bytes.chunks(64);
+    data.array(pieces.len());
+    for piece in pieces {
+        data.bytes(piece);
+    }
+    data
+}
+
+/// Plutus data with so many bytes in it: `Constr 0` of byte strings of at most 64 bytes.
+pub(crate) fn datum(bytes: &[u8]) -> Vec<u8> {
+    let mut data = Vec::with_capacity(bytes.len() + bytes.len() / 32 + 8);
+    data.tag(121);
+    if bytes.is_empty() {
+        data.array(0);
+        return data;
+    }
+    data.push(0x9f); // as Plutus's own encoder writes a list that isn't empty
+    for piece in bytes.chunks(64) {
+        data.bytes(piece);
+    }
+    data.push(0xff);
+    data
+}

@@ -1,0 +1,51 @@
+//! The benchmarking cluster's Plutus workload: few transactions a block, each with the whole budget of a transaction.
+//!
+//! The first block holds the one transaction that locks outputs with the script. Then each block has as many transactions
+//! as its budget allows, which spend one locked output each, count down in the script, and lock the output again.
+
+use super::TransactionSource;
+use super::locked::{Locked, Run};
+use crate::parameters::{MAX_BLOCK_MEMORY, MAX_BLOCK_STEPS};
+use crate::plutus::{longest_loop, loop_budget};
+use crate::random::Stream;
+use crate::transaction::{Draft, payload};
+use crate::wallet::Wallet;
+
+const PAYLOAD_BYTES: usize = 100;
+/// The payload's metadata label.
+const LABEL: u64 = 0;
+
+pub(super) struct PlutusLoop {
+    wallet: Wallet,
+    locked: Option<Locked>,
+}
+
+impl PlutusLoop {
+    pub(super) fn new(wallet: Wallet) -> Self {
+        Self { wallet, locked: None }
+    }
+}
+
+impl TransactionSource for PlutusLoop {
+    fn transactions(&mut self, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
+        let Some(locked) = &mut self.locked else {
+            let (draft, locked) = Locked::set_up(&mut self.wallet, stream)?;
+            self.locked = Some(locked);
+            return Some(vec![draft]);
+        };
+        let count = longest_loop();
+        let budget = loop_budget(count);
+        let transactions = (MAX_BLOCK_MEMORY / budget.memory).min(MAX_BLOCK_STEPS / budget.steps);
+        let mut drafts = Vec::with_capacity(transactions as usize);
+        for _ in 0..transactions {
+            let mut bytes = [0; PAYLOAD_BYTES];
+            stream.fill(&mut bytes);
+            let auxiliary = payload(LABEL, &bytes);
+            let run = Run { count, by_reference: false, collateral_return: false, auxiliary, invalid_hereafter: None };
+            let (draft, left) = locked.spend(&self.wallet, &run, stream)?;
+            locked.spent(&draft, left);
+            drafts.push(draft);
+        }
+        Some(drafts)
+    }
+}

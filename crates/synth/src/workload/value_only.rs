@@ -1,0 +1,74 @@
+//! The benchmarking cluster's value-only workload: full blocks of transactions of one kind.
+//!
+//! Each transaction spends two outputs, taken at random from all that are unspent and owned by two keys, makes two at
+//! random addresses of ours, carries 100 bytes of payload as metadata and pays 1,000,000 lovelace.
+
+use super::TransactionSource;
+use crate::keys::Owner;
+use crate::parameters::MAX_BLOCK_BODY_BYTES;
+use crate::random::Stream;
+use crate::transaction::{Draft, NewOutput, Plan, payload};
+use crate::wallet::{Coin, Wallet};
+
+/// Lovelace.
+const FEE: u64 = 1_000_000;
+const PAYLOAD_BYTES: usize = 100;
+/// The payload's metadata label.
+const LABEL: u64 = 0;
+/// Each output holds so much lovelace at least, well above what the ledger asks for.
+const LEAST: u64 = 2_000_000;
+
+/// cardano-node leaves so much of a block's body free, and counts so much for each transaction beyond its size.
+const RESERVED_BYTES: u64 = 1_024;
+const OVERHEAD_BYTES: usize = 4;
+
+pub(super) struct ValueOnly {
+    wallet: Wallet,
+}
+
+impl ValueOnly {
+    pub(super) fn new(wallet: Wallet) -> Self {
+        Self { wallet }
+    }
+
+    fn pay(&self, spent: [&Coin; 2], stream: &mut Stream) -> Option<(Draft, [Coin; 2])> {
+        let left = (spent[0].lovelace + spent[1].lovelace).checked_sub(FEE + 2 * LEAST)?;
+        let first = LEAST + (u128::from(left) * u128::from(stream.between(256..769)) / 1_024) as u64;
+        let made = [first, left + 2 * LEAST - first].map(|lovelace| (Owner::any(stream), lovelace));
+        let mut bytes = [0; PAYLOAD_BYTES];
+        stream.fill(&mut bytes);
+        let draft = Plan {
+            inputs: spent.iter().map(|coin| coin.reference).collect(),
+            outputs: made.iter().map(|&(owner, lovelace)| NewOutput::to(self.wallet.keys.address(owner), lovelace)).collect(),
+            fee: FEE,
+            auxiliary: payload(LABEL, &bytes),
+            signers: spent.iter().map(|coin| coin.owner.payment).collect(),
+            ..Plan::default()
+        }
+        .draft();
+        let coin = |index: usize| Coin { reference: draft.output(index), owner: made[index].0, lovelace: made[index].1 };
+        let coins = [coin(0), coin(1)];
+        Some((draft, coins))
+    }
+}
+
+impl TransactionSource for ValueOnly {
+    fn transactions(&mut self, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
+        let mut room = (MAX_BLOCK_BODY_BYTES - RESERVED_BYTES) as usize;
+        let mut drafts = Vec::with_capacity(room / 512);
+        loop {
+            let first = self.wallet.take(stream)?;
+            let second = self.wallet.take_of_another(first.owner, stream)?;
+            let (draft, made) = self.pay([&first, &second], stream)?;
+            let size = draft.tx_bytes() + OVERHEAD_BYTES;
+            if size > room {
+                self.wallet.put(first);
+                self.wallet.put(second);
+                return Some(drafts);
+            }
+            room -= size;
+            made.into_iter().for_each(|coin| self.wallet.put(coin));
+            drafts.push(draft);
+        }
+    }
+}

@@ -33,9 +33,9 @@ def server_busy(subject: str, share: float, limit: float) -> Warning:
     )
 
 
-def outliers(subject: str, rounds: Sequence[int]) -> Warning:
+def outliers(subject: str, rounds: Sequence[str]) -> Warning:
     """Invocations farther than three scaled MADs from the median of their setting."""
-    which = ", ".join(str(number) for number in rounds)
+    which = ", ".join(rounds)
     plural = "s" if len(rounds) > 1 else ""
     return Warning(
         "outliers",

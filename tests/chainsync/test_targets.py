@@ -64,7 +64,7 @@ def test_a_target_says_that_its_start_is_not_on_the_chain(
 ) -> None:
     program = built(name)
     setting = Setting(next(iter(program.description.modes)), 1)
-    nowhere: "_core.Window" = {**window, "start": f"5.{'ab' * 32}"}
+    nowhere: _core.Window = {**window, "start": f"5.{'ab' * 32}"}
     with pytest.raises(TargetError, match=rf"^{name} \(.*\): .*(?i:inter|not found)"):
         invoke(
             program,
@@ -78,8 +78,9 @@ def test_a_target_says_that_its_start_is_not_on_the_chain(
 def test_unknown_targets_are_refused_with_those_that_there_are() -> None:
     with pytest.raises(TargetError, match=r"no such target.*native"):
         resolve(["nativ"])
+    built("native")
     with pytest.raises(TargetError, match="named twice"):
-        resolve(["native=true", "native=true"])
+        resolve(["native", "native"])
     with pytest.raises(TargetError, match="can't start"):
         resolve(["mine=/nowhere/at/all"])
     with pytest.raises(TargetError, match="didn't print"):

@@ -1,1 +1,18 @@
-"""Comparison: samples in, verdicts out. Knows no bench."""
+"""Comparison: samples in, verdicts out. Knows no bench. How and why: docs/method.md."""
+
+from slotmark.compare.comparing import ENOUGH_ROUNDS, compare
+from slotmark.compare.comparison import Comparison, Difference, Interval, Row, Side, Summary, Verdict
+from slotmark.compare.summary import summarise
+
+__all__ = [
+    "ENOUGH_ROUNDS",
+    "Comparison",
+    "Difference",
+    "Interval",
+    "Row",
+    "Side",
+    "Summary",
+    "Verdict",
+    "compare",
+    "summarise",
+]

@@ -12,6 +12,8 @@ from slotmark.run import Manifest
 from slotmark.warnings import Warning
 
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
+Key = tuple[int | str, ...]
+"""The grain columns of a sample, in the catalogue's order."""
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -34,7 +36,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         minimum: Smallest sample.
         maximum: Largest sample.
         outliers: Keys of the samples more than 3 scaled MADs from the median.
-        samples: Key and value of every sample, in key order.
+        samples: Key and value of every sample, in key order; empty where there are more than 2,000.
     """
 
     n: int
@@ -44,8 +46,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     sd: float
     minimum: float
     maximum: float
-    outliers: list[tuple[int | str, ...]]
-    samples: list[tuple[tuple[int | str, ...], float]]
+    outliers: list[Key]
+    samples: list[tuple[Key, float]]
 
 
 class Side(msgspec.Struct, frozen=True):

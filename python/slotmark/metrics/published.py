@@ -1,0 +1,41 @@
+"""Tables as an established tool or report prints them: ``--method published``."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from slotmark.errors import ComparisonError
+from slotmark.run import Run
+
+
+class PublishedTable(msgspec.Struct, frozen=True):
+    """A table, every cell as printed.
+
+    Attributes:
+        title: Above it.
+        columns: Their titles.
+        rows: The cells.
+        labels: How many of the first columns hold words.
+        notes: Below it.
+    """
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    labels: int = 2
+    notes: list[str] = []
+
+
+def published_tables(runs: Sequence[Run]) -> list[PublishedTable]:
+    """The established report's tables from these runs, the first of them as the reference.
+
+    Raises:
+        ComparisonError: Nobody has published tables of this bench.
+    """
+    from slotmark.metrics.chainsync import published as chainsync  # noqa: PLC0415 - each bench has its own
+
+    makers: dict[str, Callable[[Sequence[Run]], list[PublishedTable]]] = {"chainsync": chainsync.tables}
+    bench = runs[0].manifest.bench
+    if bench not in makers:
+        raise ComparisonError(f"--method published: nobody has published tables of {bench}. Leave it out.")
+    return makers[bench](runs)

@@ -1,0 +1,205 @@
+"""Charts, as Vega-Lite specifications with their data inside."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from slotmark.compare import Comparison, Row
+
+# Okabe and Ito's colours, told apart by nearly everyone; the shapes tell the runs apart without them.
+COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8A7F00", "#666666"]
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "stroke"]
+DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 4], [3, 1]]
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # a name that Vega checks, never fetched
+MOST_LINES = 400
+
+
+def _scales(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    size = len(names)
+    repeat = [index % len(COLOURS) for index in range(size)]
+    return {
+        "color": {
+            "field": "run",
+            "type": "nominal",
+            "sort": list(names),
+            "title": None,
+            "scale": {"domain": list(names), "range": [COLOURS[i] for i in repeat]},
+        },
+        "shape": {
+            "field": "run",
+            "type": "nominal",
+            "sort": list(names),
+            "legend": None,
+            "scale": {"domain": list(names), "range": [SHAPES[i] for i in repeat]},
+        },
+        "dash": {
+            "field": "run",
+            "type": "nominal",
+            "sort": list(names),
+            "title": None,
+            "scale": {"domain": list(names), "range": [DASHES[i] for i in repeat]},
+        },
+    }
+
+
+def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
+    """Every sample of a metric in a setting as a dot, a row a run, with the median and its interval."""
+    unit = row.metric.unit
+    values, medians = [], []
+    for name, summary in zip(names, row.summaries, strict=True):
+        if summary is None:
+            continue
+        far = set(summary.outliers)
+        values += [
+            {
+                "run": name,
+                "value": value,
+                "sample": ", ".join(map(str, key)),
+                "outlier": "outlier" if key in far else "",
+            }
+            for key, value in summary.samples
+        ]
+        medians.append(
+            {"run": name, "value": summary.median.estimate, "low": summary.median.low, "high": summary.median.high}
+        )
+    scales = _scales(names)
+    y = {
+        "field": "run",
+        "type": "nominal",
+        "sort": list(names),
+        "title": None,
+        "axis": {"labelLimit": 160, "domain": False, "ticks": False, "labelFontSize": 12},
+    }
+    axis = {"title": f"{row.metric.name}{', ' + unit if unit else ''}", "grid": True, "tickCount": 6}
+    x = {"field": "value", "type": "quantitative", "scale": {"zero": False, "nice": True, "padding": 12}, "axis": axis}
+    tooltip = [
+        {"field": "run", "type": "nominal"},
+        {"field": "sample", "title": " / ".join(row.metric.grain)},
+        {"field": "value", "format": ",.4~r", "title": unit or "value"},
+        {"field": "outlier", "title": "note"},
+    ]
+    return {
+        "$schema": SCHEMA,
+        "width": "container",
+        "height": {"step": 34},
+        "layer": [
+            {
+                "data": {"values": medians},
+                "mark": {"type": "rule", "strokeWidth": 9, "opacity": 0.28, "strokeCap": "round"},
+                "encoding": {
+                    "y": y,
+                    "x": {**x, "field": "low"},
+                    "x2": {"field": "high"},
+                    "color": {**scales["color"], "legend": None},
+                },
+            },
+            {
+                "data": {"values": values},
+                "mark": {"type": "point", "filled": True, "size": 46, "opacity": 0.85},
+                "encoding": {
+                    "y": y,
+                    "x": x,
+                    "color": {**scales["color"], "legend": None},
+                    "shape": scales["shape"],
+                    "fillOpacity": {"condition": {"test": "datum.outlier != ''", "value": 0}, "value": 0.75},
+                    "strokeWidth": {"value": 1.4},
+                    "stroke": {**scales["color"], "legend": None},
+                    "tooltip": tooltip,
+                },
+            },
+            {
+                "data": {"values": medians},
+                "mark": {"type": "tick", "thickness": 2.5, "size": 22, "color": "#111"},
+                "encoding": {
+                    "y": y,
+                    "x": x,
+                    "tooltip": [
+                        {"field": "run"},
+                        {"field": "value", "title": "median", "format": ",.4~r"},
+                        {"field": "low", "format": ",.4~r"},
+                        {"field": "high", "format": ",.4~r"},
+                    ],
+                },
+            },
+        ],
+    }
+
+
+def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
+    """A metric over its last key column: every sequence thin, their median bold, a colour and a dash a run."""
+    thin, bold = [], []
+    for name, summary in zip(names, row.summaries, strict=True):
+        if summary is None:
+            continue
+        by_place: dict[int | str, list[float]] = {}
+        for key, value in summary.samples:
+            by_place.setdefault(key[-1], []).append(value)
+            thin.append(
+                {"run": name, "line": f"{name} {'/'.join(map(str, key[:-1]))}", "place": key[-1], "value": value}
+            )
+        bold += [
+            {"run": name, "place": place, "value": float(np.median(values))}
+            for place, values in sorted(by_place.items())
+        ]
+    if len({point["line"] for point in thin}) > MOST_LINES:
+        thin = []
+    scales = _scales(names)
+    unit = row.metric.unit
+    x = {
+        "field": "place",
+        "type": "quantitative",
+        "title": row.metric.grain[-1],
+        "axis": {"format": ",d", "tickCount": 8},
+    }
+    y = {"field": "value", "type": "quantitative", "title": unit or row.metric.name, "axis": {"tickCount": 6}}
+    toggle = {"name": "toggle", "select": {"type": "point", "fields": ["run"]}, "bind": "legend"}
+    tooltip = [
+        {"field": "run"},
+        {"field": "place", "title": row.metric.grain[-1], "format": ",d"},
+        {"field": "value", "title": unit or "value", "format": ",.4~r"},
+    ]
+    return {
+        "$schema": SCHEMA,
+        "width": "container",
+        "height": 240,
+        "layer": [
+            {
+                "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+                "data": {"values": thin},
+                "mark": {"type": "line", "strokeWidth": 1},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "detail": {"field": "line"},
+                    "color": scales["color"],
+                    "opacity": {"condition": {"param": "toggle", "value": 0.22}, "value": 0.03},
+                },
+            },
+            {
+                "params": [toggle],
+                "data": {"values": bold},
+                "mark": {"type": "line", "strokeWidth": 2.4, "point": {"size": 26}},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": scales["color"],
+                    "strokeDash": scales["dash"],
+                    "opacity": {"condition": {"param": "toggle", "value": 1}, "value": 0.08},
+                    "tooltip": tooltip,
+                },
+            },
+        ],
+    }
+
+
+def figures(comparison: Comparison) -> list[tuple[Row, dict[str, Any]]]:
+    """The chart of every row whose metric is drawn, with the row."""
+    names = [side.name for side in comparison.sides]
+    drawn = {"dots": dots, "timeline": timeline}
+    return [
+        (row, drawn[row.metric.chart](row, names))
+        for row in comparison.rows
+        if row.metric.chart in drawn and any(row.summaries)
+    ]

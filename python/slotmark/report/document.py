@@ -1,0 +1,84 @@
+"""What a report is before it has a form: sections of paragraphs, tables, figures and warnings, as plain data."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from slotmark.compare import Verdict
+from slotmark.warnings import Warning
+
+SYMBOLS: dict[Verdict, str] = {"better": "▲", "worse": "▼", "equivalent": "=", "inconclusive": "?"}
+"""A sign for each verdict, so that colour never carries the meaning alone."""
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A cell of a table: its text, a verdict that colours it, and a remark for those who ask."""
+
+    text: str
+    verdict: Verdict | None = None
+    remark: str = ""
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of a table."""
+
+    title: str
+    align: Literal["left", "right"] = "right"
+
+
+class Paragraph(msgspec.Struct, frozen=True, tag=True):
+    """A paragraph of plain text."""
+
+    text: str
+    verdict: Verdict | None = None
+
+
+class Table(msgspec.Struct, frozen=True, tag=True):
+    """A table. ``wide`` ones are only for those who look closer: the terminal leaves them out, Markdown folds them."""
+
+    title: str
+    columns: list[Column]
+    rows: list[list[Cell]]
+    notes: list[str] = []
+    wide: bool = False
+
+
+class Facts(msgspec.Struct, frozen=True, tag=True):
+    """Names and values; ``wide`` as in :class:`Table`."""
+
+    title: str
+    facts: list[tuple[str, str]]
+    wide: bool = False
+
+
+class Figure(msgspec.Struct, frozen=True, tag=True):
+    """A chart: a Vega-Lite specification with its data."""
+
+    title: str
+    caption: str
+    spec: dict[str, Any]
+
+
+class Doubts(msgspec.Struct, frozen=True, tag=True):
+    """Warnings."""
+
+    warnings: list[Warning]
+
+
+Block = Paragraph | Table | Facts | Figure | Doubts
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A titled part of a report; ``brief`` ones are shown wherever there is little room."""
+
+    title: str
+    blocks: list[Block]
+    brief: bool = False
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A report."""
+
+    title: str
+    subtitle: str
+    sections: list[Section]

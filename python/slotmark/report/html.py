@@ -1,0 +1,60 @@
+"""Documents as one HTML file that works offline: style, data, charts and the code that draws them are all inside."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from slotmark.report.document import Document, Figure
+
+# Vega's own bundle, from the library that ships it; nothing is fetched.
+_BUNDLE_ENTRY = "import { vegaEmbed } from 'vega-embed'; window.vegaEmbed = vegaEmbed;"
+
+
+def html(document: Document) -> str:
+    """The document as HTML."""
+    charts = [block.spec for section in document.sections for block in section.blocks if isinstance(block, Figure)]
+    template = _environment().get_template("report.html")
+    return template.render(
+        document=document,
+        charts=_in_script(charts),
+        runtime=_runtime() if charts else "",
+        style=Markup(_file("report.css")),
+        script=Markup(_file("report.js")),
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("slotmark.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["kind"] = lambda block: type(block).__name__
+    environment.filters["anchor"] = lambda text: (
+        "".join(letter if letter.isalnum() else "-" for letter in text.lower()) or "section"
+    )
+    return environment
+
+
+def _file(name: str) -> str:
+    return (files("slotmark.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _in_script(value: Any) -> Markup:
+    """JSON that can stand inside a script element whatever it holds."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+@cache
+def _runtime() -> Markup:
+    bundle = vl_convert.javascript_bundle(_BUNDLE_ENTRY)
+    return Markup(bundle.replace("</script", "<\\/script"))

@@ -1,0 +1,16 @@
+"""Comparisons as JSON, for machines. docs/report-json.md describes it."""
+
+import msgspec
+
+from slotmark.compare import Comparison
+
+SCHEMA = 1
+"""The version of the layout."""
+
+
+def json(comparison: Comparison) -> bytes:
+    """The whole comparison: every sample, interval, p-value, verdict, warning and manifest."""
+    return (
+        msgspec.json.format(msgspec.json.encode({"schema": SCHEMA, **msgspec.to_builtins(comparison)}), indent=1)
+        + b"\n"
+    )

@@ -1,0 +1,37 @@
+"""Writing a report's files, each whole or not at all."""
+
+from pathlib import Path
+
+from slotmark.compare import Comparison
+from slotmark.errors import RunError
+from slotmark.report.document import Document
+from slotmark.report.html import html
+from slotmark.report.json import json
+from slotmark.report.markdown import markdown
+
+
+def write_report(document: Document, comparison: Comparison, folder: Path) -> list[Path]:
+    """Writes report.html, report.md and report.json into ``folder``, in the place of older ones; returns their paths.
+
+    Raises:
+        RunError: The folder can't be written.
+    """
+    files = {
+        "report.html": html(document).encode(),
+        "report.md": markdown(document).encode(),
+        "report.json": json(comparison),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            partial = folder / f".{name}.partial"
+            try:
+                partial.write_bytes(content)
+                partial.rename(folder / name)
+            finally:
+                partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"{folder}: can't write the report ({error.strerror}). Choose another -o, or make room."
+        ) from error
+    return [folder / name for name in files]

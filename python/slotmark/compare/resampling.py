@@ -76,5 +76,5 @@ def _studentised(
     low, high = np.quantile(t, [(1 - confidence) / 2, (1 + confidence) / 2], method="inverted_cdf")
     observed = estimate / width
     beyond = min(np.count_nonzero(t >= observed), np.count_nonzero(t <= observed))
-    p = min(1.0, 2 * (beyond + 1) / (centres.size + 1))
+    p = float(min(1.0, 2 * (beyond + 1) / (centres.size + 1)))
     return Estimated(estimate, estimate - float(high) * width, estimate - float(low) * width, p)

@@ -27,6 +27,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         grain: The key columns of a sample besides ``setting``, as ``["round"]``.
         tested: Whether compare tests it. False where it says the same as another metric, or is only drawn.
         margin: The equivalence margin, as a fraction of the baseline: differences within it don't matter.
+        short: The head of its column where a session is shown in short; empty where it isn't shown there.
         chart: How to draw it: every sample as a dot, or as a line over the last key column.
         definition: What it is, in one or two sentences.
         published: How an established tool computes it, where that differs.
@@ -39,6 +40,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     grain: tuple[str, ...]
     tested: bool = True
     margin: float = 0.02
+    short: str = ""
     chart: Literal["dots", "timeline", "none"] = "none"
     definition: str
     published: str = ""

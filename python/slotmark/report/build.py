@@ -60,7 +60,7 @@ def comparison_document(comparison: Comparison) -> Document:
 def runs_document(runs: Sequence[Run]) -> Document:
     """What a session measured, in short: a table a setting, a row a run, a column a metric."""
     entries = catalogue(runs[0].manifest.bench)
-    metrics = [metric for metric in entries.metrics if metric.chart != "timeline"]
+    metrics = [metric for metric in entries.metrics if metric.short]
     found = {(run.name, metric.id): samples(run, metric.id) for run in runs for metric in metrics}
     settings = list(dict.fromkeys(setting for table in found.values() for setting in table.settings))
     tables: list[Block] = []
@@ -76,7 +76,7 @@ def runs_document(runs: Sequence[Run]) -> Document:
         tables.append(
             Table(
                 f"{setting}, medians over {runs[0].manifest.parameters.get('rounds', '?')} rounds",
-                [Column("", "left"), *(Column(_headed(metric)) for metric in metrics)],
+                [Column("", "left"), *(Column(metric.short) for metric in metrics)],
                 rows,
             )
         )
@@ -150,24 +150,32 @@ def _sentence(comparison: Comparison, row: Row, place: int, difference: Differen
 
 def _setting_tables(comparison: Comparison) -> Sequence[Block]:
     settings = list(dict.fromkeys(row.setting for row in comparison.rows))
-    tables = []
-    for setting in settings:
-        rows = [
-            _compared(comparison, row)
-            for row in comparison.rows
-            if row.setting == setting and row.metric.chart != "timeline"
-        ]
-        columns = [Column("median", "left"), Column(comparison.baseline.name)]
-        for side in comparison.candidates:
-            columns += [Column(side.name), Column("ratio [interval]"), Column("adj. p"), Column("verdict", "left")]
-        tables.append(Table(setting, columns, rows))
-    return tables
+    return [_setting_table(comparison, setting) for setting in settings]
+
+
+def _setting_table(comparison: Comparison, setting: str) -> Table:
+    rows = [row for row in comparison.rows if row.setting == setting and row.metric.chart != "timeline"]
+    if not any(difference for row in rows for difference in row.differences):
+        having = [place for place in range(len(comparison.sides)) if any(row.summaries[place] for row in rows)]
+        columns = [Column("median", "left"), *(Column(comparison.sides[place].name) for place in having)]
+        cells = [[_metric(row), *(_median(row.summaries[place]) for place in having)] for row in rows]
+        return Table(
+            setting, columns, cells, [f"Not compared: {comparison.baseline.name} has no such setting, or nobody else."]
+        )
+    columns = [Column("median", "left"), Column(comparison.baseline.name)]
+    for side in comparison.candidates:
+        columns += [Column(side.name), Column("ratio [interval]"), Column("adj. p"), Column("verdict", "left")]
+    return Table(setting, columns, [_compared(comparison, row) for row in rows])
+
+
+def _metric(row: Row) -> Cell:
+    return Cell(_headed(row.metric), remark=f"{row.metric.definition} {DIRECTION[row.metric.better].capitalize()}.")
 
 
 def _compared(comparison: Comparison, row: Row) -> list[Cell]:
     base = row.summaries[0]
     cells = [
-        Cell(_headed(row.metric), remark=f"{row.metric.definition} {DIRECTION[row.metric.better].capitalize()}."),
+        _metric(row),
         _median(base),
     ]
     for summary, difference in zip(row.summaries[1:], row.differences, strict=True):

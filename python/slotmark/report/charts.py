@@ -83,7 +83,7 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
     return {
         "$schema": SCHEMA,
         "width": "container",
-        "height": {"step": 34},
+        "height": 34 * len(medians) + 12,
         "layer": [
             {
                 "data": {"values": medians},

@@ -11,9 +11,6 @@ from markupsafe import Markup
 
 from slotmark.report.document import Document, Figure
 
-# Vega's own bundle, from the library that ships it; nothing is fetched.
-_BUNDLE_ENTRY = "import { vegaEmbed } from 'vega-embed'; window.vegaEmbed = vegaEmbed;"
-
 
 def html(document: Document) -> str:
     """The document as HTML."""
@@ -56,5 +53,6 @@ def _in_script(value: Any) -> Markup:
 
 @cache
 def _runtime() -> Markup:
-    bundle = vl_convert.javascript_bundle(_BUNDLE_ENTRY)
+    """Vega and its embedding, as window.vegaEmbed, from the library that ships them: nothing is fetched."""
+    bundle = vl_convert.javascript_bundle()
     return Markup(bundle.replace("</script", "<\\/script"))

@@ -240,7 +240,7 @@ impl Client {
     pub fn discard(&mut self, blocks: u64, depth: u64, mut seen: impl FnMut(u64)) -> Result<u64, ClientError> {
         let mut pacer = Pacer::new(blocks + u64::from(self.rolls_back), depth);
         let mut skimmer = Skimmer::new(self.chain_sync(), std::mem::take(&mut self.rolls_back));
-        let mut buffer = vec![0; inbox::READ_BYTES];
+        let mut buffer = vec![0; 2 * inbox::READ_BYTES];
         while skimmer.blocks() < blocks {
             if let Some(requests) = pacer.due() {
                 self.request_next(requests)?;

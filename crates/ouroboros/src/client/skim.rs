@@ -38,14 +38,18 @@ impl Skimmer {
     pub(super) fn skim(&mut self, mut wire: &[u8], mut answered: impl FnMut(Option<u64>)) -> Result<(), ClientError> {
         while !wire.is_empty() {
             if self.payload == 0 {
+                if self.header.is_empty()
+                    && let Some(header) = Header::decode(wire)
+                {
+                    self.payload = self.check(header)?;
+                    wire = &wire[HEADER_BYTES..];
+                    continue;
+                }
                 let wanted = (HEADER_BYTES - self.header.len()).min(wire.len());
                 self.header.extend_from_slice(&wire[..wanted]);
                 wire = &wire[wanted..];
                 if let Some(header) = Header::decode(&self.header) {
-                    if header.protocol != self.protocol || !header.from_responder {
-                        return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment that nobody asked for".into() });
-                    }
-                    self.payload = usize::from(header.length);
+                    self.payload = self.check(header)?;
                     self.header.clear();
                 }
                 continue;
@@ -57,6 +61,15 @@ impl Skimmer {
             wire = rest;
         }
         Ok(())
+    }
+
+    /// The payload's length, of a segment that may come here.
+    #[inline]
+    fn check(&self, header: Header) -> Result<usize, ClientError> {
+        if header.protocol != self.protocol || !header.from_responder {
+            return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment that nobody asked for".into() });
+        }
+        Ok(usize::from(header.length))
     }
 
     fn stream(&mut self, mut bytes: &[u8], answered: &mut impl FnMut(Option<u64>)) -> Result<(), ClientError> {

@@ -13,7 +13,7 @@ from typing import IO
 
 import msgspec
 
-from slotmark.benches.chainsync.process import cpu_ns, started_on, voluntary_switches
+from slotmark.benches.chainsync.process import cpu_ns, peak_bytes, started_on, voluntary_switches
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import TargetError
@@ -217,6 +217,7 @@ def _follow(
                 raise lines.broken("`ready` came twice")
     cpu, server_after = cpu_ns(process.pid) - cpu, server_cpu()
     switches = voluntary_switches(process.pid) - switches
+    peak = peak_bytes(process.pid)  # wait4's would be at least our own, from before the new program took over
     process.stdin.close()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -241,7 +242,7 @@ def _follow(
         voluntary_switches=switches,
         user_us=round(usage.ru_utime * 1e6),
         system_us=round(usage.ru_stime * 1e6),
-        peak_bytes=usage.ru_maxrss * 1024,
+        peak_bytes=peak,
         server_cpu_ns=None if server_before is None or server_after is None else server_after - server_before,
     )
 

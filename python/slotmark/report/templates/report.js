@@ -1,4 +1,4 @@
-const specs = JSON.parse(document.getElementById("charts").textContent);
+const specs = JSON.parse(document.getElementById("chart-specs").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function draw() {

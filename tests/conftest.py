@@ -49,4 +49,18 @@ def small_chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_arguments(chain: Path, out: Path, *more: str) -> Sequence[str]:
     """A short chainsync run's arguments."""
-    return ["chainsync", "run", "--chain", str(chain), "--blocks", "500", "--rounds", "2", "-o", str(out), *more]
+    return [
+        "chainsync",
+        "run",
+        "--chain",
+        str(chain),
+        "--blocks",
+        "500",
+        "--rounds",
+        "2",
+        "--progress-every",
+        "100",
+        "-o",
+        str(out),
+        *more,
+    ]

@@ -39,7 +39,7 @@ def outliers(subject: str, rounds: Sequence[str]) -> Warning:
     plural = "s" if len(rounds) > 1 else ""
     return Warning(
         "outliers",
-        f"Round{plural} {which} lie{'' if plural else 's'} more than 3 scaled MADs from the median. Kept in every figure; "
+        f"Round{plural} {which} lie{'' if plural else 's'} more than 3 scaled MADs from the median rate. Kept in every figure; "
         "look for what else ran on the machine, or run more rounds.",
         subject,
     )

@@ -24,6 +24,10 @@ app.add_typer(chainsync.app, name="chainsync")
 app.command("compare")(compare.compare)
 
 
+INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
+
+
 def _version(asked: bool) -> None:
     if asked:
         from slotmark.versions import slotmark_version
@@ -50,11 +54,12 @@ def main() -> None:
     except TyperException as error:
         if debug:
             raise
+        if error.format_message().startswith("Usage:"):  # a command without its arguments: what it is for
+            sys.stderr.write(error.format_message() + "\n")
+            sys.exit(2)
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "slotmark"
         _leave(2, f"{error.format_message().strip().rstrip('.')}. See `{command} --help`.")
-    except (typer.Abort, KeyboardInterrupt):
-        _leave(130, "interrupted; nothing was left half-written.")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
@@ -63,6 +68,8 @@ def main() -> None:
             raise
         _leave(2, str(error))
     else:
+        if code == INTERRUPTED:
+            _leave(INTERRUPTED, "interrupted; nothing was left half-written.")
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -234,13 +234,11 @@ def _doubts(sides: Sequence[Side], rows: Sequence[Row]) -> list[Warning]:
             warnings.different(side.name, what, ours, theirs) for what, ours, theirs in _unlike(base, side.manifest)
         )
     for row in rows:
-        if row.metric.chart == "dots" and row.metric.tested:
+        if row.metric.id == rows[0].metric.id:
             for side, summary in zip(sides, row.summaries, strict=True):
                 if summary is not None and summary.outliers:
                     found.append(
-                        warnings.outliers(
-                            f"{side.name}: {row.setting}, {row.metric.name}", [str(key[0]) for key in summary.outliers]
-                        )
+                        warnings.outliers(f"{side.name}: {row.setting}", [str(key[0]) for key in summary.outliers])
                     )
     return _once(found)
 

@@ -1,20 +1,43 @@
-"""The bootstrap: resampling with replacement, seeded. See docs/method.md.
+"""The studentised bootstrap behind every interval and p-value of a ratio. docs/method.md says why it is this one.
 
-The studentised bootstrap (Efron 1979; Hall 1988) resamples ``(mean* - mean) / se*``, so that an interval from few
-samples is as wide as few samples deserve; its p-value inverts the same distribution, so the two always agree.
+A group is a set of log values whose typical value counts: the log ratios of the rounds of a pair of runs, or the log
+values of each of two runs that can't be paired. The location of several groups is the sum of their trimmed means.
 """
 
-import zlib
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+SMOOTHING = 0.35
+"""Noise added to each resampled value, in standard deviations of its group.
+
+Without it, resamples of five to ten values are so often almost all the same value that no p-value can be small.
+"""
+
+TRIM_FROM = 8
+"""From this many values on, the smallest and the largest tenth are left out, at least one of each."""
+
+_VALUES_AT_ONCE = 1 << 21
+"""Resampled values that are in memory at a time."""
 
 
-class Estimated(msgspec.Struct, frozen=True):
-    """A mean or difference of means, with its interval and the two-sided p-value of 0."""
+class Location(msgspec.Struct, frozen=True):
+    """A typical log value with its standard error."""
+
+    estimate: float
+    error: float
+
+
+class Studentised(msgspec.Struct, frozen=True):
+    """A location with what the bootstrap says about it.
+
+    Attributes:
+        estimate: The location.
+        low: Lower end of its interval.
+        high: Upper end.
+        p: Two-sided, of a location of 0; never below 1 / (repetitions + 1).
+    """
 
     estimate: float
     low: float
@@ -22,59 +45,79 @@ class Estimated(msgspec.Struct, frozen=True):
     p: float
 
 
-def generator(seed: int, *names: str) -> np.random.Generator:
-    """A generator that depends on the seed and on what it is for, not on what was drawn before."""
-    return np.random.default_rng([seed, *(zlib.crc32(name.encode()) for name in names)])
+def trimmed_count(n: int) -> int:
+    """How many of n values are left out at each end: none below :data:`TRIM_FROM`, then a tenth, at least one."""
+    return max(1, n // 10) if n >= TRIM_FROM else 0
 
 
-def mean(values: Values, confidence: float, repetitions: int, random: np.random.Generator) -> Estimated:
-    """The mean of independent values, shape (n,), n >= 2."""
-    draws = values[random.integers(0, values.size, (repetitions, values.size))]
-    return _studentised(values.mean(), _error(values), draws.mean(axis=1), _error(draws), confidence)
+def location(groups: Sequence[np.ndarray]) -> Location:
+    """The sum of the groups' trimmed means, and its standard error from their winsorised deviations (Tukey and McLaughlin).
+
+    Args:
+        groups: One-dimensional, at least two values each.
+    """
+    estimate, error = _locations([np.sort(group)[np.newaxis] for group in groups])
+    return Location(float(estimate[0]), float(error[0]))
 
 
-def difference(
-    base: Values, other: Values, confidence: float, repetitions: int, random: np.random.Generator
-) -> Estimated:
-    """The mean of ``other`` less that of ``base``, two independent samples of at least 2 values."""
-    first = base[random.integers(0, base.size, (repetitions, base.size))]
-    second = other[random.integers(0, other.size, (repetitions, other.size))]
-    return _studentised(
-        other.mean() - base.mean(),
-        np.hypot(_error(base), _error(other)),
-        second.mean(axis=1) - first.mean(axis=1),
-        np.hypot(_error(first), _error(second)),
-        confidence,
+def studentised(groups: Sequence[np.ndarray], *, confidence: float, repetitions: int, seed: Sequence[int]) -> Studentised:
+    """The location of the groups, with a symmetric bootstrap-t interval and the p-value of the same bootstrap.
+
+    Values are drawn with replacement within each group and smoothed; of each draw, the distance of its location from
+    the true one is divided by its own standard error. Order of values doesn't matter; negating all of them negates the result.
+    Where the standard error is 0, the interval is the estimate alone.
+
+    Args:
+        groups: One-dimensional, at least two values each.
+        confidence: Of the interval, as a fraction.
+        repetitions: How many draws.
+        seed: The same seed gives the same result.
+    """
+    found = location(groups)
+    if found.error == 0:
+        return Studentised(
+            found.estimate, found.estimate, found.estimate, 1.0 if found.estimate == 0 else 1 / (repetitions + 1)
+        )
+    # The mirror image must draw the same numbers, so that swapping two runs gives exactly the inverse.
+    mirrored = [np.sort(-group) for group in reversed(groups)] if found.estimate < 0 else [np.sort(g) for g in groups]
+    distances = np.concatenate(list(_distances(mirrored, repetitions, np.random.default_rng(list(seed)))))
+    reach = float(np.quantile(distances, confidence, method="higher")) * found.error
+    beyond = int((distances >= abs(found.estimate) / found.error).sum())
+    return Studentised(
+        found.estimate, found.estimate - reach, found.estimate + reach, (beyond + 1) / (repetitions + 1)
     )
 
 
-def median_interval(
-    values: Values, confidence: float, repetitions: int, random: np.random.Generator
-) -> tuple[float, float]:
-    """Percentile-bootstrap interval of the median; shape (n,), n >= 1."""
-    draws = np.median(values[random.integers(0, values.size, (repetitions, values.size))], axis=1)
-    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+def _distances(groups: Sequence[np.ndarray], repetitions: int, draws: np.random.Generator) -> Iterator[np.ndarray]:
+    """Absolute studentised distances of resampled locations, some at a time."""
+    noise = [SMOOTHING * location([group]).error * np.sqrt(group.size) for group in groups]
+    true = location(groups).estimate
+    at_once = max(1, _VALUES_AT_ONCE // max(group.size for group in groups))
+    for done in range(0, repetitions, at_once):
+        shape = min(at_once, repetitions - done)
+        resampled = [
+            np.sort(
+                group[draws.integers(0, group.size, (shape, group.size))]
+                + width * draws.standard_normal((shape, group.size))
+            )
+            for group, width in zip(groups, noise, strict=True)
+        ]
+        estimates, errors = _locations(resampled)
+        yield np.abs(estimates - true) / errors
 
 
-def _error(values: Values) -> NDArray[np.float64]:
-    """Standard error of the mean over the last axis."""
-    return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1]))
-
-
-def _studentised(
-    estimate: float, error: NDArray[np.float64], centres: Values, errors: Values, confidence: float
-) -> Estimated:
-    estimate, width = float(estimate), float(error)
-    floor = 2 / (centres.size + 1)
-    if width <= 1e-12 * max(1.0, abs(estimate)):  # all values are equal: nothing to resample
-        return Estimated(estimate, estimate, estimate, 1.0 if estimate == 0 else floor)
-    distance = centres - estimate
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(errors > 0, distance / errors, np.sign(distance) * np.inf)
-    t = np.nan_to_num(t, nan=0.0, posinf=1e12, neginf=-1e12)
-    low, high = np.quantile(t, [(1 - confidence) / 2, (1 + confidence) / 2], method="inverted_cdf")
-    observed = estimate / width
-    beyond = min(np.count_nonzero(t >= observed), np.count_nonzero(t <= observed))
-    p = float(min(1.0, 2 * (beyond + 1) / (centres.size + 1)))
-    return Estimated(estimate, estimate - float(high) * width, estimate - float(low) * width, p)
+def _locations(groups: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Location and standard error of many resamples at once; each group has shape (resamples, n), its rows sorted."""
+    estimates, variances = 0.0, 0.0
+    for group in groups:
+        n = group.shape[1]
+        cut = trimmed_count(n)
+        kept = group[:, cut : n - cut]
+        mean = kept.mean(axis=1)
+        # Winsorised: the values left out count as the outermost that were kept.
+        centre = (kept.sum(axis=1) + cut * (kept[:, 0] + kept[:, -1])) / n
+        squares = ((kept - centre[:, np.newaxis]) ** 2).sum(axis=1)
+        squares += cut * ((kept[:, 0] - centre) ** 2 + (kept[:, -1] - centre) ** 2)
+        estimates = estimates + mean
+        variances = variances + squares / (n - 1) / n / (1 - 2 * cut / n) ** 2
+    return np.asarray(estimates), np.sqrt(variances)

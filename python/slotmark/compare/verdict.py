@@ -1,39 +1,97 @@
-"""From an estimate to a verdict, and the reason for it in words."""
+"""Verdicts: from interval, adjusted p-value and margin to one word and the reason for it."""
 
-from collections.abc import Sequence
+import msgspec
 
 from slotmark.compare.comparison import Interval, Verdict
 from slotmark.metrics.catalogue import Better
 
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjustment: p-values that hold for the whole family of tests."""
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, p_values[place] * (len(p_values) - rank)))
-        adjusted[place] = largest
-    return adjusted
+NEEDED = 5
+"""Samples a side (as rounds) below which no verdict is given."""
 
 
-def judge(ratio: Interval, p_adjusted: float, margin: float, better: Better, confidence: float) -> tuple[Verdict, str]:
-    """The verdict on a ratio of candidate over baseline.
+class Decision(msgspec.Struct, frozen=True):
+    """A verdict and the reason for it, in words."""
 
-    ``better`` and ``worse`` need three things: the interval excludes 1, the adjusted p-value is below 1 - confidence, and
-    the estimate lies beyond the margin. ``equivalent`` needs the whole interval within the margin. Anything else is
-    ``inconclusive``.
+    verdict: Verdict
+    reason: str
+
+
+def decide(ratio: Interval, p_adjusted: float, *, margin: float, better: Better, confidence: float, tests: int) -> Decision:
+    """The verdict on a ratio.
+
+    A ratio lies within a margin m where it is between 1 / (1 + m) and 1 + m, so that swapping two runs turns
+    ``better`` into ``worse`` and changes nothing else.
+
+    - better, worse: the adjusted p-value is below 1 - confidence, the interval excludes 1, the estimate is beyond the margin;
+    - equivalent: the whole interval is within the margin;
+    - inconclusive: all else.
+
+    Args:
+        ratio: Candidate over baseline.
+        p_adjusted: Over all tests of the comparison.
+        margin: As a fraction of the baseline.
+        better: Which direction is an improvement.
+        confidence: Of the interval.
+        tests: Over how many tests p was adjusted.
     """
-    interval = f"the interval {ratio.low:.3g} to {ratio.high:.3g}"
-    within = f"the margin of {margin:.3g}"
-    if ratio.low >= 1 - margin and ratio.high <= 1 + margin:
-        return "equivalent", f"{interval} lies within {within}"
-    excludes = ratio.low > 1 or ratio.high < 1
-    significant = p_adjusted < 1 - confidence
-    if excludes and significant and abs(ratio.estimate - 1) > margin:
+    floor, ceiling = 1 / (1 + margin), 1 + margin
+    alpha = 1 - confidence
+    inside = floor <= ratio.low and ratio.high <= ceiling
+    excludes_1 = ratio.low > 1 or ratio.high < 1
+    beyond = ratio.estimate > ceiling or ratio.estimate < floor
+    limit = f"the margin of {share(margin)}"
+    if inside:
+        return Decision("equivalent", f"The whole interval, {span(ratio)}, lies within {limit}.")
+    if excludes_1 and beyond and p_adjusted < alpha:
         improved = (ratio.estimate > 1) == (better == "higher")
-        return ("better" if improved else "worse"), f"{interval} excludes 1 and the ratio lies beyond {within}"
-    if not excludes:
-        return "inconclusive", f"{interval} holds 1 and reaches beyond {within}"
-    if not significant:
-        return "inconclusive", f"{interval} excludes 1, but not when all tests are taken together"
-    return "inconclusive", f"{interval} excludes 1, but the ratio lies within {within}"
+        return Decision(
+            "better" if improved else "worse",
+            f"{change(ratio.estimate)} ({span(ratio)}), beyond {limit}; adjusted p {p_value(p_adjusted)}.",
+        )
+    if not excludes_1:
+        above, below = ratio.high > ceiling, ratio.low < floor
+        where = "on both sides" if above and below else "upwards" if above else "downwards"
+        return Decision("inconclusive", f"The interval, {span(ratio)}, holds no difference but reaches beyond {limit} {where}.")
+    if p_adjusted >= alpha:
+        return Decision(
+            "inconclusive",
+            f"The interval, {span(ratio)}, excludes no difference, but among {tests} tests that happens by chance: "
+            f"adjusted p {p_value(p_adjusted)}.",
+        )
+    return Decision(
+        "inconclusive",
+        f"There is a difference, {change(ratio.estimate)}, but its interval, {span(ratio)}, doesn't tell whether it exceeds {limit}.",
+    )
+
+
+def change(ratio: float) -> str:
+    """A ratio in words: ``+3.2 %``, or ``4.1 times`` from a doubling on and ``1/4.1`` from a halving on."""
+    if ratio >= 2:
+        return f"{ratio:.3g} times"
+    if ratio <= 0.5:
+        return f"1/{1 / ratio:.3g}" if ratio > 0 else "0"
+    return f"{_percent(ratio)} %"
+
+
+def span(ratio: Interval) -> str:
+    """An interval in the words of :func:`change`."""
+    if ratio.low > 0.5 and ratio.high < 2:
+        return f"{_percent(ratio.low)} to {_percent(ratio.high)} %"
+    return f"{change(ratio.low)} to {change(ratio.high)}"
+
+
+def share(fraction: float) -> str:
+    """A fraction as a percentage: ``2 %``, ``0.5 %``."""
+    return f"{100 * fraction:.3g} %"
+
+
+def p_value(p: float) -> str:
+    """A p-value with two significant digits."""
+    return f"{p:.2g}"
+
+
+def _percent(ratio: float) -> str:
+    percent = 100 * (ratio - 1)
+    digits = 1 if abs(percent) >= 0.95 else 2
+    text = f"{percent:+.{digits}f}"
+    return "0" if float(text) == 0 else text

@@ -70,7 +70,7 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
         "type": "nominal",
         "sort": list(names),
         "title": None,
-        "axis": {"labelLimit": 160, "domain": False, "ticks": False, "labelFontSize": 12},
+        "axis": {"labelLimit": 160, "minExtent": 64, "domain": False, "ticks": False, "labelFontSize": 12},
     }
     axis = {"title": f"{row.metric.name}{', ' + unit if unit else ''}", "grid": True, "tickCount": 6}
     x = {"field": "value", "type": "quantitative", "scale": {"zero": False, "nice": True, "padding": 12}, "axis": axis}
@@ -83,6 +83,8 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
     return {
         "$schema": SCHEMA,
         "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
         "height": 34 * len(medians) + 12,
         "layer": [
             {
@@ -163,6 +165,8 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
     return {
         "$schema": SCHEMA,
         "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
         "height": 240,
         "layer": [
             {

@@ -1,6 +1,7 @@
 """One invocation: a target's process from start to end, measured from outside. See docs/targets.md."""
 
 import os
+import resource
 import selectors
 import shlex
 import signal
@@ -17,6 +18,10 @@ from slotmark.benches.chainsync.process import cpu_ns, peak_bytes, started_on, v
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import TargetError
+
+
+LEAVE_S = 10
+"""How long a target may take to end after its work."""
 
 
 class Ready(msgspec.Struct, tag_field="event", tag="ready"):
@@ -219,8 +224,9 @@ def _follow(
     switches = voluntary_switches(process.pid) - switches
     peak = peak_bytes(process.pid)  # wait4's would be at least our own, from before the new program took over
     process.stdin.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    usage = _reap(process)
+    if usage is None:
+        raise lines.broken(f"it was still there {LEAVE_S} s after its standard input had ended")
 
     if started is None or first is None:
         raise lines.broken("`started` and `first` must come before `done`")
@@ -245,6 +251,18 @@ def _follow(
         peak_bytes=peak,
         server_cpu_ns=None if server_before is None or server_after is None else server_after - server_before,
     )
+
+
+def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage | None:
+    """Waits for the process to end and tells what it used; None where it stays."""
+    deadline = time.monotonic() + LEAVE_S
+    while time.monotonic() < deadline:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return usage
+        time.sleep(0.001)
+    return None
 
 
 class _Lines:

@@ -19,7 +19,6 @@ from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import TargetError
 
-
 LEAVE_S = 10
 """How long a target may take to end after its work."""
 
@@ -230,11 +229,10 @@ def _follow(
 
     if started is None or first is None:
         raise lines.broken("`started` and `first` must come before `done`")
-    if record.blocks != job.blocks:
-        raise lines.broken(f"it says {record.blocks} blocks, {job.blocks} were asked for")
-    at = [started.at_ns, first.at_ns, *(window.at_ns for window in progress), record.at_ns]
-    if sorted(at) != at or started.at_ns == record.at_ns:
-        raise lines.broken("its times don't ascend")
+    if complaint := _complaint(
+        job, record, [started.at_ns, first.at_ns, *(window.at_ns for window in progress), record.at_ns]
+    ):
+        raise lines.broken(complaint)
     if process.returncode:
         raise lines.broken(f"it exited {process.returncode} after `done`")
     return Invocation(
@@ -251,6 +249,15 @@ def _follow(
         peak_bytes=peak,
         server_cpu_ns=None if server_before is None or server_after is None else server_after - server_before,
     )
+
+
+def _complaint(job: Job, done: Done, at_ns: list[int]) -> str:
+    """What is wrong with the records of a run that ended; nothing where all is well."""
+    if done.blocks != job.blocks:
+        return f"it says {done.blocks} blocks, {job.blocks} were asked for"
+    if sorted(at_ns) != at_ns or at_ns[0] == at_ns[-1]:
+        return "its times don't ascend"
+    return ""
 
 
 def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage | None:

@@ -1,8 +1,9 @@
 """Comparison: samples in, verdicts out. Knows no bench. How and why: docs/method.md."""
 
-from slotmark.compare.comparing import ENOUGH_ROUNDS, compare
+from slotmark.compare.comparing import compare
 from slotmark.compare.comparison import Comparison, Difference, Interval, Row, Side, Summary, Verdict
 from slotmark.compare.summary import summarise
+from slotmark.compare.verdict import ENOUGH_ROUNDS
 
 __all__ = [
     "ENOUGH_ROUNDS",

@@ -1,25 +1,59 @@
-"""Comparing runs: pairs their samples, estimates, adjusts, judges."""
+"""Comparing: from runs to a comparison."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from slotmark import warnings
-from slotmark.compare.comparison import Comparison, Difference, Interval, Key, Row, Side
-from slotmark.compare.resampling import Estimated, difference, generator, mean
+from slotmark.compare.adjust import holm
+from slotmark.compare.comparison import Comparison, Difference, Row, Side, Summary
+from slotmark.compare.pairing import pair, replicate_means, replicates
+from slotmark.compare.ratio import Ratio, paired_ratio, unpaired_ratio
+from slotmark.compare.sides import (
+    doubts_about,
+    doubts_of_runs,
+    in_one_session,
+    name_sides,
+    refuse_different_work,
+    said_once,
+)
 from slotmark.compare.summary import summarise
-from slotmark.compare.verdict import holm, judge
+from slotmark.compare.verdict import ENOUGH_ROUNDS, Decision, decide
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Metric, catalogue, samples
-from slotmark.run import Manifest, Run
+from slotmark.metrics import Metric, Samples, catalogue, samples
+from slotmark.run import Run
 from slotmark.warnings import Warning
 
-ENOUGH_ROUNDS = 5
-"""Below so many samples nothing is said about a difference."""
+_FINEST = 20
+"""The bootstrap is repeated so often that the smallest p-value, adjusted, is at least this many times below 1 - confidence."""
 
-Table = dict[str, dict[Key, float]]
-"""Samples by setting and key."""
+
+class _Tested(msgspec.Struct, frozen=True):
+    """A difference before p-values are adjusted.
+
+    Attributes:
+        ratio: None where it can't be estimated.
+        paired: Whether samples were paired by key.
+        settled: The verdict and reason where they don't depend on the p-value.
+        few: How many replicates there are, where they are too few.
+    """
+
+    ratio: Ratio | None
+    paired: bool
+    settled: Decision | None = None
+    few: int | None = None
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    """What all rows of a comparison have in common."""
+
+    sides: list[Side]
+    margins: Mapping[str, float]
+    confidence: float
+    repetitions: int
+    seed: int
 
 
 def compare(
@@ -30,237 +64,215 @@ def compare(
     repetitions: int = 10_000,
     seed: int = 1,
 ) -> Comparison:
-    """Compares the first run with each of the others, in every metric of their bench.
+    """Compares a baseline with candidates, metric by metric and setting by setting. docs/method.md explains the method.
 
     Args:
-        runs: The baseline and at least one candidate.
-        margins: Equivalence margins by metric, as fractions, in place of the catalogue's.
-        confidence: Of every interval.
-        repetitions: Of the bootstrap.
-        seed: Of the bootstrap.
+        runs: The baseline, then one or more candidates.
+        margins: Equivalence margins by metric id, as fractions, in place of the catalogue's.
+        confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
+        repetitions: Of the bootstrap, at least; more are made where many tests need smaller p-values.
+        seed: Of the bootstrap; the same seed gives the same comparison.
 
     Raises:
-        ComparisonError: The runs are of different benches or workloads, have one name, or rounds that don't match.
-        RunError: A run is damaged, or a margin names a metric that there isn't.
+        ComparisonError: The runs did different work, can't be paired, or an argument makes no sense.
+        RunError: A run is damaged.
     """
-    margins = dict(margins or {})
-    entries = catalogue(runs[0].manifest.bench)
-    for metric_id in margins:
-        entries[metric_id]
-    sides = [Side(run.name, run.manifest) for run in runs]
-    _refuse_unlike(sides)
-    rows: list[Row] = []
-    unmatched: list[Warning] = []
-    for entry in entries.metrics:
-        tables = [_table(run, entry) for run in runs]
-        settings = list(dict.fromkeys(setting for table in tables for setting in table))
-        metric = msgspec.structs.replace(entry, margin=margins.get(entry.id, entry.margin))
-        rows += [
-            _row(metric, setting, sides, [table.get(setting) for table in tables], confidence, repetitions, seed)
-            for setting in settings
-        ]
-        if entry is entries.metrics[0]:
-            unmatched = _unmatched(sides, tables, settings)
-    rows, tests = _judged(rows, confidence)
+    if len(runs) < 2:
+        raise ComparisonError("A comparison needs a baseline and at least one candidate: name two runs or more.")
+    if not 0 < confidence < 1:
+        raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
+    sides = name_sides(runs)
+    for side in sides[1:]:
+        refuse_different_work(sides[0], side)
+    metrics = catalogue(sides[0].manifest.bench).metrics
+    margins = _checked(margins or {}, metrics)
+    sampled = {metric.id: [samples(run, metric.id) for run in runs] for metric in metrics}
+    most = (len(sides) - 1) * sum(
+        len({setting for one in sampled[metric.id] for setting in one.settings}) for metric in metrics if metric.tested
+    )
+    plan = _Plan(sides, margins, confidence, max(repetitions, round(_FINEST * most / (1 - confidence))), seed)
+
+    summaries: list[tuple[Metric, str, list[Summary | None]]] = []
+    tested: list[list[_Tested | None]] = []
+    for metric in metrics:
+        for setting in sorted({setting for one in sampled[metric.id] for setting in one.settings}):
+            present = [one if setting in one.settings else None for one in sampled[metric.id]]
+            summaries.append(
+                (
+                    metric,
+                    setting,
+                    [one and summarise(one.of(setting), confidence) for one in present],
+                )
+            )
+            tested.append(
+                [
+                    _test(plan, metric, setting, (0, index), present[0], one)
+                    for index, one in enumerate(present[1:], start=1)
+                ]
+            )
+    rows, tests = _decided(plan, summaries, tested)
     return Comparison(
-        bench=entries.bench,
+        bench=sides[0].manifest.bench,
         baseline=sides[0],
         candidates=sides[1:],
         rows=rows,
         tests=tests,
         confidence=confidence,
-        repetitions=repetitions,
+        repetitions=plan.repetitions,
         seed=seed,
-        warnings=_doubts(sides, rows) + unmatched,
+        warnings=_doubts(sides, rows, tested),
     )
 
 
-def _table(run: Run, metric: Metric) -> Table:
-    found = samples(run, metric.id)
-    return {setting: found.of(setting) for setting in found.settings}
+def _checked(margins: Mapping[str, float], metrics: Sequence[Metric]) -> Mapping[str, float]:
+    known = [metric.id for metric in metrics if metric.tested]
+    for metric_id, margin in margins.items():
+        if metric_id not in known:
+            raise ComparisonError(f"A margin for '{metric_id}', which isn't tested. Tested are: {', '.join(known)}.")
+        if not 0 <= margin < float("inf"):
+            raise ComparisonError(f"The margin of '{metric_id}' is {margin}, but it's a fraction from 0 on. Try 0.02.")
+    return margins
 
 
-def _refuse_unlike(sides: Sequence[Side]) -> None:
-    names = [side.name for side in sides]
-    for name in names:
-        if names.count(name) > 1:
-            raise ComparisonError(
-                f"two runs are called '{name}': their folders must have different names. Rename one of them."
-            )
-    base = sides[0]
-    for side in sides[1:]:
-        if side.manifest.bench != base.manifest.bench:
-            raise ComparisonError(
-                f"{side.name} is a run of {side.manifest.bench}, {base.name} of {base.manifest.bench}: nothing to compare."
-            )
-        for fact in {**base.manifest.workload, **side.manifest.workload}:
-            if fact.startswith("digest"):
-                continue  # follows from the blocks and the modes
-            ours, theirs = base.manifest.workload.get(fact, "nothing"), side.manifest.workload.get(fact, "nothing")
-            if ours != theirs:
-                raise ComparisonError(
-                    f"{side.name} and {base.name} did different work: {fact} is {theirs} against {ours}. "
-                    "Measure both over the same window of the same chain."
-                )
-
-
-def _row(
+def _test(
+    plan: _Plan,
     metric: Metric,
     setting: str,
-    sides: Sequence[Side],
-    tables: Sequence[dict[Key, float] | None],
-    confidence: float,
-    repetitions: int,
-    seed: int,
-) -> Row:
-    summaries = [summarise(table, confidence, repetitions, seed) if table else None for table in tables]
-    base = tables[0]
-    differences: list[Difference | None] = []
-    for side, table in zip(sides[1:], tables[1:], strict=True):
-        if not base or not table:
-            differences.append(None)
-            continue
-        paired = side.manifest.session == sides[0].manifest.session
-        if paired and metric.tested and base.keys() != table.keys():
-            raise ComparisonError(
-                f"{side.name} and {sides[0].name}: {metric.id} of '{setting}' has samples that don't match, though both were "
-                "measured in one session. A run's tables were changed by hand."
-            )
-        differences.append(_difference(metric, setting, side.name, base, table, paired, confidence, repetitions, seed))
-    return Row(metric=metric, setting=setting, summaries=summaries, differences=differences)
-
-
-def _difference(
-    metric: Metric,
-    setting: str,
-    name: str,
-    base: Mapping[Key, float],
-    other: Mapping[Key, float],
-    paired: bool,
-    confidence: float,
-    repetitions: int,
-    seed: int,
-) -> Difference:
-    def undecided(reason: str) -> Difference:
-        return Difference(
-            ratio=None,
-            p=None,
-            p_adjusted=None,
-            paired=paired,
-            margin=metric.margin,
-            verdict="inconclusive",
-            reason=reason,
+    which: tuple[int, int],
+    baseline: Samples | None,
+    candidate: Samples | None,
+) -> _Tested | None:
+    """One candidate against the baseline; None where one of them lacks the metric or the setting."""
+    if baseline is None or candidate is None:
+        return None
+    ours, theirs = (plan.sides[index] for index in which)
+    paired = in_one_session(ours, theirs)
+    if paired:
+        try:
+            pairs = pair(baseline, candidate, setting, (ours.name, theirs.name))
+        except ComparisonError:
+            if metric.tested:
+                raise
+            return _Tested(None, False)
+        values = pairs.baseline, pairs.candidate
+    else:
+        values = baseline.values(setting), candidate.values(setting)
+    grouping = replicates(baseline, setting), replicates(candidate, setting)
+    fewest = min(len(set(one)) for one in grouping)
+    if min(float(one.min()) for one in values) <= 0:
+        return _Tested(None, paired, _without_ratio(*values), fewest if fewest < ENOUGH_ROUNDS else None)
+    means = [np.exp(replicate_means(np.log(one), group)) for one, group in zip(values, grouping, strict=True)]
+    ratio = None
+    if fewest > 1:
+        estimate = paired_ratio if paired else unpaired_ratio
+        ratio = estimate(
+            *means,
+            confidence=plan.confidence,
+            repetitions=plan.repetitions,
+            seed=[plan.seed, zlib.crc32(metric.id.encode()), zlib.crc32(setting.encode())],
         )
-
-    ours, theirs = (np.array([table[key] for key in sorted(table)], dtype=np.float64) for table in (base, other))
-    fewest = min(ours.size, theirs.size)
-    if not metric.tested:
-        ratio = float(np.median(theirs) / np.median(ours)) if np.median(ours) else None
-        shown = None if ratio is None else Interval(ratio, ratio, ratio)
-        return Difference(
-            ratio=shown, p=None, p_adjusted=None, paired=paired, margin=metric.margin, verdict=None, reason="not tested"
-        )
-    if (ours <= 0).any() or (theirs <= 0).any():
-        if np.array_equal(ours, theirs):
-            return msgspec.structs.replace(undecided("all samples are equal"), verdict="equivalent")
-        return undecided("a sample is 0, so there is no ratio")
-    if fewest < 2:
-        return undecided(f"{fewest} round can't tell a difference from noise")
-    random = generator(seed, metric.id, setting, name)
-    log = (
-        mean(np.log(theirs / ours), confidence, repetitions, random)
-        if paired
-        else difference(np.log(ours), np.log(theirs), confidence, repetitions, random)
+    if fewest >= ENOUGH_ROUNDS:
+        return _Tested(ratio, paired)
+    of_what = metric.grain[0] if metric.grain else "sample"
+    reason = (
+        f"{fewest} {of_what}{'s' if fewest != 1 else ''} can't tell a difference from noise; {ENOUGH_ROUNDS} are needed"
     )
-    ratio = _ratio(log)
-    if fewest < ENOUGH_ROUNDS:
-        return msgspec.structs.replace(
-            undecided(f"{fewest} rounds can't tell a difference from noise; {ENOUGH_ROUNDS} are needed"), ratio=ratio
-        )
-    return Difference(
-        ratio=ratio, p=log.p, p_adjusted=None, paired=paired, margin=metric.margin, verdict=None, reason=""
+    return _Tested(ratio, paired, Decision("inconclusive", reason), fewest)
+
+
+def _without_ratio(baseline: np.ndarray, candidate: np.ndarray) -> Decision:
+    """The verdict where some values are not above zero."""
+    first = baseline[0]
+    if (baseline == first).all() and (candidate == first).all():
+        return Decision("equivalent", f"all samples of both are {first:g}")
+    return Decision(
+        "inconclusive",
+        f"some samples are zero or below, so there is no ratio; the medians are {np.median(baseline):.3g} and {np.median(candidate):.3g}",
     )
 
 
-def _ratio(log: Estimated) -> Interval:
-    low, high = np.exp(np.clip([log.low, log.high], -50, 50))
-    return Interval(float(np.exp(log.estimate)), float(low), float(high))
-
-
-def _judged(rows: Sequence[Row], confidence: float) -> tuple[list[Row], int]:
-    """Adjusts all p-values together, and judges; with the number of tests."""
-    places = [
-        (row, place)
-        for row, entry in enumerate(rows)
-        for place, difference in enumerate(entry.differences)
-        if difference is not None and difference.p is not None
+def _decided(
+    plan: _Plan,
+    summaries: Sequence[tuple[Metric, str, list[Summary | None]]],
+    tested: Sequence[Sequence[_Tested | None]],
+) -> tuple[list[Row], int]:
+    """The rows with their verdicts, and over how many tests p-values were adjusted."""
+    family = [
+        (row, column)
+        for row, (metric, _, _) in enumerate(summaries)
+        for column, one in enumerate(tested[row])
+        if metric.tested and one is not None and one.ratio is not None and one.settled is None
     ]
-    p_values = [
-        p for row, place in places if (entry := rows[row].differences[place]) is not None and (p := entry.p) is not None
-    ]
-    judged = [list(row.differences) for row in rows]
-    for (row, place), p_adjusted in zip(places, holm(p_values), strict=True):
-        difference, metric = judged[row][place], rows[row].metric
-        assert difference is not None
-        assert difference.ratio is not None
-        verdict, reason = judge(difference.ratio, p_adjusted, metric.margin, metric.better, confidence)
-        judged[row][place] = msgspec.structs.replace(difference, p_adjusted=p_adjusted, verdict=verdict, reason=reason)
-    return [
-        msgspec.structs.replace(row, differences=differences) for row, differences in zip(rows, judged, strict=True)
-    ], len(places)
-
-
-def _unmatched(sides: Sequence[Side], tables: Sequence[Table], settings: Sequence[str]) -> list[Warning]:
-    return [
-        warnings.unmatched(side.name, f"the setting '{setting}'")
-        for setting in settings
-        for side, table in zip(sides[1:], tables[1:], strict=True)
-        if (setting in table) != (setting in tables[0])
-    ]
-
-
-def _doubts(sides: Sequence[Side], rows: Sequence[Row]) -> list[Warning]:
-    found: list[Warning] = []
-    base = sides[0].manifest
-    for side in sides:
-        found += [
-            msgspec.structs.replace(warning, subject=": ".join(filter(None, (side.name, warning.subject))))
-            for warning in side.manifest.warnings
+    p_values = [one.ratio.p for row, column in family if (one := tested[row][column]) and one.ratio]
+    adjusted = dict(zip(family, holm(p_values), strict=True))
+    rows = []
+    for row, (metric, setting, of_sides) in enumerate(summaries):
+        differences = [
+            None if one is None else _difference(plan, metric, one, adjusted.get((row, column)), len(family))
+            for column, one in enumerate(tested[row])
         ]
-    for side in sides[1:]:
-        if side.manifest.session != base.session:
-            found.append(warnings.apart(side.name))
-        found.extend(
-            warnings.different(side.name, what, ours, theirs) for what, ours, theirs in _unlike(base, side.manifest)
+        rows.append(Row(metric=metric, setting=setting, summaries=of_sides, differences=differences))
+    return rows, len(family)
+
+
+def _difference(plan: _Plan, metric: Metric, one: _Tested, p_adjusted: float | None, tests: int) -> Difference:
+    margin = plan.margins.get(metric.id, metric.margin)
+    decision = one.settled
+    if one.ratio is not None and p_adjusted is not None:
+        decision = decide(
+            one.ratio.interval,
+            p_adjusted,
+            margin=margin,
+            better=metric.better,
+            confidence=plan.confidence,
+            tests=tests,
         )
-    for row in rows:
-        if row.metric.id == rows[0].metric.id:
-            for side, summary in zip(sides, row.summaries, strict=True):
-                if summary is not None and summary.outliers:
-                    found.append(
-                        warnings.outliers(f"{side.name}: {row.setting}", [str(key[0]) for key in summary.outliers])
-                    )
-    return _once(found)
+    if not metric.tested:
+        decision = None
+    return Difference(
+        ratio=one.ratio and one.ratio.interval,
+        p=one.ratio.p if one.ratio and p_adjusted is not None else None,
+        p_adjusted=p_adjusted,
+        paired=one.paired,
+        margin=margin,
+        verdict=decision and decision.verdict,
+        reason=decision.reason if decision else "not tested",
+    )
 
 
-def _unlike(base: Manifest, other: Manifest) -> list[tuple[str, str, str]]:
-    """Facts that should be equal and aren't: what, the baseline's, the other's."""
-    facts = [
-        (f"machine, {name}", getattr(base.machine, name), getattr(other.machine, name))
-        for name in ("cpu", "cores", "governor", "memory_bytes", "kernel", "virtualisation", "hostname_hash")
+def _doubts(sides: Sequence[Side], rows: Sequence[Row], tested: Sequence[Sequence[_Tested | None]]) -> list[Warning]:
+    found = [doubt for side in sides[1:] for doubt in doubts_about(sides[0], side)]
+    few = [
+        one.few
+        for row, differences in zip(rows, tested, strict=True)
+        for one in differences
+        if row.metric.tested and one and one.few
     ]
-    facts += [
-        (name, base.parameters.get(name), other.parameters.get(name))
-        for name in base.parameters | other.parameters
-        if name not in ("seed", "rounds")
+    of_runs = doubts_of_runs(sides)
+    if few and not any(doubt.kind == "few_rounds" for doubt in of_runs):
+        found.append(warnings.few_rounds(min(few), ENOUGH_ROUNDS))
+    return said_once(found + _unmatched(sides, rows) + of_runs + _outliers(sides, rows))
+
+
+def _unmatched(sides: Sequence[Side], rows: Sequence[Row]) -> list[Warning]:
+    """A doubt a candidate and setting that only one of the two has, and a metric where they share the setting."""
+    had = [{row.setting for row in rows if row.summaries[index]} for index in range(len(sides))]
+    found = []
+    for index, side in enumerate(sides[1:], start=1):
+        found += [warnings.unmatched(side.name, f"'{setting}'") for setting in sorted(had[0] ^ had[index])]
+        for row in rows:
+            lacking = (row.summaries[0] is None) != (row.summaries[index] is None)
+            if lacking and row.setting in had[0] & had[index]:
+                found.append(warnings.unmatched(side.name, f"'{row.metric.name}' in '{row.setting}'"))
+    return found
+
+
+def _outliers(sides: Sequence[Side], rows: Sequence[Row]) -> list[Warning]:
+    """Of the catalogue's first metric: what disturbs an invocation shows there."""
+    return [
+        warnings.outliers(f"{side.name}: {row.setting}", [str(key[0]) for key in summary.outliers if key])
+        for row in rows
+        if row.metric == rows[0].metric
+        for side, summary in zip(sides, row.summaries, strict=True)
+        if summary is not None and summary.outliers
     ]
-    facts += [(name, base.versions.get(name), other.versions.get(name)) for name in ("slotmark", "slotmark commit")]
-    return [(what, str(ours), str(theirs)) for what, ours, theirs in facts if ours != theirs]
-
-
-def _once(found: Sequence[Warning]) -> list[Warning]:
-    """One warning for what is said of every side in the same words, with all subjects."""
-    merged: dict[tuple[str, str], list[str]] = {}
-    for warning in found:
-        merged.setdefault((warning.kind, warning.text), []).append(warning.subject)
-    return [Warning(kind, text, "; ".join(dict.fromkeys(subjects))) for (kind, text), subjects in merged.items()]

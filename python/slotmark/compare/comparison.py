@@ -7,13 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from slotmark.metrics import Metric
+from slotmark.metrics import Key, Metric
 from slotmark.run import Manifest
 from slotmark.warnings import Warning
 
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
-Key = tuple[int | str, ...]
-"""The grain columns of a sample, in the catalogue's order."""
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -29,14 +27,14 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         n: Number of samples.
-        median: With its bootstrap interval.
+        median: With an interval between two of the ordered samples.
         mean: Arithmetic mean.
         trimmed_mean: Mean without the smallest and the largest tenth (at least one of each from 3 samples on).
         sd: Sample standard deviation (n - 1); 0 for one sample.
         minimum: Smallest sample.
         maximum: Largest sample.
         outliers: Keys of the samples more than 3 scaled MADs from the median.
-        samples: Key and value of every sample, in key order; empty where there are more than 2,000.
+        samples: Key and value of every sample, in key order; empty where there are more than 1,000.
     """
 
     n: int
@@ -61,13 +59,13 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate against the baseline in one metric and setting.
 
     Attributes:
-        ratio: Candidate over baseline, with its interval; None where it can't be estimated (too few samples, zeros).
+        ratio: Candidate over baseline, with its bootstrap interval; None where it can't be estimated (one sample, zeros).
         p: Two-sided p-value of "no difference", as computed; None where not tested.
         p_adjusted: Holm-adjusted over all that the comparison tested.
         paired: Whether samples were paired by key.
         margin: The equivalence margin used, as a fraction.
         verdict: From interval, adjusted p-value and margin; None for metrics that aren't tested.
-        reason: Why, in words.
+        reason: Why, in words; no capital, no full stop.
     """
 
     ratio: Interval | None
@@ -102,10 +100,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         bench: The bench of all runs.
         baseline: The first side.
         candidates: The others.
-        rows: In the order of the catalogue, then of the settings.
+        rows: In the order of the catalogue; settings by name.
         tests: Over how many tests p-values were adjusted.
         confidence: Of every interval, as a fraction.
-        repetitions: Of the bootstrap.
+        repetitions: Of the bootstrap, as many as were made.
         seed: Of the bootstrap.
         warnings: Doubts about the comparison and, with the side as the subject, about the runs.
     """

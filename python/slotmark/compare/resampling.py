@@ -60,7 +60,9 @@ def location(groups: Sequence[np.ndarray]) -> Location:
     return Location(float(estimate[0]), float(error[0]))
 
 
-def studentised(groups: Sequence[np.ndarray], *, confidence: float, repetitions: int, seed: Sequence[int]) -> Studentised:
+def studentised(
+    groups: Sequence[np.ndarray], *, confidence: float, repetitions: int, seed: Sequence[int]
+) -> Studentised:
     """The location of the groups, with a symmetric bootstrap-t interval and the p-value of the same bootstrap.
 
     Values are drawn with replacement within each group and smoothed; of each draw, the distance of its location from
@@ -83,9 +85,7 @@ def studentised(groups: Sequence[np.ndarray], *, confidence: float, repetitions:
     distances = np.concatenate(list(_distances(mirrored, repetitions, np.random.default_rng(list(seed)))))
     reach = float(np.quantile(distances, confidence, method="higher")) * found.error
     beyond = int((distances >= abs(found.estimate) / found.error).sum())
-    return Studentised(
-        found.estimate, found.estimate - reach, found.estimate + reach, (beyond + 1) / (repetitions + 1)
-    )
+    return Studentised(found.estimate, found.estimate - reach, found.estimate + reach, (beyond + 1) / (repetitions + 1))
 
 
 def _distances(groups: Sequence[np.ndarray], repetitions: int, draws: np.random.Generator) -> Iterator[np.ndarray]:

@@ -1,17 +1,18 @@
 """Samples of one metric in one run and setting, in short."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from scipy import stats
 
 from slotmark.compare.comparison import Interval, Summary
+from slotmark.metrics import Key
 
 OUTLIER_MADS = 3.0
 """Scaled median absolute deviations from the median beyond which a sample is marked. It is never dropped."""
 
 KEPT_SAMPLES = 1_000
-"""Up to this many samples are kept in a summary one by one."""
+"""Up to this many samples are kept one by one."""
 
 _MAD_SCALE = 1.4826
 """Makes the MAD the standard deviation of a normal distribution: 1 / Phi^-1(3/4)."""
@@ -20,14 +21,14 @@ _MEAN_DEVIATION_SCALE = 1.2533
 """The same for the mean absolute deviation: sqrt(pi / 2)."""
 
 
-def summarise(keys: Sequence[tuple[int | str, ...]], values: np.ndarray, *, confidence: float) -> Summary:
+def summarise(samples: Mapping[Key, float], confidence: float = 0.95) -> Summary:
     """The summary of at least one sample.
 
     Args:
-        keys: One a sample.
-        values: In the order of the keys.
+        samples: Key to value, in key order.
         confidence: Of the median's interval, as a fraction.
     """
+    values = np.fromiter(samples.values(), dtype=np.float64, count=len(samples))
     return Summary(
         n=values.size,
         median=median_interval(values, confidence),
@@ -36,8 +37,8 @@ def summarise(keys: Sequence[tuple[int | str, ...]], values: np.ndarray, *, conf
         sd=float(values.std(ddof=1)) if values.size > 1 else 0.0,
         minimum=float(values.min()),
         maximum=float(values.max()),
-        outliers=[keys[index] for index in np.flatnonzero(outlying(values))],
-        samples=list(zip(keys, values.tolist(), strict=True)) if values.size <= KEPT_SAMPLES else [],
+        outliers=[key for key, far in zip(samples, outlying(values), strict=True) if far],
+        samples=list(samples.items()) if values.size <= KEPT_SAMPLES else [],
     )
 
 

@@ -5,8 +5,8 @@ import msgspec
 from slotmark.compare.comparison import Interval, Verdict
 from slotmark.metrics.catalogue import Better
 
-NEEDED = 5
-"""Samples a side (as rounds) below which no verdict is given."""
+ENOUGH_ROUNDS = 5
+"""Below so many rounds, or whatever else was repeated, no verdict is given."""
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -16,7 +16,9 @@ class Decision(msgspec.Struct, frozen=True):
     reason: str
 
 
-def decide(ratio: Interval, p_adjusted: float, *, margin: float, better: Better, confidence: float, tests: int) -> Decision:
+def decide(
+    ratio: Interval, p_adjusted: float, *, margin: float, better: Better, confidence: float, tests: int
+) -> Decision:
     """The verdict on a ratio.
 
     A ratio lies within a margin m where it is between 1 / (1 + m) and 1 + m, so that swapping two runs turns
@@ -41,26 +43,28 @@ def decide(ratio: Interval, p_adjusted: float, *, margin: float, better: Better,
     beyond = ratio.estimate > ceiling or ratio.estimate < floor
     limit = f"the margin of {share(margin)}"
     if inside:
-        return Decision("equivalent", f"The whole interval, {span(ratio)}, lies within {limit}.")
+        return Decision("equivalent", f"the whole interval, {span(ratio)}, lies within {limit}")
     if excludes_1 and beyond and p_adjusted < alpha:
         improved = (ratio.estimate > 1) == (better == "higher")
         return Decision(
             "better" if improved else "worse",
-            f"{change(ratio.estimate)} ({span(ratio)}), beyond {limit}; adjusted p {p_value(p_adjusted)}.",
+            f"{change(ratio.estimate)} ({span(ratio)}), beyond {limit}; adjusted p {p_value(p_adjusted)}",
         )
     if not excludes_1:
         above, below = ratio.high > ceiling, ratio.low < floor
         where = "on both sides" if above and below else "upwards" if above else "downwards"
-        return Decision("inconclusive", f"The interval, {span(ratio)}, holds no difference but reaches beyond {limit} {where}.")
+        return Decision(
+            "inconclusive", f"the interval, {span(ratio)}, holds no difference but reaches beyond {limit} {where}."
+        )
     if p_adjusted >= alpha:
         return Decision(
             "inconclusive",
-            f"The interval, {span(ratio)}, excludes no difference, but among {tests} tests that happens by chance: "
-            f"adjusted p {p_value(p_adjusted)}.",
+            f"the interval, {span(ratio)}, excludes no difference, but among {tests} tests that happens by chance: "
+            f"adjusted p {p_value(p_adjusted)}",
         )
     return Decision(
         "inconclusive",
-        f"There is a difference, {change(ratio.estimate)}, but its interval, {span(ratio)}, doesn't tell whether it exceeds {limit}.",
+        f"there is a difference, {change(ratio.estimate)}, but its interval, {span(ratio)}, doesn't tell whether it exceeds {limit}",
     )
 
 
@@ -76,8 +80,10 @@ def change(ratio: float) -> str:
 def span(ratio: Interval) -> str:
     """An interval in the words of :func:`change`."""
     if ratio.low > 0.5 and ratio.high < 2:
-        return f"{_percent(ratio.low)} to {_percent(ratio.high)} %"
-    return f"{change(ratio.low)} to {change(ratio.high)}"
+        low, high, unit = _percent(ratio.low), _percent(ratio.high), " %"
+    else:
+        low, high, unit = change(ratio.low), change(ratio.high), ""
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
 def share(fraction: float) -> str:

@@ -1,6 +1,6 @@
 """Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
 
 from slotmark.metrics.catalogue import Catalogue, Metric, catalogue
-from slotmark.metrics.samples import Samples, samples
+from slotmark.metrics.samples import Key, Samples, samples
 
-__all__ = ["Catalogue", "Metric", "Samples", "catalogue", "samples"]
+__all__ = ["Catalogue", "Key", "Metric", "Samples", "catalogue", "samples"]

@@ -4,10 +4,14 @@ import duckdb
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slotmark.errors import RunError
 from slotmark.metrics.catalogue import Metric, catalogue
 from slotmark.run import Run
+
+Key = tuple[int | str, ...]
+"""What a sample belongs to: the values of its metric's grain columns."""
 
 
 class Samples(msgspec.Struct, frozen=True):
@@ -16,7 +20,7 @@ class Samples(msgspec.Struct, frozen=True):
     Attributes:
         metric: The catalogue's entry.
         table: One row a sample: ``setting`` (text), the metric's grain columns, ``value`` (double, in the metric's unit);
-            sorted by setting and grain, no duplicate keys, no nulls.
+            sorted by setting and grain, no duplicate keys, no nulls, every value finite.
     """
 
     metric: Metric
@@ -24,27 +28,34 @@ class Samples(msgspec.Struct, frozen=True):
 
     @property
     def settings(self) -> list[str]:
-        """The settings that occur, in the order in which they first occur in the run."""
-        return list(dict.fromkeys(self.table["setting"].to_pylist()))
+        """The settings that occur, sorted."""
+        return sorted(self.table["setting"].unique().to_pylist())
 
-    def of(self, setting: str) -> dict[tuple[int | str, ...], float]:
-        """The samples of one setting: key to value, in key order."""
-        return {
-            tuple(row[column] for column in self.metric.grain): row["value"]
-            for row in self.table.to_pylist()
-            if row["setting"] == setting
-        }
+    def within(self, setting: str) -> pa.Table:
+        """The rows of one setting, in key order: the grain columns and ``value``."""
+        rows = self.table.filter(pc.field("setting") == setting).drop_columns(["setting"])
+        return rows.sort_by([(column, "ascending") for column in self.metric.grain]) if self.metric.grain else rows
+
+    def keys(self, setting: str) -> list[Key]:
+        """The keys of one setting's samples, in order."""
+        rows = self.within(setting)
+        columns = [rows[column].to_pylist() for column in self.metric.grain]
+        return list(zip(*columns, strict=True)) if columns else [()] * rows.num_rows
 
     def values(self, setting: str) -> np.ndarray:
         """The values of one setting, in key order; shape (n,), float64."""
-        return np.array(list(self.of(setting).values()), dtype=np.float64)
+        return self.within(setting)["value"].to_numpy()
+
+    def of(self, setting: str) -> dict[Key, float]:
+        """The samples of one setting: key to value, in key order."""
+        return dict(zip(self.keys(setting), self.values(setting).tolist(), strict=True))
 
 
 def samples(run: Run, metric_id: str) -> Samples:
     """The samples of a metric in a run, computed by the metric's SQL over the run's tables.
 
     Raises:
-        RunError: The run lacks a table that the SQL reads, or the SQL yields two samples with one key.
+        RunError: The run lacks a table that the SQL reads, or the SQL yields two samples with one key or a value that is no number.
     """
     entries = catalogue(run.manifest.bench)
     metric = entries[metric_id]
@@ -66,4 +77,11 @@ def samples(run: Run, metric_id: str) -> Samples:
         raise RunError(
             f"{run.path}: two samples of '{metric_id}' have one key ({', '.join(keys)}). The run's tables were changed by hand."
         )
-    return Samples(metric, table)
+    wrong = np.flatnonzero(~np.isfinite(table["value"].to_numpy()))
+    if wrong.size:
+        row = table.slice(int(wrong[0]), 1).to_pylist()[0]
+        where = ", ".join(f"{key} {row[key]}" for key in keys)
+        raise RunError(
+            f"{run.path}: '{metric_id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
+        )
+    return Samples(metric, table.sort_by([(key, "ascending") for key in keys]))

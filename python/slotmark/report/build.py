@@ -70,7 +70,7 @@ def runs_document(runs: Sequence[Run]) -> Document:
             cells = [Cell(run.name)]
             for metric in metrics:
                 values = found[run.name, metric.id].of(setting)
-                cells.append(Cell(number(summarise(values, repetitions=100).median.estimate) if values else "-"))
+                cells.append(Cell(number(summarise(values).median.estimate) if values else "-"))
             if any(cell.text != "-" for cell in cells[1:]):
                 rows.append(cells)
         tables.append(
@@ -249,7 +249,7 @@ def _method(comparison: Comparison) -> list[Block]:
         else "Not all runs were measured in one session: where not, samples are taken as independent."
     )
     text = (
-        f"{pairing} The ratio is the geometric mean of candidate over baseline; its {percent(comparison.confidence)} interval and p-value come from a "
+        f"{pairing} The ratio is the typical one of candidate over baseline (of 8 rounds or more, the geometric mean without the smallest and the largest tenth); its {percent(comparison.confidence)} interval and p-value come from a "
         f"studentised bootstrap with {comparison.repetitions:,} repetitions (seed {comparison.seed}). p-values are Holm-adjusted over the {comparison.tests} tests of this "
         "report. Better or worse: the interval excludes 1, the adjusted p-value is below "
         f"{1 - comparison.confidence:.2g}, and the ratio lies beyond the metric's margin. Equivalent: the whole interval lies within the margin. Inconclusive: neither. "

@@ -30,7 +30,7 @@ def test_a_target_does_the_work(
         result = invoke(program, one.job(setting, server), server.cpu_ns, server.check)
         assert result.done.blocks == BLOCKS
         assert result.done.digest == (None if name == FLOOR else digest)
-        if mode != "headers":
+        if mode != "headers" and name != "yaci":  # which hides the bytes of what it parsed
             assert result.done.bytes == window["bytes"]
         if result.done.slot is not None:
             assert f"{result.done.slot}.{result.done.hash}" == last

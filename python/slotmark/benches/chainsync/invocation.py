@@ -47,8 +47,8 @@ class Progress(msgspec.Struct, tag_field="event", tag="progress"):
     """So far."""
 
     blocks: int
-    bytes: int
     at_ns: int
+    bytes: int | None = None
     digest: str | None = None
 
 
@@ -56,8 +56,8 @@ class Done(msgspec.Struct, tag_field="event", tag="done"):
     """The last block is here."""
 
     blocks: int
-    bytes: int
     at_ns: int
+    bytes: int | None = None
     slot: int | None = None
     hash: str | None = None
     digest: str | None = None

@@ -24,7 +24,8 @@ from .conftest import built, plan
 
 @pytest.fixture(scope="module")
 def runs(small_chain: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built("native"), built("floor")
+    built("native")
+    built("floor")
     out = tmp_path_factory.mktemp("runs")
     made = slotmark(
         *run_arguments(small_chain, out, "--target", "native", "--mode", "raw,decode", "--depth", "1,50", "--seed", "5")
@@ -116,7 +117,8 @@ def _wait_for_child(pid: int, word: str) -> int:
 
 @pytest.mark.parametrize("whom", ["us", "server", "client"])
 def test_a_session_cut_short_says_so_and_leaves_nothing(whom: str, small_chain: Path, tmp_path: Path) -> None:
-    built("native"), built("floor")
+    built("native")
+    built("floor")
     out = tmp_path / "runs"
     arguments = run_arguments(small_chain, out, "--target", "native", "--depth", "1", "--reply-delay", "5ms")
     with subprocess.Popen(

@@ -54,5 +54,5 @@ def _in_script(value: Any) -> Markup:
 @cache
 def _runtime() -> Markup:
     """Vega and its embedding, as window.vegaEmbed, from the library that ships them: nothing is fetched."""
-    bundle = vl_convert.javascript_bundle()
+    bundle = vl_convert.javascript_bundle()  # pyright: ignore[reportCallIssue] - its stub wants what it does not need
     return Markup(bundle.replace("</script", "<\\/script"))

@@ -54,7 +54,7 @@ def decide(
         above, below = ratio.high > ceiling, ratio.low < floor
         where = "on both sides" if above and below else "upwards" if above else "downwards"
         return Decision(
-            "inconclusive", f"the interval, {span(ratio)}, holds no difference but reaches beyond {limit} {where}."
+            "inconclusive", f"the interval, {span(ratio)}, holds no difference but reaches beyond {limit} {where}"
         )
     if p_adjusted >= alpha:
         return Decision(

@@ -38,7 +38,7 @@ targets: build # the clients under test; one whose toolchain is missing is left 
 $(PREVIEW): | .build/python
 	$(PY) -m tests.preview_chain $(PREVIEW_ARCHIVE) $(PREVIEW)
 
-demo: setup $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## run clients over a chain, print the comparison, say where the report is
+demo: build $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## run clients over a chain, print the comparison, say where the report is
 	./demo.sh
 
 test: setup lint $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## lint and all tests

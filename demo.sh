@@ -16,11 +16,10 @@ else
 fi
 "$slotmark" chain info "$chain"
 
-targets=
-for name in pallas gouroboros native; do
-  if "$slotmark" chainsync targets | grep -q "^$name .*ready"; then targets+=,$name; fi
+targets=native
+for name in gouroboros pallas; do
+  if "$slotmark" chainsync targets --build "$name" >/dev/null; then targets=$name,$targets; fi
 done
-targets=${targets#,}
 "$slotmark" chainsync run --chain "$chain" --target "$targets" --mode decode --depth 1,100 --rounds 7 --blocks "$blocks" -o "$out/runs"
 # shellcheck disable=SC2086
 "$slotmark" compare $(printf '%s' "$targets" | tr ',' '\n' | sed "s|^|$out/runs/|") -o "$out/report"

@@ -164,33 +164,33 @@ def _setting_table(comparison: Comparison, setting: str) -> Table:
         return Table(
             setting, columns, cells, [f"Not compared: {comparison.baseline.name} has no such setting, or nobody else."]
         )
-    columns = [Column("median", "left"), Column(comparison.baseline.name)]
-    for side in comparison.candidates:
-        columns += [Column(side.name), Column("ratio [interval]"), Column("adj. p"), Column("verdict", "left")]
-    return Table(setting, columns, [_compared(comparison, row) for row in rows])
+    columns = [
+        Column("", "left"),
+        Column("run", "left"),
+        *map(Column, ("median", "ratio [interval]", "adj. p")),
+        Column("verdict", "left"),
+    ]
+    return Table(setting, columns, [cells for row in rows for cells in _compared(comparison, row)])
 
 
 def _metric(row: Row) -> Cell:
     return Cell(_headed(row.metric), remark=f"{row.metric.definition} {DIRECTION[row.metric.better].capitalize()}.")
 
 
-def _compared(comparison: Comparison, row: Row) -> list[Cell]:
-    base = row.summaries[0]
-    cells = [
-        _metric(row),
-        _median(base),
-    ]
-    for summary, difference in zip(row.summaries[1:], row.differences, strict=True):
-        cells.append(_median(summary))
-        if difference is None:
-            cells += [Cell("-"), Cell("-"), Cell("not compared")]
-            continue
-        cells += [
-            Cell(ratio_interval(difference.ratio) if difference.ratio else "-"),
-            Cell("-" if difference.p_adjusted is None else p_value(difference.p_adjusted, comparison.repetitions)),
-            _verdict(difference.verdict, difference.reason),
-        ]
-    return cells
+def _compared(comparison: Comparison, row: Row) -> list[list[Cell]]:
+    """A row a run: the baseline, then each candidate against it."""
+    nothing = Cell("")
+    rows = [[_metric(row), Cell(comparison.baseline.name), _median(row.summaries[0]), nothing, nothing, nothing]]
+    for side, summary, difference in zip(comparison.candidates, row.summaries[1:], row.differences, strict=True):
+        judged = [nothing, nothing, Cell("not compared")]
+        if difference is not None:
+            judged = [
+                Cell(ratio_interval(difference.ratio) if difference.ratio else "-"),
+                Cell("" if difference.p_adjusted is None else p_value(difference.p_adjusted, comparison.repetitions)),
+                _verdict(difference.verdict, difference.reason),
+            ]
+        rows.append([nothing, Cell(side.name), _median(summary), *judged])
+    return rows
 
 
 def _median(summary: Summary | None) -> Cell:
@@ -208,7 +208,7 @@ def _verdict(verdict: Verdict | None, reason: str) -> Cell:
 def _caption(row: Row) -> str:
     unit = f" in {row.metric.unit}" if row.metric.unit else ""
     if row.metric.chart == "timeline":
-        return f"{row.metric.definition} Thin: one invocation; bold: their median{unit}. Scroll to zoom, drag to move, click a name in the legend to single it out."
+        return f"{row.metric.definition} Thin: one invocation; bold: their median{unit}. Scroll to zoom, drag to move."
     return f"Every sample{unit}, {DIRECTION[row.metric.better]}. The mark is the median, the band its interval; hollow: more than 3 scaled MADs from the median."
 
 

@@ -156,7 +156,6 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
         "axis": {"format": ",d", "tickCount": 8},
     }
     y = {"field": "value", "type": "quantitative", "title": unit or row.metric.name, "axis": {"tickCount": 6}}
-    toggle = {"name": "toggle", "select": {"type": "point", "fields": ["run"]}, "bind": "legend"}
     tooltip = [
         {"field": "run"},
         {"field": "place", "title": row.metric.grain[-1], "format": ",d"},
@@ -178,11 +177,10 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
                     "y": y,
                     "detail": {"field": "line"},
                     "color": scales["color"],
-                    "opacity": {"condition": {"param": "toggle", "value": 0.22}, "value": 0.03},
+                    "opacity": {"value": 0.22},
                 },
             },
             {
-                "params": [toggle],
                 "data": {"values": bold},
                 "mark": {"type": "line", "strokeWidth": 2.4, "point": {"size": 26}},
                 "encoding": {
@@ -190,7 +188,6 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
                     "y": y,
                     "color": scales["color"],
                     "strokeDash": scales["dash"],
-                    "opacity": {"condition": {"param": "toggle", "value": 1}, "value": 0.08},
                     "tooltip": tooltip,
                 },
             },
@@ -198,12 +195,20 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _toggled(spec: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The chart with a parameter, ``shown``, that holds the runs to show: the page changes it."""
+    shown = {"filter": "indexof(shown, datum.run) >= 0"}
+    layers = [{**layer, "transform": [shown]} for layer in spec["layer"]]
+    runs = [{"name": name, "colour": COLOURS[place % len(COLOURS)]} for place, name in enumerate(names)]
+    return {**spec, "params": [{"name": "shown", "value": list(names)}], "layer": layers, "usermeta": {"runs": runs}}
+
+
 def figures(comparison: Comparison) -> list[tuple[Row, dict[str, Any]]]:
     """The chart of every row whose metric is drawn, with the row."""
     names = [side.name for side in comparison.sides]
     drawn = {"dots": dots, "timeline": timeline}
     return [
-        (row, drawn[row.metric.chart](row, names))
+        (row, _toggled(drawn[row.metric.chart](row, names), names))
         for row in comparison.rows
         if row.metric.chart in drawn and any(row.summaries)
     ]

@@ -22,7 +22,7 @@ def interval(value: Interval) -> str:
 
 def ratio(value: float) -> str:
     """A ratio with its sign of multiplication: three decimals near 1, fewer far from it."""
-    return f"{value:.3f}×" if value < 10 else f"{number(value, 3)}×"  # noqa: RUF001 - the sign of multiplication is meant
+    return f"{value:.3f}×" if value < 10 else f"{number(value, 3)}×"
 
 
 def ratio_interval(value: Interval) -> str:

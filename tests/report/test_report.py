@@ -1,0 +1,157 @@
+"""Reports as people and machines see them."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from slotmark import open_run
+from slotmark.compare import Comparison, compare
+from slotmark.report import comparison_document, print_document, runs_document, write_report
+from slotmark.report.markdown import markdown
+from slotmark.report.numbers import number, p_value, ratio
+
+from ..made_up_runs import write_run
+
+NASTY = "<script>alert(1)</script>"
+SETTINGS = ("decode, sequential", "decode, 100 in flight")
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """A baseline, one that is a third slower, one that is the same; the first of them has a name that is code."""
+    folder = tmp_path_factory.mktemp("runs")
+    rates = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1002.0, 998.0, 1004.0, 996.0, 1001.0]
+    for name, factor in (("base", 1.0), ("slow", 2 / 3), ("same", 1.0005)):
+        own = [rate * factor * (1 + 0.001 * ((7 * place + len(name)) % 5 - 2)) for place, rate in enumerate(rates)]
+        target = NASTY if name == "slow" else name
+        write_run(folder / name, target, settings=dict.fromkeys(SETTINGS, own), session="s1")
+    return compare([open_run(folder / name) for name in ("base", "slow", "same")])
+
+
+def terminal(comparison: Comparison, width: int) -> str:
+    console = Console(width=width, record=True, color_system=None, file=io.StringIO())
+    print_document(comparison_document(comparison), console)
+    return console.export_text()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_terminal_shows_verdicts_within_its_width(comparison: Comparison, width: int) -> None:
+    text = terminal(comparison, width)
+    assert all(len(line.rstrip()) <= width for line in text.splitlines())
+    assert "▼ worse" in text
+    assert "= equivalent" in text
+    assert re.search(r"slow \(decode, sequential\): 0\.66\d× base's blocks per second", " ".join(text.split()))
+
+
+def test_markdown_folds_what_is_long_and_leaves_names_text(comparison: Comparison) -> None:
+    text = markdown(comparison_document(comparison))
+    assert NASTY not in text
+    brief = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    assert len(brief) < 8_000
+    assert "| ▼ worse |" in brief
+    assert text.count("<details>") == text.count("</details>") > 3
+    for line in brief.splitlines():
+        if line.startswith("|"):
+            assert line.count("|") - line.count("\\|") == brief.splitlines()[brief.splitlines().index(line)].count("|")
+
+
+def test_json_holds_everything_and_is_the_same_twice(comparison: Comparison, tmp_path: Path) -> None:
+    document = comparison_document(comparison)
+    first = [path.read_bytes() for path in write_report(document, comparison, tmp_path)]
+    again = [path.read_bytes() for path in write_report(comparison_document(comparison), comparison, tmp_path)]
+    assert first == again
+    told = json.loads((tmp_path / "report.json").read_text())
+    assert told["schema"] == 1
+    assert [side["name"] for side in told["candidates"]] == ["slow", "same"]
+    row = told["rows"][0]
+    assert row["metric"]["id"] == "blocks_per_s"
+    assert len(row["summaries"][0]["samples"]) == 10
+    assert row["differences"][0]["verdict"] == "worse"
+    assert row["differences"][1]["verdict"] == "equivalent"
+    assert (
+        row["differences"][0]["ratio"]["low"]
+        < row["differences"][0]["ratio"]["estimate"]
+        < row["differences"][0]["ratio"]["high"]
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "report.md", "report.json"}
+
+
+def test_html_draws_offline_and_keeps_names_text(comparison: Comparison, tmp_path: Path) -> None:
+    chromium = Path("/usr/bin/chromium")
+    if not chromium.exists():
+        pytest.skip("Debian's chromium is not at /usr/bin/chromium")
+    from playwright.sync_api import sync_playwright
+
+    page_file = write_report(comparison_document(comparison), comparison, tmp_path)[0]
+    assert page_file.stat().st_size < 3_000_000
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        requests, complaints = [], []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.goto(page_file.as_uri())
+        page.wait_for_function(
+            "document.querySelectorAll('.chart svg').length === document.querySelectorAll('.chart').length"
+        )
+        charts = page.locator(".chart").count()
+        assert charts >= 6
+        assert page.evaluate(
+            "[...document.querySelectorAll('.chart')].every(chart => chart.querySelectorAll('.mark-symbol path, .mark-line path').length > 0)"
+        )
+        assert requests == [page_file.as_uri()]
+        assert complaints == []
+        assert page.get_by_text(NASTY).count() > 0
+        assert page.locator("main script").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.set_viewport_size({"width": 400, "height": 800})
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        # A run can be switched off, in every chart.
+        page.set_viewport_size({"width": 1280, "height": 900})
+        dots = "() => document.querySelector('.chart').querySelectorAll('.mark-symbol path').length"
+        assert page.evaluate(dots) == 30
+        page.get_by_label("slow").uncheck()
+        page.wait_for_function(f"({dots})() === 20")
+        page.get_by_label("slow").check()
+        page.wait_for_function(f"({dots})() === 30")
+        assert page.locator("h2").all_inner_texts()[:3] == ["Verdicts", "Warnings", "Comparison"]
+        browser.close()
+
+
+def test_a_session_in_short_names_every_run(comparison: Comparison, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_run(tmp_path / name, name, settings={SETTINGS[0]: [10.0, 11.0, 12.0]}, session="s")
+    document = runs_document([open_run(tmp_path / name) for name in ("one", "two")])
+    text = markdown(document)
+    assert "| one | 11.00 |" in text
+    assert "| two | 11.00 |" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (1234567.8, "1,234,568"),
+        (1234.5, "1,234"),
+        (12.3456, "12.35"),
+        (0.00123456, "0.001235"),
+        (-5.5, "-5.500"),
+        (float("nan"), "-"),
+    ],
+)
+def test_numbers_have_four_significant_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_ratios_and_p_values_are_bounded_by_what_is_known() -> None:
+    assert ratio(1.8349) == "1.835×"
+    assert ratio(15.44) == "15.4×"
+    assert p_value(0.0, 9_999) == "≤ 0.0002"
+    assert p_value(1.0, 9_999) == "1"
+    assert p_value(0.0312, 9_999) == "0.031"

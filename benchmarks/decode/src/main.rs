@@ -50,8 +50,11 @@ fn well_formed(blocks: &[&[u8]]) {
     }
 }
 
-/// What each pass measures: a name, and the work.
-const WORK: [(&str, fn(&[&[u8]])); 4] = [
+/// A name, and what is done to all blocks.
+type Work = (&'static str, fn(&[&[u8]]));
+
+/// What each pass measures.
+const WORK: [Work; 4] = [
     ("slotmark, whole block, hash and facts", slotmark),
     ("Pallas 1.4.0, MultiEraBlock::decode", pallas_decode),
     ("Pallas 1.4.0, decode, hash and facts", pallas_with_facts),

@@ -1,10 +1,6 @@
 """Pairing: samples of two runs that belong together, by their keys."""
 
-from collections.abc import Sequence
-
-import msgspec
 import numpy as np
-import pyarrow as pa
 
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Key, Samples
@@ -12,63 +8,48 @@ from slotmark.metrics import Key, Samples
 _SHOWN = 5
 
 
-class Pairs(msgspec.Struct, frozen=True):
-    """The samples of two runs in one setting, side by side.
-
-    Attributes:
-        keys: One a pair, sorted.
-        baseline: Shape (n,).
-        candidate: Shape (n,), in the same order.
-    """
-
-    keys: list[Key]
-    baseline: np.ndarray
-    candidate: np.ndarray
-
-
-def pair(baseline: Samples, candidate: Samples, setting: str, names: tuple[str, str]) -> Pairs:
-    """Pairs the samples of one setting by key; the order of rows plays no part.
+def refuse_unmatched(baseline: Samples, candidate: Samples, setting: str, names: tuple[str, str]) -> None:
+    """Raises ComparisonError where one of two runs has a sample that the other has no counterpart of.
 
     Args:
         baseline: Samples of a metric.
         candidate: Samples of the same metric in another run.
         setting: The setting to pair in.
         names: Of the two runs, for the error.
-
-    Raises:
-        ComparisonError: One of them has a key that the other lacks.
     """
     ours, theirs = baseline.within(setting), candidate.within(setting)
     grain = baseline.metric.grain
-    if ours.num_rows != theirs.num_rows or any(not ours[column].equals(theirs[column]) for column in grain):
-        only = [
-            f"only {name} has {', '.join(grain)} {_some(mine - others)}"
-            for name, mine, others in (
-                (names[0], set(baseline.keys(setting)), set(candidate.keys(setting))),
-                (names[1], set(candidate.keys(setting)), set(baseline.keys(setting))),
-            )
-            if mine - others
-        ]
-        raise ComparisonError(
-            f"'{baseline.metric.id}' of {names[0]} and {names[1]} can't be paired in '{setting}': {'; '.join(only)}. "
-            "Runs of one session have the same: one of the two was changed by hand. Measure both again."
-        )
-    return Pairs(baseline.keys(setting), ours["value"].to_numpy(), theirs["value"].to_numpy())
+    if ours.num_rows == theirs.num_rows and all(ours[column].equals(theirs[column]) for column in grain):
+        return
+    keys = set(baseline.keys(setting)), set(candidate.keys(setting))
+    only = [
+        f"only {name} has {', '.join(grain)} {_some(mine - others)}"
+        for name, mine, others in zip(names, keys, reversed(keys), strict=True)
+        if mine - others
+    ]
+    raise ComparisonError(
+        f"'{baseline.metric.id}' of {names[0]} and {names[1]} can't be paired in '{setting}': {'; '.join(only)}. "
+        "Runs of one session have the same: one of the two was changed by hand. Measure both again."
+    )
 
 
-def replicate_means(logs: np.ndarray, replicates: Sequence[int | str]) -> np.ndarray:
-    """The mean log value of each replicate, in the order of the replicates.
+def by_replicate(samples: Samples, setting: str) -> np.ndarray:
+    """One value a replicate, in their order: the geometric mean of its samples, all above zero.
 
-    The first grain column of a metric is what was repeated, as the round. Samples within one are not independent.
+    A replicate is what was repeated, as a round: the first grain column of a metric. Samples within one are not
+    independent of each other, so that only replicates count as evidence.
     """
-    _, which = np.unique(np.asarray(replicates), return_inverse=True)
-    return np.bincount(which, weights=logs) / np.bincount(which)
+    values = samples.values(setting)
+    if len(samples.metric.grain) < 2:
+        return values
+    _, which = np.unique(samples.within(setting)[samples.metric.grain[0]].to_numpy(), return_inverse=True)
+    return np.exp(np.bincount(which, weights=np.log(values)) / np.bincount(which))
 
 
-def replicates(samples: Samples, setting: str) -> list[int | str]:
-    """Which replicate each sample of a setting belongs to, in key order."""
-    rows: pa.Table = samples.within(setting)
-    return rows[samples.metric.grain[0]].to_pylist() if samples.metric.grain else [""] * rows.num_rows
+def replicates(samples: Samples, setting: str) -> int:
+    """How many replicates a setting has."""
+    rows = samples.within(setting)
+    return len(rows[samples.metric.grain[0]].unique()) if samples.metric.grain else rows.num_rows
 
 
 def _some(keys: set[Key]) -> str:

@@ -8,9 +8,6 @@ import numpy as np
 from slotmark.compare.comparison import Interval
 from slotmark.compare.resampling import studentised
 
-_ROUNDING = 1e-12
-"""Log ratios below it come from the rounding of floating-point numbers."""
-
 
 class Ratio(msgspec.Struct, frozen=True):
     """A ratio of candidate to baseline.
@@ -36,9 +33,7 @@ def paired_ratio(
         repetitions: Of the bootstrap.
         seed: Of the bootstrap.
     """
-    logs = np.log(candidate) - np.log(baseline)
-    logs[np.abs(logs) < _ROUNDING] = 0
-    return _ratio([logs], confidence, repetitions, seed)
+    return _ratio([np.log(candidate) - np.log(baseline)], confidence, repetitions, seed)
 
 
 def unpaired_ratio(

@@ -18,6 +18,9 @@ Without it, resamples of five to ten values are so often almost all the same val
 TRIM_FROM = 8
 """From this many values on, the smallest and the largest tenth are left out, at least one of each."""
 
+_ROUNDING = 1e-12
+"""Log values closer to each other than this differ by the rounding of floating-point numbers."""
+
 _VALUES_AT_ONCE = 1 << 21
 """Resampled values that are in memory at a time."""
 
@@ -67,7 +70,7 @@ def studentised(
 
     Values are drawn with replacement within each group and smoothed; of each draw, the distance of its location from
     the true one is divided by its own standard error. Order of values doesn't matter; negating all of them negates the result.
-    Where the standard error is 0, the interval is the estimate alone.
+    Where all values are equal, the interval is the estimate alone.
 
     Args:
         groups: One-dimensional, at least two values each.
@@ -75,17 +78,18 @@ def studentised(
         repetitions: How many draws.
         seed: The same seed gives the same result.
     """
+    # The mirror image draws the same numbers, so that swapping two runs gives exactly the inverse.
+    sign = -1.0 if location(groups).estimate < 0 else 1.0
+    groups = [np.sort(sign * group) for group in (groups if sign > 0 else reversed(groups))]
     found = location(groups)
-    if found.error == 0:
-        return Studentised(
-            found.estimate, found.estimate, found.estimate, 1.0 if found.estimate == 0 else 1 / (repetitions + 1)
-        )
-    # The mirror image must draw the same numbers, so that swapping two runs gives exactly the inverse.
-    mirrored = [np.sort(-group) for group in reversed(groups)] if found.estimate < 0 else [np.sort(g) for g in groups]
-    distances = np.concatenate(list(_distances(mirrored, repetitions, np.random.default_rng(list(seed)))))
+    if found.error < _ROUNDING:
+        estimate = sign * found.estimate if found.estimate > _ROUNDING else 0.0
+        return Studentised(estimate, estimate, estimate, 1 / (repetitions + 1) if estimate else 1.0)
+    distances = np.concatenate(list(_distances(groups, repetitions, np.random.default_rng(list(seed)))))
     reach = float(np.quantile(distances, confidence, method="higher")) * found.error
     beyond = int((distances >= abs(found.estimate) / found.error).sum())
-    return Studentised(found.estimate, found.estimate - reach, found.estimate + reach, (beyond + 1) / (repetitions + 1))
+    low, high = sorted((sign * (found.estimate - reach), sign * (found.estimate + reach)))
+    return Studentised(sign * found.estimate, low, high, (beyond + 1) / (repetitions + 1))
 
 
 def _distances(groups: Sequence[np.ndarray], repetitions: int, draws: np.random.Generator) -> Iterator[np.ndarray]:

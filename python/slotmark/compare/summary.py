@@ -84,4 +84,4 @@ def median_interval(values: np.ndarray, confidence: float) -> Interval:
         share = (n - outer) * step / (outer + (n - 2 * outer) * step)
     low = (1 - share) * ordered[outer - 1] + share * ordered[inner - 1]
     high = (1 - share) * ordered[n - outer] + share * ordered[n - inner]
-    return Interval(middle, min(float(low), middle), max(float(high), middle))
+    return Interval(middle, float(np.clip(low, ordered[0], middle)), float(np.clip(high, middle, ordered[-1])))

@@ -1,0 +1,102 @@
+"""Verdicts: the worked table of docs/method.md, and what must always hold."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slotmark.compare import Interval
+from slotmark.compare.verdict import Decision, change, decide, span
+from slotmark.metrics.catalogue import Better
+
+
+def verdict(
+    low: float, estimate: float, high: float, p: float = 0.001, margin: float = 0.02, better: Better = "higher"
+) -> Decision:
+    return decide(Interval(estimate, low, high), p, margin=margin, better=better, confidence=0.95, tests=20)
+
+
+@pytest.mark.parametrize(
+    ("interval", "p", "expected", "why"),
+    [
+        ((1.06, 1.08, 1.10), 0.004, "better", "+8.0 % (+6.0 to +10.0 %), beyond the margin of 2 %; adjusted p 0.004"),
+        ((0.90, 0.92, 0.94), 0.004, "worse", "-8.0 % (-10.0 to -6.0 %), beyond the margin of 2 %; adjusted p 0.004"),
+        ((0.99, 1.00, 1.01), 1.0, "equivalent", "the whole interval, -1.0 to +1.0 %, lies within the margin of 2 %"),
+        (
+            (1.005, 1.01, 1.015),
+            0.004,
+            "equivalent",
+            "the whole interval, +0.50 to +1.5 %, lies within the margin of 2 %",
+        ),
+        (
+            (0.97, 1.02, 1.08),
+            1.0,
+            "inconclusive",
+            "the interval, -3.0 to +8.0 %, holds no difference but reaches beyond the margin of 2 % on both sides",
+        ),
+        (
+            (0.99, 1.02, 1.05),
+            1.0,
+            "inconclusive",
+            "the interval, -1.0 to +5.0 %, holds no difference but reaches beyond the margin of 2 % upwards",
+        ),
+        (
+            (0.95, 0.98, 1.01),
+            1.0,
+            "inconclusive",
+            "the interval, -5.0 to +1.0 %, holds no difference but reaches beyond the margin of 2 % downwards",
+        ),
+        (
+            (1.01, 1.05, 1.09),
+            0.12,
+            "inconclusive",
+            "the interval, +1.0 to +9.0 %, excludes no difference, but among 20 tests that happens by chance: adjusted p 0.12",
+        ),
+        (
+            (1.005, 1.015, 1.025),
+            0.004,
+            "inconclusive",
+            "there is a difference, +1.5 %, but its interval, +0.50 to +2.5 %, doesn't tell whether it exceeds the margin of 2 %",
+        ),
+    ],
+)
+def test_the_worked_table(interval: tuple[float, float, float], p: float, expected: str, why: str) -> None:
+    found = verdict(*interval, p=p)
+    assert (found.verdict, found.reason) == (expected, why)
+
+
+def test_lower_can_be_better() -> None:
+    assert verdict(0.90, 0.92, 0.94, better="lower").verdict == "better"
+    assert verdict(1.06, 1.08, 1.10, better="lower").verdict == "worse"
+
+
+@given(st.floats(0.3, 3), st.floats(0, 0.5), st.floats(0, 0.5), st.floats(0, 1), st.floats(0, 0.2))
+def test_swapping_the_sides_flips_the_verdict(
+    estimate: float, below: float, above: float, p: float, margin: float
+) -> None:
+    low, high = estimate * (1 - below), estimate * (1 + above)
+    edges = [1, 1 + margin, 1 / (1 + margin)]
+    if any(abs(value / edge - 1) < 1e-9 for value in (low, estimate, high) for edge in edges):
+        return  # on an edge, rounding decides
+    flipped = {"better": "worse", "worse": "better"}
+    forward = verdict(low, estimate, high, p, margin).verdict
+    backward = verdict(1 / high, 1 / estimate, 1 / low, p, margin).verdict
+    assert backward == flipped.get(forward, forward)
+
+
+@given(st.floats(0.5, 2), st.floats(0, 0.2), st.floats(0, 0.2), st.floats(0, 1))
+def test_a_wider_margin_never_makes_a_difference_of_none(estimate: float, below: float, above: float, p: float) -> None:
+    low, high = estimate * (1 - below), estimate * (1 + above)
+    narrow, wide = (verdict(low, estimate, high, p, margin).verdict for margin in (0.01, 0.05))
+    if wide in ("better", "worse"):
+        assert narrow == wide
+    if narrow == "equivalent":
+        assert wide == "equivalent"
+
+
+def test_ratios_in_words() -> None:
+    assert [change(r) for r in (1.0, 1.004, 1.0312, 1.999, 2, 16.84, 0.97, 0.51, 0.5, 0.02)] == [
+        *("0 %", "+0.40 %", "+3.1 %", "+99.9 %", "2 times", "16.8 times", "-3.0 %", "-49.0 %", "1/2", "1/50"),
+    ]
+    assert span(Interval(1, 1, 1)) == "0 %"
+    assert span(Interval(3, 2.5, 3.5)) == "2.5 times to 3.5 times"
+    assert span(Interval(1.7, 1.4, 2.1)) == "+40.0 % to 2.1 times"

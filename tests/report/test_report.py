@@ -116,11 +116,11 @@ def test_html_draws_offline_and_keeps_names_text(comparison: Comparison, tmp_pat
         page.set_viewport_size({"width": 1280, "height": 900})
         dots = "() => document.querySelector('.chart').querySelectorAll('.mark-symbol path').length"
         assert page.evaluate(dots) == 30
-        page.get_by_label("slow").uncheck()
+        page.get_by_role("checkbox", name="slow").uncheck()
         page.wait_for_function(f"({dots})() === 20")
-        page.get_by_label("slow").check()
+        page.get_by_role("checkbox", name="slow").check()
         page.wait_for_function(f"({dots})() === 30")
-        assert page.locator("h2").all_inner_texts()[:3] == ["Verdicts", "Warnings", "Comparison"]
+        assert page.locator("h2").all_inner_texts()[:3] == ["Verdicts", "Comparison", "Charts"]
         browser.close()
 
 

@@ -90,7 +90,8 @@ impl Damaged {
     }
 
     fn says(&self, name: &str, what: &str) {
-        let message = check(&self.0.path().join("chain")).unwrap_err().to_string();
+        let Err(error) = check(&self.0.path().join("chain")) else { panic!("{name}, {what}: not noticed") };
+        let message = error.to_string();
         assert!(message.starts_with(&self.file(name).display().to_string()), "{message}");
         assert!(message.contains(what), "{what}: {message}");
         assert!(!message.contains('\n'));
@@ -101,8 +102,8 @@ impl Damaged {
 fn every_damage_is_named_by_file_and_place() {
     let cases: [(&str, &str, fn(&mut Vec<u8>), &str); 11] = [
         ("00001.chunk", "00001.chunk", |bytes| bytes[200] ^= 1, "CRC-32"),
-        ("00001.chunk", "00001.secondary", |bytes| bytes.truncate(9), "doesn't fit the chunk file's 9 bytes"),
-        ("00001.secondary", "00001.secondary", |bytes| bytes.truncate(57), "the file was cut at offset 56"),
+        ("00001.chunk", "00001.secondary", |bytes| bytes.truncate(9), "lies outside its block of 9 bytes"),
+        ("00000.secondary", "00000.secondary", |bytes| bytes.truncate(57), "the file was cut at offset 56"),
         ("00001.secondary", "00001.primary", |bytes| bytes.clear(), "0 entries"),
         ("00002.primary", "00002.primary", |bytes| bytes.clear(), "cut at offset 0"),
         ("00002.primary", "00002.primary", |bytes| bytes[0] = 9, "version byte 9 at offset 0"),

@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -116,6 +117,7 @@ struct Shared {
 pub struct Server {
     shared: Arc<Shared>,
     listeners: Vec<JoinHandle<()>>,
+    sockets: Vec<OwnedFd>,
     address: Option<SocketAddr>,
 }
 
@@ -149,6 +151,8 @@ impl Server {
             counter: AtomicU64::new(0),
             open: Mutex::default(),
         });
+        let sockets = [unix.as_ref().map(AsFd::as_fd), tcp.as_ref().map(AsFd::as_fd)];
+        let sockets = sockets.into_iter().flatten().filter_map(|socket| socket.try_clone_to_owned().ok()).collect();
         let mut listeners = Vec::new();
         if let Some(listener) = unix {
             let shared = Arc::clone(&shared);
@@ -166,7 +170,7 @@ impl Server {
                 });
             }));
         }
-        Ok(Self { shared, listeners, address })
+        Ok(Self { shared, listeners, sockets, address })
     }
 
     /// Where node-to-node is served, with the port that was taken.
@@ -189,12 +193,9 @@ impl Server {
         for stream in self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).values() {
             stream.shutdown();
         }
-        // A listener waits in accept: a connection of our own wakes it.
-        if let Some(path) = &self.shared.config.socket {
-            drop(UnixStream::connect(path));
-        }
-        if let Some(address) = self.address {
-            drop(std::net::TcpStream::connect(address));
+        // A listener waits in accept, which ends when its socket is shut down.
+        for socket in &self.sockets {
+            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
         }
         for listener in self.listeners.drain(..) {
             let _ = listener.join();

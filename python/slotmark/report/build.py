@@ -255,7 +255,7 @@ def _method(comparison: Comparison) -> list[Block]:
         f"studentised bootstrap with {comparison.repetitions:,} repetitions (seed {comparison.seed}). p-values are Holm-adjusted over the {comparison.tests} tests of this "
         "report. Better or worse: the interval excludes 1, the adjusted p-value is below "
         f"{1 - comparison.confidence:.2g}, and the ratio lies beyond the metric's margin. Equivalent: the whole interval lies within the margin. Inconclusive: neither. "
-        "Ratios and intervals come from unrounded values. The unit of replication is the process run; outliers are marked, never dropped. docs/method.md says why, with measured error rates."
+        "Ratios and intervals come from unrounded values. The unit of replication is the process run; outliers are marked, never dropped. docs/method.md says why."
     )
     return [Paragraph(text)]
 

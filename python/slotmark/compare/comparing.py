@@ -19,7 +19,7 @@ from slotmark.compare.summary import summarise
 from slotmark.compare.testing import Bootstrap, Tested, tested
 from slotmark.compare.verdict import ENOUGH_ROUNDS, Decision, decide
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Metric, Samples, catalogue, samples
+from slotmark.metrics import Metric, Samples, catalogue, samples_of
 from slotmark.run import Run
 from slotmark.warnings import Warning
 
@@ -65,11 +65,11 @@ def compare(
     for side in sides[1:]:
         refuse_different_work(sides[0], side)
     metrics = _with_margins(catalogue(sides[0].manifest.bench).metrics, margins or {})
+    sampled = [samples_of(run, [metric.id for metric in metrics]) for run in runs]
     places = [
-        (metric, setting, of_runs)
+        (metric, setting, [of_run[metric.id] for of_run in sampled])
         for metric in metrics
-        for of_runs in [[samples(run, metric.id) for run in runs]]
-        for setting in sorted({setting for one in of_runs for setting in one.settings})
+        for setting in sorted({setting for of_run in sampled for setting in of_run[metric.id].settings})
     ]
     most = len(sides[1:]) * sum(metric.tested for metric, _, _ in places)
     bootstrap = Bootstrap(confidence, max(repetitions, round(_FINER * most / (1 - confidence))), seed)

@@ -1,5 +1,7 @@
 """Samples: the observations of one metric in one run, with the keys that compare pairs them by."""
 
+from collections.abc import Sequence
+
 import duckdb
 import msgspec
 import numpy as np
@@ -57,31 +59,40 @@ def samples(run: Run, metric_id: str) -> Samples:
     Raises:
         RunError: The run lacks a table that the SQL reads, or the SQL yields two samples with one key or a value that is no number.
     """
+    return samples_of(run, [metric_id])[metric_id]
+
+
+def samples_of(run: Run, metric_ids: Sequence[str]) -> dict[str, Samples]:
+    """The samples of several metrics in a run, by metric id; reads the run's tables only once. Raises as :func:`samples`."""
     entries = catalogue(run.manifest.bench)
-    metric = entries[metric_id]
+    metrics = [entries[metric_id] for metric_id in metric_ids]
     with duckdb.connect() as connection:
         for name in run.manifest.tables:
             connection.register(name, run.table(name))
-        try:
-            table = connection.sql(entries.sql(metric_id)).to_arrow_table()
-        except duckdb.Error as error:
-            raise RunError(
-                f"{run.path}: can't compute '{metric_id}' ({str(error).splitlines()[0]}). Make the run again with this slotmark."
-            ) from error
+        return {metric.id: _computed(run, metric, entries.sql(metric.id), connection) for metric in metrics}
+
+
+def _computed(run: Run, metric: Metric, sql: str, connection: duckdb.DuckDBPyConnection) -> Samples:
+    try:
+        table = connection.sql(sql).to_arrow_table()
+    except duckdb.Error as error:
+        raise RunError(
+            f"{run.path}: can't compute '{metric.id}' ({str(error).splitlines()[0]}). Make the run again with this slotmark."
+        ) from error
     keys = ["setting", *metric.grain]
     if table.column_names != [*keys, "value"]:
         raise RunError(
-            f"metric '{metric_id}': its SQL yields {table.column_names}, its catalogue entry wants {[*keys, 'value']}."
+            f"metric '{metric.id}': its SQL yields {table.column_names}, its catalogue entry wants {[*keys, 'value']}."
         )
     if table.group_by(keys).aggregate([]).num_rows != table.num_rows:
         raise RunError(
-            f"{run.path}: two samples of '{metric_id}' have one key ({', '.join(keys)}). The run's tables were changed by hand."
+            f"{run.path}: two samples of '{metric.id}' have one key ({', '.join(keys)}). The run's tables were changed by hand."
         )
     wrong = np.flatnonzero(~np.isfinite(table["value"].to_numpy()))
     if wrong.size:
         row = table.slice(int(wrong[0]), 1).to_pylist()[0]
         where = ", ".join(f"{key} {row[key]}" for key in keys)
         raise RunError(
-            f"{run.path}: '{metric_id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
+            f"{run.path}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
         )
     return Samples(metric, table.sort_by([(key, "ascending") for key in keys]))

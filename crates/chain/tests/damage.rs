@@ -98,9 +98,12 @@ impl Damaged {
     }
 }
 
+/// The file that is changed, the file that the error names, the change, and words of the error.
+type Case = (&'static str, &'static str, fn(&mut Vec<u8>), &'static str);
+
 #[test]
 fn every_damage_is_named_by_file_and_place() {
-    let cases: [(&str, &str, fn(&mut Vec<u8>), &str); 11] = [
+    let cases: [Case; 11] = [
         ("00001.chunk", "00001.chunk", |bytes| bytes[200] ^= 1, "CRC-32"),
         ("00001.chunk", "00001.secondary", |bytes| bytes.truncate(9), "lies outside its block of 9 bytes"),
         ("00000.secondary", "00000.secondary", |bytes| bytes.truncate(57), "the file was cut at offset 56"),

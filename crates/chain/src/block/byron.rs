@@ -136,14 +136,13 @@ fn input(cursor: &mut Cursor<'_>) -> Result<Input, DecodeError> {
     let kind = cursor.uint(expected)?;
     let input = if kind == 0 {
         cursor.tag(24, expected)?;
-        let wrapped = cursor.bytes(expected)?;
-        cursor.seek(wrapped.start as usize);
+        let end = cursor.open_bytes(expected)?;
         let inner = cursor.array_of(2, "[transaction, index]")?;
         cursor.bytes_of::<32>("a transaction's hash of 32 bytes")?;
         let transaction = cursor.position() as u32 - 32;
         let index = cursor.uint("an output's index")?;
         inner.finish(cursor, "[transaction, index]")?;
-        if cursor.position() != wrapped.end as usize {
+        if cursor.position() != end {
             return cursor.error("the end of a Byron input");
         }
         Input { transaction, index }

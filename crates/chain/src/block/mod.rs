@@ -13,8 +13,10 @@ pub use crate::cbor::{DecodeError, Span};
 pub use header::{Header, OperationalCertificate, decode_header, decode_header_alone, header_hash};
 pub use transaction::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
 
-use crate::cbor::Cursor;
+use crate::cbor::{Buffer, Cursor};
 use crate::digest::BlockFacts;
+
+use std::mem;
 
 /// An era, by the tag that its blocks carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +69,8 @@ struct Parts {
     vkeys: Vec<VkeyWitness>,
     redeemers: Vec<Redeemer>,
     invalid: Vec<u32>,
+    fees: u64,
+    buffer: Buffer,
 }
 
 impl Parts {
@@ -77,6 +81,7 @@ impl Parts {
         self.vkeys.clear();
         self.redeemers.clear();
         self.invalid.clear();
+        self.fees = 0;
     }
 }
 
@@ -100,6 +105,8 @@ pub struct Block<'d, 'a> {
     pub invalid: &'d [u32],
     /// Auxiliary data by transaction, as one map; empty in Byron.
     pub auxiliary: Listing,
+    /// Sum of its transactions' fees in lovelace, modulo 2^64.
+    pub fees: u64,
 }
 
 impl Decoder {
@@ -114,19 +121,10 @@ impl Decoder {
     /// The place and what was expected there.
     pub fn decode<'d, 'a>(&'d mut self, bytes: &'a [u8]) -> Result<Block<'d, 'a>, DecodeError> {
         self.parts.clear();
-        let parts = &mut self.parts;
-        let mut cursor = Cursor::new(bytes);
-        if bytes.len() > u32::MAX as usize {
-            return cursor.error("a block below 4 GiB");
-        }
-        let era = era(&mut cursor)?;
-        let (header, auxiliary) = match era {
-            Era::ByronBoundary | Era::Byron => (byron::block(&mut cursor, bytes, era, parts)?, Listing::default()),
-            _ => shelley_block(&mut cursor, bytes, era, parts)?,
-        };
-        if cursor.position() != bytes.len() {
-            return cursor.error("the end of the block");
-        }
+        let mut cursor = Cursor::with_buffer(bytes, mem::take(&mut self.parts.buffer));
+        let decoded = block(&mut cursor, bytes, &mut self.parts);
+        self.parts.buffer = cursor.into_buffer();
+        let (header, auxiliary) = decoded?;
         Ok(Block {
             bytes,
             header,
@@ -137,6 +135,7 @@ impl Decoder {
             redeemers: &self.parts.redeemers,
             invalid: &self.parts.invalid,
             auxiliary,
+            fees: self.parts.fees,
         })
     }
 }
@@ -150,9 +149,25 @@ impl Block<'_, '_> {
             transactions: self.transactions.len() as u32,
             inputs: self.inputs.len() as u32,
             outputs: self.outputs.len() as u32,
-            fees: self.transactions.iter().fold(0, |sum, transaction| sum.wrapping_add(transaction.fee)),
+            fees: self.fees,
         }
     }
+}
+
+/// The whole of `bytes`.
+fn block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], parts: &mut Parts) -> Result<(Header<'a>, Listing), DecodeError> {
+    if bytes.len() > u32::MAX as usize {
+        return cursor.error("a block below 4 GiB"); // spans count in 32 bits
+    }
+    let era = era(cursor)?;
+    let decoded = match era {
+        Era::ByronBoundary | Era::Byron => (byron::block(cursor, bytes, era, parts)?, Listing::default()),
+        _ => shelley_block(cursor, bytes, era, parts)?,
+    };
+    if cursor.position() != bytes.len() {
+        return cursor.error("the end of the block");
+    }
+    Ok(decoded)
 }
 
 /// Opens `[era, block]`.
@@ -177,18 +192,14 @@ fn shelley_block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era, parts: 
     let mut witnesses = cursor.array("witness sets")?;
     let mut place = 0;
     while witnesses.next(cursor)? {
-        let set = transaction::witnesses(cursor, parts)?;
-        match parts.transactions.get_mut(place) {
-            Some(transaction) => transaction.witnesses = set,
-            None => return cursor.error("as many witness sets as transaction bodies"),
-        }
+        transaction::witnesses(cursor, parts, place)?;
         place += 1;
     }
     if place != parts.transactions.len() {
         return cursor.error("as many witness sets as transaction bodies");
     }
 
-    let auxiliary = transaction::auxiliary(cursor)?;
+    let auxiliary = transaction::auxiliary(cursor, parts.transactions.len())?;
 
     if era >= Era::Alonzo {
         let mut invalid = cursor.array("places of invalid transactions")?;

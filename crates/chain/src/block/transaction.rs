@@ -136,18 +136,19 @@ type Result<T> = std::result::Result<T, DecodeError>;
 pub(super) fn body(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<()> {
     let start = cursor.position();
     let mut fields = cursor.map("a transaction body")?;
-    let mut transaction = Transaction { inputs: end(&parts.inputs), outputs: end(&parts.outputs), ..Transaction::default() };
+    let Parts { transactions, inputs, outputs, .. } = parts;
+    // Filled in its place: a transaction is too large to be moved around for each one.
+    transactions.push(Transaction::default());
+    let Some(transaction) = transactions.last_mut() else { unreachable!("one was just pushed") };
+    transaction.inputs = end(inputs);
+    transaction.outputs = end(outputs);
     let mut seen = 0u32;
     while fields.next(cursor)? {
         let at = cursor.position();
         let key = cursor.uint("a key of a transaction body")?;
-        if key < 32 && seen & 1 << key != 0 {
-            return Err(DecodeError { offset: at, expected: "each key of a transaction body once" });
-        }
-        seen |= 1u32.checked_shl(key as u32).unwrap_or(0);
         match key {
-            0 => transaction.inputs = inputs(cursor, parts)?,
-            1 => transaction.outputs = outputs(cursor, parts)?,
+            0 => transaction.inputs = take_inputs(cursor, inputs)?,
+            1 => transaction.outputs = take_outputs(cursor, outputs)?,
             2 => transaction.fee = cursor.uint("a fee")?,
             3 => transaction.invalid_hereafter = Some(cursor.uint("a slot")?),
             4 => transaction.certificates = list(cursor, "certificates")?,
@@ -169,12 +170,16 @@ pub(super) fn body(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<()> {
             22 => transaction.donation = Some(cursor.uint("lovelace")?),
             _ => return Err(DecodeError { offset: at, expected: "a known key of a transaction body" }),
         }
+        if seen & 1 << key != 0 {
+            return Err(DecodeError { offset: at, expected: "each key of a transaction body once" });
+        }
+        seen |= 1 << key;
     }
     if seen & 0b111 != 0b111 {
         return Err(DecodeError { offset: start, expected: "a transaction body with inputs, outputs and a fee" });
     }
     transaction.body = cursor.span_from(start);
-    parts.transactions.push(transaction);
+    parts.fees = parts.fees.wrapping_add(transaction.fee);
     Ok(())
 }
 
@@ -182,38 +187,71 @@ fn end<T>(items: &[T]) -> Range<u32> {
     items.len() as u32..items.len() as u32
 }
 
-fn inputs(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Range<u32>> {
-    let first = parts.inputs.len() as u32;
+#[inline(always)]
+fn take_inputs(cursor: &mut Cursor<'_>, inputs: &mut Vec<Input>) -> Result<Range<u32>> {
+    let first = inputs.len() as u32;
     let mut items = cursor.set("inputs")?;
     while items.next(cursor)? {
         // Nearly every input is [bytes(32), a small index]: seen at once, without a head for each part.
-        if let [0x82, 0x58, 0x20, rest @ ..] = cursor.rest()
-            && let Some(&index) = rest.get(32)
-            && index < 24
+        if let Some([0x82, 0x58, 0x20, id_and_index @ ..]) = cursor.rest().first_chunk::<36>()
+            && id_and_index[32] < 24
         {
-            parts.inputs.push(Input { transaction: cursor.position() as u32 + 3, index: u64::from(index) });
+            inputs.push(Input { transaction: cursor.position() as u32 + 3, index: u64::from(id_and_index[32]) });
             cursor.advance(36);
             continue;
         }
-        let expected = "an input, as [transaction, index]";
-        let pair = cursor.array_of(2, expected)?;
-        cursor.bytes_of::<32>("a transaction's id of 32 bytes")?;
-        let transaction = cursor.position() as u32 - 32;
-        let index = cursor.uint("an output's index")?;
-        pair.finish(cursor, expected)?;
-        parts.inputs.push(Input { transaction, index });
+        inputs.push(any_input(cursor)?);
     }
-    Ok(first..parts.inputs.len() as u32)
+    Ok(first..inputs.len() as u32)
 }
 
-fn outputs(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Range<u32>> {
-    let first = parts.outputs.len() as u32;
+fn any_input(cursor: &mut Cursor<'_>) -> Result<Input> {
+    let expected = "an input, as [transaction, index]";
+    let pair = cursor.array_of(2, expected)?;
+    cursor.bytes_of::<32>("a transaction's id of 32 bytes")?;
+    let transaction = cursor.position() as u32 - 32;
+    let index = cursor.uint("an output's index")?;
+    pair.finish(cursor, expected)?;
+    Ok(Input { transaction, index })
+}
+
+#[inline(always)]
+fn take_outputs(cursor: &mut Cursor<'_>, outputs: &mut Vec<Output>) -> Result<Range<u32>> {
+    let first = outputs.len() as u32;
     let mut items = cursor.array("outputs")?;
     while items.next(cursor)? {
-        let output = output(cursor)?;
-        parts.outputs.push(output);
+        if let Some(plain) = plain_output(cursor) {
+            outputs.push(plain);
+        } else {
+            outputs.push(output(cursor)?);
+        }
     }
-    Ok(first..parts.outputs.len() as u32)
+    Ok(first..outputs.len() as u32)
+}
+
+/// `{0: address, 1: lovelace}` or `[address, lovelace]` with an address of 24 to 255 bytes: most outputs. Takes nothing where it isn't.
+#[inline(always)]
+fn plain_output(cursor: &mut Cursor<'_>) -> Option<Output> {
+    let (length, before, tail) = match cursor.rest() {
+        [0xa2, 0x00, 0x58, length, tail @ ..] => (usize::from(*length), 4, tail.get(usize::from(*length)..)?.strip_prefix(&[0x01])?),
+        [0x82, 0x58, length, tail @ ..] => (usize::from(*length), 3, tail.get(usize::from(*length)..)?),
+        _ => return None,
+    };
+    let (lovelace, behind) = lovelace(tail)?;
+    let start = cursor.position() + before;
+    let address = Span { start: start as u32, end: (start + length) as u32 };
+    cursor.advance(cursor.rest().len() - behind);
+    Some(Output { address, lovelace, ..Output::default() })
+}
+
+/// Lovelace in four or eight bytes at the beginning of `bytes`, and how many bytes come behind.
+#[inline(always)]
+fn lovelace(bytes: &[u8]) -> Option<(u64, usize)> {
+    match bytes {
+        [0x1b, a, b, c, d, e, f, g, h, behind @ ..] => Some((u64::from_be_bytes([*a, *b, *c, *d, *e, *f, *g, *h]), behind.len())),
+        [0x1a, a, b, c, d, behind @ ..] => Some((u64::from(u32::from_be_bytes([*a, *b, *c, *d])), behind.len())),
+        _ => None,
+    }
 }
 
 /// `[address, value, ? datum hash]`, or from Babbage on `{0: address, 1: value, ? 2: datum, ? 3: script}`.
@@ -305,21 +343,27 @@ fn entries(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Listing> {
     Ok(Listing { span: cursor.span_from(start), count })
 }
 
-/// A witness set: a map with small integers as keys.
-pub(super) fn witnesses(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Witnesses> {
-    let mut set = Witnesses { vkeys: end(&parts.vkeys), redeemers: end(&parts.redeemers), ..Witnesses::default() };
+/// A witness set: a map with small integers as keys. It belongs to the transaction at `place`.
+pub(super) fn witnesses(cursor: &mut Cursor<'_>, parts: &mut Parts, place: usize) -> Result<()> {
+    let Parts { transactions, vkeys, redeemers, .. } = parts;
+    let Some(transaction) = transactions.get_mut(place) else {
+        return cursor.error("as many witness sets as transaction bodies");
+    };
+    let set = &mut transaction.witnesses;
+    set.vkeys = end(vkeys);
+    set.redeemers = end(redeemers);
     let mut fields = cursor.map("a witness set")?;
     let mut seen = 0u8;
     while fields.next(cursor)? {
         let at = cursor.position();
         let key = cursor.uint("a key of a witness set")?;
         match key {
-            0 => set.vkeys = vkeys(cursor, parts)?,
+            0 => set.vkeys = take_vkeys(cursor, vkeys)?,
             1 => set.native_scripts = list(cursor, "native scripts")?,
             2 => set.bootstrap = list(cursor, "bootstrap witnesses")?,
             3 => set.plutus_scripts[0] = list(cursor, "Plutus scripts")?,
             4 => set.datums = list(cursor, "datums")?,
-            5 => set.redeemers = redeemers(cursor, parts)?,
+            5 => set.redeemers = take_redeemers(cursor, redeemers)?,
             6 => set.plutus_scripts[1] = list(cursor, "Plutus scripts")?,
             7 => set.plutus_scripts[2] = list(cursor, "Plutus scripts")?,
             _ => return Err(DecodeError { offset: at, expected: "a key of a witness set from 0 to 7" }),
@@ -329,37 +373,41 @@ pub(super) fn witnesses(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Wi
         }
         seen |= 1 << key;
     }
-    Ok(set)
+    Ok(())
 }
 
-fn vkeys(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Range<u32>> {
-    let first = parts.vkeys.len() as u32;
+#[inline(always)]
+fn take_vkeys(cursor: &mut Cursor<'_>, vkeys: &mut Vec<VkeyWitness>) -> Result<Range<u32>> {
+    let first = vkeys.len() as u32;
     let mut items = cursor.set("key witnesses")?;
     while items.next(cursor)? {
-        if let [0x82, 0x58, 0x20, rest @ ..] = cursor.rest()
-            && rest.len() >= 98
-            && rest[32..34] == [0x58, 0x40]
+        if let Some([0x82, 0x58, 0x20, key_and_signature @ ..]) = cursor.rest().first_chunk::<101>()
+            && key_and_signature[32..34] == [0x58, 0x40]
         {
             let key = cursor.position() as u32 + 3;
-            parts.vkeys.push(VkeyWitness { key, signature: key + 34 });
+            vkeys.push(VkeyWitness { key, signature: key + 34 });
             cursor.advance(101);
             continue;
         }
-        let expected = "a key witness, as [key, signature]";
-        let pair = cursor.array_of(2, expected)?;
-        cursor.bytes_of::<32>("a key of 32 bytes")?;
-        let key = cursor.position() as u32 - 32;
-        cursor.bytes_of::<64>("a signature of 64 bytes")?;
-        let signature = cursor.position() as u32 - 64;
-        pair.finish(cursor, expected)?;
-        parts.vkeys.push(VkeyWitness { key, signature });
+        vkeys.push(any_vkey(cursor)?);
     }
-    Ok(first..parts.vkeys.len() as u32)
+    Ok(first..vkeys.len() as u32)
+}
+
+fn any_vkey(cursor: &mut Cursor<'_>) -> Result<VkeyWitness> {
+    let expected = "a key witness, as [key, signature]";
+    let pair = cursor.array_of(2, expected)?;
+    cursor.bytes_of::<32>("a key of 32 bytes")?;
+    let key = cursor.position() as u32 - 32;
+    cursor.bytes_of::<64>("a signature of 64 bytes")?;
+    let signature = cursor.position() as u32 - 64;
+    pair.finish(cursor, expected)?;
+    Ok(VkeyWitness { key, signature })
 }
 
 /// `[[purpose, index, data, units], …]`, or from Conway on `{[purpose, index]: [data, units]}`.
-fn redeemers(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Range<u32>> {
-    let first = parts.redeemers.len() as u32;
+fn take_redeemers(cursor: &mut Cursor<'_>, redeemers: &mut Vec<Redeemer>) -> Result<Range<u32>> {
+    let first = redeemers.len() as u32;
     let expected = "redeemers";
     let as_map = cursor.peek().is_some_and(|initial| initial >> 5 == 5);
     let mut items = if as_map { cursor.map(expected)? } else { cursor.set(expected)? };
@@ -378,18 +426,22 @@ fn redeemers(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<Range<u32>> {
         let (memory, steps) = (cursor.uint("memory units")?, cursor.uint("steps")?);
         units.finish(cursor, "execution units, as [memory, steps]")?;
         value.finish(cursor, "a redeemer")?;
-        parts.redeemers.push(Redeemer { purpose, index, data, memory, steps });
+        redeemers.push(Redeemer { purpose, index, data, memory, steps });
     }
-    Ok(first..parts.redeemers.len() as u32)
+    Ok(first..redeemers.len() as u32)
 }
 
-/// Auxiliary data, by the transaction's place.
-pub(super) fn auxiliary(cursor: &mut Cursor<'_>) -> Result<Listing> {
+/// Auxiliary data, by the place of one of so many transactions.
+pub(super) fn auxiliary(cursor: &mut Cursor<'_>, transactions: usize) -> Result<Listing> {
     let start = cursor.position();
     let mut items = cursor.map("auxiliary data by transaction")?;
     let mut count = 0;
     while items.next(cursor)? {
-        cursor.uint("a transaction's place")?;
+        let at = cursor.position();
+        let expected = "the place of a transaction of this block";
+        if cursor.uint(expected)? >= transactions as u64 {
+            return Err(DecodeError { offset: at, expected });
+        }
         cursor.skip()?;
         count += 1;
     }

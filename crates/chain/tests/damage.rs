@@ -101,9 +101,6 @@ impl Damaged {
 /// The file that is changed, the file that the error names, the change, and words of the error.
 type Case = (&'static str, &'static str, fn(&mut Vec<u8>), &'static str);
 
-/// The file that is changed, the file that the message names, the change, and what the message says.
-type Case = (&'static str, &'static str, fn(&mut Vec<u8>), &'static str);
-
 #[test]
 fn every_damage_is_named_by_file_and_place() {
     let cases: [Case; 11] = [

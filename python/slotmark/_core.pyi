@@ -32,19 +32,29 @@ def forge(
 ) -> str:
     """Forges a chain into a new folder and returns the facts about it as JSON; `progress` is told blocks done and in all, and may raise to stop."""
 
-def serve(
-    chain: str,
-    socket: str | None,
-    listen: str | None,
-    magic: int,
-    reply_delay_us: float,
-    start: str | None,
-    blocks: int | None,
-    on_listening: Callable[[str, str], None],
-    on_connection_end: Callable[[str], None],
-    stop: Callable[[], bool],
-) -> None:
-    """Serves a chain until `stop` (asked several times a second) says so or a signal handler raises.
+class Server:
+    """A server that replays a chain from threads of its own, from when it is made until it is stopped."""
 
-    `on_listening` is told the socket and the TCP address, each empty where not asked for; `on_connection_end` gets one JSON object a connection.
-    """
+    address: str | None
+    """Where it serves node-to-node, with the port that was taken."""
+
+    def __init__(
+        self,
+        chain: str,
+        *,
+        socket: str | None,
+        listen: str | None,
+        magic: int,
+        reply_delay_us: float,
+        look_us: float,
+        start: str | None,
+        blocks: int | None,
+        on_connection_end: Callable[[str], None],
+    ) -> None:
+        """Frames the window, where one is given, and listens; `on_connection_end` gets one JSON object a connection, from a thread of the server."""
+
+    def busy_ns(self) -> int:
+        """CPU time of this process in ns, without the time for which the server only looked for requests."""
+
+    def stop(self) -> None:
+        """Ends every connection and stops listening."""

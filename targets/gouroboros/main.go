@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	ouroboros "github.com/blinklabs-io/gouroboros"
+	"github.com/blinklabs-io/gouroboros/protocol/chainsync"
 	pcommon "github.com/blinklabs-io/gouroboros/protocol/common"
 )
 
@@ -38,11 +40,11 @@ func main() {
 	if len(os.Args) >= 2 && os.Args[1] == "describe" {
 		say(map[string]any{
 			"contract": 1, "name": "gouroboros", "version": version, "language": "Go", "toolchain": runtime.Version(),
-			"modes": map[string]int{"raw": 100, "decode": 100, "headers": 100, "fetch": 1000},
+			"modes": deepest,
 		})
 		return
 	}
-	job, err := arguments()
+	job, err := arguments(os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "slotmark-target-gouroboros: %v\nusage: describe | run (--socket PATH | --address HOST:PORT) --magic N --start POINT --blocks N --mode MODE --depth N --progress-every N\n", err)
 		os.Exit(2)
@@ -53,9 +55,17 @@ func main() {
 	}
 }
 
-func arguments() (job, error) {
+// deepest is what each mode takes at most: the library's own limit, and in fetch the longest range asked for.
+var deepest = map[string]uint64{
+	"raw":     chainsync.MaxPipelineLimit,
+	"decode":  chainsync.MaxPipelineLimit,
+	"headers": chainsync.MaxPipelineLimit,
+	"fetch":   1000,
+}
+
+func arguments(words []string) (job, error) {
 	var j job
-	if len(os.Args) < 2 || os.Args[1] != "run" {
+	if len(words) == 0 || words[0] != "run" {
 		return j, errors.New("expected describe or run")
 	}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
@@ -63,23 +73,30 @@ func arguments() (job, error) {
 	flags.StringVar(&j.socket, "socket", "", "")
 	flags.StringVar(&j.address, "address", "", "")
 	flags.StringVar(&j.mode, "mode", "", "")
-	magic := flags.Uint64("magic", 0, "")
+	magic := flags.Int64("magic", -1, "")
 	start := flags.String("start", "", "")
 	flags.Uint64Var(&j.blocks, "blocks", 0, "")
 	flags.Uint64Var(&j.depth, "depth", 0, "")
 	flags.Uint64Var(&j.every, "progress-every", 0, "")
-	if err := flags.Parse(os.Args[2:]); err != nil {
+	if err := flags.Parse(words[1:]); err != nil {
 		return j, err
 	}
+	if flags.NArg() > 0 {
+		return j, fmt.Errorf("%s: not an argument of run", flags.Arg(0))
+	}
+	if *magic < 0 || *magic > math.MaxUint32 {
+		return j, errors.New("--magic: expected a number of 32 bits")
+	}
 	j.magic = uint32(*magic)
-	if j.blocks == 0 || j.depth == 0 || j.every == 0 || flags.NArg() > 0 {
+	if j.blocks == 0 || j.depth == 0 || j.every == 0 {
 		return j, errors.New("--blocks, --depth and --progress-every must be 1 or more")
 	}
-	clientSide := j.mode == "raw" || j.mode == "decode"
-	if !clientSide && j.mode != "headers" && j.mode != "fetch" {
+	if most, known := deepest[j.mode]; !known {
 		return j, fmt.Errorf("--mode %s: expected raw, decode, headers or fetch", j.mode)
+	} else if j.depth > most {
+		return j, fmt.Errorf("--depth %d: this mode takes %d at most", j.depth, most)
 	}
-	if clientSide && j.socket == "" || !clientSide && j.address == "" {
+	if j.nodeToNode() && j.address == "" || !j.nodeToNode() && j.socket == "" {
 		return j, errors.New("raw and decode go with --socket, headers and fetch with --address")
 	}
 	if *start == "origin" {
@@ -90,25 +107,30 @@ func arguments() (job, error) {
 	slot, err := strconv.ParseUint(slotText, 10, 64)
 	hash, hashErr := hex.DecodeString(hashText)
 	if err != nil || hashErr != nil || len(hash) != 32 {
-		return j, fmt.Errorf("--start %s: expected SLOT.HASH or origin", *start)
+		return j, fmt.Errorf("--start %s: expected SLOT.HASH, the hash in 64 hex digits, or origin", *start)
 	}
 	j.start = pcommon.NewPoint(slot, hash)
 	return j, nil
 }
 
+// nodeToNode says which of the two protocol families the mode belongs to.
+func (j job) nodeToNode() bool { return j.mode == "headers" || j.mode == "fetch" }
+
 func run(j job) error {
-	errs := make(chan error, 16)
 	follower := newFollower(j)
 	blockFetch, err := follower.blockFetch()
 	if err != nil {
 		return err
 	}
+	network, place := "unix", j.socket
+	if j.nodeToNode() {
+		network, place = "tcp", j.address
+	}
 	began := nowNs()
 	connection, err := ouroboros.NewConnection(
 		ouroboros.WithNetworkMagic(j.magic),
-		ouroboros.WithNodeToNode(j.address != "" && j.socket == "" || j.mode == "headers" || j.mode == "fetch"),
-		ouroboros.WithKeepAlive(j.mode == "headers" || j.mode == "fetch"),
-		ouroboros.WithErrorChan(errs),
+		ouroboros.WithNodeToNode(j.nodeToNode()),
+		ouroboros.WithKeepAlive(j.nodeToNode()),
 		ouroboros.WithLogger(slog.New(slog.DiscardHandler)),
 		ouroboros.WithChainSyncConfig(follower.chainSync()),
 		ouroboros.WithBlockFetchConfig(blockFetch),
@@ -117,40 +139,60 @@ func run(j job) error {
 		return err
 	}
 	follower.connection = connection
-	if j.mode == "raw" || j.mode == "decode" {
-		err = connection.Dial("unix", j.socket)
-	} else {
-		err = connection.Dial("tcp", j.address)
-	}
-	if err != nil {
-		return fmt.Errorf("can't connect: %w", err)
+	if err := connection.Dial(network, place); err != nil {
+		return fmt.Errorf("%s, magic %d: %w", place, j.magic, err)
 	}
 	at := nowNs()
 	number, _ := connection.ProtocolVersion()
 	say(map[string]any{"event": "ready", "at_ns": at, "connect_ns": at - began, "version": number})
 	stdin := bufio.NewReader(os.Stdin)
 	if _, err := stdin.ReadString('\n'); err != nil {
-		return fmt.Errorf("no word to start: %w", err)
+		return fmt.Errorf("standard input ended before the word to start: %w", err)
 	}
-
-	follower.records.started()
-	go func() {
-		// One call finds the intersection and begins to follow, so `started` is before both.
-		if err := connection.ChainSync().Client.Sync([]pcommon.Point{j.start}); err != nil {
-			errs <- err
-		}
-	}()
-	select {
-	case <-follower.finished:
-	case err := <-errs:
-		if err == nil || errors.Is(err, io.EOF) {
-			err = errors.New("the server closed the connection")
-		}
+	if err := follow(follower, connection); err != nil {
 		return err
 	}
 	follower.records.finish()
 	_, _ = io.Copy(io.Discard, stdin)
 	return nil
+}
+
+// silence is how long no block may come before the stream counts as ended: the library tells nobody of an AwaitReply,
+// and a node-to-client connection has no time limits of its own.
+const silence = 30 * time.Second
+
+// follow returns when the last block is done with, or with the first thing that went wrong.
+func follow(follower *follower, connection *ouroboros.Connection) error {
+	refused := make(chan error, 1)
+	follower.records.started()
+	go func() {
+		// One call finds the intersection and begins to follow, so `started` is before both.
+		if err := connection.ChainSync().Client.Sync([]pcommon.Point{follower.job.start}); err != nil {
+			refused <- fmt.Errorf("following from slot %d: %w", follower.job.start.Slot, err)
+		}
+	}()
+	watch := time.NewTicker(silence)
+	defer watch.Stop()
+	var before uint64
+	for {
+		select {
+		case <-follower.finished:
+			return nil
+		case err := <-refused:
+			return err
+		case err := <-connection.ErrorChan(): // nil: the library closes it when the connection is gone
+			if err == nil || errors.Is(err, io.EOF) {
+				err = errors.New("the server closed the connection")
+			}
+			return fmt.Errorf("after %d blocks: %w", follower.received.Load(), err)
+		case <-watch.C:
+			now := follower.received.Load()
+			if now == before {
+				return fmt.Errorf("the chain ended after %d blocks: nothing came for %v", now, silence)
+			}
+			before = now
+		}
+	}
 }
 
 func say(record map[string]any) {

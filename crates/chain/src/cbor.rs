@@ -160,6 +160,13 @@ impl<'a> Cursor<'a> {
         Err(DecodeError { offset: self.position(), expected })
     }
 
+    /// The error where the bytes from `rest` on are too few.
+    #[cold]
+    fn cut<T>(&mut self, rest: &'a [u8]) -> Result<T> {
+        self.rest = rest;
+        self.error(TOO_EARLY)
+    }
+
     /// The error where no head of the expected kind is: a wrong one, or one that is cut.
     #[cold]
     fn no_head<T>(&self, expected: &'static str) -> Result<T> {
@@ -334,22 +341,25 @@ impl<'a> Cursor<'a> {
 
     /// Walks over `count` items.
     fn walk(&mut self, count: u64) -> Result<()> {
-        let mut left = count;
+        let (mut left, mut rest) = (count, self.rest);
         while left > 0 {
-            let Some(&initial) = self.rest.first() else { return self.error(TOO_EARLY) };
-            let step = STEPS[usize::from(initial)];
+            let [initial, tail @ ..] = rest else { return self.cut(rest) };
+            let step = STEPS[usize::from(*initial)];
             if step.advance > 0 {
-                let Some(rest) = self.rest.get(usize::from(step.advance)..) else { return self.error(TOO_EARLY) };
-                self.rest = rest;
+                let Some(behind) = rest.get(usize::from(step.advance)..) else { return self.cut(rest) };
+                rest = behind;
                 left = left - 1 + u64::from(step.more);
-            } else if let [0x58 | 0x78, length, rest @ ..] = self.rest {
-                let Some(rest) = rest.get(usize::from(*length)..) else { return self.error(TOO_EARLY) };
-                self.rest = rest;
+            } else if let (0x58 | 0x78, [length, tail @ ..]) = (*initial, tail) {
+                let Some(behind) = tail.get(usize::from(*length)..) else { return self.cut(rest) };
+                rest = behind;
                 left -= 1;
             } else {
-                left = left - 1 + self.walk_unusual(initial)?;
+                self.rest = rest;
+                left = left - 1 + self.walk_unusual(*initial)?;
+                rest = self.rest;
             }
         }
+        self.rest = rest;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
 
-use crate::block::{self, header_hash};
+use crate::block;
 use crate::error::ChainError;
 use crate::point::{Hash32, Point, Tip};
 
@@ -297,7 +297,8 @@ impl Chain {
             return Err(ChainError::Crc { path: path(), offset: entry.offset, slot: entry.slot, found, expected: entry.crc32 });
         }
         let header = block::decode_header(bytes).map_err(|source| self.block_error(index, source))?;
-        if header_hash(header.era, self.header_bytes(index)) != entry.hash || header.hash != entry.hash {
+        let indexed = (u32::from(entry.header_offset), u32::from(entry.header_offset) + u32::from(entry.header_size));
+        if header.hash != entry.hash || (header.span.start, header.span.end) != indexed {
             return Err(ChainError::HeaderHash { path: path(), offset: entry.offset + u64::from(entry.header_offset), slot: entry.slot });
         }
         let follows = match index.checked_sub(1) {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -15,8 +15,6 @@ use slotmark_synth::{Recipe, Workload};
 
 /// How much framed chain the server keeps at most.
 const FRAMED_BYTES: usize = 4 << 30;
-/// How often a server asks whether to stop.
-const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// An exception of `slotmark.errors`.
 fn slotmark_error(name: &str, message: impl Display) -> PyErr {
@@ -122,54 +120,61 @@ mod _core {
         Ok(facts.to_string())
     }
 
-    #[pyfunction]
-    #[allow(clippy::too_many_arguments, reason = "one argument an option of the command")]
-    #[pyo3(signature = (chain, socket, listen, magic, reply_delay_us, start, blocks, on_listening, on_connection_end, stop))]
-    fn serve(
-        py: Python<'_>,
-        chain: PathBuf,
-        socket: Option<PathBuf>,
-        listen: Option<String>,
-        magic: u64,
-        reply_delay_us: f64,
-        start: Option<String>,
-        blocks: Option<u64>,
-        on_listening: Py<PyAny>,
-        on_connection_end: Py<PyAny>,
-        stop: Py<PyAny>,
-    ) -> PyResult<()> {
-        let server_error = |error: &dyn Display| slotmark_error("ServerError", error);
-        let started = py.detach(|| {
-            let chain = Chain::open(&chain)?;
-            let prepare = start.map(|start| window_of(&chain, &start, blocks)).transpose()?.map(|window| window.range);
-            let mut config = Config::new(FramedChain::new(chain, FRAMED_BYTES)?, magic);
-            (config.socket, config.listen, config.prepare) = (socket.clone(), listen, prepare);
-            config.reply_delay = Duration::from_nanos((reply_delay_us * 1e3) as u64);
-            Server::start(config, move |report| {
-                Python::attach(|py| {
-                    let line = serde_json::to_string(&report).unwrap_or_default();
-                    if let Err(error) = on_connection_end.call1(py, (line,)) {
-                        error.write_unraisable(py, None);
-                    }
-                });
-            })
-        });
-        let server = started.map_err(|error| server_error(&error))?;
-        let address = server.address().map(|address| address.to_string()).unwrap_or_default();
-        let outcome = wait(py, &on_listening, &stop, socket.as_deref(), &address);
-        py.detach(|| server.stop());
-        outcome
+    /// A server that replays a chain, from threads of its own.
+    #[pyclass(name = "Server", frozen)]
+    struct PyServer {
+        server: Mutex<Option<Server>>,
+        #[pyo3(get)]
+        address: Option<String>,
     }
-}
 
-/// Waits until `stop` says so or a signal handler raises.
-fn wait(py: Python<'_>, on_listening: &Py<PyAny>, stop: &Py<PyAny>, socket: Option<&Path>, address: &str) -> PyResult<()> {
-    on_listening.call1(py, (socket.map(|path| path.display().to_string()).unwrap_or_default(), address))?;
-    while !stop.call0(py)?.is_truthy(py)? {
-        py.detach(|| std::thread::sleep(STOP_INTERVAL));
-        py.check_signals()?;
+    #[pymethods]
+    impl PyServer {
+        #[new]
+        #[allow(clippy::too_many_arguments, reason = "one argument an option of the command")]
+        #[pyo3(signature = (chain, *, socket, listen, magic, reply_delay_us, look_us, start, blocks, on_connection_end))]
+        fn new(
+            py: Python<'_>,
+            chain: PathBuf,
+            socket: Option<PathBuf>,
+            listen: Option<String>,
+            magic: u64,
+            reply_delay_us: f64,
+            look_us: f64,
+            start: Option<String>,
+            blocks: Option<u64>,
+            on_connection_end: Py<PyAny>,
+        ) -> PyResult<Self> {
+            let started = py.detach(|| {
+                let chain = Chain::open(&chain)?;
+                let prepare = start.map(|start| window_of(&chain, &start, blocks)).transpose()?.map(|window| window.range);
+                let mut config = Config::new(FramedChain::new(chain, FRAMED_BYTES)?, magic);
+                (config.socket, config.listen, config.prepare) = (socket, listen, prepare);
+                config.reply_delay = Duration::from_nanos((reply_delay_us * 1e3) as u64);
+                config.look = Duration::from_nanos((look_us * 1e3) as u64);
+                Server::start(config, move |report| {
+                    Python::attach(|py| {
+                        let line = serde_json::to_string(&report).unwrap_or_default();
+                        if let Err(error) = on_connection_end.call1(py, (line,)) {
+                            error.write_unraisable(py, None);
+                        }
+                    });
+                })
+            });
+            let server = started.map_err(|error| slotmark_error("ServerError", error))?;
+            let address = server.address().map(|address| address.to_string());
+            Ok(Self { server: Mutex::new(Some(server)), address })
+        }
+
+        fn busy_ns(&self) -> u64 {
+            self.server.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Server::busy_ns)
+        }
+
+        fn stop(&self, py: Python<'_>) {
+            let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
+            py.detach(|| drop(server));
+        }
     }
-    Ok(())
 }
 
 /// Tells Python how far the work is; a Python exception or a signal stops it and is kept.

@@ -1,10 +1,9 @@
 """`slotmark chainsync`: measure client libraries against a chain."""
 
-import os
+import json
 import signal
 import sys
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, cast
 
 import typer
@@ -137,12 +136,19 @@ def serve(
     reply_delay: Annotated[
         str, typer.Option(metavar="TIME", help="Wait before each reply, as a slow node does: 250us.")
     ] = "0us",
+    look: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Look for the next request so long before sleeping; takes a core: 100us."),
+    ] = "0us",
     start: Annotated[
         str | None, typer.Option(metavar="POINT", help="Frame the window after this point before listening.")
     ] = None,
     blocks: Annotated[int | None, typer.Option(min=1, help="The window's length.")] = None,
     until_stdin_ends: Annotated[
-        bool, typer.Option("--until-stdin-ends", help="Stop when standard input ends.")
+        bool,
+        typer.Option(
+            "--until-stdin-ends", help="Stop when standard input ends; answer each line on it with the CPU time so far."
+        ),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON lines: where it listens, then one a connection that ended.")
@@ -153,44 +159,33 @@ def serve(
 
     if socket is None and listen is None:
         raise ArgumentError("give --socket PATH, --listen HOST:PORT, or both.")
-
-    def on_listening(socket: str, address: str) -> None:
-        if as_json:
-            _line(f'{{"socket":"{socket}","address":"{address}"}}')
-        else:
-            talk.print(f"listening on {' and '.join(place for place in (socket, address) if place)}; Ctrl-C stops")
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
-    stop = _StdinEnded() if until_stdin_ends else None
-    delay_us = duration_us("--reply-delay", reply_delay)
-    _core.serve(
+    # Before it starts: the thread that a signal interrupts has to be this one.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    server = _core.Server(
         str(chain),
-        str(socket) if socket else None,
-        listen,
-        magic,
-        delay_us,
-        start,
-        blocks,
-        on_listening,
-        _line,
-        stop or (lambda: False),
+        socket=str(socket) if socket else None,
+        listen=listen,
+        magic=magic,
+        reply_delay_us=duration_us("--reply-delay", reply_delay),
+        look_us=duration_us("--look", look),
+        start=start,
+        blocks=blocks,
+        on_connection_end=_line,
     )
-
-
-class _StdinEnded:
-    """Tells whether standard input has ended, without waiting for it."""
-
-    def __init__(self) -> None:
-        os.set_blocking(0, False)
-
-    def __call__(self) -> bool:
-        try:
-            return os.read(0, 1 << 16) == b""
-        except BlockingIOError:
-            return False
+    try:
+        if as_json:
+            _line(json.dumps({"socket": str(socket) if socket else None, "address": server.address}))
+        else:
+            places = (str(place) for place in (socket, server.address) if place)
+            talk.print(f"listening on {' and '.join(places)}; Ctrl-C stops")
+        if until_stdin_ends:
+            for _question in sys.stdin.buffer:
+                _line(json.dumps({"busy_ns": server.busy_ns()}))
+        else:
+            while True:
+                signal.pause()
+    finally:
+        server.stop()
 
 
 def _line(text: str) -> None:

@@ -72,6 +72,7 @@ pub(super) fn header<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era) -> 
     };
     whole.finish(cursor, expected)?;
     Ok(Header {
+        span: cursor.span_from(start),
         era,
         block_no,
         slot,

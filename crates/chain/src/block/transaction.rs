@@ -130,6 +130,36 @@ pub struct Transaction {
     pub witnesses: Witnesses,
 }
 
+const NONE: Listing = Listing { span: Span { start: 0, end: 0 }, count: 0 };
+
+/// What every transaction begins as. A constant is copied at once; fields that are set one after the other and then moved
+/// cost a tenth of the whole decoding.
+const EMPTY: Transaction = Transaction {
+    body: NONE.span,
+    inputs: 0..0,
+    outputs: 0..0,
+    fee: 0,
+    invalid_hereafter: None,
+    invalid_before: None,
+    certificates: NONE,
+    withdrawals: NONE,
+    update: None,
+    auxiliary_hash: None,
+    mint: NONE,
+    script_data_hash: None,
+    collateral: NONE,
+    required_signers: NONE,
+    network: None,
+    collateral_return: None,
+    total_collateral: None,
+    reference_inputs: NONE,
+    votes: NONE,
+    proposals: NONE,
+    treasury: None,
+    donation: None,
+    witnesses: Witnesses { vkeys: 0..0, redeemers: 0..0, native_scripts: NONE, bootstrap: NONE, plutus_scripts: [NONE; 3], datums: NONE },
+};
+
 type Result<T> = std::result::Result<T, DecodeError>;
 
 /// A body: a map with small integers as keys.
@@ -138,7 +168,7 @@ pub(super) fn body(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<()> {
     let mut fields = cursor.map("a transaction body")?;
     let Parts { transactions, inputs, outputs, .. } = parts;
     // Filled in its place: a transaction is too large to be moved around for each one.
-    transactions.push(Transaction::default());
+    transactions.push(EMPTY);
     let Some(transaction) = transactions.last_mut() else { unreachable!("one was just pushed") };
     transaction.inputs = end(inputs);
     transaction.outputs = end(outputs);

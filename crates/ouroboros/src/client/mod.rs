@@ -1,11 +1,11 @@
 //! A client that follows a chain: buffered, pipelined, and without a copy or an allocation for each block.
 
+mod bearer;
 mod inbox;
+mod pacer;
 mod skim;
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use slotmark_chain::block::Era;
@@ -13,8 +13,10 @@ use slotmark_chain::{Hash32, Point};
 
 use crate::handshake::{Answer, Proposal, Side};
 use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, MessageError};
-use crate::mux::{HEADER_BYTES, Header, MAX_SENT, frame, protocol};
+use crate::mux::{HEADER_BYTES, frame, protocol};
+use bearer::Bearer;
 use inbox::Inbox;
+use pacer::Pacer;
 use skim::Skimmer;
 
 /// What can go wrong between a client and its server.
@@ -55,40 +57,12 @@ pub struct WireHeader<'a> {
     pub bytes: &'a [u8],
 }
 
-enum Bearer {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
-
-impl Read for Bearer {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.read(buffer),
-            Self::Tcp(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Bearer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.write(bytes),
-            Self::Tcp(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// A connection to a server, hands shaken.
 pub struct Client {
     bearer: Bearer,
     inbox: Inbox,
     side: Side,
     version: u64,
-    requests: Vec<u8>,
     /// Whether the next reply to a request for a block is the roll-backward to the intersection.
     rolls_back: bool,
 }
@@ -99,8 +73,7 @@ impl Client {
     /// # Errors
     /// Nobody listens there, or the handshake is refused.
     pub fn connect_socket(path: &Path, magic: u64) -> Result<Self, ClientError> {
-        let stream = UnixStream::connect(path).map_err(|source| ClientError::Connect { address: path.display().to_string(), source })?;
-        Self::shake_hands(Bearer::Unix(stream), Side::Client, magic)
+        Self::shake_hands(Bearer::unix(path)?, Side::Client, magic)
     }
 
     /// Connects to a node-to-node address, `HOST:PORT`.
@@ -108,13 +81,11 @@ impl Client {
     /// # Errors
     /// Nobody listens there, or the handshake is refused.
     pub fn connect_address(address: &str, magic: u64) -> Result<Self, ClientError> {
-        let stream = TcpStream::connect(address).map_err(|source| ClientError::Connect { address: address.to_owned(), source })?;
-        stream.set_nodelay(true)?;
-        Self::shake_hands(Bearer::Tcp(stream), Side::Node, magic)
+        Self::shake_hands(Bearer::tcp(address)?, Side::Node, magic)
     }
 
     fn shake_hands(bearer: Bearer, side: Side, magic: u64) -> Result<Self, ClientError> {
-        let mut client = Self { bearer, inbox: Inbox::new(), side, version: 0, requests: Vec::new(), rolls_back: true };
+        let mut client = Self { bearer, inbox: Inbox::new(), side, version: 0, rolls_back: true };
         let mut message = Vec::new();
         Proposal::of(side, magic).encode(&mut message, side);
         client.send(protocol::HANDSHAKE, &message)?;
@@ -191,12 +162,10 @@ impl Client {
         mut forward: impl FnMut(&[u8]) -> Result<usize, MessageOrClientError>,
     ) -> Result<(), ClientError> {
         let protocol = self.chain_sync();
-        let mut pacer = Pacer::new(blocks + u64::from(self.rolls_back), depth);
+        let mut pacer = Pacer::new(protocol, blocks + u64::from(self.rolls_back), depth);
         let mut done = 0;
         while done < blocks {
-            if let Some(requests) = pacer.due() {
-                self.request_next(requests)?;
-            }
+            pacer.ask(&mut self.bearer)?;
             let message = self.inbox.stream();
             let taken = match message {
                 [] => Err(MessageOrClientError::Message(MessageError::Incomplete)),
@@ -220,6 +189,7 @@ impl Client {
                     pacer.answered();
                 }
                 Err(MessageOrClientError::Message(MessageError::Incomplete)) => {
+                    self.bearer.expect_more(pacer.several_in_flight());
                     if !self.inbox.more(protocol, self.side, &mut self.bearer)? {
                         return Err(ClientError::Closed { blocks: done });
                     }
@@ -238,13 +208,12 @@ impl Client {
     /// # Errors
     /// The connection or the chain ends early, or the chain rolls back.
     pub fn discard(&mut self, blocks: u64, depth: u64, mut seen: impl FnMut(u64)) -> Result<u64, ClientError> {
-        let mut pacer = Pacer::new(blocks + u64::from(self.rolls_back), depth);
+        let mut pacer = Pacer::new(self.chain_sync(), blocks + u64::from(self.rolls_back), depth);
         let mut skimmer = Skimmer::new(self.chain_sync(), std::mem::take(&mut self.rolls_back));
-        let mut buffer = vec![0; 2 * inbox::READ_BYTES];
+        let mut buffer = vec![0; inbox::READ_BYTES];
         while skimmer.blocks() < blocks {
-            if let Some(requests) = pacer.due() {
-                self.request_next(requests)?;
-            }
+            pacer.ask(&mut self.bearer)?;
+            self.bearer.expect_more(pacer.several_in_flight());
             let read = self.bearer.read(&mut buffer)?;
             if read == 0 {
                 return Err(ClientError::Closed { blocks: skimmer.blocks() });
@@ -268,6 +237,7 @@ impl Client {
         let mut message = Vec::new();
         BlockFetchRequest::Range(*from, *to).encode(&mut message);
         self.send(protocol, &message)?;
+        self.bearer.expect_more(true);
         let mut blocks = 0;
         loop {
             let message = self.inbox.stream();
@@ -300,24 +270,10 @@ impl Client {
         }
     }
 
-    fn request_next(&mut self, count: u64) -> Result<(), ClientError> {
-        self.requests.clear();
-        let protocol = self.chain_sync();
-        let mut left = count as usize;
-        while left > 0 {
-            let now = left.min(MAX_SENT / 2);
-            self.requests.extend(Header { protocol, from_responder: false, length: 2 * now as u16 }.encode());
-            for _ in 0..now {
-                self.requests.extend([0x81, 0x00]);
-            }
-            left -= now;
-        }
-        Ok(self.bearer.write_all(&self.requests)?)
-    }
-
     fn send(&mut self, protocol: u16, message: &[u8]) -> Result<(), ClientError> {
         let mut wire = Vec::with_capacity(message.len() + HEADER_BYTES);
         frame(&mut wire, protocol, false, &[message]);
+        self.bearer.expect_more(false);
         Ok(self.bearer.write_all(&wire)?)
     }
 
@@ -358,35 +314,6 @@ impl From<MessageError> for MessageOrClientError {
 impl From<ClientError> for MessageOrClientError {
     fn from(error: ClientError) -> Self {
         Self::Client(error)
-    }
-}
-
-/// How many requests to send, and when: as many as the window holds at first, more when half of them are answered.
-struct Pacer {
-    unsent: u64,
-    in_flight: u64,
-    depth: u64,
-}
-
-impl Pacer {
-    fn new(requests: u64, depth: u64) -> Self {
-        Self { unsent: requests, in_flight: 0, depth: depth.max(1) }
-    }
-
-    #[inline]
-    fn due(&mut self) -> Option<u64> {
-        if self.in_flight > self.depth / 2 || self.unsent == 0 {
-            return None;
-        }
-        let now = (self.depth - self.in_flight).min(self.unsent);
-        self.unsent -= now;
-        self.in_flight += now;
-        (now > 0).then_some(now)
-    }
-
-    #[inline]
-    fn answered(&mut self) {
-        self.in_flight = self.in_flight.saturating_sub(1);
     }
 }
 

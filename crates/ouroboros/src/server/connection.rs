@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -23,6 +24,7 @@ pub(super) struct Limits {
     pub(super) handshake: Duration,
     pub(super) write: Duration,
     pub(super) delay: Duration,
+    pub(super) look: Duration,
 }
 
 /// Why a connection ends.
@@ -64,6 +66,7 @@ pub(super) struct Connection<'c> {
     magic: u64,
     stream: Stream,
     limits: Limits,
+    looked_ns: &'c AtomicU64,
     version: Option<u64>,
     ingress: Vec<(u16, Vec<u8>)>,
     follower: Follower,
@@ -83,13 +86,14 @@ struct Follower {
 }
 
 impl<'c> Connection<'c> {
-    pub(super) fn new(chain: &'c FramedChain, side: Side, magic: u64, stream: Stream, limits: Limits) -> Self {
+    pub(super) fn new(chain: &'c FramedChain, side: Side, magic: u64, stream: Stream, limits: Limits, looked_ns: &'c AtomicU64) -> Self {
         Self {
             chain,
             side,
             magic,
             stream,
             limits,
+            looked_ns,
             version: None,
             ingress: Vec::new(),
             follower: Follower::default(),
@@ -123,6 +127,17 @@ impl<'c> Connection<'c> {
         }
     }
 
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let look = self.limits.look;
+        if !look.is_zero()
+            && self.version.is_some()
+            && let Some(read) = self.stream.look(buffer, look, self.looked_ns)?
+        {
+            return Ok(read);
+        }
+        self.stream.read(buffer)
+    }
+
     fn run(&mut self) -> Result<std::convert::Infallible, End> {
         let lost = |error: io::Error| End::Lost(error.kind());
         self.stream.widen();
@@ -132,7 +147,7 @@ impl<'c> Connection<'c> {
         let mut buffer = vec![0; READ_BYTES + HEADER_BYTES + usize::from(u16::MAX)];
         let mut held = 0;
         loop {
-            let read = match self.stream.read(&mut buffer[held..]) {
+            let read = match self.read(&mut buffer[held..]) {
                 Ok(0) => return Err(End::Closed),
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use slotmark_chain::ChainError;
 
@@ -37,6 +38,8 @@ pub struct Config {
     pub listen: Option<String>,
     /// Wait so long, busily, before each reply.
     pub reply_delay: Duration,
+    /// Look for a client's next request so long before going to sleep; for a server with a core of its own.
+    pub look: Duration,
     /// Frame these blocks before listening.
     pub prepare: Option<Range<usize>>,
     /// How long a client may leave a reply unread.
@@ -56,6 +59,7 @@ impl Config {
             socket: None,
             listen: None,
             reply_delay: Duration::ZERO,
+            look: Duration::ZERO,
             prepare: None,
             write_timeout: Duration::from_secs(60),
             handshake_timeout: Duration::from_secs(10),
@@ -110,6 +114,7 @@ struct Shared {
     sink: Box<Sink>,
     stopping: AtomicBool,
     counter: AtomicU64,
+    looked_ns: AtomicU64,
     open: Mutex<HashMap<u64, Stream>>,
 }
 
@@ -149,6 +154,7 @@ impl Server {
             sink: Box::new(sink),
             stopping: AtomicBool::new(false),
             counter: AtomicU64::new(0),
+            looked_ns: AtomicU64::new(0),
             open: Mutex::default(),
         });
         let sockets = [unix.as_ref().map(AsFd::as_fd), tcp.as_ref().map(AsFd::as_fd)];
@@ -176,6 +182,12 @@ impl Server {
     /// Where node-to-node is served, with the port that was taken.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// CPU time of this process in ns, without the time for which the server only looked for requests.
+    pub fn busy_ns(&self) -> u64 {
+        let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        (cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64).saturating_sub(self.shared.looked_ns.load(Ordering::Relaxed))
     }
 
     /// How many connections are open.
@@ -241,8 +253,10 @@ impl Shared {
                     handshake: shared.config.handshake_timeout,
                     write: shared.config.write_timeout,
                     delay: shared.config.reply_delay,
+                    look: shared.config.look,
                 };
-                let mut report = Connection::new(&shared.config.chain, side, shared.config.magic, stream, limits).serve();
+                let Config { chain, magic, .. } = &shared.config;
+                let mut report = Connection::new(chain, side, *magic, stream, limits, &shared.looked_ns).serve();
                 (report.connection, report.peer) = (number, peer);
                 if shared.stopping.load(Ordering::SeqCst) {
                     report.reason = "the server was stopped".into();

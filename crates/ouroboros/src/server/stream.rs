@@ -2,8 +2,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 
 /// Either kind of stream that a server accepts.
 pub(crate) enum Stream {
@@ -37,6 +42,33 @@ impl Stream {
         match self {
             Self::Unix(stream) => stream.set_write_timeout(Some(limit)),
             Self::Tcp(stream) => stream.set_write_timeout(Some(limit)),
+        }
+    }
+
+    /// Looks for what comes in without going to sleep, for so long at most; adds the time that it looked in vain to `looked_ns`.
+    ///
+    /// A client that waits for each reply is then answered at once, and doesn't pay for waking this thread up.
+    pub(crate) fn look(&self, buffer: &mut [u8], most: Duration, looked_ns: &AtomicU64) -> io::Result<Option<usize>> {
+        let began = Instant::now();
+        loop {
+            let found = match recv(self.descriptor(), &mut *buffer, RecvFlags::DONTWAIT) {
+                Ok((read, _)) => Some(Ok(Some(read))),
+                Err(Errno::AGAIN | Errno::INTR) => None,
+                Err(error) => Some(Err(error.into())),
+            };
+            let looked = began.elapsed();
+            if found.is_some() || looked > most {
+                looked_ns.fetch_add(looked.as_nanos() as u64, Ordering::Relaxed);
+                return found.unwrap_or(Ok(None));
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
         }
     }
 

@@ -12,7 +12,7 @@ from typing import Protocol, Self
 
 import msgspec
 
-from slotmark.benches.chainsync.process import cpu_ns, peak_bytes, started_on
+from slotmark.benches.chainsync.process import peak_bytes, started_on
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.errors import ArgumentError, ServerError
 
@@ -50,11 +50,21 @@ class Server(Protocol):
     ) -> None: ...
 
 
+LOOK_US = 100
+"""How long our server looks for a request before it sleeps, where it has a core of its own."""
+
+
 class Listening(msgspec.Struct):
     """The first line of `slotmark chainsync serve --json`."""
 
     socket: str
     address: str
+
+
+class Said(msgspec.Struct):
+    """Any later line: the answer to a question, or how a connection went, which has no such field."""
+
+    busy_ns: int | None = None
 
 
 class ReplayServer:
@@ -106,6 +116,8 @@ class ReplayServer:
                 "127.0.0.1:0",
                 "--reply-delay",
                 f"{self._reply_delay_us:g}us",
+                "--look",
+                f"{LOOK_US if self._cores else 0}us",
             ),
             *("--start", start, "--blocks", str(blocks), "--until-stdin-ends", "--json"),
         ]
@@ -160,11 +172,20 @@ class ReplayServer:
         return self._listening.address if setting.node_to_node else self._listening.socket
 
     def cpu_ns(self) -> int | None:
-        """Its process's CPU clock; None where it has just ended, which :meth:`check` tells."""
+        """Its CPU time, without the time it only looked for requests; None where it has just ended, which :meth:`check` tells."""
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            return cpu_ns(self._running().pid)
-        except OSError:
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
             return None
+        for line in process.stdout:
+            said = msgspec.json.decode(line, type=Said)
+            if said.busy_ns is not None:
+                return said.busy_ns
+        return None
 
     def peak_bytes(self) -> int | None:
         """Its largest resident set so far; None where it has just ended."""

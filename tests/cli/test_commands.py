@@ -1,0 +1,122 @@
+"""The command as its user types it: what it says to wrong arguments, how it ends, and what it serves."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from slotmark import open_run
+from slotmark.metrics import samples
+from tests.chainsync.conftest import built
+from tests.conftest import run_arguments
+from tests.made_up_runs import write_run
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["comparee"], "comparee"),
+        (["compare"], "BASELINE"),
+        (["compare", "nowhere", "nowhere-else"], "nowhere: no such run folder."),
+        (["compare", "nowhere", "nowhere-else", "--fail-on", "often"], "--fail-on"),
+        (["chain", "info", "nowhere"], "nowhere"),
+        (["chain", "synth", "--workload", "cardboard", "--blocks", "1", "-o", "x"], "cardboard"),
+        (["chainsync", "run", "--target", "pallas", "-o", "x"], "--chain"),
+        (["chainsync", "run", "--chain", "nowhere", "--target", "floppy", "-o", "x"], "floppy"),
+        (["chainsync", "run", "--chain", "nowhere", "--mode", "sideways", "-o", "x"], "--mode sideways"),
+        (["chainsync", "serve", "--chain", "nowhere"], "--socket"),
+        (["chainsync", "serve", "--chain", "nowhere", "--socket", "s", "--reply-delay", "soon"], "--reply-delay"),
+    ],
+)
+def test_wrong_arguments_get_one_line(arguments: list[str], said: str, command: Command, tmp_path: Path) -> None:
+    ended = command(*arguments, cwd=tmp_path)
+    assert ended.returncode == 2, ended.stderr
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not ended.stdout
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["chainsync", "run", "--help"], ["--version"]])
+def test_help_and_version(arguments: list[str], command: Command) -> None:
+    ended = command(*arguments)
+    assert ended.returncode == 0
+    assert "slotmark" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("rates", "fail_on", "code"),
+    [
+        ([900.0 + 2 * n for n in range(10)], ["--fail-on", "worse"], 1),
+        ([900.0 + 2 * n for n in range(10)], [], 0),
+        ([1000.0 + 2 * n for n in range(10)], ["--fail-on", "worse"], 0),
+        ([1000.0 + 150 * (-1) ** n for n in range(10)], ["--fail-on", "inconclusive"], 3),
+    ],
+)
+def test_the_gate_exits_by_the_verdict(
+    rates: list[float], fail_on: list[str], code: int, command: Command, tmp_path: Path
+) -> None:
+    setting = "decode, sequential"
+    ours = write_run(tmp_path / "base", "pallas", {setting: [1000.0 + 2 * n for n in range(10)]})
+    theirs = write_run(tmp_path / "candidate", "native", {setting: rates})
+    ended = command("compare", ours.path, theirs.path, *fail_on, cwd=tmp_path)
+    assert ended.returncode == code, ended.stdout + ended.stderr
+
+
+@pytest.fixture
+def somebodys_node(small_chain: Path, tmp_path: Path) -> Iterator[tuple[Path, str, "subprocess.Popen[str]"]]:
+    """A server that the session didn't start: where it listens, and its process."""
+    socket = tmp_path / "node.socket"
+    with subprocess.Popen(
+        [
+            *(sys.executable, "-m", "slotmark", "chainsync", "serve", "--chain", str(small_chain)),
+            *("--socket", str(socket), "--listen", "127.0.0.1:0", "--until-stdin-ends", "--json"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        address = json.loads(process.stdout.readline())["address"]
+        yield socket, address, process
+        process.stdin.close()
+    assert process.returncode == 0
+    assert not socket.exists()
+
+
+def test_a_node_that_runs_already_takes_the_place_of_our_server(
+    somebodys_node: tuple[Path, str, "subprocess.Popen[str]"], command: Command, tmp_path: Path
+) -> None:
+    built("native")
+    built("floor")
+    socket, address, _ = somebodys_node
+    arguments = run_arguments(Path("unused"), tmp_path / "runs", "--target", "native", "--mode", "decode,headers")
+    at = arguments.index("--chain")
+    ended = command(
+        *arguments[:at], *arguments[at + 2 :], "--node-socket", socket, "--node", address, "--start", "origin"
+    )
+    assert ended.returncode == 0, ended.stderr
+    run = open_run(tmp_path / "runs" / "native")
+    rate = samples(run, "blocks_per_s")
+    assert {setting.split(",")[0] for setting in rate.settings} == {"decode", "headers"}
+    assert not samples(run, "server_share").settings
+
+
+def test_a_server_tells_its_cpu_time_when_asked(
+    somebodys_node: tuple[Path, str, "subprocess.Popen[str]"],
+) -> None:
+    _, _, process = somebodys_node
+    assert process.stdin is not None
+    assert process.stdout is not None
+    told: list[int] = []
+    for _ in range(2):
+        process.stdin.write("\n")
+        process.stdin.flush()
+        told.append(json.loads(process.stdout.readline())["busy_ns"])
+    assert 0 < told[0] <= told[1]

@@ -497,8 +497,7 @@ fn summarise(plan: &Plan, sizes: &[u64], hashes: &HashMap<usize, String>, accoun
     let (mut names, mut reasons, mut tables) =
         (BTreeMap::<(String, String), u64>::new(), BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
     let (mut rejections, mut total_lines, mut bytes) = (Vec::new(), 0, 0);
-    for (source, account) in accounts.into_iter().enumerate() {
-        let _ = source;
+    for account in accounts {
         let whose = account.hosts.values().next().map(|facts| facts.host.clone()).unwrap_or_default();
         for (name, count) in account.names {
             *names.entry((whose.clone(), String::from_utf8_lossy(&name).into())).or_default() += count;
@@ -510,9 +509,7 @@ fn summarise(plan: &Plan, sizes: &[u64], hashes: &HashMap<usize, String>, accoun
             *reasons.entry(reason.to_string()).or_default() += count;
         }
         for written in account.written {
-            if written.rows > 0 {
-                *tables.entry(written.table.to_owned()).or_default() += written.rows;
-            }
+            *tables.entry(written.table.to_owned()).or_default() += written.rows;
         }
         rejections.extend(account.rejections);
         total_lines += account.lines;

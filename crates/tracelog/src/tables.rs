@@ -255,6 +255,7 @@ struct Part<R> {
     held: Vec<R>,
     in_order: bool,
     last: i64,
+    is_first: bool,
     writer: Option<ArrowWriter<File>>,
     written: Written,
 }
@@ -263,7 +264,7 @@ impl<R: Row> Part<R> {
     fn new(tables: &Path, part: usize) -> Self {
         let path = tables.join(R::TABLE).join(format!("part-{part:05}.parquet"));
         let written = Written { table: R::TABLE, ..Written::default() };
-        Self { path, held: Vec::new(), in_order: true, last: i64::MIN, writer: None, written }
+        Self { path, held: Vec::new(), in_order: true, last: i64::MIN, is_first: part == 0, writer: None, written }
     }
 
     #[inline]
@@ -284,26 +285,32 @@ impl<R: Row> Part<R> {
         self.written.late += leaving.iter().take_while(|row| row.ts_ns() < self.last).count() as u64;
         self.last = self.last.max(newest.ts_ns());
         self.written.rows += rows as u64;
-        let schema = schema::<R>();
         let columns = R::columns(leaving).into_iter().map(|column| array(column, strings)).collect::<Result<_, _>>()?;
-        let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
+        let batch = RecordBatch::try_new(schema::<R>(), columns)?;
+        self.writer()?.write(&batch)?;
+        self.held.drain(..rows);
+        Ok(())
+    }
+
+    /// The file's writer, from the first row on.
+    fn writer(&mut self) -> Result<&mut ArrowWriter<File>, ParquetError> {
+        match &mut self.writer {
+            Some(writer) => Ok(writer),
             none => {
                 if let Some(folder) = self.path.parent() {
                     fs::create_dir_all(folder)?;
                 }
-                none.insert(ArrowWriter::try_new(File::create_new(&self.path)?, schema, Some(properties::<R>()))?)
+                Ok(none.insert(ArrowWriter::try_new(File::create_new(&self.path)?, schema::<R>(), Some(properties::<R>()))?))
             }
-        };
-        writer.write(&batch)?;
-        self.held.drain(..rows);
-        Ok(())
+        }
     }
 
     fn finish(mut self, strings: &Strings) -> Result<Written, ParquetError> {
         while !self.held.is_empty() {
             self.write(self.held.len().min(WINDOW), strings)?;
+        }
+        if self.is_first {
+            self.writer()?; // so that every table is there, if only its columns
         }
         if let Some(writer) = self.writer {
             writer.close()?;

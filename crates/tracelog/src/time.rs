@@ -21,8 +21,8 @@ pub fn parse_time(text: &[u8]) -> Option<i64> {
             if digits == 0 || digits > 9 {
                 return None;
             }
-            for place in 0..9 {
-                nanoseconds = nanoseconds * 10 + if place < digits { digit(fraction[place])? } else { 0 };
+            for byte in fraction[..digits].iter().chain(std::iter::repeat_n(&b'0', 9 - digits)) {
+                nanoseconds = nanoseconds * 10 + digit(*byte)?;
             }
             &fraction[digits..]
         }

@@ -113,6 +113,8 @@ def said_once(doubts: Sequence[Warning]) -> list[Warning]:
 
 
 def _machine_facts(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
+    if ours.machine is None or theirs.machine is None:
+        return
     for fact, words in _MACHINE.items():
         yield words, getattr(ours.machine, fact), getattr(theirs.machine, fact)
 

@@ -3,7 +3,6 @@
 The conductor of a measurement. It starts one process after the other, checks every proof, and keeps all that it saw.
 """
 
-import datetime
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -185,8 +184,3 @@ def reference_proofs(plan: Plan, server: Server, reference: Program, modes: Sequ
                 f"{reference.name} can't do mode {mode}, so nothing can be proved in it. Leave the mode out."
             )
     return {mode: proof(Setting(mode, 1)) for mode in modes}
-
-
-def utc_now() -> str:
-    """The wall clock, ISO 8601, UTC, to the millisecond."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

@@ -208,7 +208,7 @@ def _verdict(verdict: Verdict | None, reason: str) -> Cell:
 def _caption(row: Row) -> str:
     unit = f" in {row.metric.unit}" if row.metric.unit else ""
     if row.metric.chart == "timeline":
-        return f"{row.metric.definition} Thin: one invocation; bold: their median{unit}. Scroll to zoom, drag to move."
+        return f"{row.metric.definition} Thin: one invocation; bold: their median{unit}."
     return f"Every sample{unit}, {DIRECTION[row.metric.better]}. The mark is the median, the band its interval; hollow: more than 3 scaled MADs from the median."
 
 

@@ -1,5 +1,6 @@
 """Reports on paper, read back and looked at with poppler's tools."""
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from slotmark.report.document import (
     Document,
     Doubts,
     Facts,
+    Figure,
     Paragraph,
     Section,
     Table,
@@ -172,6 +174,13 @@ def test_what_cannot_be_printed_is_marked_as_such() -> None:
     assert "nul � escape � turned � surrogate � end" in text
 
 
+def test_hostile_names_stay_text_in_charts() -> None:
+    name = "<b>&amp; #x a\0b c\udce9d 'e'"
+    spec = {"data": {"values": [{"run": name}]}, "mark": "text", "encoding": {"text": {"field": "run"}}}
+    text = words(pdf(document(Figure("t", "c", spec))))
+    assert "<b>&amp; #x a�b c�d 'e'" in text
+
+
 def test_every_sign_has_a_glyph(tmp_path: Path) -> None:
     def shot(sign: str) -> np.ndarray:
         return pictures(pdf(document(Paragraph(f"a {sign} b"))), tmp_path)[-1]
@@ -218,6 +227,20 @@ def test_rows_that_belong_together_stay_in_their_columns_and_on_a_page() -> None
     for page in page_texts(pdf(document(Table("groups", columns, rows(30, 5))))):
         for group in re.findall(r"metric-(\d+)", page):
             assert len(re.findall(rf"run-{group}-", page)) == 5
+
+
+def test_words_of_crowded_tables_do_not_run_into_each_other() -> None:
+    columns = [Column("Target", "left"), Column("Mode", "left"), *(Column(f"Run{run} blk/s") for run in range(1, 11))]
+    columns += [Column("Min-Max blk/s"), Column("StdDev"), Column("Avg time"), Column("vs base")]
+    figures = [*(Cell(f"{1000.5 + run}") for run in range(10)), Cell("1000.5-1010.5"), Cell("10.5"), Cell("9.99s")]
+    rows = [[Cell("gouroboros"), Cell("decode, 100 in flight"), *figures, Cell("100.0%")] for _ in range(5)]
+    content = pdf(document(Table("crowded", columns, rows)))
+    page = poppler("pdftotext", content, "-bbox", "-").decode().split("<page ")[-1]
+    box = re.compile(r'xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)"')
+    boxes = sorted((y, left, right) for left, y, right in (map(float, found) for found in box.findall(page)))
+    beside = [(one, two) for one, two in itertools.pairwise(boxes) if one[0] == two[0]]
+    assert len(beside) > 60
+    assert all(right < next_left for (_, _, right), (_, next_left, _) in beside)
 
 
 def test_hashes_are_broken_in_narrow_columns_and_whole_when_copied(tmp_path: Path) -> None:

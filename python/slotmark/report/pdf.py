@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -10,10 +11,17 @@ import msgspec
 import typst
 import vl_convert
 
-from slotmark.report.document import SYMBOLS, Block, Document, Figure
+from slotmark.report.columns import BREAK, breakable, fit
+from slotmark.report.document import SYMBOLS, Block, Document, Figure, Table
+
+LINE_PT = 482.0
+"""The width of a line of text, in points: 170 mm."""
+
+TABLE_PT, WIDE_TABLE_PT = 8.5, 6.8
+"""The usual type sizes of tables, in points."""
 
 CHART_WIDTH = 620
-"""Of a chart, in its own pixels; a text line of the page is as wide."""
+"""Of a chart, in its own pixels; it is shown as wide as a line of text."""
 
 CHART_CONFIG = {
     "background": "transparent",
@@ -43,9 +51,9 @@ CHART_CONFIG = {
 }
 """The looks of charts on paper: the page's own font and colours."""
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
-_OWN_ALPHABETS = re.compile("[\x00-\u04ff▲▼−≤≥≠≈…–—‘’“”•→←Δ∶√∞�]*")
+_OWN_ALPHABETS = re.compile("[\x00-\u04ff\u200b▲▼−≤≥≠≈…–—‘’“”•→←Δ∶√∞�]*")
 """What the fonts inside Typst can surely print."""
 
 
@@ -55,11 +63,18 @@ def pdf(document: Document) -> bytes:
     All text reaches Typst as data, never as markup. Only the fonts inside Typst are used, unless a name is written in
     a script that they lack: then the machine's own fonts help out.
     """
-    sections = [
-        {"title": section.title, "blocks": [_plain(block) for block in section.blocks]} for section in document.sections
-    ]
-    told = {"title": document.title, "subtitle": document.subtitle, "sections": sections, "symbols": SYMBOLS}
-    text = json.dumps(_printable(told), ensure_ascii=False)
+    told = {
+        "title": _printable(document.title),
+        "subtitle": _printable(document.subtitle),
+        "sections": [
+            {"title": _printable(section.title), "blocks": [_plain(block) for block in section.blocks]}
+            for section in document.sections
+        ],
+        "symbols": SYMBOLS,
+        "break": BREAK,
+        "line": LINE_PT,
+    }
+    text = json.dumps(told, ensure_ascii=False)
     return typst.compile(
         _template(),
         format="pdf",
@@ -70,27 +85,41 @@ def pdf(document: Document) -> bytes:
 
 
 def _plain(block: Block) -> Any:
-    """A block as JSON types; a chart as SVG."""
-    if isinstance(block, Figure):
-        return {"type": "Figure", "title": block.title, "caption": block.caption, "svg": _svg(block.spec)}
-    return msgspec.to_builtins(block)
+    """A block as JSON types, with what only paper needs: a chart's picture, a table's measures."""
+    match block:
+        case Figure(title, caption, spec):
+            return {"type": "Figure", "title": _printable(title), "caption": _printable(caption), "svg": _svg(spec)}
+        case Table():
+            measures = fit(block, line=LINE_PT, size=WIDE_TABLE_PT if block.wide else TABLE_PT)
+            return {**_printable(msgspec.to_builtins(block)), "fit": msgspec.to_builtins(measures)}
+        case _:
+            return _printable(msgspec.to_builtins(block))
 
 
 def _svg(spec: dict[str, Any]) -> str:
-    return vl_convert.vegalite_to_svg(
-        {**_printable(spec), "width": CHART_WIDTH}, config=CHART_CONFIG, allowed_base_urls=[]
-    )
+    sized = {**_changed(spec, _clean), "width": CHART_WIDTH}
+    return vl_convert.vegalite_to_svg(sized, config=CHART_CONFIG, allowed_base_urls=[])
 
 
 def _printable(value: Any) -> Any:
-    """JSON types without the characters that neither SVG nor paper can hold, or that turn the direction of writing."""
+    """JSON types with text that is fit for paper: only what can be printed, and long words breakable."""
+    return _changed(value, lambda text: breakable(_clean(text)))
+
+
+def _clean(text: str) -> str:
+    """The text without what can't be printed: to leave it in would end the process that draws the chart."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    """JSON types with every string in them changed."""
     match value:
         case str():
-            return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+            return change(value)
         case list() | tuple():
-            return [_printable(item) for item in value]
+            return [_changed(item, change) for item in value]
         case dict():
-            return {name: _printable(item) for name, item in value.items()}
+            return {name: _changed(item, change) for name, item in value.items()}
         case _:
             return value
 

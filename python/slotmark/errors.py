@@ -29,6 +29,10 @@ class ServerError(SlotmarkError):
     """A server that couldn't start, or that ended while it was needed."""
 
 
+class ImportFileError(SlotmarkError):
+    """A file recorded by another tool that can't be imported: damaged, cut, or not what it should be."""
+
+
 class ComparisonError(SlotmarkError):
     """Runs that can't be compared with each other."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, compare
+from slotmark.cli import chain, chainsync, compare, ledger
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
+app.add_typer(ledger.app, name="ledger")
 app.command("compare")(compare.compare)
 
 

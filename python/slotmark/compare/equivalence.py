@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from slotmark.compare.effect_size import signed_rank_p
+from slotmark.metrics.rank_tests import signed_rank_p
 
 
 def tost(estimate: float, error: float, degrees: float, margin: float) -> float:

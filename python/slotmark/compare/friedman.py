@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from slotmark.compare.adjust import holm
-from slotmark.compare.effect_size import signed_rank_p
+from slotmark.metrics.rank_tests import signed_rank_p
 
 
 class Friedman(msgspec.Struct, frozen=True):

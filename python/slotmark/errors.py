@@ -33,6 +33,10 @@ class LogError(SlotmarkError):
     """Logs or metadata of a cluster run that can't be found or read."""
 
 
+class ImportFileError(SlotmarkError):
+    """A file recorded by another tool that can't be imported: damaged, cut, or not what it should be."""
+
+
 class ComparisonError(SlotmarkError):
     """Runs that can't be compared with each other."""
 

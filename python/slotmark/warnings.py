@@ -143,3 +143,13 @@ def short_hashes(names: str) -> Warning:
         "short_hashes",
         f"Block hashes are cut in the logs of {names}: blocks can't be followed from host to host. Log with detail DNormal.",
     )
+
+
+def one_run_a_side(names: Sequence[str]) -> Warning:
+    """A comparison of runs that were made once."""
+    return Warning(
+        "one_run_a_side",
+        "Run once: intervals cover what varies inside a run (from block to block, from slot to slot), not what differs between two runs of "
+        "one build. A small difference may be the run's, not the target's. Run each build again and name all runs of it, with commas.",
+        "; ".join(names),
+    )

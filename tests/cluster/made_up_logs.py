@@ -86,7 +86,15 @@ class Cluster:
         adopted_ms: float | None = 120.0,
     ) -> None:
         """A host forges a block; times are ms after the slot's start, None leaves a message out."""
-        times = {"started_ms": 1.0, "context_ms": 1.1, "state_ms": 1.3, "view_ms": 1.4, "leading_ms": 2.0, "ticked_ms": 20.0, "snapshot_ms": 59.0}
+        times = {
+            "started_ms": 1.0,
+            "context_ms": 1.1,
+            "state_ms": 1.3,
+            "view_ms": 1.4,
+            "leading_ms": 2.0,
+            "ticked_ms": 20.0,
+            "snapshot_ms": 59.0,
+        }
         for step, namespace, kind in FORGE_STEPS:
             at = {**times, **(steps_ms or {})}[step]
             if at is not None:
@@ -94,14 +102,37 @@ class Cluster:
                 self.say(host, ts(slot, at), namespace, kind=kind, **data)
         parent = "GenesisHash" if previous is None else block_hash(previous)
         block = block_hash(name)
-        self.say(host, ts(slot, forged_ms), "Forge.Loop.ForgedBlock", kind="TraceForgedBlock", slot=slot, blockNo=block_no, block=block, blockPrev=parent)
+        self.say(
+            host,
+            ts(slot, forged_ms),
+            "Forge.Loop.ForgedBlock",
+            kind="TraceForgedBlock",
+            slot=slot,
+            blockNo=block_no,
+            block=block,
+            blockPrev=parent,
+        )
         if announced_ms is not None:
             self.announce(host, ts(slot, announced_ms), name, slot)
         if sending_ms is not None:
             self.say(host, ts(slot, sending_ms), "BlockFetch.Server.SendBlock", kind="BlockFetchServer", block=block)
         if adopted_ms is not None:
-            self.say(host, ts(slot, adopted_ms - 0.1), "ChainDB.AddBlockEvent.AddedToCurrentChain", kind="AddedToCurrentChain", newtip=f"{block}@{slot}")
-            self.say(host, ts(slot, adopted_ms), "Forge.Loop.AdoptedBlock", kind="TraceAdoptedBlock", slot=slot, blockHash=block, blockSize=size)
+            self.say(
+                host,
+                ts(slot, adopted_ms - 0.1),
+                "ChainDB.AddBlockEvent.AddedToCurrentChain",
+                kind="AddedToCurrentChain",
+                newtip=f"{block}@{slot}",
+            )
+            self.say(
+                host,
+                ts(slot, adopted_ms),
+                "Forge.Loop.AdoptedBlock",
+                kind="TraceAdoptedBlock",
+                slot=slot,
+                blockHash=block,
+                blockSize=size,
+            )
 
     def announce(self, host: int, ts_ns: int, name: str, slot: int) -> None:
         data = {"addBlock": f"{block_hash(name)}@{slot}", "blockingRead": True, "risingEdge": True}
@@ -126,11 +157,34 @@ class Cluster:
         """A host hears of a block; times are ms after the slot's start, None leaves a message out."""
         block = block_hash(name)
         if noticed_ms is not None:
-            self.say(host, ts(slot, noticed_ms), "ChainSync.Client.DownloadedHeader", kind="DownloadedHeader", slot=slot, blockNo=block_no, block=block)
+            self.say(
+                host,
+                ts(slot, noticed_ms),
+                "ChainSync.Client.DownloadedHeader",
+                kind="DownloadedHeader",
+                slot=slot,
+                blockNo=block_no,
+                block=block,
+            )
         if requested_ms is not None:
-            self.say(host, ts(slot, requested_ms), "BlockFetch.Client.SendFetchRequest", kind="SendFetchRequest", head=block, length=length)
+            self.say(
+                host,
+                ts(slot, requested_ms),
+                "BlockFetch.Client.SendFetchRequest",
+                kind="SendFetchRequest",
+                head=block,
+                length=length,
+            )
         if fetched_ms is not None:
-            self.say(host, ts(slot, fetched_ms), "BlockFetch.Client.CompletedBlockFetch", kind="CompletedBlockFetch", block=block, delay=0.1, size=88_000)
+            self.say(
+                host,
+                ts(slot, fetched_ms),
+                "BlockFetch.Client.CompletedBlockFetch",
+                kind="CompletedBlockFetch",
+                block=block,
+                delay=0.1,
+                size=88_000,
+            )
         if announced_ms is not None:
             self.announce(host, ts(slot, announced_ms), name, slot)
         if sending_ms is not None:
@@ -141,23 +195,69 @@ class Cluster:
 
     def check(self, host: int, slot: int, *, started_ms: float = 1.0, leading_ms: float = 2.0) -> None:
         """A host looks whether it leads a slot, and doesn't."""
-        self.say(host, ts(slot, started_ms), "Forge.Loop.StartLeadershipCheck", kind="TraceStartLeadershipCheck", slot=slot)
+        self.say(
+            host, ts(slot, started_ms), "Forge.Loop.StartLeadershipCheck", kind="TraceStartLeadershipCheck", slot=slot
+        )
         self.say(host, ts(slot, leading_ms), "Forge.Loop.NodeNotLeader", kind="TraceNodeNotLeader", slot=slot)
 
     def resources(self, host: int, ts_ns: int, **counters: int) -> None:
         """A sample of a host's counters; those that aren't given are 0."""
-        names = ("CentiCpu", "CentiGC", "CentiMut", "GcsMajor", "GcsMinor", "Alloc", "Live", "RSS", "CentiBlkIO", "Threads", "Heap", "NetRd", "NetWr", "FsRd", "FsWr")
+        names = (
+            "CentiCpu",
+            "CentiGC",
+            "CentiMut",
+            "GcsMajor",
+            "GcsMinor",
+            "Alloc",
+            "Live",
+            "RSS",
+            "CentiBlkIO",
+            "Threads",
+            "Heap",
+            "NetRd",
+            "NetWr",
+            "FsRd",
+            "FsWr",
+        )
         self.say(host, ts_ns, "Resources", kind="ResourceStats", **{**dict.fromkeys(names, 0), **counters})
 
-    def write(self, folder: Path, *, filters: Iterable[Any] = (), packed: bool = False, meta: bool = True, pieces: int = 1) -> Path:
+    def write(
+        self, folder: Path, *, filters: Iterable[Any] = (), packed: bool = False, meta: bool = True, pieces: int = 1
+    ) -> Path:
         """Writes a run directory: each host's lines in the order of their times."""
         (folder / "genesis").mkdir(parents=True)
         (folder / "genesis" / "genesis.shelley.json").write_text(json.dumps(self.genesis))
         if meta:
-            content = {"generator": {"tps": 12.0, "tx_count": 768_000, "inputs_per_tx": 2, "outputs_per_tx": 2, "add_tx_size": 100}, "genesis": {"delegators": 1_000_000, "utxo": 4_000_000}}
+            content = {
+                "generator": {
+                    "tps": 12.0,
+                    "tx_count": 768_000,
+                    "inputs_per_tx": 2,
+                    "outputs_per_tx": 2,
+                    "add_tx_size": 100,
+                },
+                "genesis": {"delegators": 1_000_000, "utxo": 4_000_000},
+            }
             manifest = {"cardano-node": {"name": "cardano-node", "commit": "8db07f6aaaa", "version": "10.5.0"}}
-            (folder / "meta.json").write_text(json.dumps({"meta": {"tag": folder.name, "batch": "tests", "profile": "made-up", "era": "conway", "ident": folder.name, "node_ghc_version": "9.6.5", "manifest": manifest, "profile_content": content}}))
-            (folder / "profile.json").write_text(json.dumps({"analysis": {"filters": [], "filter_exprs": list(filters)}}))
+            (folder / "meta.json").write_text(
+                json.dumps(
+                    {
+                        "meta": {
+                            "tag": folder.name,
+                            "batch": "tests",
+                            "profile": "made-up",
+                            "era": "conway",
+                            "ident": folder.name,
+                            "node_ghc_version": "9.6.5",
+                            "manifest": manifest,
+                            "profile_content": content,
+                        }
+                    }
+                )
+            )
+            (folder / "profile.json").write_text(
+                json.dumps({"analysis": {"filters": [], "filter_exprs": list(filters)}})
+            )
         for host, lines in self._lines.items():
             (folder / host).mkdir()
             texts = [text for _, text in sorted(lines, key=lambda pair: pair[0])]

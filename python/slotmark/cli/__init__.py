@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, compare, ingest
+from slotmark.cli import chain, chainsync, compare, ingest, ledger
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("ingest")(ingest.ingest)
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
+app.add_typer(ledger.app, name="ledger")
 app.command("compare")(compare.compare)
 
 

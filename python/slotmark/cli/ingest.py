@@ -18,14 +18,22 @@ class HostFrom(StrEnum):
 
 
 def ingest(
-    logs: Annotated[Path, typer.Argument(metavar="LOGDIR", help="A folder with a folder or a file of logs a host; .gz and .zst too.")],
+    logs: Annotated[
+        Path,
+        typer.Argument(metavar="LOGDIR", help="A folder with a folder or a file of logs a host; .gz and .zst too."),
+    ],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="RUN", help="The new run folder.")],
     genesis: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The Shelley genesis, where LOGDIR hasn't genesis/genesis.shelley.json.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The Shelley genesis, where LOGDIR hasn't genesis/genesis.shelley.json."),
     ] = None,
     meta: Annotated[Path | None, typer.Option(metavar="FILE", help="The run's meta.json, where LOGDIR hasn't.")] = None,
-    target: Annotated[str, typer.Option(metavar="NAME", help="What to call the target; by default what meta.json says.")] = "",
-    host_from: Annotated[HostFrom, typer.Option(help="A line's host: where its file lies, or its field 'host'.")] = HostFrom.path,
+    target: Annotated[
+        str, typer.Option(metavar="NAME", help="What to call the target; by default what meta.json says.")
+    ] = "",
+    host_from: Annotated[
+        HostFrom, typer.Option(help="A line's host: where its file lies, or its field 'host'.")
+    ] = HostFrom.path,
     max_rejected: Annotated[
         str, typer.Option(metavar="SHARE", help="Fail when more of the lines can't be read; nothing is written then.")
     ] = "0.1%",

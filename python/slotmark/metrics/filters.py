@@ -58,7 +58,10 @@ class Filter(msgspec.Struct, frozen=True):
 def named_filters() -> dict[str, tuple[Filter, ...]]:
     """The named sets."""
     text = (files("slotmark.metrics") / "cluster" / "filters.toml").read_text(encoding="utf-8")
-    return {name: tuple(Filter(*condition) for condition in entry["conditions"]) for name, entry in tomllib.loads(text).items()}
+    return {
+        name: tuple(Filter(*condition) for condition in entry["conditions"])
+        for name, entry in tomllib.loads(text).items()
+    }
 
 
 def parse_filters(texts: Iterable[str]) -> list[Filter]:
@@ -96,9 +99,13 @@ def filters_of_run(run: Run) -> list[Filter]:
         elif isinstance(entry, dict):
             inner: Any = entry.get("contents") if entry.get("tag") in ("CBlock", "CSlot") else entry
             inner = inner if isinstance(inner, dict) else {}
-            found.append(_condition(str(inner.get("tag")), inner.get("contents"), f"{run.path}: a filter of the run's profile"))
+            found.append(
+                _condition(str(inner.get("tag")), inner.get("contents"), f"{run.path}: a filter of the run's profile")
+            )
         else:
-            raise ArgumentError(f"{run.path}: its profile asks for the filter '{entry}', which there isn't. Say which with --filter.")
+            raise ArgumentError(
+                f"{run.path}: its profile asks for the filter '{entry}', which there isn't. Say which with --filter."
+            )
     return list(dict.fromkeys(found))
 
 
@@ -118,7 +125,9 @@ def filter_table(filters: Sequence[Filter]) -> pa.Table:
 
 def _condition(tag: str, argument: object, where: str) -> Filter:
     if tag not in CONDITIONS:
-        raise ArgumentError(f"{where} has the condition '{tag}', which there isn't. There are: {', '.join(CONDITIONS)}.")
+        raise ArgumentError(
+            f"{where} has the condition '{tag}', which there isn't. There are: {', '.join(CONDITIONS)}."
+        )
     if not CONDITIONS[tag][1]:
         return Filter(tag)
     try:

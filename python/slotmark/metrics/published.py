@@ -33,8 +33,12 @@ def published_tables(runs: Sequence[Run]) -> list[PublishedTable]:
         ComparisonError: Nobody has published tables of this bench.
     """
     from slotmark.metrics.chainsync import published as chainsync  # noqa: PLC0415 - each bench has its own
+    from slotmark.metrics.ledger import published as ledger  # noqa: PLC0415
 
-    makers: dict[str, Callable[[Sequence[Run]], list[PublishedTable]]] = {"chainsync": chainsync.tables}
+    makers: dict[str, Callable[[Sequence[Run]], list[PublishedTable]]] = {
+        "chainsync": chainsync.tables,
+        "ledger": ledger.tables,
+    }
     bench = runs[0].manifest.bench
     if bench not in makers:
         raise ComparisonError(f"--method published: nobody has published tables of {bench}. Leave it out.")

@@ -43,8 +43,7 @@ class Samples(msgspec.Struct, frozen=True):
 
     def within(self, setting: str) -> pa.Table:
         """The rows of one setting, in key order: the grain columns and ``value``."""
-        rows = self.table.filter(pc.field("setting") == setting).drop_columns(["setting"])
-        return rows.sort_by([(column, "ascending") for column in self.metric.grain]) if self.metric.grain else rows
+        return self.table.filter(pc.field("setting") == setting).drop_columns(["setting"])
 
     def keys(self, setting: str) -> list[Key]:
         """The keys of one setting's samples, in order."""
@@ -132,7 +131,8 @@ class Analysis:
         for name in self.catalogue.relations:
             if re.search(rf"\b{name}\b", sql):
                 self._make(name)
-        return _checked(self.run, metric, self._select(sql, f"'{metric_id}'"))
+        ordered = f"SELECT * FROM ({sql.rstrip().rstrip(';')}\n) ORDER BY ALL"
+        return _checked(self.run, metric, self._select(ordered, f"'{metric_id}'"))
 
     def _make(self, name: str) -> None:
         """Computes a relation, and before it those that it reads, unless they are there."""
@@ -178,7 +178,7 @@ def _checked(run: Run, metric: Metric, table: pa.Table) -> Samples:
         raise RunError(
             f"metric '{metric.id}': its SQL yields {table.column_names}, its catalogue entry wants {[*keys, 'value']}."
         )
-    if table.group_by(keys).aggregate([]).num_rows != table.num_rows:
+    if _has_twins(table, keys):
         raise RunError(
             f"{run.path}: two samples of '{metric.id}' have one key ({', '.join(keys)}). The run's tables were changed by hand."
         )
@@ -189,4 +189,16 @@ def _checked(run: Run, metric: Metric, table: pa.Table) -> Samples:
         raise RunError(
             f"{run.path}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
         )
-    return Samples(metric, table.sort_by([(key, "ascending") for key in keys]))
+    return Samples(metric, table)
+
+
+def _has_twins(table: pa.Table, keys: Sequence[str]) -> bool:
+    """Whether two rows of a table that is sorted by its keys have the same."""
+    if table.num_rows < 2:
+        return False
+    alike = None
+    for key in keys:
+        column = table[key].combine_chunks()
+        same = pc.equal(column[1:], column[:-1])
+        alike = same if alike is None else pc.and_(alike, same)
+    return bool(pc.any(alike).as_py())

@@ -15,6 +15,7 @@ from slotmark.benches.chainsync.server import Server
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
 from slotmark.errors import ProofError, TargetError
+from slotmark.run import utc_now
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

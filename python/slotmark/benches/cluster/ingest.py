@@ -106,7 +106,9 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
         ingested = msgspec.json.decode(text, type=Ingested)
         _refuse_rejected(ingested, request.max_rejected)
         if not any(host.kept for host in ingested.hosts):
-            raise LogError(f"{request.logs}: no line of {ingested.lines:,} tells anything that is measured. Are these logs of block producers?")
+            raise LogError(
+                f"{request.logs}: no line of {ingested.lines:,} tells anything that is measured. Are these logs of block producers?"
+            )
         for name, rows in ingested.tables.items():
             writer.add(name, rows)
         writer.table("genesis", genesis_table(genesis, len(ingested.hosts)))
@@ -134,7 +136,8 @@ def _refuse_rejected(ingested: Ingested, most: float) -> None:
         return
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in ingested.reasons[:_SHOWN])
     first = "; ".join(
-        f"{one.file}:{one.line} (byte {one.offset:,}) {one.reason}: {one.text[:60]}" for one in ingested.first_rejections[:3]
+        f"{one.file}:{one.line} (byte {one.offset:,}) {one.reason}: {one.text[:60]}"
+        for one in ingested.first_rejections[:3]
     )
     raise LogError(
         f"{ingested.rejected:,} of {ingested.lines:,} lines can't be read ({reasons}), more than {100 * most:g} %. "
@@ -197,7 +200,11 @@ def _doubts(ingested: Ingested) -> list[Warning]:
     hosts = ingested.hosts
     found = []
     if ingested.rejected:
-        found.append(warnings.rejected_lines(ingested.rejected, ingested.lines, [f"{count:,} {reason}" for reason, count in ingested.reasons]))
+        found.append(
+            warnings.rejected_lines(
+                ingested.rejected, ingested.lines, [f"{count:,} {reason}" for reason, count in ingested.reasons]
+            )
+        )
     for kind, of in (
         (warnings.silent_hosts, [host.host for host in hosts if not host.kept]),
         (warnings.time_backwards, [host.host for host in hosts if host.backwards]),

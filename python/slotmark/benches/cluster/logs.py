@@ -36,7 +36,9 @@ def host_logs(folder: Path) -> list[HostLog]:
     if folder.is_file():
         return [HostLog(_host_of(folder), folder)]
     if not folder.is_dir():
-        raise LogError(f"{folder}: no such folder. Give the folder that holds a folder or a file of logs for each host.")
+        raise LogError(
+            f"{folder}: no such folder. Give the folder that holds a folder or a file of logs for each host."
+        )
     hosts = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name not in NOT_HOSTS]
     found = [HostLog(host.name, path) for host in hosts for path in _logs_in(host)]
     found = found or [HostLog(_host_of(path), path) for path in _logs_in(folder)]
@@ -44,7 +46,7 @@ def host_logs(folder: Path) -> list[HostLog]:
         found = [HostLog(_host_of(path), path) for path in _logs_in(folder / "analysis")]
     if not found:
         raise LogError(
-            f"{folder}: no file in it begins like a node's log, with lines as {{\"at\":…,\"ns\":…,\"data\":…}}. "
+            f'{folder}: no file in it begins like a node\'s log, with lines as {{"at":…,"ns":…,"data":…}}. '
             "Expected node-0/stdout and so on, or a file a host."
         )
     return sorted(found)
@@ -63,7 +65,9 @@ def _is_log(path: Path) -> bool:
             return path.name.startswith("stdout")
         return any(line.startswith(b"{") and b'"at"' in line and b'"ns"' in line for line in _first_lines(path))
     except OSError as error:
-        raise LogError(f"{path}: can't be read ({error.strerror or error}). Check the file, or leave it out.") from error
+        raise LogError(
+            f"{path}: can't be read ({error.strerror or error}). Check the file, or leave it out."
+        ) from error
 
 
 def _first_lines(path: Path) -> Iterator[bytes]:

@@ -8,7 +8,12 @@ import msgspec
 
 from slotmark.errors import LogError
 
-GENESIS_PLACES = ("genesis/genesis.shelley.json", "genesis-shelley.json", "genesis/genesis-shelley.json", "genesis.json")
+GENESIS_PLACES = (
+    "genesis/genesis.shelley.json",
+    "genesis-shelley.json",
+    "genesis/genesis-shelley.json",
+    "genesis.json",
+)
 PACKAGES = (
     "cardano-node",
     "ouroboros-consensus",
@@ -99,7 +104,9 @@ def read_genesis(folder: Path, given: Path | None) -> Genesis:
                 genesis = msgspec.json.decode(path.read_bytes(), type=Genesis)
                 _ = genesis.system_start_ns
             except (msgspec.DecodeError, ValueError) as error:
-                raise LogError(f"{path}: not a Shelley genesis ({error}). Give the cluster's own with --genesis.") from error
+                raise LogError(
+                    f"{path}: not a Shelley genesis ({error}). Give the cluster's own with --genesis."
+                ) from error
             if genesis.epoch_length < 1 or genesis.slot_length <= 0 or genesis.security_param < 1:
                 raise LogError(f"{path}: epochLength, slotLength and securityParam must be above zero. Check the file.")
             return genesis

@@ -1,0 +1,61 @@
+"""Doubts about imported files."""
+
+from collections.abc import Sequence
+
+from slotmark.warnings import Warning
+
+
+def one_process(target: str) -> Warning:
+    """A target that was recorded once."""
+    return Warning(
+        "one_process",
+        "Recorded by one process: nothing tells how much two processes of the same build differ, so nothing can be said about "
+        "the build, only about this process. Record it at least 5 times.",
+        target,
+    )
+
+
+def machine_unknown(target: str) -> Warning:
+    """Files that don't say where they were recorded."""
+    return Warning(
+        "machine_unknown",
+        "The files don't say on which machine they were recorded: give it in a study file, or make sure that it was one machine.",
+        target,
+    )
+
+
+def unknown_columns(target: str, names: Sequence[str]) -> Warning:
+    """Figures that aren't kept."""
+    return Warning(
+        "unknown_columns",
+        f"Left out, since this slotmark doesn't know them: {', '.join(names)}.",
+        target,
+    )
+
+
+def processes_differ(target: str, what: str, values: Sequence[str]) -> Warning:
+    """Processes of one target that should be alike and aren't."""
+    return Warning(
+        "processes_differ",
+        f"Its processes differ in {what}: {', '.join(values)}. Their spread holds that difference.",
+        target,
+    )
+
+
+def same_file(target: str, files: Sequence[str]) -> Warning:
+    """Two files with the same content."""
+    return Warning(
+        "same_file",
+        f"{' and '.join(files)} hold the same bytes: one process counted twice makes intervals too narrow. (The beacon of 2023 "
+        "doesn't record again where its file exists.) Leave one out.",
+        target,
+    )
+
+
+def totals_at_odds(target: str, share: float) -> Warning:
+    """Totals that aren't the sum of mutator and GC."""
+    return Warning(
+        "totals_at_odds",
+        f"In {share:.1%} of the blocks the total isn't the mutator's time plus GC within 2 us: the columns may have been changed by hand.",
+        target,
+    )

@@ -1,0 +1,45 @@
+"""Reading one file, whatever tool and age it is from."""
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from slotmark.benches.ledger.json_records import is_json, read_json
+from slotmark.benches.ledger.recorded import Recorded, checked_order, refuse
+from slotmark.benches.ledger.tab_separated import is_tab_separated, read_tab_separated
+from slotmark.run import SourceFile
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A file that was read: its process, and the file itself for the manifest."""
+
+    recorded: Recorded
+    file: SourceFile
+
+
+def read_file(path: Path) -> Source:
+    """The process that a file of db-analyser or beacon records. The content decides what it is, not the extension.
+
+    Raises:
+        ImportFileError: The file can't be read, is empty, cut or damaged, or no such record.
+    """
+    name = str(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        refuse(name, f"can't be read ({error.strerror})", "Name a file of db-analyser or beacon.")
+    if not data.strip():
+        refuse(name, "an empty file", "Nothing was recorded: record it again.")
+    if is_json(data):
+        recorded = read_json(name, data)
+    elif is_tab_separated(data):
+        recorded = read_tab_separated(name, data)
+    else:
+        start = data[:40].decode("utf-8", "replace").splitlines()[0]
+        refuse(
+            f"{name}, line 1",
+            f"neither JSON nor a table with 'slot' on top, but '{start}'",
+            "Import what db-analyser --benchmark-ledger-ops or beacon wrote.",
+        )
+    return Source(checked_order(recorded), SourceFile(name, len(data), hashlib.sha256(data).hexdigest()))

@@ -1,0 +1,49 @@
+"""The tables of a ledger run. Times are whole microseconds, as db-analyser writes them (nanoseconds cut to microseconds)."""
+
+import pyarrow as pa
+
+BLOCKS = pa.schema(
+    [
+        pa.field("run", pa.int32(), False),  # which process, from 1, in the order in which files were named
+        pa.field("slot", pa.int64(), False),
+        pa.field("block_no", pa.int64()),  # null: db-analyser doesn't write it
+        pa.field("hash", pa.string()),  # null: neither does it write this
+        pa.field("slot_gap", pa.int64()),  # slots since the block before
+        pa.field("total_us", pa.int64(), False),  # wall time; the manifest says whether it holds the table read
+        pa.field("mut_us", pa.int64()),  # wall time without GC pauses
+        pa.field("gc_us", pa.int64()),
+        pa.field("table_read_us", pa.int64()),  # reading the UTxO entries that the block needs
+        pa.field("mut_table_read_us", pa.int64()),
+        pa.field("major_gcs", pa.int64()),
+        pa.field("minor_gcs", pa.int64()),
+        pa.field("allocated_bytes", pa.int64()),  # refreshed at GC only: 0 on many blocks
+        pa.field("forecast_us", pa.int64()),
+        pa.field("header_tick_us", pa.int64()),
+        pa.field("header_apply_us", pa.int64()),
+        pa.field("block_tick_us", pa.int64()),
+        pa.field("block_apply_us", pa.int64()),
+        pa.field("block_bytes", pa.int64()),
+        pa.field("transactions", pa.int64()),
+        pa.field("transaction_bytes", pa.int64()),
+        pa.field("script_steps", pa.int64()),  # from Alonzo on
+    ]
+)
+"""One row a block and process, in the order of run and slot."""
+
+PROCESSES = pa.schema(
+    [
+        pa.field("run", pa.int32(), False),
+        pa.field("file", pa.string(), False),
+        pa.field("format", pa.string(), False),
+        pa.field("blocks", pa.int64(), False),
+        pa.field("compiler", pa.string()),
+        pa.field("commit", pa.string()),
+        pa.field("mode", pa.string()),  # full-application or reapplication
+        pa.field("backend", pa.string()),
+        pa.field("chain", pa.string()),
+        pa.field("host", pa.string()),  # hashed
+        pa.field("started", pa.string()),  # as the file says
+        pa.field("peak_bytes", pa.int64()),
+    ]
+)
+"""One row a process: a file."""

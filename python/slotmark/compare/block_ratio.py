@@ -1,0 +1,90 @@
+"""How many times the baseline's cost a candidate's is, from the cost of the same blocks in several processes of each.
+
+Every function takes matrices of shape (processes, blocks), the same blocks in the same order on all sides.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from slotmark.compare.hodges_lehmann import linearised
+from slotmark.compare.two_level import Effects
+
+_KEPT = 0.98
+"""Blocks beyond the central share of the ratios don't count where the noise between processes is judged."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One side of a contrast.
+
+    Attributes:
+        weight: Of its log cost: 1 for a candidate, -1 for the baseline; weights of all parts add up to 0.
+        cost: Shape (processes, blocks), all above 0.
+    """
+
+    weight: float
+    cost: np.ndarray
+
+
+def block_log_ratios(parts: Sequence[Part]) -> np.ndarray:
+    """Per block the weighted sum of mean log costs over processes; of two sides the log of the ratio of geometric means."""
+    return np.sum([part.weight * np.log(part.cost).mean(axis=0) for part in parts], axis=0)
+
+
+def typical_ratio(parts: Sequence[Part]) -> Effects:
+    """The typical block's ratio: the Hodges-Lehmann estimate of the blocks' log ratios.
+
+    Of a baseline and a candidate it is their ratio; of more sides it is a contrast, as the ratio of two ratios.
+
+    Args:
+        parts: Two sides or more, over at least two blocks.
+    """
+    logs = [np.log(part.cost) for part in parts]
+    means = [log.mean(axis=0) for log in logs]
+    ratios = np.sum([part.weight * mean for part, mean in zip(parts, means, strict=True)], axis=0)
+    found = linearised(ratios)
+    of_runs, noise = [], np.zeros(ratios.size)
+    for part, log, mean in zip(parts, logs, means, strict=True):
+        away = part.weight * (log - mean)
+        effects = away @ found.shift
+        of_runs.append(effects)
+        if len(log) > 1:
+            own = away - away.mean(axis=1, keepdims=True)
+            noise += (own**2).sum(axis=0) / (len(log) - 1) / len(log)
+    return Effects(found.estimate, of_runs, found.influence, _noise_share(ratios, noise))
+
+
+def total_ratio(baseline: np.ndarray, candidate: np.ndarray) -> Effects:
+    """The ratio of the times that all blocks take together, means over processes: what a syncing node feels.
+
+    Blocks of 0 count like any other; all of a side must not be 0.
+
+    Args:
+        baseline: Shape (processes, blocks).
+        candidate: The same blocks.
+    """
+    estimate, of_runs = 0.0, []
+    of_blocks, noise = np.zeros(baseline.shape[1]), np.zeros(baseline.shape[1])
+    for sign, cost in ((-1.0, baseline), (1.0, candidate)):
+        mean = cost.mean(axis=0)
+        whole = float(mean.sum())
+        estimate += sign * float(np.log(whole))
+        share = mean / whole
+        of_blocks += sign * share * share.size
+        totals = cost.sum(axis=1)
+        of_runs.append(sign * (totals / whole - 1))
+        if len(cost) > 1:
+            own = (cost * (whole / totals)[:, np.newaxis] - mean) / whole * share.size
+            noise += (own**2).sum(axis=0) / (len(cost) - 1) / len(cost)
+    spread = float((of_blocks**2).mean())
+    known = min(1.0, float(noise.mean()) / spread) if spread > 0 else 0.0
+    return Effects(estimate, of_runs, of_blocks - of_blocks.mean(), known)
+
+
+def _noise_share(ratios: np.ndarray, noise: np.ndarray) -> float:
+    """Which share of the ratios' variance over blocks the noise between processes explains, without the outermost blocks."""
+    low, high = np.quantile(ratios, [(1 - _KEPT) / 2, (1 + _KEPT) / 2])
+    kept = (ratios >= low) & (ratios <= high)
+    spread = float(ratios[kept].var(ddof=1)) if kept.sum() > 1 else 0.0
+    return min(1.0, float(noise[kept].mean()) / spread) if spread > 0 else 0.0

@@ -1,0 +1,54 @@
+"""Clusters of cost: whether a distribution on a log scale has several humps with valleys between them."""
+
+from itertools import pairwise
+
+import numpy as np
+from scipy import ndimage, signal
+
+SMOOTHED = 0.06
+"""Standard deviation of the smoothing, in natural logarithms: costs 6 % apart are taken as alike."""
+
+VALLEY = 0.5
+"""Two humps are two where the lowest place between them is below this share of the lower one."""
+
+LEAST_SHARE = 0.05
+"""A hump with fewer blocks than this is none."""
+
+_CELLS = 2_048
+
+
+def cluster_edges(values: np.ndarray) -> list[float]:
+    """The lowest places between clusters of cost, rising, in the values' unit; empty where there is one cluster.
+
+    Args:
+        values: At least one, all above 0.
+    """
+    logs = np.log(values)
+    low, high = logs.min() - 6 * SMOOTHED, logs.max() + 6 * SMOOTHED
+    width = max((high - low) / _CELLS, SMOOTHED / 8)
+    cells = int(np.ceil((high - low) / width)) + 1
+    counts = np.bincount(((logs - low) / width).astype(np.int64), minlength=cells).astype(np.float64)
+    density = ndimage.gaussian_filter1d(counts, SMOOTHED / width, mode="constant")
+    humps = list(signal.find_peaks(density)[0])
+    edges = _valleys(density, humps)
+    while edges:
+        # The shallowest valley goes, until all are deep and no cluster is too small.
+        depth = [
+            density[edge] / min(density[one], density[other])
+            for edge, (one, other) in zip(edges, pairwise(humps), strict=True)
+        ]
+        shares = np.diff([0, *np.cumsum(counts)[edges], counts.sum()]) / counts.sum()
+        worst = int(np.argmax(depth))
+        if depth[worst] <= VALLEY:
+            small = int(np.argmin(shares))
+            if shares[small] >= LEAST_SHARE:
+                break
+            del humps[small]
+        else:
+            del humps[worst if density[humps[worst]] < density[humps[worst + 1]] else worst + 1]
+        edges = _valleys(density, humps)
+    return [float(np.exp(low + (edge + 0.5) * width)) for edge in edges]
+
+
+def _valleys(density: np.ndarray, humps: list[int]) -> list[int]:
+    return [one + int(np.argmin(density[one : other + 1])) for one, other in pairwise(humps)]

@@ -1,0 +1,337 @@
+"""The tables of the 2023 study of GHC versions and branches (Cardano 92 Perf regression follow-up), from our runs.
+
+Its formulas, as R computes them: quantiles of type 7, Kruskal-Wallis with correction for ties, signed-rank tests with
+continuity correction and Holm's adjustment, speedups between marginal quantiles. Two things are not as printed there: the unit
+is microseconds, and the pairwise tests compare the rows of one level of the first factor. The study's call gave the rows of
+all, so that R recycled the groups and compared compilers under the names of branches.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+from scipy import stats
+
+from slotmark.errors import ComparisonError
+from slotmark.metrics.ledger.claims import (
+    FEW_BLOCKS,
+    SMALLEST_PRINTED,
+    blocks_beyond,
+    exponential_quantile_ratio,
+    jumps,
+    speedup,
+)
+from slotmark.metrics.published import PublishedTable
+from slotmark.metrics.rank_tests import holm, signed_rank_p
+from slotmark.run import Run
+
+QUANTILES = (0.05, 0.1, 0.5, 0.9, 0.95)
+DECILES = tuple(tenth / 10 for tenth in range(11))
+MOST_SHAPIRO = 5_000
+"""Royston's approximation is good up to so many values."""
+
+UNIT = "Times in microseconds."
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One target of a study.
+
+    Attributes:
+        compiler: Its level of the first factor.
+        branch: Its level of the second.
+        total_us: Total time of each block, in the order of slots.
+    """
+
+    compiler: str
+    branch: str
+    total_us: np.ndarray
+
+
+class Tested(msgspec.Struct, frozen=True):
+    """A test's statistic and p-value."""
+
+    statistic: float
+    p: float
+
+
+def shapiro(values: np.ndarray) -> Tested:
+    """Shapiro-Wilk's test of at least three values, not all equal; as R's shapiro.test."""
+    statistic, p = stats.shapiro(values)
+    return Tested(float(statistic), float(p))
+
+
+def kruskal(groups: Sequence[np.ndarray]) -> Tested:
+    """Kruskal and Wallis's test of at least two groups, as R's kruskal.test; of groups that are all alike the p-value is 1."""
+    if np.unique(np.concatenate(list(groups))).size == 1:
+        return Tested(0.0, 1.0)
+    statistic, p = stats.kruskal(*groups)
+    return Tested(float(statistic), float(p))
+
+
+def pairwise_signed_rank(values: Mapping[str, np.ndarray]) -> dict[tuple[str, str], float]:
+    """Holm-adjusted p-values of every pair, as R's pairwise.wilcox.test(paired = TRUE).
+
+    Args:
+        values: By group, the same blocks in the same order.
+
+    Raises:
+        ComparisonError: Groups don't have the same number of blocks: R would recycle the shorter, in silence.
+    """
+    sizes = {name: one.size for name, one in values.items()}
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise ComparisonError(
+            f"Groups of paired values have other sizes: {shown}. Compare processes over the same blocks."
+        )
+    pairs = list(combinations(values, 2))
+    return dict(zip(pairs, holm([signed_rank_p(values[one] - values[other]) for one, other in pairs]), strict=True))
+
+
+def median_and_iqr(values: np.ndarray) -> tuple[float, float]:
+    """Median and interquartile range, with quantiles of type 7."""
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    return float(middle), float(high - low)
+
+
+def printed_p(p: float) -> str:
+    """A p-value as computed, bounded where the machine's precision ends."""
+    return f"< {SMALLEST_PRINTED:.1e}" if p < SMALLEST_PRINTED else f"{p:.4g}"
+
+
+def tables(runs: Sequence[Run]) -> list[PublishedTable]:
+    """The study's tables; the first run is the baseline of both factors.
+
+    Raises:
+        ComparisonError: Two runs have the same factors, or more factors than two.
+    """
+    names, cases = cases_of(runs)
+    first, second = names
+    compilers = list(dict.fromkeys(case.compiler for case in cases))
+    branches = list(dict.fromkeys(case.branch for case in cases))
+    processes = max(run.manifest.parameters.get("processes", 1) for run in runs)
+    source = (
+        [UNIT] if processes == 1 else [UNIT, f"Of {processes} processes, the median of each block: the study had one."]
+    )
+    return [
+        _normality(cases[0], first, second, source),
+        _significance(cases, compilers, branches, names),
+        *_pairs(cases, compilers, branches, names),
+        _medians(cases, names, source),
+        _quantiles(cases, names, source),
+        *_speedups(cases, compilers, branches, names, source),
+    ]
+
+
+def cases_of(runs: Sequence[Run]) -> tuple[tuple[str, str], list[Case]]:
+    """The names of the two factors, and each run's case; the names of targets stand in for factors that aren't there.
+
+    Raises:
+        ComparisonError: Two runs have the same levels, runs have other blocks, or a run has more factors than two.
+    """
+    levels = [dict(run.manifest.parameters.get("target factors", {})) for run in runs]
+    names = list(levels[0])
+    if any(list(one) != names and set(one) != set(names) for one in levels) or len(names) > 2:
+        raise ComparisonError(
+            "--method published: the study's tables have two factors, the same of every run. Import with --factor, at most twice."
+        )
+    columns = [*names, *["target"] * (2 - len(names))]
+    if not names:
+        columns = ["", "target"]
+    cases, slots = [], None
+    for run, level in zip(runs, levels, strict=True):
+        values = [level.get(name, run.manifest.target.name) if name else "" for name in columns]
+        found, total = _medians_over_processes(run)
+        if slots is not None and not np.array_equal(slots, found):
+            raise ComparisonError(f"{run.name}: other blocks than {runs[0].name}. Record both over the same blocks.")
+        slots = found
+        if any((case.compiler, case.branch) == tuple(values) for case in cases):
+            raise ComparisonError(
+                f"{run.name}: another run is {' '.join(values)} too. Give each run factors of its own."
+            )
+        cases.append(Case(values[0], values[1], total))
+    return (columns[0], columns[1]), cases
+
+
+def _medians_over_processes(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Slots, rising, and the median total time of each over processes."""
+    table = run.table("blocks").select(["run", "slot", "total_us"])
+    processes = len(table["run"].unique())
+    by_slot = table.sort_by([("slot", "ascending"), ("run", "ascending")])
+    slots = by_slot["slot"].to_numpy()[::processes]
+    return slots, np.median(by_slot["total_us"].to_numpy().reshape(-1, processes), axis=1)
+
+
+def _normality(case: Case, first: str, second: str, source: list[str]) -> PublishedTable:
+    kept = case.total_us[:MOST_SHAPIRO]
+    found = shapiro(kept) if kept.size >= 3 and np.unique(kept).size > 1 else None
+    values = case.total_us
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.95])
+    ratios = f"{low / middle:.3f} and {high / middle:.3g}"
+    expected = f"{exponential_quantile_ratio(0.1, 0.5):.3f} and {exponential_quantile_ratio(0.95, 0.5):.3g}"
+    return PublishedTable(
+        "Shapiro-Wilk test of total time",
+        [first or "group", second, "n", "W", "p"],
+        [
+            [
+                case.compiler,
+                case.branch,
+                str(kept.size),
+                f"{found.statistic:.5f}" if found else "-",
+                printed_p(found.p) if found else "-",
+            ]
+        ],
+        labels=2,
+        notes=[
+            *source,
+            f"10 % and 95 % quantile over the median: {ratios}; of an exponential distribution they would be {expected}.",
+            "Whether costs of different blocks are normal says nothing about how to compare builds.",
+        ],
+    )
+
+
+def _significance(
+    cases: Sequence[Case], compilers: Sequence[str], branches: Sequence[str], names: tuple[str, str]
+) -> PublishedTable:
+    rows, blocks = [], cases[0].total_us.size
+    if len(compilers) > 1:
+        groups = [np.concatenate([case.total_us for case in cases if case.compiler == one]) for one in compilers]
+        rows.append([f"total time by {names[0]}", "all", *_tested(groups)])
+    for compiler in compilers:
+        groups = [case.total_us for case in cases if case.compiler == compiler]
+        if len(groups) > 1:
+            rows.append([f"total time by {names[1]}", f"{names[0]} {compiler}".strip(), *_tested(groups)])
+    notes = [
+        "Takes the same blocks of several builds as independent: blocks differ so much that a change of a few percent is lost."
+    ]
+    if len(branches) > 1 and len(compilers) > 1:
+        times = round(sum(case.compiler == compilers[0] for case in cases))
+        notes.append(
+            f"The groups of the first row hold each of the {blocks:,} blocks {times} times: they are no independent observations."
+        )
+    notes.append(f"{len(rows)} tests, not adjusted, as in the study.")
+    return PublishedTable(
+        "Kruskal-Wallis rank sum test", ["data", "rows", "chi-squared", "df", "p"], rows, labels=2, notes=notes
+    )
+
+
+def _tested(groups: Sequence[np.ndarray]) -> list[str]:
+    found = kruskal(groups)
+    return [f"{found.statistic:.5g}", str(len(groups) - 1), printed_p(found.p)]
+
+
+def _pairs(
+    cases: Sequence[Case], compilers: Sequence[str], branches: Sequence[str], names: tuple[str, str]
+) -> list[PublishedTable]:
+    made = []
+    for compiler in compilers:
+        mine = {case.branch: case.total_us for case in cases if case.compiler == compiler}
+        if len(mine) < 2:
+            continue
+        found = pairwise_signed_rank(mine)
+        columns = [branch for branch in branches if branch in mine]
+        rows = [
+            [other, *(printed_p(found[one, other]) if (one, other) in found else "-" for one in columns[:-1])]
+            for other in columns[1:]
+        ]
+        made.append(
+            PublishedTable(
+                f"Pairwise signed-rank tests with continuity correction, {names[0]} {compiler}".rstrip(", "),
+                [names[1], *columns[:-1]],
+                rows,
+                labels=1,
+                notes=[
+                    "p-values, Holm-adjusted; of these rows alone. One process a build: they say nothing beyond these processes."
+                ],
+            )
+        )
+    return made
+
+
+def _medians(cases: Sequence[Case], names: tuple[str, str], source: list[str]) -> PublishedTable:
+    rows = [
+        [
+            case.compiler,
+            case.branch,
+            f"{case.total_us.size:,}",
+            *(f"{value:.1f}" for value in median_and_iqr(case.total_us)),
+        ]
+        for case in cases
+    ]
+    note = "The interquartile range is a spread between different blocks, not the noise of a measurement."
+    return PublishedTable(
+        "Median and interquartile range",
+        [names[0] or "group", names[1], "n", "median", "iqr"],
+        rows,
+        notes=[*source, note],
+    )
+
+
+def _quantiles(cases: Sequence[Case], names: tuple[str, str], source: list[str]) -> PublishedTable:
+    blocks = cases[0].total_us.size
+    few = [f"{q:.0%}" for q in QUANTILES if blocks_beyond(blocks, q) < FEW_BLOCKS]
+    notes = [*source, *([f"Resting on fewer than {FEW_BLOCKS} blocks: {', '.join(few)}."] if few else [])]
+    rows = [
+        [case.compiler, case.branch, *(f"{value:.1f}" for value in np.quantile(case.total_us, QUANTILES))]
+        for case in cases
+    ]
+    return PublishedTable(
+        "Quantiles", [names[0] or "group", names[1], *(f"{q:.0%}" for q in QUANTILES)], rows, notes=notes
+    )
+
+
+def _speedups(
+    cases: Sequence[Case], compilers: Sequence[str], branches: Sequence[str], names: tuple[str, str], source: list[str]
+) -> list[PublishedTable]:
+    by_case = {(case.compiler, case.branch): np.quantile(case.total_us, DECILES) for case in cases}
+    reference, others = compilers[0], compilers[1:]
+    apart = jumps(dict(zip(DECILES, by_case[cases[0].compiler, cases[0].branch].tolist(), strict=True)))
+    edges = [f"{one:.0%} to {other:.0%}" for one, other in apart]
+    notes = [
+        *source,
+        "Speedup in percent: (reference - other) / reference, between quantiles, not between blocks.",
+        *(
+            [f"Between {', '.join(edges)} lies the edge of a cluster: there quantiles are of other blocks."]
+            if edges
+            else []
+        ),
+    ]
+    made = []
+    if others:
+        rows = [
+            [
+                branch,
+                f"{quantile:.0%}",
+                *(_cell(by_case.get((compiler, branch)), place, ".1f") for compiler in compilers),
+                *(
+                    _speedup(by_case.get((reference, branch)), by_case.get((compiler, branch)), place)
+                    for compiler in others
+                ),
+            ]
+            for branch in branches
+            for place, quantile in enumerate(DECILES)
+        ]
+        columns = [names[1], "quantile", *compilers, *(f"speedup {compiler}" for compiler in others)]
+        made.append(PublishedTable(f"Speedup over {reference}, each {names[1]} by itself", columns, rows, notes=notes))
+    base = by_case[cases[0].compiler, cases[0].branch]
+    against = [case for case in cases if case.compiler != reference] if others else list(cases[1:])
+    rows = [
+        [f"{quantile:.0%}", case.branch, case.compiler, _speedup(base, by_case[case.compiler, case.branch], place)]
+        for place, quantile in enumerate(DECILES)
+        for case in against
+    ]
+    title = f"Speedup over {' '.join(filter(None, (cases[0].compiler, cases[0].branch)))}"
+    made.append(
+        PublishedTable(title, ["percentile", names[1], names[0] or "group", "speedup"], rows, labels=3, notes=notes)
+    )
+    return made
+
+
+def _cell(quantiles: np.ndarray | None, place: int, form: str) -> str:
+    return "-" if quantiles is None else format(float(quantiles[place]), form)
+
+
+def _speedup(reference: np.ndarray | None, other: np.ndarray | None, place: int) -> str:
+    if reference is None or other is None or reference[place] == 0:
+        return "-"
+    return f"{speedup(float(reference[place]), float(other[place])):.2f}"

@@ -1,0 +1,44 @@
+"""What a design can find, against the tables that were worked out for the 2023 study's data, and against simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from slotmark.compare.planning import detectable_change, power, runs_needed
+
+# In percent, 80 % power, two-sided t on process means at .05: by standard deviation between processes, then processes a side.
+BETWEEN_RUNS = {
+    0.005: {2: 2.8, 3: 1.5, 5: 1.0, 10: 0.66, 20: 0.46, 30: 0.37},
+    0.01: {2: 5.7, 3: 3.1, 5: 2.0, 10: 1.3, 20: 0.91, 30: 0.74},
+    0.02: {2: 11.3, 3: 6.2, 5: 4.1, 10: 2.7, 20: 1.8, 30: 1.5},
+}
+
+
+@pytest.mark.parametrize("deviation", BETWEEN_RUNS)
+def test_the_table_of_detectable_changes(deviation: float) -> None:
+    for runs, percent in BETWEEN_RUNS[deviation].items():
+        found = detectable_change(deviation * np.sqrt(2 / runs), 2 * (runs - 1))
+        assert 100 * found == pytest.approx(percent, rel=0.03), runs
+
+
+def test_the_studys_change_needs_three_processes_at_one_percent_and_six_at_two() -> None:
+    assert (runs_needed(0.036, 0.01), runs_needed(0.036, 0.02)) == (3, 6)
+
+
+def test_power_is_how_often_a_t_test_finds_the_change() -> None:
+    draws = np.random.default_rng(1)
+    sides = draws.normal(0, 1, (4_000, 5)), draws.normal(2, 1, (4_000, 5))
+    found = (np.asarray(stats.ttest_ind(*sides, axis=1)[1]) < 0.05).mean()
+    assert power(2, np.sqrt(2 / 5), 8, 0.05) == pytest.approx(found, abs=0.025)
+
+
+def test_needed_processes_find_the_change_and_one_less_does_not() -> None:
+    runs = runs_needed(0.02, 0.015)
+    assert runs is not None
+    assert detectable_change(0.015 * np.sqrt(2 / runs), 2 * (runs - 1)) <= 0.02
+    assert detectable_change(0.015 * np.sqrt(2 / (runs - 1)), 2 * (runs - 2)) > 0.02
+
+
+def test_no_number_of_processes_makes_up_for_too_few_blocks() -> None:
+    assert runs_needed(0.01, 0.01, error_of_blocks=0.01) is None
+    assert runs_needed(0.01, 0.0, error_of_blocks=0.001) == 2

@@ -1,0 +1,132 @@
+"""Intervals over processes and blocks: what they hold, and that they cover what was planted."""
+
+import numpy as np
+import pytest
+
+from slotmark.compare.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
+from slotmark.compare.hodges_lehmann import hodges_lehmann
+from slotmark.compare.two_level import Estimate, draws_of, hierarchical
+from tests.compare.planted_blocks import NOISES, Noise, recorded
+
+HOW = {"confidence": 0.95, "repetitions": 500}
+
+
+def typical(baseline: np.ndarray, candidate: np.ndarray, seed: int = 1) -> Estimate:
+    return hierarchical(typical_ratio([Part(-1, baseline), Part(1, candidate)]), seed=[seed], **HOW)  # pyright: ignore[reportArgumentType]
+
+
+def total(baseline: np.ndarray, candidate: np.ndarray, seed: int = 1) -> Estimate:
+    return hierarchical(total_ratio(baseline, candidate), seed=[seed], **HOW)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_typical_ratio_is_hodges_lehmann_of_the_blocks_log_ratios() -> None:
+    baseline, candidate = recorded(np.random.default_rng(1), NOISES["both"], truth=1.03)
+    logs = block_log_ratios([Part(-1, baseline), Part(1, candidate)])
+    assert logs == pytest.approx(np.log(candidate).mean(axis=0) - np.log(baseline).mean(axis=0))
+    assert typical(baseline, candidate).log == pytest.approx(hodges_lehmann(logs))
+
+
+def test_the_total_ratio_is_that_of_sums() -> None:
+    baseline, candidate = recorded(np.random.default_rng(2), NOISES["both"], truth=0.9)
+    assert total(baseline, candidate).ratio.estimate == pytest.approx(
+        candidate.mean(axis=0).sum() / baseline.mean(axis=0).sum()
+    )
+
+
+@pytest.mark.parametrize("estimator", [typical, total])
+def test_swapping_the_sides_inverts_the_ratio(estimator) -> None:
+    baseline, candidate = recorded(np.random.default_rng(3), NOISES["both"], truth=1.03)
+    there, back = estimator(baseline, candidate), estimator(candidate, baseline)
+    assert back.ratio.estimate == pytest.approx(1 / there.ratio.estimate)
+    assert (back.error, back.p) == pytest.approx((there.error, there.p), rel=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [typical, total])
+def test_the_unit_of_cost_does_not_matter(estimator) -> None:
+    baseline, candidate = recorded(np.random.default_rng(4), NOISES["both"], truth=1.03)
+    one, other = estimator(baseline, candidate), estimator(1e3 * baseline, 1e3 * candidate)
+    assert (one.ratio.low, one.ratio.high, one.p) == pytest.approx(
+        (other.ratio.low, other.ratio.high, other.p), rel=1e-9
+    )
+
+
+def test_one_process_a_side_says_nothing_about_processes() -> None:
+    baseline, candidate = recorded(np.random.default_rng(5), NOISES["processes"], truth=1.03, processes=1)
+    found = typical(baseline, candidate)
+    assert found.within_runs_only
+    assert found.error_of_runs is None
+    assert found.error == found.error_of_blocks
+
+
+def test_one_process_on_one_side_is_as_good_as_none() -> None:
+    baseline, candidate = recorded(np.random.default_rng(6), NOISES["processes"], truth=1.03)
+    assert typical(baseline[:1], candidate).within_runs_only
+    assert not typical(baseline[:2], candidate).within_runs_only
+
+
+def test_equal_sides_have_a_ratio_of_exactly_one() -> None:
+    cost = np.tile(np.arange(1.0, 123.0), (5, 1))
+    for found in (typical(cost, cost), total(cost, cost)):
+        assert (found.ratio.low, found.ratio.high, found.p) == (1, 1, 1)
+
+
+def test_noise_between_processes_is_not_counted_again_with_the_blocks() -> None:
+    """Blocks that all answer alike spread only by the noise that the processes hold already."""
+    alike = recorded(np.random.default_rng(7), NOISES["blocks"], truth=1.03, blocks=2_000)
+    assert typical_ratio([Part(-1, alike[0]), Part(1, alike[1])]).noise_share > 0.9
+    unlike = recorded(np.random.default_rng(7), NOISES["blocks that answer differently"], truth=1.03, blocks=2_000)
+    assert typical_ratio([Part(-1, unlike[0]), Part(1, unlike[1])]).noise_share < 0.3
+
+
+def test_the_linear_bootstrap_spreads_as_one_that_estimates_anew_each_time() -> None:
+    draws = np.random.default_rng(8)
+    baseline, candidate = recorded(draws, Noise(0.01, 0.01, 0.03), truth=1.03)
+    effects = typical_ratio([Part(-1, baseline), Part(1, candidate)])
+    linear = draws_of(effects.of_runs, effects.of_blocks / effects.of_blocks.size, 4_000, [1])
+    anew = []
+    for _ in range(1_000):
+        runs = draws.integers(0, 5, (2, 5))
+        blocks = draws.integers(0, 122, 122)
+        sides = baseline[runs[0]][:, blocks], candidate[runs[1]][:, blocks]
+        anew.append(hodges_lehmann(block_log_ratios([Part(-1, sides[0]), Part(1, sides[1])])))
+    assert np.std(linear) == pytest.approx(np.std(anew), rel=0.1)
+
+
+def test_an_interaction_is_a_ratio_of_ratios() -> None:
+    draws = np.random.default_rng(9)
+    base = np.exp(draws.normal(10, 1, 300))
+    cost = {
+        place: factor * base * np.exp(draws.normal(0, 0.005, (5, 300)))
+        for place, factor in {(0, 0): 1.0, (0, 1): 1.1, (1, 0): 0.9, (1, 1): 1.1 * 0.9 * 1.05}.items()
+    }
+    parts = [Part(1 if one == other else -1, cost[one, other]) for one, other in cost]
+    found = hierarchical(typical_ratio(parts), seed=[1], **HOW)  # pyright: ignore[reportArgumentType]
+    assert found.ratio.low <= 1.05 <= found.ratio.high
+    assert found.ratio.high / found.ratio.low < 1.02
+
+
+def covered(noise: Noise, truth: float, repetitions: int, estimator=typical, processes: int = 5) -> float:
+    draws = np.random.default_rng([2026, processes])
+    found = [
+        estimator(*recorded(draws, noise, truth=truth, processes=processes), seed=index) for index in range(repetitions)
+    ]
+    return float(np.mean([one.ratio.low <= truth <= one.ratio.high for one in found]))
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_intervals_of_five_processes_cover_the_truth(noise: str) -> None:
+    # 150 pairs: 95 % give or take 1.8 %.
+    assert 0.90 <= covered(NOISES[noise], 1.03, 150) <= 0.995
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", NOISES)
+def test_intervals_cover_a_planted_three_percent_in_93_to_97_of_100(noise: str) -> None:
+    # 2,000 pairs: 95 % give or take .5 %.
+    assert 0.93 <= covered(NOISES[noise], 1.03, 2_000) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", NOISES)
+def test_intervals_of_totals_cover_a_planted_three_percent(noise: str) -> None:
+    assert 0.91 <= covered(NOISES[noise], 1.03, 2_000, total) <= 0.98

@@ -17,6 +17,7 @@ def main(name: str, folder: Path) -> None:
     """Prints one line a goal: what was reached, and the goal."""
     pallas, native, floor = (open_run(folder / target) for target in ("pallas", "native", "floor"))
     machine = native.manifest.machine
+    assert machine is not None
     print(
         f"{name}: {machine.cpu}, {machine.cores} cores, {machine.virtualisation}, {machine.kernel}, load {machine.load:.2f}"
     )

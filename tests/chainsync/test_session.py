@@ -47,6 +47,7 @@ def test_a_run_folder_holds_every_invocation_and_its_facts(runs: Path) -> None:
     manifest = run.manifest
     assert manifest.workload["blocks"] == "500"
     assert manifest.parameters["seed"] == 5
+    assert manifest.machine is not None
     assert manifest.machine.cores >= 1
     assert all(len(source.sha256) == 64 for source in manifest.sources)
     assert {warning.kind for warning in manifest.warnings} >= {"few_rounds"}

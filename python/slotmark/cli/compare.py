@@ -1,13 +1,19 @@
 """`slotmark compare`: runs in, verdicts out."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slotmark.cli.quantities import fraction
 from slotmark.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from slotmark.metrics import Filter
+    from slotmark.report import Document
+    from slotmark.run import Run
 
 
 class Method(StrEnum):
@@ -17,7 +23,15 @@ class Method(StrEnum):
     published = "published"
 
 
-class Gate(StrEnum):
+class Style(StrEnum):
+    """How means are printed."""
+
+    modern = "modern"
+    org = "org"
+    typst = "typst"
+
+
+class FailOn(StrEnum):
     """What makes the command fail."""
 
     worse = "worse"
@@ -26,7 +40,11 @@ class Gate(StrEnum):
 
 def compare(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="BASELINE CANDIDATE…", help="Two or more run folders, the baseline first.")
+        list[str],
+        typer.Argument(
+            metavar="BASELINE CANDIDATE…",
+            help="Two or more run folders, the baseline first; A1,A2 for several runs of one target.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -43,36 +61,75 @@ def compare(
             metavar="METRIC=SHARE", help="Equivalence margin of a metric, as blocks_per_s=5%; again for more."
         ),
     ] = None,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="NAME",
+            help="What of a cluster run to analyse, in the place of what its profile says: a named set, a condition as 'EpochGEq 2', or none; again for more.",
+        ),
+    ] = None,
+    style: Annotated[
+        Style, typer.Option(help="How means are printed: modern, or as the established tool's org and typst reports.")
+    ] = Style.modern,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
     fail_on: Annotated[
-        Gate | None,
+        FailOn | None,
         typer.Option(help="worse: exit 1 when a metric is worse. inconclusive: also exit 3 when one can't be told."),
+    ] = None,
+    gate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The metrics that --fail-on looks at, with their margins: TOML, a line a metric."
+        ),
     ] = None,
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
+    from slotmark.cli.gate import read_gate
     from slotmark.compare import compare as compare_runs
-    from slotmark.metrics.published import published_tables
-    from slotmark.report import comparison_document, print_document, published_document, write_report
+    from slotmark.metrics import parse_filters
+    from slotmark.report import comparison_document, print_document, write_report
     from slotmark.run import open_run
 
     if len(runs) < 2:
         raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")
-    opened = [open_run(path) for path in runs]
-    comparison = compare_runs(opened, margins=dict(_margin(text) for text in margin or []), seed=seed)
+    gated = read_gate(gate) if gate else {}
+    opened = [[open_run(path) for path in side.split(",") if path] for side in runs]
+    chosen = None if filters is None else parse_filters(filters)
+    comparison = compare_runs(
+        opened, filters=chosen, margins={**gated, **dict(_margin(text) for text in margin or [])}, seed=seed
+    )
     document = (
-        published_document(published_tables(opened)) if method is Method.published else comparison_document(comparison)
+        _published(opened, chosen, style)
+        if method is Method.published
+        else comparison_document(comparison, style.value)
     )
     print_document(document)
     if out is not None:
         for path in write_report(document, comparison, out):
             typer.echo(path)
     verdicts = {
-        difference.verdict for row in comparison.rows for difference in row.differences if difference is not None
+        difference.verdict
+        for row in comparison.rows
+        for difference in row.differences
+        if difference is not None and (not gated or row.metric.id in gated)
     }
-    if fail_on is not None and "worse" in verdicts:
+    if (fail_on is not None or gated) and "worse" in verdicts:
         raise typer.Exit(1)
-    if fail_on is Gate.inconclusive and "inconclusive" in verdicts:
+    if fail_on is FailOn.inconclusive and "inconclusive" in verdicts:
         raise typer.Exit(3)
+
+
+def _published(sides: "Sequence[Sequence[Run]]", filters: "Sequence[Filter] | None", style: Style) -> "Document":
+    from slotmark.metrics.cluster.published import published_means
+    from slotmark.metrics.published import published_tables
+    from slotmark.report import published_cluster_document, published_document
+
+    runs = [run for side in sides for run in side]
+    if runs[0].manifest.bench != "cluster":
+        return published_document(published_tables(runs))
+    printed = "org" if style is Style.modern else style.value
+    return published_cluster_document([run.name for run in runs], published_means(runs, filters), printed)
 
 
 def _margin(text: str) -> tuple[str, float]:

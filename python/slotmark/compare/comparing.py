@@ -74,7 +74,6 @@ def compare(
         raise ComparisonError(
             f"Runs of bench '{sides[0].manifest.bench}' have their repetitions inside them: name one run a side, and raise --rounds."
         )
-    most = len(sides[1:]) * sum(metric.tested for metric in metrics)
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
         if catalogue(sides[0].manifest.bench).relations:
@@ -82,8 +81,12 @@ def compare(
                 msgspec.structs.replace(side, filters=[str(one) for one in of_side[0].filters])
                 for side, of_side in zip(sides, analyses, strict=True)
             ]
+        settings = {metric.id: _settings(metric, analyses) for metric in metrics}
+        most = len(sides[1:]) * sum(len(settings[metric.id]) for metric in metrics if metric.tested)
         bootstrap = Bootstrap(confidence, max(repetitions, round(_FINER * most / (1 - confidence))), seed)
-        entries = [entry for metric in metrics for entry in _entries(sides, metric, analyses, bootstrap)]
+        entries = [
+            entry for metric in metrics for entry in _entries(sides, metric, settings[metric.id], analyses, bootstrap)
+        ]
     rows, tests = _decided(entries, confidence)
     return Comparison(
         bench=sides[0].manifest.bench,
@@ -98,13 +101,20 @@ def compare(
     )
 
 
+def _settings(metric: Metric, analyses: Sequence[Sequence[Analysis]]) -> list[str]:
+    """The settings that any run has of a metric."""
+    return sorted({setting for of_side in analyses for analysis in of_side for setting in analysis.settings(metric.id)})
+
+
 def _entries(
-    sides: Sequence[Side], metric: Metric, analyses: Sequence[Sequence[Analysis]], bootstrap: Bootstrap
+    sides: Sequence[Side],
+    metric: Metric,
+    settings: Sequence[str],
+    analyses: Sequence[Sequence[Analysis]],
+    bootstrap: Bootstrap,
 ) -> list[_Entry]:
-    """One entry a setting that any run has."""
-    of_sides = [[analysis.samples(metric.id) for analysis in of_side] for of_side in analyses]
-    of_sides = [[_with_margin(one, metric) for one in of_side] for of_side in of_sides]
-    settings = sorted({setting for of_side in of_sides for one in of_side for setting in one.settings})
+    """One entry a setting. The samples of one metric at a time are in memory."""
+    of_sides = [[_with_margin(analysis.samples(metric.id), metric) for analysis in of_side] for of_side in analyses]
     make = _mean_entry if metric.statistic == "mean" else _entry
     return [make(sides, metric, setting, of_sides, bootstrap) for setting in settings]
 

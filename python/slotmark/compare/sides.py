@@ -23,7 +23,7 @@ _MACHINE = {
 }
 """Facts that should be equal; the load is a doubt about one run, not about two."""
 
-_OF_NO_MATTER = frozenset({"seed"})
+_OF_NO_MATTER = frozenset({"seed", "batch", "tag", "profile"})
 """Parameters that may differ."""
 
 

@@ -121,7 +121,7 @@ def summarise_runs(runs: Sequence[Samples], setting: str) -> Summary:
         samples=[],
         centiles=list(zip(CENTILES, at_centiles(values).tolist(), strict=True)) if drawn else [],
         band=_band(runs, each, setting) if drawn else [],
-        course=_course(runs[0], setting) if drawn and metric.grain[0] != "host" else [],
+        course=_course(runs[0], setting) if metric.course else [],
     )
 
 

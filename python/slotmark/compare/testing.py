@@ -129,11 +129,10 @@ def tested_means(
             settled=Decision("inconclusive", f"one {metric.grain[0]} tells nothing of chance"),
             replicates=fewest,
         )
-    base = (
-        float(np.mean([one.mean for one in ours]))
-        if runs > 1
-        else sum(one.sums.sum() for one in ours) / sum(one.counts.sum() for one in ours)
-    )
+    if runs > 1:
+        base = float(np.mean([one.mean for one in ours]))
+    else:
+        base = float(sum(one.sums.sum() for one in ours) / sum(one.counts.sum() for one in ours))
     if base <= 0:
         words = "the baseline's mean is 0 or below, so there is no share of it that matters"
         same = found.delta.low == found.delta.high == 0

@@ -27,6 +27,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         better: Which direction is an improvement.
         grain: The key columns of a sample besides ``setting``, as ``["round"]``. The first is what was repeated: samples within one
             of it aren't independent of each other.
+        course: Whether to draw it over the run too, by its first grain column.
         section: The part of the report that it belongs to; empty where the bench has only one.
         statistic: What of its samples is compared: the typical one (a trimmed mean of log values) or their arithmetic mean.
         relation: The relation whose column it is; empty where it has SQL of its own.
@@ -52,6 +53,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     margin: float = 0.02
     short: str = ""
     chart: Literal["dots", "timeline", "cdf", "none"] = "none"
+    course: bool = False
     section: str = ""
     statistic: Literal["typical", "mean"] = "typical"
     relation: str = ""

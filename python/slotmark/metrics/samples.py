@@ -1,9 +1,10 @@
 """Samples: the observations of one metric in one run, with the keys that compare pairs them by."""
 
+import importlib
 import re
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import duckdb
 import msgspec
@@ -18,7 +19,6 @@ from slotmark.run import Run
 
 if TYPE_CHECKING:
     import pandas
-    import polars
 
 Key = tuple[int | str, ...]
 """What a sample belongs to: the values of its metric's grain columns."""
@@ -63,13 +63,9 @@ class Samples(msgspec.Struct, frozen=True):
         """The samples as a pandas frame, where pandas is installed."""
         return self.table.to_pandas()
 
-    def polars(self) -> "polars.DataFrame":
+    def polars(self) -> Any:
         """The samples as a Polars frame, where Polars is installed."""
-        import polars  # noqa: PLC0415 - not needed by slotmark itself
-
-        frame = polars.from_arrow(self.table)
-        assert isinstance(frame, polars.DataFrame)
-        return frame
+        return importlib.import_module("polars").from_arrow(self.table)
 
     def of(self, setting: str) -> dict[Key, float]:
         """The samples of one setting: key to value, in key order."""
@@ -125,14 +121,24 @@ class Analysis:
             self._make(name)
         return self._select(sql, "a query")
 
+    def settings(self, metric_id: str) -> list[str]:
+        """The settings in which a metric has samples, sorted."""
+        sql = self._ready(metric_id)
+        return self._select(f"SELECT DISTINCT setting FROM ({sql}\n) ORDER BY setting", f"'{metric_id}'")[0].to_pylist()
+
     def samples(self, metric_id: str) -> Samples:
         """The samples of a metric. Raises as :func:`samples`."""
-        metric, sql = self.catalogue[metric_id], self.catalogue.sql(metric_id)
+        metric, sql = self.catalogue[metric_id], self._ready(metric_id)
+        ordered = f"SELECT * FROM ({sql}\n) ORDER BY ALL"
+        return _checked(self.run, metric, self._select(ordered, f"'{metric_id}'"))
+
+    def _ready(self, metric_id: str) -> str:
+        """A metric's SQL, when all relations that it reads are made."""
+        sql = self.catalogue.sql(metric_id)
         for name in self.catalogue.relations:
             if re.search(rf"\b{name}\b", sql):
                 self._make(name)
-        ordered = f"SELECT * FROM ({sql.rstrip().rstrip(';')}\n) ORDER BY ALL"
-        return _checked(self.run, metric, self._select(ordered, f"'{metric_id}'"))
+        return sql.rstrip().rstrip(";")
 
     def _make(self, name: str) -> None:
         """Computes a relation, and before it those that it reads, unless they are there."""
@@ -196,9 +202,11 @@ def _has_twins(table: pa.Table, keys: Sequence[str]) -> bool:
     """Whether two rows of a table that is sorted by its keys have the same."""
     if table.num_rows < 2:
         return False
-    alike = None
+    alike = np.ones(table.num_rows - 1, dtype=bool)
     for key in keys:
         column = table[key].combine_chunks()
-        same = pc.equal(column[1:], column[:-1])
-        alike = same if alike is None else pc.and_(alike, same)
-    return bool(pc.any(alike).as_py())
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = column.dictionary_encode()
+        codes = (column.indices if isinstance(column, pa.DictionaryArray) else column).to_numpy(zero_copy_only=False)
+        alike &= codes[1:] == codes[:-1]
+    return bool(alike.any())

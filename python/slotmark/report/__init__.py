@@ -1,8 +1,21 @@
 """Reports: one document model, one renderer a file. Knows no bench."""
 
-from slotmark.report.build import comparison_document, published_document, runs_document
+from slotmark.report.build import (
+    comparison_document,
+    published_cluster_document,
+    published_document,
+    runs_document,
+)
 from slotmark.report.document import Document
 from slotmark.report.terminal import print_document
 from slotmark.report.write import write_report
 
-__all__ = ["Document", "comparison_document", "print_document", "published_document", "runs_document", "write_report"]
+__all__ = [
+    "Document",
+    "comparison_document",
+    "print_document",
+    "published_cluster_document",
+    "published_document",
+    "runs_document",
+    "write_report",
+]

@@ -6,8 +6,9 @@ import numpy as np
 
 from slotmark.compare import Comparison, Difference, Row, Summary, Verdict
 from slotmark.metrics import Metric, catalogue, samples
+from slotmark.metrics.cluster.published import PublishedMean
 from slotmark.metrics.published import PublishedTable
-from slotmark.report.charts import figures
+from slotmark.report.charts import CLIPPED, courses, figures
 from slotmark.report.document import (
     SYMBOLS,
     Block,
@@ -21,36 +22,52 @@ from slotmark.report.document import (
     Section,
     Table,
 )
+from slotmark.report.means import mean_tables, observations
+from slotmark.report.means import published_tables as mean_published_tables
 from slotmark.report.numbers import interval, number, p_value, percent, ratio, ratio_interval
-from slotmark.run import Manifest, Run
+from slotmark.run import MachineFacts, Manifest, Run
 
 DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
 
 
-def comparison_document(comparison: Comparison) -> Document:
-    """The report of a comparison; its first section is the verdicts in words."""
+def comparison_document(comparison: Comparison, style: str = "modern") -> Document:
+    """The report of a comparison; its first section is the verdicts in words.
+
+    Args:
+        comparison: What to show.
+        style: How the means of runs are printed; see :func:`slotmark.report.means.mean_tables`.
+    """
     names = [side.name for side in comparison.candidates]
+    of_means = all(row.metric.statistic == "mean" for row in comparison.rows)
     sections = [
-        Section("Verdicts", _verdicts(comparison), brief=True),
+        Section("Observations", [*observations(comparison), _counts(comparison)], brief=True)
+        if of_means
+        else Section("Verdicts", [*_verdicts(comparison), _counts(comparison)], brief=True),
         Section("Warnings", [Doubts(comparison.warnings)], brief=True),
-        Section("Comparison", list(_setting_tables(comparison)), brief=True),
+        Section("Comparison", [*mean_tables(comparison, style), *_setting_tables(comparison)], brief=True),
         Section(
             "Charts",
             [
                 Figure(f"{row.metric.name}: {row.setting}" if row.setting else row.metric.name, _caption(row), spec)
                 for row, spec in figures(comparison)
+            ]
+            + [
+                Figure(f"{row.metric.name} over the run", _course_caption(row), spec)
+                for row, spec in courses(comparison)
             ],
         ),
+        Section("Distributions", list(_centile_tables(comparison))),
         Section("Every run", list(_sample_tables(comparison))),
         Section("Method", _method(comparison)),
         Section("Data dictionary", [_dictionary(comparison)]),
         Section("Manifest", _manifests(comparison)),
     ]
     title = f"{_listed(names)} against {comparison.baseline.name}"
+    main = ("workload", "hosts", "Plutus script")
     work = ", ".join(
         f"{name} {value}"
         for name, value in comparison.baseline.manifest.workload.items()
-        if not name.startswith("digest") and len(value) < 30
+        if not name.startswith("digest") and len(value) < 30 and (comparison.bench != "cluster" or name in main)
     )
     return Document(
         title,
@@ -111,6 +128,15 @@ def published_document(tables: Sequence[PublishedTable]) -> Document:
     )
 
 
+def published_cluster_document(names: Sequence[str], rows: Sequence[PublishedMean], style: str) -> Document:
+    """The tables of the published cluster reports, in one of their styles."""
+    return Document(
+        "By the published method",
+        f"The tables and formulas of locli, printed as its {style} reports do; slotmark's own method is the default.",
+        [Section("", list(mean_published_tables(names, rows, style)), brief=True)],
+    )
+
+
 def _headed(metric: Metric) -> str:
     return f"{metric.name}, {metric.unit}" if metric.unit and metric.unit not in metric.name.lower() else metric.name
 
@@ -129,13 +155,17 @@ def _verdicts(comparison: Comparison) -> list[Block]:
                 for place, difference in enumerate(row.differences)
                 if difference
             ]
+    return blocks
+
+
+def _counts(comparison: Comparison) -> Paragraph:
     counts = dict.fromkeys(SYMBOLS, 0)
     for row in comparison.rows:
         for difference in row.differences:
             if difference is not None and difference.verdict is not None:
                 counts[difference.verdict] += 1
     said = ", ".join(f"{SYMBOLS[verdict]} {count} {verdict}" for verdict, count in counts.items())
-    return [*blocks, Paragraph(f"Over all tested metrics: {said}.")]
+    return Paragraph(f"Over all tested metrics: {said}.")
 
 
 def _sentence(comparison: Comparison, row: Row, place: int, difference: Difference) -> str:
@@ -151,7 +181,7 @@ def _sentence(comparison: Comparison, row: Row, place: int, difference: Differen
 
 
 def _setting_tables(comparison: Comparison) -> Sequence[Block]:
-    settings = list(dict.fromkeys(row.setting for row in comparison.rows))
+    settings = list(dict.fromkeys(row.setting for row in comparison.rows if row.metric.statistic == "typical"))
     return [_setting_table(comparison, setting) for setting in settings]
 
 
@@ -211,9 +241,20 @@ def _verdict(verdict: Verdict | None, reason: str) -> Cell:
 
 def _caption(row: Row) -> str:
     unit = f" in {row.metric.unit}" if row.metric.unit else ""
+    if row.metric.chart == "cdf":
+        band = " Shaded: from the lowest to the highest host." if any(one and one.band for one in row.summaries) else ""
+        cut = f" The axis ends where {CLIPPED:.1%} of samples do." if row.metric.scale == "linear" else ""
+        return f"{row.metric.definition} Share of samples up to each value.{band}{cut}"
     if row.metric.chart == "timeline":
         return f"{row.metric.definition} Thin: one invocation; bold: their median{unit}."
     return f"Every sample{unit}, {DIRECTION[row.metric.better]}. The mark is the median, the band its interval; hollow: more than 3 scaled MADs from the median."
+
+
+def _course_caption(row: Row) -> str:
+    along = {"slot": "slots, over all hosts", "block_no": "blocks, over all hosts"}.get(
+        row.metric.grain[0], row.metric.grain[0]
+    )
+    return f"Means of up to 120 stretches of consecutive {along}."
 
 
 def _sample_tables(comparison: Comparison) -> Sequence[Block]:
@@ -225,7 +266,7 @@ def _sample_tables(comparison: Comparison) -> Sequence[Block]:
     ]
     tables: dict[str, list[list[Cell]]] = {}
     for row in comparison.rows:
-        if row.metric.chart == "timeline":
+        if row.metric.chart == "timeline" or row.metric.statistic == "mean":
             continue
         for side, summary in zip(comparison.sides, row.summaries, strict=True):
             if summary is not None:
@@ -247,7 +288,56 @@ def _sample_tables(comparison: Comparison) -> Sequence[Block]:
     return [Table(title, columns, rows, wide=True) for title, rows in tables.items()]
 
 
+def _centile_tables(comparison: Comparison) -> Sequence[Block]:
+    """The centiles of every distribution that is drawn, as numbers."""
+    shown = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
+    rows = [
+        [
+            Cell(_headed(row.metric)),
+            Cell(side.name),
+            Cell(f"{summary.n:,}"),
+            *(Cell(number(dict(summary.centiles)[centile])) for centile in shown),
+        ]
+        for row in comparison.rows
+        for side, summary in zip(comparison.sides, row.summaries, strict=True)
+        if summary and summary.centiles
+    ]
+    columns = [
+        Column("metric", "left"),
+        Column("run", "left"),
+        Column("n"),
+        *(Column(f"{centile:g}") for centile in shown),
+    ]
+    return [Table("Centiles", columns, rows, wide=True)] if rows else []
+
+
+def _mean_method(comparison: Comparison) -> Paragraph:
+    several = any(side.others for side in comparison.sides)
+    filters = comparison.baseline.filters
+    text = (
+        "A metric's value is the arithmetic mean of its samples: one a block, a block and host, or a host and slot. "
+        + (
+            "Sides with two or more runs are compared by the means of their runs (Welch's t); "
+            if several
+            else "Samples of one run aren't independent of each other: "
+        )
+        + "consecutive blocks or slots are put together in up to 50 stretches, and stretches are resampled (a studentised block bootstrap, "
+        f"{comparison.repetitions:,} repetitions, seed {comparison.seed}). p-values are Holm-adjusted over the {comparison.tests} tests of this report. "
+        f"Better or worse: the {percent(comparison.confidence)} interval excludes no difference, the adjusted p-value is below {1 - comparison.confidence:.2g}, and the "
+        "difference is larger than the metric's margin: a share of the baseline, or the least difference that matters, whichever is more. "
+        "Equivalent: the whole interval lies within the margin. Inconclusive: neither. Differences and percentages come from unrounded means. "
+        + (
+            f"Analysed are blocks and slots that pass: {', '.join(filters)}."
+            if filters
+            else "All blocks of the chain and all slots are analysed."
+        )
+    )
+    return Paragraph(text)
+
+
 def _method(comparison: Comparison) -> list[Block]:
+    if all(row.metric.statistic == "mean" for row in comparison.rows):
+        return [_mean_method(comparison)]
     paired = all(difference.paired for row in comparison.rows for difference in row.differences if difference)
     pairing = (
         "Samples are paired by their keys: the runs were measured in one session, interleaved in an order drawn at random."
@@ -275,13 +365,20 @@ def _dictionary(comparison: Comparison) -> Table:
             Cell(metric.id),
             Cell(metric.unit or "-"),
             Cell(metric.better),
-            Cell(percent(metric.margin) if metric.tested else "not tested"),
+            Cell(_margin(metric)),
             Cell(metric.definition),
             Cell(metric.published or "the same"),
         ]
         for metric in metrics.values()
     ]
     return Table("", columns, rows, wide=True)
+
+
+def _margin(metric: Metric) -> str:
+    if not metric.tested:
+        return "not tested"
+    least = f", at least {metric.least:g}{metric.unit_suffix}" if metric.least else ""
+    return f"{percent(metric.margin)}{least}"
 
 
 def _manifests(comparison: Comparison) -> list[Block]:
@@ -305,23 +402,29 @@ def _manifests(comparison: Comparison) -> list[Block]:
 
 
 def _facts(manifest: Manifest) -> list[tuple[str, str]]:
-    target, machine = manifest.target, manifest.machine
+    target = manifest.target
     return [
         ("target", " ".join(filter(None, (target.name, target.version, target.commit)))),
         ("language", " ".join(filter(None, (target.language, target.toolchain))) or "-"),
         *manifest.workload.items(),
         *((name, _shown(value)) for name, value in manifest.parameters.items()),
+        *(_machine_facts(manifest.machine) if manifest.machine else []),
+        *manifest.versions.items(),
+        ("session", manifest.session),
+        ("started", manifest.started),
+        ("ended", manifest.ended),
+        ("tables", ", ".join(f"{name} ({rows:,} rows)" for name, rows in manifest.tables.items())),
+    ]
+
+
+def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
+    return [
         (
             "machine",
             f"{machine.cpu}, {machine.cores} cores, {machine.memory_bytes / 1e9:.1f} GB, governor {machine.governor}",
         ),
         ("system", f"{machine.system}, {machine.kernel}, {machine.virtualisation}"),
         ("load before", f"{machine.load:.2f}"),
-        *manifest.versions.items(),
-        ("session", manifest.session),
-        ("started", manifest.started),
-        ("ended", manifest.ended),
-        ("tables", ", ".join(f"{name} ({rows:,} rows)" for name, rows in manifest.tables.items())),
     ]
 
 

@@ -14,6 +14,8 @@ DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 4], [3, 1]]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # a name that Vega checks, never fetched
 MOST_LINES = 400
+CLIPPED = 0.995
+"""Where the axis of a distribution on a linear scale ends: a few far samples would squeeze all others."""
 
 
 def _scales(names: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -200,6 +202,148 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _readable(row: Row) -> tuple[float, str]:
+    """A factor and the unit that it leads to: durations of a cluster are shown in ms."""
+    return (1e3, "ms") if row.metric.unit == "s" else (1.0, row.metric.unit)
+
+
+def cdf(row: Row, names: Sequence[str]) -> dict[str, Any]:
+    """The share of a metric's samples up to each value, a curve a run, with the band between hosts or runs."""
+    scale, unit = _readable(row)
+    logarithmic = row.metric.scale == "log"
+    points, bands, ends = [], [], []
+    for name, summary in zip(names, row.summaries, strict=True):
+        if summary is None:
+            continue
+        points += [{"run": name, "share": share, "value": scale * value} for share, value in summary.centiles]
+        bands += [
+            {"run": name, "share": share, "low": scale * low, "high": scale * high} for share, low, high in summary.band
+        ]
+        ends += [scale * value for share, value in summary.centiles if share in (0.0, CLIPPED)]
+    if logarithmic:
+        points = [point for point in points if point["value"] > 0]
+        bands = [band for band in bands if band["low"] > 0]
+    linear: dict[str, Any] = {"zero": False, "nice": False}
+    if ends and min(ends) < max(ends):
+        linear["domain"] = [min(ends), max(ends)]
+    x = {
+        "type": "quantitative",
+        "title": f"{row.metric.name}{', ' + unit if unit else ''}",
+        "scale": {"type": "log", "nice": False} if logarithmic else linear,
+        "axis": {"tickCount": 6, "labelOverlap": True},
+    }
+    y = {
+        "field": "share",
+        "type": "quantitative",
+        "title": "share of samples",
+        "scale": {"domain": [0, 1]},
+        "axis": {"format": "%", "tickCount": 5},
+    }
+    scales = _scales(names)
+    tooltip = [
+        {"field": "run"},
+        {"field": "share", "title": "share of samples", "format": ".2%"},
+        {"field": "value", "title": unit or "value", "format": ",.4~g"},
+    ]
+    return {
+        "$schema": SCHEMA,
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
+        "height": 240,
+        "layer": [
+            *(
+                [
+                    {
+                        "data": {"values": bands},
+                        "mark": {"type": "area", "opacity": 0.13, "orient": "horizontal", "clip": True},
+                        "encoding": {
+                            "y": y,
+                            "x": {**x, "field": "low"},
+                            "x2": {"field": "high"},
+                            "color": scales["color"],
+                        },
+                    }
+                ]
+                if bands
+                else []
+            ),
+            {
+                "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+                "data": {"values": points},
+                "mark": {
+                    "type": "line",
+                    "strokeWidth": 2.2,
+                    "point": {"size": 22},
+                    "orient": "horizontal",
+                    "clip": True,
+                },
+                "encoding": {
+                    "y": y,
+                    "x": {**x, "field": "value"},
+                    "order": {"field": "share"},
+                    "color": scales["color"],
+                    "strokeDash": scales["dash"],
+                    "tooltip": tooltip,
+                },
+            },
+        ],
+    }
+
+
+def course(row: Row, names: Sequence[str]) -> dict[str, Any]:
+    """The means of consecutive stretches of slots or blocks, a line a run."""
+    scale, unit = _readable(row)
+    points = [
+        {"run": name, "place": place, "value": scale * value}
+        for name, summary in zip(names, row.summaries, strict=True)
+        if summary
+        for place, value in summary.course
+    ]
+    scales = _scales(names)
+    unit, along = (
+        row.metric.unit,
+        {"slot": "slot", "block_no": "block number"}.get(row.metric.grain[0], row.metric.grain[0]),
+    )
+    return {
+        "$schema": SCHEMA,
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
+        "height": 180,
+        "layer": [
+            {
+                "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+                "data": {"values": points},
+                "mark": {"type": "line", "strokeWidth": 1.6},
+                "encoding": {
+                    "x": {
+                        "field": "place",
+                        "type": "quantitative",
+                        "title": along,
+                        "scale": {"zero": False, "nice": False},
+                        "axis": {"format": ",d", "tickCount": 8},
+                    },
+                    "y": {
+                        "field": "value",
+                        "type": "quantitative",
+                        "title": unit or row.metric.name,
+                        "scale": {"zero": False},
+                        "axis": {"tickCount": 5},
+                    },
+                    "color": scales["color"],
+                    "strokeDash": scales["dash"],
+                    "tooltip": [
+                        {"field": "run"},
+                        {"field": "place", "title": along, "format": ",d"},
+                        {"field": "value", "title": unit or "value", "format": ",.4~g"},
+                    ],
+                },
+            },
+        ],
+    }
+
+
 def _toggled(spec: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """The chart with a parameter, ``shown``, that holds the runs to show: the page changes it."""
     shown = {"filter": "indexof(shown, datum.run) >= 0"}
@@ -211,9 +355,19 @@ def _toggled(spec: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 def figures(comparison: Comparison) -> list[tuple[Row, dict[str, Any]]]:
     """The chart of every row whose metric is drawn, with the row."""
     names = [side.name for side in comparison.sides]
-    drawn = {"dots": dots, "timeline": timeline}
+    drawn = {"dots": dots, "timeline": timeline, "cdf": cdf}
     return [
         (row, _toggled(drawn[row.metric.chart](row, names), names))
         for row in comparison.rows
         if row.metric.chart in drawn and any(row.summaries)
+    ]
+
+
+def courses(comparison: Comparison) -> list[tuple[Row, dict[str, Any]]]:
+    """The course over the run of every metric that has one."""
+    names = [side.name for side in comparison.sides]
+    return [
+        (row, _toggled(course(row, names), names))
+        for row in comparison.rows
+        if any(summary and len(summary.course) > 1 for summary in row.summaries)
     ]

@@ -20,10 +20,11 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column of a table."""
+    """A column of a table. A ``detail`` is left out where there is little room, as on a terminal."""
 
     title: str
     align: Literal["left", "right"] = "right"
+    detail: bool = False
 
 
 class Paragraph(msgspec.Struct, frozen=True, tag=True):

@@ -44,8 +44,10 @@ def _table(table: Table) -> RichTable:
     shown = RichTable(
         title=Text(table.title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1)
     )
-    for column in table.columns:
+    kept = [place for place, column in enumerate(table.columns) if not column.detail]
+    for place in kept:
+        column = table.columns[place]
         shown.add_column(Text(column.title), justify=column.align, overflow="fold")
     for row in table.rows:
-        shown.add_row(*(Text(cell.text, style=STYLES[cell.verdict]) for cell in row))
+        shown.add_row(*(Text(row[place].text, style=STYLES[row[place].verdict]) for place in kept))
     return shown

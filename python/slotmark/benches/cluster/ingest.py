@@ -12,7 +12,7 @@ from slotmark import _core, warnings
 from slotmark.benches.cluster.logs import host_logs
 from slotmark.benches.cluster.metadata import Genesis, Metadata, read_genesis, read_metadata
 from slotmark.errors import LogError
-from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target, utc_now
+from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.versions import versions
 from slotmark.warnings import Warning
 
@@ -94,7 +94,6 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
     folder = request.logs if request.logs.is_dir() else request.logs.parent
     genesis = read_genesis(folder, request.genesis)
     metadata = read_metadata(folder, request.meta)
-    started = utc_now()
     with RunWriter(request.out) as writer:
         text = _core.ingest(
             [(log.host, str(log.path)) for log in logs],
@@ -112,7 +111,7 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
         for name, rows in ingested.tables.items():
             writer.add(name, rows)
         writer.table("genesis", genesis_table(genesis, len(ingested.hosts)))
-        run = writer.finish(_manifest(request, genesis, metadata, ingested, started))
+        run = writer.finish(_manifest(request, genesis, metadata, ingested))
     return run, ingested
 
 
@@ -145,7 +144,7 @@ def _refuse_rejected(ingested: Ingested, most: float) -> None:
     )
 
 
-def _manifest(request: Request, genesis: Genesis, metadata: Metadata, ingested: Ingested, started: str) -> Manifest:
+def _manifest(request: Request, genesis: Genesis, metadata: Metadata, ingested: Ingested) -> Manifest:
     told = next((host for host in ingested.hosts if host.version), None)
     node = metadata.packages.get("cardano-node")
     version = node.version if node and node.version != "unknown" else (told.version if told else "")
@@ -183,8 +182,10 @@ def _manifest(request: Request, genesis: Genesis, metadata: Metadata, ingested: 
         ended=_moment(max((host.last_ts_ns for host in ingested.hosts if host.last_ts_ns is not None), default=0)),
         versions={
             **versions(),
-            **{name: f"{package.version} {package.commit[:7]}" for name, package in metadata.packages.items()},
-            "ingested": started,
+            **{
+                f"target {name}": f"{package.version} {package.commit[:7]}"
+                for name, package in metadata.packages.items()
+            },
         },
         sources=ingested.sources,
         tables={},

@@ -5,6 +5,7 @@ samples into verdicts, report shows them. A room imports only from rooms before 
 """
 
 from slotmark.errors import SlotmarkError
-from slotmark.run import Manifest, Run, open_run
+from slotmark.opened import OpenedRun, open_run
+from slotmark.run import Manifest, Run
 
-__all__ = ["Manifest", "Run", "SlotmarkError", "open_run"]
+__all__ = ["Manifest", "OpenedRun", "Run", "SlotmarkError", "open_run"]

@@ -153,3 +153,39 @@ def one_run_a_side(names: Sequence[str]) -> Warning:
         "one build. A small difference may be the run's, not the target's. Run each build again and name all runs of it, with commas.",
         "; ".join(names),
     )
+
+
+def no_blocks(chained: int, filters: Sequence[str]) -> Warning:
+    """Filters that no block passes."""
+    said = f"pass {', '.join(filters)}" if filters else "are complete in their forgers' logs"
+    return Warning(
+        "no_blocks",
+        f"Of {chained:,} blocks on the chain, none {said}: nothing is said about blocks. Choose others with --filter, or none.",
+    )
+
+
+def incomplete_blocks(incomplete: int, chained: int) -> Warning:
+    """Blocks of the chain whose forging isn't told."""
+    return Warning(
+        "incomplete_blocks",
+        f"{incomplete:,} of {chained:,} blocks on the chain are left out: no host's log tells their forging and size in full. "
+        "The relation 'blocks' has them; see that the logs of all hosts are there.",
+    )
+
+
+def counters_restarted(names: str) -> Warning:
+    """Nodes that were started anew."""
+    return Warning(
+        "counters_restarted",
+        f"Resource counters went back on {names}: the node was started anew there. That one sample of each is left out; what a fresh node "
+        "does is inside the others.",
+    )
+
+
+def stopped_early(names: str, seconds: int) -> Warning:
+    """Hosts whose logs end before the others'."""
+    return Warning(
+        "stopped_early",
+        f"The logs of {names} end more than {seconds} s before the last one's: blocks after that were not adopted by all hosts. "
+        "Check why they stopped.",
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, compare, ingest, ledger
+from slotmark.cli import chain, chainsync, compare, ingest, ledger, show
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -20,6 +20,8 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("ingest")(ingest.ingest)
+app.command("show")(show.show)
+app.command("samples")(show.samples)
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(ledger.app, name="ledger")

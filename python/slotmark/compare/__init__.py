@@ -2,7 +2,7 @@
 
 from slotmark.compare.comparing import compare
 from slotmark.compare.comparison import Comparison, Difference, Interval, Row, Side, Summary, Verdict
-from slotmark.compare.summary import summarise
+from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.compare.verdict import ENOUGH_ROUNDS
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "Verdict",
     "compare",
     "summarise",
+    "summarise_runs",
 ]

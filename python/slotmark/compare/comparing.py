@@ -20,7 +20,7 @@ from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.compare.testing import Bootstrap, Tested, tested, tested_means
 from slotmark.compare.verdict import ENOUGH_ROUNDS, Decision, decide
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Filter, Metric, Samples, catalogue
+from slotmark.metrics import Analysis, Filter, Metric, Samples, catalogue, doubts_of_analysis
 from slotmark.run import Run
 from slotmark.warnings import Warning
 
@@ -87,6 +87,12 @@ def compare(
         entries = [
             entry for metric in metrics for entry in _entries(sides, metric, settings[metric.id], analyses, bootstrap)
         ]
+        doubts = [
+            msgspec.structs.replace(doubt, subject=side.name)
+            for side, of_side in zip(sides, analyses, strict=True)
+            for analysis in of_side
+            for doubt in doubts_of_analysis(analysis)
+        ]
     rows, tests = _decided(entries, confidence)
     return Comparison(
         bench=sides[0].manifest.bench,
@@ -97,7 +103,7 @@ def compare(
         confidence=confidence,
         repetitions=bootstrap.repetitions,
         seed=seed,
-        warnings=_doubts(sides, entries),
+        warnings=[*said_once(doubts), *_doubts(sides, entries)],
     )
 
 

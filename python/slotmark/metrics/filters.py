@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -87,26 +86,12 @@ def parse_filters(texts: Iterable[str]) -> list[Filter]:
 
 
 def filters_of_run(run: Run) -> list[Filter]:
-    """What the run's own profile asks for: names of sets, or expressions as ``{"tag": "CBlock", "contents": {"tag": …, "contents": …}}``.
+    """What the run's own profile asks for.
 
     Raises:
-        ArgumentError: The profile asks for a filter that there isn't.
+        ArgumentError: It asks for a filter that there isn't.
     """
-    found: list[Filter] = []
-    for entry in run.manifest.parameters.get("filters", []):
-        if isinstance(entry, str) and entry in named_filters():
-            found += named_filters()[entry]
-        elif isinstance(entry, dict):
-            inner: Any = entry.get("contents") if entry.get("tag") in ("CBlock", "CSlot") else entry
-            inner = inner if isinstance(inner, dict) else {}
-            found.append(
-                _condition(str(inner.get("tag")), inner.get("contents"), f"{run.path}: a filter of the run's profile")
-            )
-        else:
-            raise ArgumentError(
-                f"{run.path}: its profile asks for the filter '{entry}', which there isn't. Say which with --filter."
-            )
-    return list(dict.fromkeys(found))
+    return parse_filters(run.manifest.parameters.get("filters", []))
 
 
 def filter_table(filters: Sequence[Filter]) -> pa.Table:

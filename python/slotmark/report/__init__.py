@@ -4,6 +4,7 @@ from slotmark.report.build import (
     comparison_document,
     published_cluster_document,
     published_document,
+    run_document,
     runs_document,
 )
 from slotmark.report.document import Document
@@ -16,6 +17,7 @@ __all__ = [
     "print_document",
     "published_cluster_document",
     "published_document",
+    "run_document",
     "runs_document",
     "write_report",
 ]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slotmark.compare import Comparison, Difference, Row, Summary, Verdict
-from slotmark.metrics import Metric, catalogue, samples
+from slotmark.compare import Comparison, Difference, Row, Summary, Verdict, summarise_runs
+from slotmark.metrics import Analysis, Filter, Metric, catalogue, doubts_of_analysis, samples
 from slotmark.metrics.cluster.published import PublishedMean
 from slotmark.metrics.published import PublishedTable
 from slotmark.report.charts import CLIPPED, courses, figures
@@ -48,12 +48,11 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section(
             "Charts",
             [
-                Figure(f"{row.metric.name}: {row.setting}" if row.setting else row.metric.name, _caption(row), spec)
-                for row, spec in figures(comparison)
-            ]
-            + [
-                Figure(f"{row.metric.name} over the run", _course_caption(row), spec)
-                for row, spec in courses(comparison)
+                *(Figure(_titled(row), _caption(row), spec) for row, spec in figures(comparison)),
+                *(
+                    Figure(f"{_titled(row)} over the run", _course_caption(row), spec)
+                    for row, spec in courses(comparison)
+                ),
             ],
         ),
         Section("Distributions", list(_centile_tables(comparison))),
@@ -106,6 +105,34 @@ def runs_document(runs: Sequence[Run]) -> Document:
         [
             Section("", tables, brief=True),
             *([Section("Warnings", [Doubts(list(dict.fromkeys(doubts)))], brief=True)] if doubts else []),
+        ],
+    )
+
+
+def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
+    """One run by itself: what is known about it, and every metric."""
+    tables: dict[str, list[list[Cell]]] = {}
+    with Analysis(run, filters=filters) as analysis:
+        said = [str(one) for one in analysis.filters] if analysis.catalogue.relations else []
+        doubts = [*run.manifest.warnings, *doubts_of_analysis(analysis)]
+        for metric in analysis.catalogue.metrics:
+            for setting in analysis.settings(metric.id):
+                one = summarise_runs([analysis.samples(metric.id)], setting)
+                figures_ = (one.mean, one.sd, one.median, one.minimum, one.maximum)
+                title = ": ".join(filter(None, (metric.section, setting)))
+                cells = [Cell(_headed(metric)), Cell(f"{one.n:,}"), *(Cell(number(value)) for value in figures_)]
+                tables.setdefault(title, []).append(cells)
+    columns = [Column("", "left"), *map(Column, ("n", "mean", "std. dev.", "median", "min", "max"))]
+    analysed = [Paragraph(f"Analysed are blocks and slots that pass: {', '.join(said)}.")] if said else []
+    return Document(
+        run.name,
+        f"{run.manifest.bench} bench",
+        [
+            Section("Manifest", [Facts("", _facts(run.manifest))], brief=True),
+            Section("Warnings", [Doubts(doubts)], brief=True),
+            Section(
+                "Metrics", [*analysed, *(Table(title, columns, rows) for title, rows in tables.items())], brief=True
+            ),
         ],
     )
 
@@ -237,6 +264,10 @@ def _interval(summary: Summary) -> str:
 
 def _verdict(verdict: Verdict | None, reason: str) -> Cell:
     return Cell("", remark=reason) if verdict is None else Cell(f"{SYMBOLS[verdict]} {verdict}", verdict, reason)
+
+
+def _titled(row: Row) -> str:
+    return f"{row.metric.name}: {row.setting}" if row.setting else row.metric.name
 
 
 def _caption(row: Row) -> str:

@@ -252,22 +252,6 @@ def cdf(row: Row, names: Sequence[str]) -> dict[str, Any]:
         "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
         "height": 240,
         "layer": [
-            *(
-                [
-                    {
-                        "data": {"values": bands},
-                        "mark": {"type": "area", "opacity": 0.13, "orient": "horizontal", "clip": True},
-                        "encoding": {
-                            "y": y,
-                            "x": {**x, "field": "low"},
-                            "x2": {"field": "high"},
-                            "color": scales["color"],
-                        },
-                    }
-                ]
-                if bands
-                else []
-            ),
             {
                 "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
                 "data": {"values": points},
@@ -287,6 +271,22 @@ def cdf(row: Row, names: Sequence[str]) -> dict[str, Any]:
                     "tooltip": tooltip,
                 },
             },
+            *(
+                [
+                    {
+                        "data": {"values": bands},
+                        "mark": {"type": "area", "opacity": 0.13, "orient": "horizontal", "clip": True},
+                        "encoding": {
+                            "y": y,
+                            "x": {**x, "field": "low"},
+                            "x2": {"field": "high"},
+                            "color": scales["color"],
+                        },
+                    }
+                ]
+                if bands
+                else []
+            ),
         ],
     }
 

@@ -77,7 +77,7 @@ class Metadata(msgspec.Struct, frozen=True):
         ghc_version: Of the node's compiler.
         packages: Versions by package name.
         workload: What the generator did and the size of the ledger, one entry a fact.
-        filters: The profile's own filter names, then its filter expressions.
+        filters: The profile's own filter names, then its filter expressions in words, as ``EpochGEq 2``.
     """
 
     tag: str = ""
@@ -88,7 +88,7 @@ class Metadata(msgspec.Struct, frozen=True):
     ghc_version: str = _UNKNOWN
     packages: dict[str, Package] = {}
     workload: dict[str, str] = {}
-    filters: list[Any] = []
+    filters: list[str] = []
 
 
 def read_genesis(folder: Path, given: Path | None) -> Genesis:
@@ -145,8 +145,22 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
         ghc_version=str(meta.get("node_ghc_version", _UNKNOWN)),
         packages={name: packages.get(name, Package()) for name in PACKAGES},
         workload=_workload(content),
-        filters=[*analysis.get("filters", []), *analysis.get("filter_exprs", [])],
+        filters=[
+            *map(str, analysis.get("filters", [])),
+            *(_condition(entry, path) for entry in analysis.get("filter_exprs", [])),
+        ],
     )
+
+
+def _condition(entry: object, path: Path) -> str:
+    """A filter expression, as ``{"tag": "CSlot", "contents": {"tag": "EpochGEq", "contents": 2}}``, in words: ``EpochGEq 2``."""
+    inner = entry.get("contents") if isinstance(entry, dict) and entry.get("tag") in ("CBlock", "CSlot") else entry
+    if not isinstance(inner, dict) or "tag" not in inner:
+        raise LogError(
+            f'{path.parent}: the profile\'s filter {entry!r} has no tag. Expected {{"tag": …, "contents": …}}.'
+        )
+    argument = inner.get("contents")
+    return f"{inner['tag']} {argument:g}" if isinstance(argument, int | float) else str(inner["tag"])
 
 
 def _object(path: Path) -> dict[str, Any]:

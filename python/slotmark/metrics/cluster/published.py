@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.metrics.catalogue import Metric
+from slotmark.metrics.catalogue import Metric, catalogue
 from slotmark.metrics.filters import Filter
 from slotmark.metrics.samples import Analysis, Samples
 from slotmark.run import Run
@@ -38,11 +38,11 @@ def published_means(runs: Sequence[Run], filters: Sequence[Filter] | None = None
         runs: The runs, one column each.
         filters: What is analysed; None for what each run's profile says.
     """
+    metrics = [metric for metric in catalogue("cluster").metrics if metric.section in SECTIONS and metric.locli]
     columns = []
     for run in runs:
         with Analysis(run, filters=filters, published=True) as analysis:
             hosts = analysis.query("SELECT host FROM hosts ORDER BY host")["host"].to_pylist()
-            metrics = [metric for metric in analysis.catalogue.metrics if metric.section in SECTIONS and metric.locli]
             found = [analysis.samples(metric.id) for metric in metrics]
             columns.append([(_mean(samples, hosts), samples.table.num_rows) for samples in found])
     return [

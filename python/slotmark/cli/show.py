@@ -1,0 +1,81 @@
+"""`slotmark show` and `slotmark samples`: one run by itself."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slotmark.errors import ArgumentError
+
+
+class Format(StrEnum):
+    """What to write samples as."""
+
+    parquet = "parquet"
+    csv = "csv"
+
+
+Filters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filter",
+        metavar="NAME",
+        help="What of a cluster run to analyse, in the place of what its profile says: a named set, a condition as 'EpochGEq 2', or none.",
+    ),
+]
+
+
+def show(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    filters: Filters = None,
+) -> None:
+    """Print a run's manifest, its doubts, and all its metrics."""
+    from slotmark.metrics import parse_filters
+    from slotmark.report import print_document, run_document
+    from slotmark.run import open_run
+
+    print_document(run_document(open_run(run), None if filters is None else parse_filters(filters)))
+
+
+def samples(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    metric: Annotated[
+        str, typer.Argument(metavar="METRIC", help="A metric's id, or a relation of the catalogue, as blocks.")
+    ],
+    form: Annotated[Format, typer.Option("--format", help="parquet or csv.")] = Format.csv,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The new file; by default standard output.")
+    ] = None,
+    filters: Filters = None,
+) -> None:
+    """Write the samples of one metric, with what each belongs to."""
+    import sys
+
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    from slotmark.metrics import Analysis, parse_filters
+    from slotmark.run import open_run
+
+    if out is None and form is Format.parquet and sys.stdout.isatty():
+        raise ArgumentError("--format parquet is nothing for a terminal: name a file with -o.")
+    if out is not None and out.exists():
+        raise ArgumentError(f"{out}: already there. Choose another -o or move it away.")
+    with Analysis(open_run(run), filters=None if filters is None else parse_filters(filters)) as analysis:
+        known = metric in analysis.catalogue.relations
+        table = analysis.relation(metric) if known else analysis.samples(metric).table
+    write = pyarrow.csv.write_csv if form is Format.csv else pyarrow.parquet.write_table
+    if out is None:
+        write(table, sys.stdout.buffer)
+        return
+    partial = out.with_name(f".{out.name}.partial")
+    try:
+        write(table, partial)
+        partial.rename(out)
+    except OSError as error:
+        raise ArgumentError(
+            f"{out}: can't be written ({error.strerror or error}). Choose another -o, or make room."
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)

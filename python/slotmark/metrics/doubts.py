@@ -1,0 +1,36 @@
+"""Doubts about what an analysis rests on: blocks that were dropped, counters that restarted, hosts that stopped."""
+
+from slotmark import warnings
+from slotmark.metrics.samples import Analysis
+from slotmark.warnings import Warning
+
+_EARLY_S = 60
+_SHOWN = 5
+
+
+def doubts_of_analysis(analysis: Analysis) -> list[Warning]:
+    """What a reader should know about the chain and the hosts that were analysed; none for benches without relations."""
+    if "blocks" not in analysis.catalogue.relations:
+        return []
+    found = []
+    facts = analysis.query(
+        "SELECT COUNT(*) AS chained, COUNT(*) FILTER (accepted) AS accepted,"
+        " COUNT(*) FILTER (rejected_by LIKE 'complete in%') AS incomplete FROM blocks"
+    ).to_pylist()[0]
+    if facts["accepted"] == 0:
+        found.append(warnings.no_blocks(facts["chained"], [str(one) for one in analysis.filters]))
+    if facts["incomplete"]:
+        found.append(warnings.incomplete_blocks(facts["incomplete"], facts["chained"]))
+    restarted = analysis.query("SELECT DISTINCT host FROM usage WHERE was_reset ORDER BY host")["host"].to_pylist()
+    if restarted:
+        found.append(warnings.counters_restarted(_some(restarted)))
+    early = analysis.query(
+        f"SELECT host FROM hosts WHERE last_ts_ns < (SELECT MAX(last_ts_ns) FROM hosts) - {_EARLY_S * 10**9} ORDER BY host"
+    )["host"].to_pylist()
+    if early:
+        found.append(warnings.stopped_early(_some(early), _EARLY_S))
+    return found
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -1,0 +1,262 @@
+"""Made-up clusters of a few hosts and blocks: every number worked out by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.metrics import Analysis, Filter, doubts_of_analysis
+from tests.cluster.made_up_logs import Cluster, block_hash, ts
+
+NONE: list[Filter] = []
+
+
+def analysed(cluster: Cluster, folder: Path, filters: list[Filter] = NONE, *, published: bool = False) -> Analysis:
+    run, _ = ingest(Request(logs=cluster.write(folder / "logs"), out=folder / "run"))
+    return Analysis(run, filters=filters, published=published)
+
+
+def values(analysis: Analysis, metric: str) -> dict[tuple[int | str, ...], float]:
+    return analysis.samples(metric).of("")
+
+
+def plain() -> Cluster:
+    """Three hosts, three blocks that all adopt, and a fourth, the tip, that is always left out."""
+    cluster = Cluster(3)
+    previous = None
+    for number, (forger, slot) in enumerate([(0, 10), (1, 30), (2, 50), (0, 70)]):
+        name = f"block{number}"
+        cluster.forge(forger, slot, number, name, previous)
+        for host in range(3):
+            if host != forger:
+                cluster.observe(host, slot, number, name, adopted_ms=470.0 + host)
+        previous = name
+    return cluster
+
+
+def test_a_normal_chain(tmp_path: Path) -> None:
+    with analysed(plain(), tmp_path) as analysis:
+        assert [
+            row["block_no"] for row in analysis.query("SELECT block_no FROM blocks ORDER BY block_no").to_pylist()
+        ] == [0, 1, 2]
+        # Steps at 1.0, 1.1, 1.3, 1.4, 2.0, 20, 59, 60 ms; announced at 61, sent at 65, adopted at 119.9 (added to the chain first).
+        for metric, ms in {
+            "forge_started": 1.0,
+            "forge_context": 0.1,
+            "forge_state": 0.2,
+            "forge_view": 0.1,
+            "forge_leading": 0.6,
+            "forge_ticked": 18.0,
+            "forge_snapshot": 39.0,
+            "forge_forged": 1.0,
+            "forge_announced": 1.0,
+            "forge_sending": 5.0,
+            "forge_adopted": 59.9,
+            "slot_to_announced": 61.0,
+            # Peers notice at 100, ask at 102, have it at 400.
+            "first_notice": 100.0,
+            "first_fetch": 400.0,
+        }.items():
+            assert values(analysis, metric) == {(number,): pytest.approx(ms / 1e3, abs=1e-12) for number in range(3)}, (
+                metric
+            )
+        # Two peers a block: 102 - 100, 400 - 102, 401 - 400, 440 - 400, 470 + host - 400.
+        assert set(values(analysis, "peer_requested").values()) == {0.002}
+        assert set(values(analysis, "peer_fetched").values()) == {0.298}
+        assert set(values(analysis, "peer_announced").values()) == {0.001}
+        assert set(values(analysis, "peer_sending").values()) == {0.04}
+        assert values(analysis, "peer_adopted")[1, "node-2"] == pytest.approx(0.072)
+        # Block 1: adopted at 119.9 (forger), 470 (node-0), 472 (node-2). Of three hosts floor(3 c): .5 -> 1, .8 and more -> 2.
+        assert values(analysis, "adopted_by_050")[1,] == pytest.approx(0.470)
+        assert values(analysis, "adopted_by_080")[1,] == pytest.approx(0.472)
+        assert values(analysis, "adopted_by_100")[1,] == pytest.approx(0.472)
+        assert values(analysis, "adoption_share") == {(number,): 1.0 for number in range(3)}
+        assert values(analysis, "blocks_per_host") == {("node-0",): 2, ("node-1",): 1, ("node-2",): 1}
+        # The tip is forged but not chained: node-0 has one of two.
+        assert values(analysis, "chained_to_forged") == {("node-0",): 0.5, ("node-1",): 1, ("node-2",): 1}
+        assert values(analysis, "filtered_to_chained") == {("node-0",): 1, ("node-1",): 1, ("node-2",): 1}
+        assert values(analysis, "battles") == {(0,): 0, (1,): 0, (2,): 0}
+        assert values(analysis, "block_bytes") == dict.fromkeys([(0,), (1,), (2,)], 88_000)
+        assert doubts_of_analysis(analysis) == []
+
+
+def test_a_height_battle_is_won_by_the_block_that_was_built_upon(tmp_path: Path) -> None:
+    cluster = Cluster(3)
+    cluster.forge(0, 10, 0, "root", None)
+    cluster.forge(1, 30, 1, "loser", "root", adopted_ms=None)
+    cluster.forge(2, 31, 1, "winner", "root")
+    cluster.forge(0, 50, 2, "next", "winner")
+    cluster.forge(1, 70, 3, "tip", "next")
+    with analysed(cluster, tmp_path) as analysis:
+        chain = {row["block"] for row in analysis.relation("chain").to_pylist()}
+        assert chain == {block_hash(name) for name in ("root", "winner", "next")}
+        assert values(analysis, "battles") == {(0,): 0, (1,): 1, (2,): 0}
+        # node-1 forged two: one lost, one is the tip.
+        assert values(analysis, "chained_to_forged") == {("node-0",): 1.0, ("node-1",): 0.0, ("node-2",): 1.0}
+
+
+def test_a_slot_battle_has_two_blocks_of_one_slot(tmp_path: Path) -> None:
+    cluster = Cluster(2)
+    cluster.forge(0, 10, 0, "a", None, adopted_ms=None)
+    cluster.forge(1, 10, 0, "b", None)
+    cluster.forge(1, 30, 1, "c", "b")
+    with analysed(cluster, tmp_path) as analysis:
+        assert [row["block"] for row in analysis.relation("chain").to_pylist()] == [block_hash("b")]
+        assert values(analysis, "battles") == {(0,): 1}
+
+
+def test_what_is_missing_is_missing(tmp_path: Path) -> None:
+    cluster = plain()
+    cluster.forge(
+        1,
+        90,
+        4,
+        "quiet",
+        "block3",
+        announced_ms=None,
+        sending_ms=None,
+        adopted_ms=120.0,
+        steps_ms={"snapshot_ms": None},
+    )
+    cluster.observe(0, 90, 4, "quiet", announced_ms=None, sending_ms=None)
+    cluster.forge(2, 110, 5, "tip", "quiet")
+    with analysed(cluster, tmp_path) as analysis:
+        assert (4,) not in values(analysis, "forge_announced")
+        assert (4,) not in values(analysis, "forge_snapshot")
+        assert values(analysis, "forge_forged")[4,] == pytest.approx(0.058)  # 60 - 2: from knowing that the slot is led
+        assert (4, "node-0") not in values(analysis, "peer_sending")
+        assert (4, "node-0") in values(analysis, "peer_fetched")
+    with analysed(cluster, tmp_path / "published", published=True) as analysis:
+        assert values(analysis, "forge_announced")[4,] == 0.01
+
+
+def test_a_negative_phase_makes_an_observation_invalid(tmp_path: Path) -> None:
+    cluster = plain()
+    cluster.forge(1, 90, 4, "odd", "block3")
+    cluster.observe(0, 90, 4, "odd", noticed_ms=100, requested_ms=99)
+    cluster.observe(2, 90, 4, "odd", announced_ms=399)  # soft: it counts, with its negative value
+    cluster.forge(2, 110, 5, "tip", "odd")
+    with analysed(cluster, tmp_path) as analysis:
+        found = values(analysis, "peer_announced")
+        assert (4, "node-0") not in found
+        assert found[4, "node-2"] == pytest.approx(-0.001)
+
+
+def test_switching_to_a_fork_is_adopting(tmp_path: Path) -> None:
+    cluster = plain()
+    cluster.forge(1, 90, 4, "forked", "block3")
+    cluster.observe(0, 90, 4, "forked", switched=True, adopted_ms=500)
+    cluster.forge(2, 110, 5, "tip", "forked")
+    with analysed(cluster, tmp_path) as analysis:
+        assert values(analysis, "peer_adopted")[4, "node-0"] == pytest.approx(0.1)
+        assert values(analysis, "adoption_share")[4,] == pytest.approx(2 / 3)
+        # Of three hosts the third never adopted it: the upper centiles are missing, not the second's time.
+        assert (4,) not in values(analysis, "adopted_by_100")
+        assert values(analysis, "adopted_by_050")[4,] == pytest.approx(0.5)
+    with analysed(cluster, tmp_path / "published", published=True) as analysis:
+        assert (4, "node-0") not in values(analysis, "peer_adopted")
+        assert values(analysis, "adopted_by_100")[4,] == pytest.approx(0.1199)  # of one host, the forger
+
+
+def test_a_block_whose_forger_has_no_log_costs_only_itself(tmp_path: Path) -> None:
+    cluster = Cluster(3)
+    cluster.forge(0, 10, 0, "root", None)
+    for host in range(3):
+        cluster.observe(host, 30, 1, "stranger")
+    cluster.forge(1, 50, 2, "next", "stranger")
+    cluster.forge(2, 70, 3, "tip", "next")
+    with analysed(cluster, tmp_path) as analysis:
+        blocks = analysis.query("SELECT block_no, accepted, rejected_by FROM blocks ORDER BY block_no").to_pylist()
+        assert [(row["block_no"], row["accepted"]) for row in blocks] == [(0, True), (1, False), (2, True)]
+        assert blocks[1]["rejected_by"] == "complete in its forger's log"
+        assert [doubt.kind for doubt in doubts_of_analysis(analysis)] == ["incomplete_blocks"]
+
+
+def test_a_host_that_stops_early_is_told(tmp_path: Path) -> None:
+    cluster = Cluster(2)
+    for slot in range(200):
+        cluster.check(0, slot)
+        if slot < 100:
+            cluster.check(1, slot)
+    cluster.forge(0, 10, 0, "root", None)
+    cluster.forge(0, 30, 1, "tip", "root")
+    with analysed(cluster, tmp_path) as analysis:
+        (doubt,) = [doubt for doubt in doubts_of_analysis(analysis) if doubt.kind == "stopped_early"]
+        assert "node-1" in doubt.text
+        # Its slots end with its log.
+        assert sum(1 for _, host in values(analysis, "forge_starts") if host == "node-1") == 100
+
+
+def test_resources_are_rates_between_samples_and_a_reset_is_left_out(tmp_path: Path) -> None:
+    cluster = Cluster(1)
+    mib, kib = 1 << 20, 1 << 10
+    # Samples at 0.5 s, 1.5 s, 3.5 s, then a restart at 4.5 s, then 5.5 s.
+    cluster.resources(0, ts(0, 500), CentiCpu=100, Alloc=10 * mib, RSS=100 * mib, GcsMinor=5, FsWr=8 * kib)
+    cluster.resources(0, ts(1, 500), CentiCpu=150, Alloc=30 * mib, RSS=101 * mib, GcsMinor=8, FsWr=12 * kib)
+    cluster.resources(0, ts(3, 500), CentiCpu=151, Alloc=36 * mib, RSS=102 * mib, GcsMinor=8, FsWr=12 * kib)
+    cluster.resources(0, ts(4, 500), CentiCpu=10, Alloc=1 * mib, RSS=50 * mib, GcsMinor=1, FsWr=0)
+    cluster.resources(0, ts(5, 500), CentiCpu=110, Alloc=2 * mib, RSS=51 * mib, GcsMinor=2, FsWr=1 * kib)
+    with analysed(cluster, tmp_path) as analysis:
+        one = "node-0"
+        # (150 - 100) / 100 s over 1 s; (151 - 150) / 100 s over 2 s; nothing at the restart; 100 / 100 s over 1 s.
+        assert values(analysis, "cpu_percent") == {(1, one): 50, (3, one): 0.5, (5, one): 100}
+        assert values(analysis, "allocated_mib") == {(1, one): 20, (3, one): 3, (5, one): 1}
+        assert values(analysis, "minor_gcs") == {(1, one): 3, (3, one): 0, (5, one): 1}
+        assert values(analysis, "fs_written_kib") == {(1, one): 4, (3, one): 0, (5, one): 1}
+        assert values(analysis, "rss_mib") == {(0, one): 100, (1, one): 101, (3, one): 102, (4, one): 50, (5, one): 51}
+        assert "counters_restarted" in [doubt.kind for doubt in doubts_of_analysis(analysis)]
+    with analysed(cluster, tmp_path / "published", published=True) as analysis:
+        assert values(analysis, "cpu_percent") == {(1, one): 50, (3, one): 1, (5, one): 100}  # rounded up
+        assert values(analysis, "allocated_mib") == {
+            (1, one): 20,
+            (3, one): 6,
+            (5, one): 1,
+        }  # a sample's, not a second's
+
+
+def test_busy_spans_count_their_slots(tmp_path: Path) -> None:
+    cluster = Cluster(1, epoch_slots=20)
+    used, total = {3: 90, 7: 85, 8: 100, 9: 99, 21: 95, 22: 95, 23: 95, 24: 95, 25: 95}, 0
+    for slot in range(30):
+        total += used.get(slot, 10)
+        cluster.resources(0, ts(slot, 500), CentiCpu=total)
+    with analysed(cluster, tmp_path) as analysis:
+        # One slot alone is 1 long; 7 to 9 is 3; 21 to 25 begins in slot 1 of epoch 1 and goes on beyond its slot 3.
+        assert values(analysis, "busy_span_slots") == {(3, "node-0"): 1, (7, "node-0"): 3, (21, "node-0"): 5}
+        assert values(analysis, "epoch_span_slots") == {(21, "node-0"): 5}
+    with analysed(cluster, tmp_path / "published", published=True) as analysis:
+        assert values(analysis, "busy_span_slots") == {(3, "node-0"): 0, (7, "node-0"): 2, (21, "node-0"): 4}
+
+
+def test_filters_say_which_blocks_and_slots_count_and_why_not(tmp_path: Path) -> None:
+    cluster = Cluster(2, epoch_slots=100)
+    previous = None
+    for number, (slot, size) in enumerate([(10, 88_000), (110, 88_000), (130, 1_000), (150, 88_000), (170, 88_000)]):
+        name = f"b{number}"
+        cluster.forge(0, slot, number, name, previous, size=size)
+        if number != 3:
+            cluster.observe(1, slot, number, name)
+        previous = name
+    for slot in range(180):
+        cluster.check(1, slot)
+    filters = [Filter("EpochGEq", 1), Filter("BFullnessGEq", 0.9), Filter("BMinimumAdoptions", 1)]
+    with analysed(cluster, tmp_path, filters) as analysis:
+        why = {row["block_no"]: row["rejected_by"] for row in analysis.relation("blocks").to_pylist()}
+        assert why == {0: "EpochGEq 1", 1: None, 2: "BFullnessGEq 0.9", 3: "BMinimumAdoptions 1"}
+        # Slots are only filtered by what is about slots: 100 to 179 of node-1, and of node-0 those up to its last, 170.
+        slots = [slot for slot, host in values(analysis, "forge_starts") if host == "node-1"]
+        assert (min(slots), max(slots), len(slots)) == (100, 179, 80)
+
+
+def test_the_profile_of_a_run_says_what_is_analysed(tmp_path: Path) -> None:
+    logs = plain().write(
+        tmp_path / "logs",
+        filters=[
+            {"tag": "CSlot", "contents": {"tag": "SlotGEq", "contents": 20}},
+            {"tag": "CBlock", "contents": {"tag": "BUnitaryChainDelta"}},
+        ],
+    )
+    run, _ = ingest(Request(logs=logs, out=tmp_path / "run"))
+    with Analysis(run) as analysis:
+        assert [str(one) for one in analysis.filters] == ["SlotGEq 20", "BUnitaryChainDelta"]
+        assert set(values(analysis, "block_bytes")) == {(1,), (2,)}

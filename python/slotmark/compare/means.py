@@ -15,7 +15,7 @@ from slotmark.compare.comparison import Interval
 from slotmark.metrics import Samples
 
 MOST_STRETCHES = 50
-"""Into so many stretches a run is cut at most; a stretch is never shorter than a unit."""
+"""Into so many stretches a run is cut at most. A stretch of n consecutive units is at least the cube root of n long."""
 
 FEWEST_STRETCHES = 8
 """Below so many stretches a resample is too often the same few: Student's t takes the bootstrap's place."""
@@ -66,9 +66,9 @@ def stretches(samples: Samples, setting: str) -> Stretches:
         [[True], np.asarray(units[1:].to_numpy(zero_copy_only=False) != units[:-1].to_numpy(zero_copy_only=False))]
     )
     starts = np.flatnonzero(new)
-    edges = starts[
-        np.unique(np.linspace(0, starts.size, min(MOST_STRETCHES, starts.size), endpoint=False).astype(np.int64))
-    ]
+    least = 1 if samples.metric.grain[0] == "host" else round(starts.size ** (1 / 3))  # hosts have no order
+    count = min(MOST_STRETCHES, max(1, starts.size // least))
+    edges = starts[np.linspace(0, starts.size, count, endpoint=False).astype(np.int64)]
     return Stretches(
         np.add.reduceat(values, edges), np.diff(np.append(edges, values.size)).astype(np.float64), starts.size
     )

@@ -18,6 +18,7 @@ NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "tracer", "ex
 
 _PACKED = (".gz", ".zst")
 _SNIFFED_BYTES = 1 << 18
+_STEP_BYTES = 1 << 12
 
 
 class HostLog(msgspec.Struct, frozen=True, order=True):
@@ -63,7 +64,7 @@ def _is_log(path: Path) -> bool:
     try:
         if path.stat().st_size == 0:
             return path.name.startswith("stdout")
-        return any(line.startswith(b"{") and b'"at"' in line and b'"ns"' in line for line in _first_lines(path))
+        return any(line.startswith(b"{") and b'"at":' in line and b'"ns":' in line for line in _first_lines(path))
     except OSError as error:
         raise LogError(
             f"{path}: can't be read ({error.strerror or error}). Check the file, or leave it out."
@@ -71,8 +72,19 @@ def _is_log(path: Path) -> bool:
 
 
 def _first_lines(path: Path) -> Iterator[bytes]:
+    start = b""
     with pa.input_stream(str(path), compression="detect") as file:
-        yield from file.read(_SNIFFED_BYTES).splitlines()
+        while len(start) < _SNIFFED_BYTES:
+            try:
+                more = file.read(_STEP_BYTES)
+            except OSError:
+                if not start:
+                    raise
+                break  # cut: ingest counts what is missing
+            if not more:
+                break
+            start += more
+    yield from start.splitlines()
 
 
 def _host_of(path: Path) -> str:

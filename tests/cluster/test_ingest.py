@@ -1,0 +1,243 @@
+"""From folders of logs to run folders: every layout, everything that can be wrong with a log, and every line accounted for."""
+
+import gzip
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from slotmark import open_run
+from slotmark.benches.cluster.ingest import Ingested, Request, ingest
+from slotmark.errors import LogError, RunError
+from slotmark.run import Run
+from tests.cluster.made_up_logs import START_NS, Cluster, line, ts
+from tests.cluster.test_by_hand import plain
+
+TABLES = ("block_events", "slot_events", "resources", "transactions", "ledger_metrics")
+
+
+def cluster() -> Cluster:
+    made = plain()
+    for slot in range(100):
+        for host in range(3):
+            made.resources(host, ts(slot, 500 + host), CentiCpu=10 * slot)
+            made.check(host, slot, started_ms=1 + host)
+    return made
+
+
+def ingested(logs: Path, out: Path, **more: Any) -> tuple[Run, Ingested]:
+    return ingest(Request(logs=logs, out=out, **more))
+
+
+def content(run: Run) -> dict[str, list[dict[str, Any]]]:
+    """All rows of all tables, without what tells where they stood."""
+    tables = {}
+    for name in TABLES:
+        table = run.table(name)
+        table = table.drop_columns([column for column in ("place",) if column in table.column_names])
+        rows = table.cast(
+            pa.schema(
+                [
+                    field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
+                    for field in table.schema
+                ]
+            )
+        )
+        tables[name] = sorted(rows.to_pylist(), key=lambda row: json.dumps(row, sort_keys=True))
+    return tables
+
+
+def test_rows_are_in_the_order_of_host_and_time_and_read_back(tmp_path: Path) -> None:
+    run, facts = ingested(cluster().write(tmp_path / "logs"), tmp_path / "run")
+    for name in TABLES:
+        rows = run.table(name).select(["host", "ts_ns"]).to_pylist()
+        assert rows == sorted(rows, key=lambda row: (row["host"], row["ts_ns"])), name
+    assert facts.rejected == 0
+    assert run.table("resources").num_rows == 300
+    assert run.table("genesis").to_pylist()[0]["system_start_ns"] == START_NS
+    assert open_run(run.path).manifest.tables == run.manifest.tables
+    assert run.manifest.workload["hosts"] == "3"
+    assert run.manifest.target.version == "10.5.0"
+
+
+@pytest.mark.parametrize("how", ["gzip", "pieces", "zstd", "flat", "tracer"])
+def test_every_layout_gives_the_same_rows(how: str, tmp_path: Path) -> None:
+    expected = content(ingested(cluster().write(tmp_path / "plain"), tmp_path / "run")[0])
+    logs = cluster().write(tmp_path / how, packed=how == "gzip", pieces=3 if how in ("pieces", "gzip") else 1)
+    for host in [path for path in logs.iterdir() if path.name.startswith("node-")]:
+        if how == "zstd":
+            packed = pa.Codec("zstd").compress((host / "stdout").read_bytes(), asbytes=True)
+            (host / "stdout.zst").write_bytes(packed)
+            (host / "stdout").unlink()
+        if how == "flat":
+            (host / "stdout").rename(logs / f"logs-{host.name}.flt.json")
+            host.rmdir()
+        if how == "tracer":
+            (host / "stdout").rename(host / "node-2026-01-01.json")
+            (host / "config.json").write_text('{"AlonzoGenesisFile": "at", "ns": 1}')
+    run, facts = ingested(logs, tmp_path / "other")
+    assert content(run) == expected
+    assert facts.rejected == 0
+
+
+def test_one_host_cut_into_segments_gives_the_same_rows(tmp_path: Path) -> None:
+    # More than 64 MB, so that it's cut; the filler is of no interest.
+    made = cluster()
+    logs = made.write(tmp_path / "logs")
+    filler = (
+        line(ts(50), "Net.PeerSelection.Counters", {"kind": "PeerSelectionCounters", "text": "x" * 2_000}, "node-0")
+        + "\n"
+    )
+    lines = (logs / "node-0" / "stdout").read_text().splitlines(keepends=True)
+    with (logs / "node-0" / "stdout").open("w") as file:
+        for text in lines:
+            file.write(text)
+            file.write(filler * 120)
+    whole, _ = ingested(cluster().write(tmp_path / "short-logs"), tmp_path / "whole")
+    cut, facts = ingested(logs, tmp_path / "cut", threads=8)
+    assert (logs / "node-0" / "stdout").stat().st_size > 64 << 20
+    assert len(cut.table_files("slot_events")) > len(whole.table_files("slot_events"))
+    assert content(cut) == content(whole)
+    assert facts.hosts[0].lines == 121 * len(lines)
+
+
+def test_the_host_may_come_from_the_line(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    joined = "".join((logs / f"node-{host}" / "stdout").read_text() for host in range(3))
+    for host in range(3):
+        shutil.rmtree(logs / f"node-{host}")
+    (logs / "all.log").write_text(joined)
+    expected = content(ingested(cluster().write(tmp_path / "plain"), tmp_path / "run")[0])
+    run, facts = ingested(logs, tmp_path / "other", host_from="field")
+    assert [host.host for host in facts.hosts] == ["node-0", "node-1", "node-2"]
+    assert content(run) == expected
+
+
+def test_lines_of_one_time_in_another_order_change_no_metric(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    lines = (logs / "node-1" / "stdout").read_text().splitlines()
+    random.Random(5).shuffle(lines)
+    lines.sort(key=lambda text: json.loads(text)["at"])
+    shutil.copytree(logs, tmp_path / "other-logs")
+    (tmp_path / "other-logs" / "node-1" / "stdout").write_text("\n".join(lines))
+    first, _ = ingested(logs, tmp_path / "first")
+    second, _ = ingested(tmp_path / "other-logs", tmp_path / "second")
+    for metric in ("forge_ticked", "peer_fetched", "adopted_by_080", "cpu_percent", "battles"):
+        assert open_run(first.path).samples(metric).table == open_run(second.path).samples(metric).table
+
+
+def spoil(logs: Path, change: Callable[[list[str]], list[str]]) -> Path:
+    path = logs / "node-0" / "stdout"
+    path.write_text("\n".join(change(path.read_text().splitlines())) + "\n")
+    return logs
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("cardano-node: internal error", "not JSON"),
+        ('{"at":"2026-01-01T00:00:00Z","ns":"Resources","data":{"kind":"Res', "cut in the middle"),
+        (line(ts(1), "Forge.Loop.NodeIsLeader", {"kind": "TraceNodeIsLeader"}, "node-0"), "no 'slot'"),
+        (
+            line(ts(1), "Forge.Loop.NodeIsLeader", {"kind": "TraceNodeIsLeader", "slot": "1"}, "node-0"),
+            "'slot' is not what it should be",
+        ),
+    ],
+)
+def test_bad_lines_are_kept_with_their_place(bad: str, reason: str, tmp_path: Path) -> None:
+    logs = spoil(cluster().write(tmp_path / "logs"), lambda lines: [*lines[:7], bad, *lines[7:]])
+    offset = len("\n".join((logs / "node-0" / "stdout").read_text().splitlines()[:7])) + 1
+    with pytest.raises(LogError, match=r"1 of .* lines can't be read.*stdout:8 .*--max-rejected"):
+        ingested(logs, tmp_path / "run", max_rejected=0.0)
+    assert not (tmp_path / "run").exists()
+    assert not list(tmp_path.glob(".run*"))
+    run, _ = ingested(logs, tmp_path / "run", max_rejected=0.01)
+    (row,) = run.table("rejected").to_pylist()
+    assert (row["host"], row["line"], row["offset"], row["reason"]) == ("node-0", 8, offset, reason)
+    assert bad.startswith(row["text"])
+    assert [warning.kind for warning in run.manifest.warnings] == ["rejected_lines"]
+
+
+def test_a_log_whose_end_is_cut_loses_one_line(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    path = logs / "node-2" / "stdout"
+    path.write_bytes(path.read_bytes()[:-30])
+    run, facts = ingested(logs, tmp_path / "run", max_rejected=0.01)
+    assert facts.reasons == [("cut in the middle", 1)]
+    assert run.table("rejected").num_rows == 1
+
+
+def test_a_packed_log_whose_end_is_missing_keeps_what_there_is(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs", packed=True)
+    path = logs / "node-2" / "stdout.gz"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    _, facts = ingested(logs, tmp_path / "run", max_rejected=0.01)
+    assert facts.hosts[2].kept > 50
+    assert facts.rejected >= 1
+
+
+def test_what_is_odd_about_hosts_is_told(tmp_path: Path) -> None:
+    made = cluster()
+    made.raw(
+        1, ts(60, 999), line(ts(10), "Forge.Loop.NodeNotLeader", {"kind": "TraceNodeNotLeader", "slot": 60}, "node-1")
+    )
+    made.say(2, ts(60, 1), "BlockFetch.Server.SendBlock", kind="BlockFetchServer", block="8e0f1a2")
+    logs = made.write(tmp_path / "logs")
+    (logs / "node-3").mkdir()
+    (logs / "node-3" / "stdout").touch()
+    run, facts = ingested(logs, tmp_path / "run")
+    assert {warning.kind: warning.text for warning in run.manifest.warnings}.keys() == {
+        "silent_hosts",
+        "time_backwards",
+        "short_hashes",
+    }
+    assert [host.kept > 0 for host in facts.hosts] == [True, True, True, False]
+    assert run.table("genesis").to_pylist()[0]["hosts"] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda logs: shutil.copy(logs / "node-0" / "stdout", logs / "node-1" / "stdout"), "same file twice"),
+        (lambda logs: shutil.rmtree(logs / "genesis"), "--genesis"),
+        (lambda logs: (logs / "genesis" / "genesis.shelley.json").write_text("{}"), "not a Shelley genesis"),
+        (lambda logs: (logs / "meta.json").write_text("[]"), "not a JSON object"),
+        (
+            lambda logs: [(logs / f"node-{host}" / "stdout").write_text("hello\n") for host in range(3)],
+            "begins like a node's log",
+        ),
+    ],
+)
+def test_what_makes_ingest_impossible_is_named(change: Callable[[Path], object], said: str, tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    change(logs)
+    with pytest.raises(LogError, match=said):
+        ingested(logs, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    ingested(logs, tmp_path / "run")
+    with pytest.raises(RunError, match="already there"):
+        ingested(logs, tmp_path / "run")
+
+
+def test_a_real_log_has_no_rejected_line(shared: Path, tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    for host in range(3):
+        shutil.rmtree(logs / f"node-{host}")
+    (logs / "devnet.log.gz").write_bytes(
+        gzip.compress((shared / "data" / "logs" / "two-node-devnet-10.6.log").read_bytes())
+    )
+    run, facts = ingested(logs, tmp_path / "run")
+    assert (facts.lines, facts.rejected) == (260, 0)
+    assert run.manifest.target.version == "10.5.0"  # meta.json says so, and it goes before the log
+    frequencies = {row["message"]: row["lines"] for row in run.table("trace_frequencies").to_pylist()}
+    assert frequencies["Resources"] == 14
+    assert sum(frequencies.values()) == 260

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from slotmark.compare.block_pictures import Band, Density, Dot
 from slotmark.compare.comparison import Interval, Side, Verdict
 from slotmark.compare.friedman import Pair
 from slotmark.compare.shift import Shift
@@ -118,6 +119,9 @@ class BlockComparison(msgspec.Struct, frozen=True, kw_only=True):
         blocks: How many.
         rows: In the catalogue's order.
         shifts: One list a candidate: the first metric's deciles.
+        densities: One a side: the first metric's distribution.
+        dots: One list a candidate: blocks with the first metric's ratio, at most 1,500.
+        bands: One list a candidate: its typical ratio by cost.
         ranking: None with two sides.
         factors: Empty where the sides don't cross two factors, or have none.
         tests: Over how many tests p-values were adjusted.
@@ -134,6 +138,9 @@ class BlockComparison(msgspec.Struct, frozen=True, kw_only=True):
     blocks: int
     rows: list[BlockRow]
     shifts: list[list[Shift]]
+    densities: list[Density]
+    dots: list[list[Dot]]
+    bands: list[list[Band]]
     ranking: Ranking | None
     factors: list[FactorEffect]
     tests: int

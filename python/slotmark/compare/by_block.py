@@ -19,6 +19,7 @@ from slotmark.compare.block_comparison import (
     FactorEffect,
     Ranking,
 )
+from slotmark.compare.block_pictures import Band, Density, Dot, bands, densities, dots
 from slotmark.compare.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
 from slotmark.compare.comparison import Side
 from slotmark.compare.effect_size import faster_probability, rank_biserial
@@ -115,6 +116,7 @@ def compare_blocks(
                 rows += _rows_of(metric, costs, how, pool, [{} for _ in runs[1:]])
                 found += _coarse(metric, costs[0])
     ranking, factors = _ranking(matrices), _factors(runs, matrices, how)
+    pictures = _pictures(matrices, how)
     decided, tests = _decided(rows, how)
     return BlockComparison(
         bench=sides[0].manifest.bench,
@@ -124,6 +126,9 @@ def compare_blocks(
         blocks=_of(matrices[0]).keys.size,
         rows=decided,
         shifts=shifts,
+        densities=pictures[0],
+        dots=pictures[1],
+        bands=pictures[2],
         ranking=ranking,
         factors=factors,
         tests=tests,
@@ -357,6 +362,24 @@ def _typical(matrices: Sequence[CostMatrix | None]) -> list[np.ndarray]:
     values = [_of(matrix).values for matrix in matrices]
     above = np.logical_and.reduce([(one > 0).all(axis=0) for one in values])
     return [np.exp(np.log(one[:, above]).mean(axis=0)) for one in values]
+
+
+def _pictures(
+    matrices: Sequence[CostMatrix | None], how: _How
+) -> tuple[list[Density], list[list[Dot]], list[list[Band]]]:
+    values = [_of(matrix).values for matrix in matrices]
+    above = np.logical_and.reduce([(one > 0).all(axis=0) for one in values])
+    if not above.any():
+        return [], [[] for _ in values[1:]], [[] for _ in values[1:]]
+    keys, kept = _of(matrices[0]).keys[above], [one[:, above] for one in values]
+    return (
+        densities([np.exp(np.log(one).mean(axis=0)) for one in kept]),
+        [dots(keys, kept[0], one) for one in kept[1:]],
+        [
+            bands(kept[0], one, confidence=how.confidence, repetitions=how.repetitions, seed=how.seed)
+            for one in kept[1:]
+        ],
+    )
 
 
 def _ranking(matrices: Sequence[CostMatrix | None]) -> Ranking | None:

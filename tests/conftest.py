@@ -29,6 +29,16 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of data that is shared with other repositories: published reports, among others."""
+    named = os.environ.get("SLOTMARK_SHARED")
+    folder = Path(named) if named else REPO.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("the shared data ../shared is not here; SLOTMARK_SHARED names another place")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def preview() -> Path:
     """The real chain's folder."""
     named = os.environ.get("SLOTMARK_PREVIEW_CHAIN")

@@ -32,6 +32,18 @@ def forge(
 ) -> str:
     """Forges a chain into a new folder and returns the facts about it as JSON; `progress` is told blocks done and in all, and may raise to stop."""
 
+def ingest(
+    sources: list[tuple[str, str]],
+    tables: str,
+    threads: int,
+    host_from_field: bool,
+    progress: Callable[[int, int], None],
+) -> str:
+    """Reads node logs, each given with its host, and writes `NAME/part-NNNNN.parquet` into the empty folder `tables`.
+
+    Returns as JSON what `slotmark_tracelog::Ingested` says; `progress` is told bytes done and in all, and may raise to stop. Raises LogError.
+    """
+
 class Server:
     """A server that replays a chain from threads of its own, from when it is made until it is stopped."""
 

@@ -29,6 +29,10 @@ class ServerError(SlotmarkError):
     """A server that couldn't start, or that ended while it was needed."""
 
 
+class LogError(SlotmarkError):
+    """Logs or metadata of a cluster run that can't be found or read."""
+
+
 class ImportFileError(SlotmarkError):
     """A file recorded by another tool that can't be imported: damaged, cut, or not what it should be."""
 

@@ -111,3 +111,45 @@ def reply_delay(delay_us: float) -> Warning:
         f"Every reply was held back by {delay_us:g} us to model a slow node: these figures say how much of the time is "
         "the node's, not how fast the client is.",
     )
+
+
+def rejected_lines(rejected: int, lines: int, reasons: Sequence[str]) -> Warning:
+    """Log lines that couldn't be read."""
+    return Warning(
+        "rejected_lines",
+        f"{rejected:,} of {lines:,} log lines could not be read: {', '.join(reasons)}. The table 'rejected' has them with file and place.",
+    )
+
+
+def silent_hosts(names: str) -> Warning:
+    """Hosts whose logs hold nothing that is measured."""
+    return Warning(
+        "silent_hosts",
+        f"No line of these hosts tells anything that is measured: {names}. They count in the cluster's size; check that they ran and logged.",
+    )
+
+
+def time_backwards(names: str) -> Warning:
+    """Hosts whose clocks were set back, or whose logs were put together in a wrong order."""
+    return Warning(
+        "time_backwards",
+        f"Times go backwards by more than a second in the logs of {names}. Check those hosts' clocks, and the order in which their logs were joined.",
+    )
+
+
+def short_hashes(names: str) -> Warning:
+    """Hosts that log block hashes cut to a few characters."""
+    return Warning(
+        "short_hashes",
+        f"Block hashes are cut in the logs of {names}: blocks can't be followed from host to host. Log with detail DNormal.",
+    )
+
+
+def one_run_a_side(names: Sequence[str]) -> Warning:
+    """A comparison of runs that were made once."""
+    return Warning(
+        "one_run_a_side",
+        "Run once: intervals cover what varies inside a run (from block to block, from slot to slot), not what differs between two runs of "
+        "one build. A small difference may be the run's, not the target's. Run each build again and name all runs of it, with commas.",
+        "; ".join(names),
+    )

@@ -19,7 +19,7 @@ def test_every_figure_by_hand() -> None:
     # Median 4; of five samples the interval is the smallest and the largest. MAD: 2 0 0 2 5 -> 2; 3 * 1.4826 * 2 = 8.9.
     found = summarise(by_round(4, 9, 2, 6, 4))
     assert (found.n, found.mean, found.minimum, found.maximum) == (5, 5, 2, 9)
-    assert found.median == Interval(4, 2, 9)
+    assert (found.median, found.median_interval) == (4, Interval(4, 2, 9))
     assert found.trimmed_mean == pytest.approx(14 / 3)
     assert found.sd == pytest.approx(7**0.5)
     assert found.outliers == []
@@ -28,12 +28,12 @@ def test_every_figure_by_hand() -> None:
 
 def test_one_sample_has_no_spread() -> None:
     found = summarise(by_round(3))
-    assert (found.sd, found.trimmed_mean, found.median, found.outliers) == (0, 3, Interval(3, 3, 3), [])
+    assert (found.sd, found.trimmed_mean, found.median_interval, found.outliers) == (0, 3, Interval(3, 3, 3), [])
 
 
 def test_equal_samples_have_no_outliers() -> None:
     found = summarise(by_round(*[7.0] * 10))
-    assert (found.sd, found.median, found.outliers) == (0, Interval(7, 7, 7), [])
+    assert (found.sd, found.median_interval, found.outliers) == (0, Interval(7, 7, 7), [])
 
 
 def test_a_tenth_is_trimmed_at_each_end_but_at_least_one() -> None:

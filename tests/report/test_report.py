@@ -77,7 +77,7 @@ def test_json_holds_everything_and_is_the_same_twice(comparison: Comparison, tmp
         < row["differences"][0]["ratio"]["estimate"]
         < row["differences"][0]["ratio"]["high"]
     )
-    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "report.md", "report.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {f"report.{form}" for form in ("html", "pdf", "md", "json")}
 
 
 def test_html_draws_offline_and_keeps_names_text(comparison: Comparison, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,9 +12,12 @@ use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summaris
 use slotmark_ouroboros::framing::FramedChain;
 use slotmark_ouroboros::server::{Config, Server};
 use slotmark_synth::{Recipe, Workload};
+use slotmark_tracelog::{HostFrom, Plan, Source};
 
 /// How much framed chain the server keeps at most.
 const FRAMED_BYTES: usize = 4 << 30;
+/// How often an ingest says how far it is.
+const TELL_EVERY: Duration = Duration::from_millis(50);
 
 /// An exception of `slotmark.errors`.
 fn slotmark_error(name: &str, message: impl Display) -> PyErr {
@@ -118,6 +121,39 @@ mod _core {
         let forged = forged.map_err(|error| slotmark_error("ChainError", error))?;
         let facts = serde_json::json!({"blocks": forged.blocks, "bytes": forged.bytes, "transactions": forged.transactions, "tip": forged.tip.to_string()});
         Ok(facts.to_string())
+    }
+
+    #[pyfunction]
+    fn ingest(
+        py: Python<'_>,
+        sources: Vec<(String, PathBuf)>,
+        tables: PathBuf,
+        threads: usize,
+        host_from_field: bool,
+        progress: Py<PyAny>,
+    ) -> PyResult<String> {
+        let sources = sources.into_iter().map(|(host, path)| Source { host, path }).collect();
+        let host_from = if host_from_field { HostFrom::Field } else { HostFrom::Path };
+        let plan = Plan { sources, tables, threads, host_from };
+        let raised = Mutex::new(None);
+        // Told often and from every thread: only some of it is worth the way to Python.
+        let last = Mutex::new(None::<Instant>);
+        let told = |done, total| {
+            let due = last.lock().is_ok_and(|mut last| {
+                let due = done >= total || last.is_none_or(|last| last.elapsed() > TELL_EVERY);
+                if due {
+                    *last = Some(Instant::now());
+                }
+                due
+            });
+            if due { tell(&progress, done, total, &raised) } else { ControlFlow::Continue(()) }
+        };
+        let ingested = py.detach(|| slotmark_tracelog::ingest(&plan, &told));
+        if let Some(error) = raised.into_inner().unwrap_or_default() {
+            return Err(error);
+        }
+        serde_json::to_string(&ingested.map_err(|error| slotmark_error("LogError", error))?)
+            .map_err(|error| slotmark_error("LogError", error))
     }
 
     /// A server that replays a chain, from threads of its own.

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, compare, ledger
+from slotmark.cli import chain, chainsync, compare, ingest, ledger
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     add_completion=False,
 )
+app.command("ingest")(ingest.ingest)
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(ledger.app, name="ledger")

@@ -30,7 +30,9 @@ def compare(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="DIR", help="Write report.html, report.md and report.json there."),
+        typer.Option(
+            "-o", "--out", metavar="DIR", help="Write report.html, report.pdf, report.md and report.json there."
+        ),
     ] = None,
     method: Annotated[
         Method, typer.Option(help="published: the tables and formulas of the established report.")

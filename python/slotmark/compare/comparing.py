@@ -1,6 +1,7 @@
 """Comparing: from runs to a comparison."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 
 import msgspec
 
@@ -15,11 +16,11 @@ from slotmark.compare.sides import (
     refuse_different_work,
     said_once,
 )
-from slotmark.compare.summary import summarise
-from slotmark.compare.testing import Bootstrap, Tested, tested
+from slotmark.compare.summary import summarise, summarise_runs
+from slotmark.compare.testing import Bootstrap, Tested, tested, tested_means
 from slotmark.compare.verdict import ENOUGH_ROUNDS, Decision, decide
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Metric, Samples, catalogue, samples_of
+from slotmark.metrics import Analysis, Filter, Metric, Samples, catalogue
 from slotmark.run import Run
 from slotmark.warnings import Warning
 
@@ -37,8 +38,9 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 def compare(
-    runs: Sequence[Run],
+    runs: Sequence[Run | Sequence[Run]],
     *,
+    filters: Sequence[Filter] | None = None,
     margins: Mapping[str, float] | None = None,
     confidence: float = 0.95,
     repetitions: int = 10_000,
@@ -47,7 +49,8 @@ def compare(
     """Compares a baseline with candidates, metric by metric and setting by setting. docs/method.md explains the method.
 
     Args:
-        runs: The baseline, then one or more candidates.
+        runs: The baseline, then one or more candidates; each a run, or several runs of one target.
+        filters: What of each run is analysed, for benches with filters; None for what each run's own profile says.
         margins: Equivalence margins by metric id, as fractions, in place of the catalogue's.
         confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
         repetitions: Of the bootstrap, at least; more are made where many tests need smaller p-values.
@@ -61,19 +64,26 @@ def compare(
         raise ComparisonError("A comparison needs a baseline and at least one candidate: name two runs or more.")
     if not 0 < confidence < 1:
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
-    sides = name_sides(runs)
-    for side in sides[1:]:
-        refuse_different_work(sides[0], side)
+    groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
+    sides = name_sides(groups)
+    for group, side in zip(groups, sides, strict=True):
+        for run in group:
+            refuse_different_work(sides[0], msgspec.structs.replace(side, manifest=run.manifest))
     metrics = _with_margins(catalogue(sides[0].manifest.bench).metrics, margins or {})
-    sampled = [samples_of(run, [metric.id for metric in metrics]) for run in runs]
-    places = [
-        (metric, setting, [of_run[metric.id] for of_run in sampled])
-        for metric in metrics
-        for setting in sorted({setting for of_run in sampled for setting in of_run[metric.id].settings})
-    ]
-    most = len(sides[1:]) * sum(metric.tested for metric, _, _ in places)
-    bootstrap = Bootstrap(confidence, max(repetitions, round(_FINER * most / (1 - confidence))), seed)
-    entries = [_entry(sides, *place, bootstrap) for place in places]
+    if any(len(group) > 1 for group in groups) and any(metric.statistic == "typical" for metric in metrics):
+        raise ComparisonError(
+            f"Runs of bench '{sides[0].manifest.bench}' have their repetitions inside them: name one run a side, and raise --rounds."
+        )
+    most = len(sides[1:]) * sum(metric.tested for metric in metrics)
+    with ExitStack() as stack:
+        analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
+        if catalogue(sides[0].manifest.bench).relations:
+            sides = [
+                msgspec.structs.replace(side, filters=[str(one) for one in of_side[0].filters])
+                for side, of_side in zip(sides, analyses, strict=True)
+            ]
+        bootstrap = Bootstrap(confidence, max(repetitions, round(_FINER * most / (1 - confidence))), seed)
+        entries = [entry for metric in metrics for entry in _entries(sides, metric, analyses, bootstrap)]
     rows, tests = _decided(entries, confidence)
     return Comparison(
         bench=sides[0].manifest.bench,
@@ -88,6 +98,36 @@ def compare(
     )
 
 
+def _entries(
+    sides: Sequence[Side], metric: Metric, analyses: Sequence[Sequence[Analysis]], bootstrap: Bootstrap
+) -> list[_Entry]:
+    """One entry a setting that any run has."""
+    of_sides = [[analysis.samples(metric.id) for analysis in of_side] for of_side in analyses]
+    of_sides = [[_with_margin(one, metric) for one in of_side] for of_side in of_sides]
+    settings = sorted({setting for of_side in of_sides for one in of_side for setting in one.settings})
+    make = _mean_entry if metric.statistic == "mean" else _entry
+    return [make(sides, metric, setting, of_sides, bootstrap) for setting in settings]
+
+
+def _with_margin(samples: Samples, metric: Metric) -> Samples:
+    return msgspec.structs.replace(samples, metric=metric)
+
+
+def _mean_entry(
+    sides: Sequence[Side], metric: Metric, setting: str, of_sides: Sequence[Sequence[Samples]], bootstrap: Bootstrap
+) -> _Entry:
+    present = [[one for one in of_side if setting in one.settings] for of_side in of_sides]
+    return _Entry(
+        metric,
+        setting,
+        [summarise_runs(having, setting) if having else None for having in present],
+        [
+            tested_means(present[0], having, setting, bootstrap=bootstrap) if present[0] and having else None
+            for having in present[1:]
+        ],
+    )
+
+
 def _with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> list[Metric]:
     known = [metric.id for metric in metrics if metric.tested]
     for metric_id, margin in margins.items():
@@ -99,9 +139,9 @@ def _with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> li
 
 
 def _entry(
-    sides: Sequence[Side], metric: Metric, setting: str, of_runs: Sequence[Samples], bootstrap: Bootstrap
+    sides: Sequence[Side], metric: Metric, setting: str, of_sides: Sequence[Sequence[Samples]], bootstrap: Bootstrap
 ) -> _Entry:
-    present = [one if setting in one.settings else None for one in of_runs]
+    present = [one if setting in one.settings else None for (one,) in of_sides]
     base = present[0]
     return _Entry(
         metric,
@@ -152,17 +192,22 @@ def _difference(metric: Metric, one: Tested, p_adjusted: float | None, tests: in
     decision: Decision | None = one.settled if metric.tested else None
     if ratio and p_adjusted is not None:
         decision = decide(
-            ratio, p_adjusted, margin=metric.margin, better=metric.better, confidence=confidence, tests=tests
+            ratio, p_adjusted, margin=_margin(metric, one), better=metric.better, confidence=confidence, tests=tests
         )
     return Difference(
         ratio=ratio,
+        delta=one.delta,
         p=one.ratio.p if one.ratio and p_adjusted is not None else None,
         p_adjusted=p_adjusted,
         paired=one.paired,
-        margin=metric.margin,
+        margin=_margin(metric, one),
         verdict=decision.verdict if decision else None,
         reason=decision.reason if decision else "not tested",
     )
+
+
+def _margin(metric: Metric, one: Tested) -> float:
+    return metric.margin if one.margin is None else one.margin
 
 
 def _doubts(sides: Sequence[Side], entries: Sequence[_Entry]) -> list[Warning]:
@@ -171,7 +216,10 @@ def _doubts(sides: Sequence[Side], entries: Sequence[_Entry]) -> list[Warning]:
     fewest = min(
         (one.replicates for entry in entries for one in entry.tested if entry.metric.tested and one), default=0
     )
-    few = [warnings.few_rounds(fewest, ENOUGH_ROUNDS)] if 0 < fewest < ENOUGH_ROUNDS else []
+    in_rounds = any(entry.metric.grain[:1] == ("round",) for entry in entries)
+    few = [warnings.few_rounds(fewest, ENOUGH_ROUNDS)] if in_rounds and 0 < fewest < ENOUGH_ROUNDS else []
+    if not in_rounds and entries and any(not side.others for side in sides):
+        few = [warnings.one_run_a_side([side.name for side in sides if not side.others])]
     if any(doubt.kind == "few_rounds" for doubt in of_runs):
         few = []
     return said_once(of_pairs + few + _unmatched(sides, entries) + of_runs + _outliers(sides, entries))

@@ -27,7 +27,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         n: Number of samples.
-        median: With an interval between two of the ordered samples.
+        runs: Number of runs that they are of.
+        median: Of the samples.
+        median_interval: Between two of the ordered samples; None where samples aren't independent.
         mean: Arithmetic mean.
         trimmed_mean: Mean without the smallest and the largest tenth (at least one of each from 3 samples on).
         sd: Sample standard deviation (n - 1); 0 for one sample.
@@ -35,10 +37,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         maximum: Largest sample.
         outliers: Keys of the samples more than 3 scaled MADs from the median.
         samples: Key and value of every sample, in key order; empty where there are more than 1,000.
+        centiles: Share of samples and the value that so many don't exceed; of metrics that are drawn as a distribution.
+        band: As centiles, the lowest and the highest value over hosts, or over runs where there are several; empty where there is one.
+        course: First unit (a slot, a block number) and mean of each stretch of consecutive ones; of metrics that are drawn.
     """
 
     n: int
-    median: Interval
+    runs: int = 1
+    median: float
+    median_interval: Interval | None
     mean: float
     trimmed_mean: float
     sd: float
@@ -46,20 +53,33 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     maximum: float
     outliers: list[Key]
     samples: list[tuple[Key, float]]
+    centiles: list[tuple[float, float]] = []
+    band: list[tuple[float, float, float]] = []
+    course: list[tuple[float, float]] = []
 
 
 class Side(msgspec.Struct, frozen=True):
-    """One run of a comparison."""
+    """One side of a comparison: a run, or several of one target.
+
+    Attributes:
+        name: What to call it.
+        manifest: Of its first run.
+        others: Of its other runs.
+        filters: What of its runs is analysed, in words; empty for benches without filters.
+    """
 
     name: str
     manifest: Manifest
+    others: list[Manifest] = []
+    filters: list[str] = []
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate against the baseline in one metric and setting.
 
     Attributes:
-        ratio: Candidate over baseline, with its bootstrap interval; None where it can't be estimated (one sample, zeros).
+        ratio: Candidate over baseline, with its interval; None where it can't be estimated (one sample, zeros).
+        delta: Candidate less baseline, in the metric's unit; None for metrics that are compared by their typical ratio.
         p: Two-sided p-value of "no difference", as computed; None where not tested.
         p_adjusted: Holm-adjusted over all that the comparison tested.
         paired: Whether samples were paired by key.
@@ -69,6 +89,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     ratio: Interval | None
+    delta: Interval | None = None
     p: float | None
     p_adjusted: float | None
     paired: bool

@@ -27,12 +27,13 @@ _OF_NO_MATTER = frozenset({"seed"})
 """Parameters that may differ."""
 
 
-def name_sides(runs: Sequence[Run]) -> list[Side]:
-    """One side a run, named by its folder, and by as many folders above it as it takes to tell two apart.
+def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
+    """One side a group of runs, named by its first run's folder, and by as many folders above it as it takes to tell two apart.
 
     Raises:
         ComparisonError: A run is there twice.
     """
+    runs = [run for group in groups for run in group]
     paths = [run.path.resolve() for run in runs]
     for index, path in enumerate(paths):
         if path in paths[:index]:
@@ -40,12 +41,14 @@ def name_sides(runs: Sequence[Run]) -> list[Side]:
                 f"{runs[index].path}: named twice, and a run is always equal to itself. Leave one out."
             )
     sides = []
-    for run, path in zip(runs, paths, strict=True):
+    for group in groups:
+        path = group[0].path.resolve()
         rivals = [other for other in paths if other != path and other.name == path.name]
         depth = 1
         while any(other.parts[-depth:] == path.parts[-depth:] for other in rivals):
             depth += 1
-        sides.append(Side("/".join(path.parts[-depth:]), run.manifest))
+        name = "/".join(path.parts[-depth:]) + (f" and {len(group) - 1} more" if len(group) > 1 else "")
+        sides.append(Side(name, group[0].manifest, [run.manifest for run in group[1:]]))
     return sides
 
 
@@ -82,7 +85,8 @@ def in_one_session(baseline: Side, candidate: Side) -> bool:
 def doubts_about(baseline: Side, candidate: Side) -> list[Warning]:
     """What should be equal between two runs and isn't."""
     ours, theirs = baseline.manifest, candidate.manifest
-    found = [] if in_one_session(baseline, candidate) else [warnings.apart(candidate.name)]
+    apart = ours.bench == "chainsync" and not in_one_session(baseline, candidate)
+    found = [warnings.apart(candidate.name)] if apart else []
     pairs = [
         *_machine_facts(ours, theirs),
         *((f"parameter '{name}'", mine, other) for name, mine, other in _common(ours.parameters, theirs.parameters)),
@@ -113,6 +117,8 @@ def said_once(doubts: Sequence[Warning]) -> list[Warning]:
 
 
 def _machine_facts(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
+    if ours.machine is None or theirs.machine is None:
+        return
     for fact, words in _MACHINE.items():
         yield words, getattr(ours.machine, fact), getattr(theirs.machine, fact)
 

@@ -1,10 +1,13 @@
 """One candidate against the baseline, in one metric and setting, before p-values are adjusted."""
 
 import zlib
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
+from slotmark.compare.comparison import Interval
+from slotmark.compare.means import mean_difference, stretches
 from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
 from slotmark.compare.ratio import Ratio, paired_ratio, unpaired_ratio
 from slotmark.compare.verdict import ENOUGH_ROUNDS, Decision
@@ -30,20 +33,24 @@ class Bootstrap(msgspec.Struct, frozen=True):
         return [self.seed, zlib.crc32(metric_id.encode()), zlib.crc32(setting.encode())]
 
 
-class Tested(msgspec.Struct, frozen=True):
+class Tested(msgspec.Struct, frozen=True, kw_only=True):
     """What two sets of samples say, before it's known how many other tests there are.
 
     Attributes:
         ratio: None where it can't be estimated.
+        delta: Of means; None where the typical ratio is compared.
         paired: Whether samples were paired by key.
         settled: Verdict and reason where they don't depend on the p-value; None where they do.
         replicates: The fewer of the two sides' replicates, as rounds.
+        margin: The equivalence margin, where it isn't the metric's.
     """
 
     ratio: Ratio | None
+    delta: Interval | None = None
     paired: bool
     settled: Decision | None
     replicates: int
+    margin: float | None = None
 
 
 def tested(
@@ -70,7 +77,7 @@ def tested(
         except ComparisonError:
             if metric.tested:
                 raise
-            return Tested(None, True, None, fewest)
+            return Tested(ratio=None, paired=True, settled=None, replicates=fewest)
     settled = None
     if fewest < ENOUGH_ROUNDS:
         of_what = metric.grain[0] if metric.grain else "sample"
@@ -80,9 +87,9 @@ def tested(
         )
     values = baseline.values(setting), candidate.values(setting)
     if min(float(one.min()) for one in values) <= 0:
-        return Tested(None, paired, settled or _without_ratio(*values), fewest)
+        return Tested(ratio=None, paired=paired, settled=settled or _without_ratio(*values), replicates=fewest)
     if fewest < 2:
-        return Tested(None, paired, settled, fewest)
+        return Tested(ratio=None, paired=paired, settled=settled, replicates=fewest)
     ratio = (paired_ratio if paired else unpaired_ratio)(
         by_replicate(baseline, setting),
         by_replicate(candidate, setting),
@@ -90,7 +97,59 @@ def tested(
         repetitions=bootstrap.repetitions,
         seed=bootstrap.stream(metric.id, setting),
     )
-    return Tested(ratio, paired, settled, fewest)
+    return Tested(ratio=ratio, paired=paired, settled=settled, replicates=fewest)
+
+
+def tested_means(
+    baseline: Sequence[Samples], candidate: Sequence[Samples], setting: str, *, bootstrap: Bootstrap
+) -> Tested:
+    """Estimates how far the candidate's mean lies from the baseline's.
+
+    Args:
+        baseline: Samples of a metric, one set a run, all with some in this setting.
+        candidate: The same of the other side.
+        setting: What is compared.
+        bootstrap: How.
+    """
+    metric = baseline[0].metric
+    ours, theirs = ([stretches(one, setting) for one in side] for side in (baseline, candidate))
+    runs = min(len(ours), len(theirs))
+    fewest = runs if runs > 1 else min(sum(one.units for one in side) for side in (ours, theirs))
+    found = mean_difference(
+        ours,
+        theirs,
+        confidence=bootstrap.confidence,
+        repetitions=bootstrap.repetitions,
+        seed=bootstrap.stream(metric.id, setting),
+    )
+    if found is None:
+        return Tested(
+            ratio=None,
+            paired=False,
+            settled=Decision("inconclusive", f"one {metric.grain[0]} tells nothing of chance"),
+            replicates=fewest,
+        )
+    base = (
+        float(np.mean([one.mean for one in ours]))
+        if runs > 1
+        else sum(one.sums.sum() for one in ours) / sum(one.counts.sum() for one in ours)
+    )
+    if base <= 0:
+        words = "the baseline's mean is 0 or below, so there is no share of it that matters"
+        same = found.delta.low == found.delta.high == 0
+        settled = (
+            Decision("equivalent", f"all samples of both are {base:g}") if same else Decision("inconclusive", words)
+        )
+        return Tested(ratio=None, delta=found.delta, paired=False, settled=settled, replicates=fewest)
+    low, middle, high = (1 + value / base for value in (found.delta.low, found.delta.estimate, found.delta.high))
+    return Tested(
+        ratio=Ratio(Interval(middle, low, high), found.p),
+        delta=found.delta,
+        paired=False,
+        settled=None,
+        replicates=fewest,
+        margin=max(metric.margin, metric.least / base),
+    )
 
 
 def _without_ratio(baseline: np.ndarray, candidate: np.ndarray) -> Decision:

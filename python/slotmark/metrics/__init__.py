@@ -1,6 +1,19 @@
 """Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
 
 from slotmark.metrics.catalogue import Catalogue, Metric, catalogue
-from slotmark.metrics.samples import Key, Samples, samples, samples_of
+from slotmark.metrics.filters import Filter, filters_of_run, named_filters, parse_filters
+from slotmark.metrics.samples import Analysis, Key, Samples, samples
 
-__all__ = ["Catalogue", "Key", "Metric", "Samples", "catalogue", "samples", "samples_of"]
+__all__ = [
+    "Analysis",
+    "Catalogue",
+    "Filter",
+    "Key",
+    "Metric",
+    "Samples",
+    "catalogue",
+    "filters_of_run",
+    "named_filters",
+    "parse_filters",
+    "samples",
+]

@@ -1,6 +1,9 @@
 """Samples: the observations of one metric in one run, with the keys that compare pairs them by."""
 
+import re
 from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import duckdb
 import msgspec
@@ -10,7 +13,12 @@ import pyarrow.compute as pc
 
 from slotmark.errors import RunError
 from slotmark.metrics.catalogue import Metric, catalogue
+from slotmark.metrics.filters import Filter, filter_table, filters_of_run
 from slotmark.run import Run
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 Key = tuple[int | str, ...]
 """What a sample belongs to: the values of its metric's grain columns."""
@@ -35,8 +43,7 @@ class Samples(msgspec.Struct, frozen=True):
 
     def within(self, setting: str) -> pa.Table:
         """The rows of one setting, in key order: the grain columns and ``value``."""
-        rows = self.table.filter(pc.field("setting") == setting).drop_columns(["setting"])
-        return rows.sort_by([(column, "ascending") for column in self.metric.grain]) if self.metric.grain else rows
+        return self.table.filter(pc.field("setting") == setting).drop_columns(["setting"])
 
     def keys(self, setting: str) -> list[Key]:
         """The keys of one setting's samples, in order."""
@@ -48,9 +55,111 @@ class Samples(msgspec.Struct, frozen=True):
         """The values of one setting, in key order; shape (n,), float64."""
         return self.within(setting)["value"].to_numpy()
 
+    def relation(self) -> duckdb.DuckDBPyRelation:
+        """The samples as a DuckDB relation."""
+        return duckdb.from_arrow(self.table)
+
+    def pandas(self) -> "pandas.DataFrame":
+        """The samples as a pandas frame, where pandas is installed."""
+        return self.table.to_pandas()
+
+    def polars(self) -> "polars.DataFrame":
+        """The samples as a Polars frame, where Polars is installed."""
+        import polars  # noqa: PLC0415 - not needed by slotmark itself
+
+        frame = polars.from_arrow(self.table)
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
     def of(self, setting: str) -> dict[Key, float]:
         """The samples of one setting: key to value, in key order."""
         return dict(zip(self.keys(setting), self.values(setting).tolist(), strict=True))
+
+
+class Analysis:
+    """A run's tables and relations in a database in memory, from which samples are computed one metric at a time; a context manager.
+
+    Args:
+        run: The run.
+        filters: What to analyse of it, for benches that have filters; None for what the run's own profile says.
+        published: Whether to compute as the established tool does.
+    """
+
+    def __init__(self, run: Run, *, filters: Sequence[Filter] | None = None, published: bool = False) -> None:
+        self.run = run
+        self.catalogue = catalogue(run.manifest.bench)
+        self.filters = filters_of_run(run) if filters is None else list(filters)
+        self._published = published
+        self._connection = duckdb.connect()
+        self._made: set[str] = set()
+
+    def __enter__(self) -> Self:
+        """Makes the tables known; RunError where one is missing or damaged."""
+        connection = self._connection
+        for name in self.run.manifest.tables:
+            files = self.run.table_files(name)
+            if files[0].parent.name == name:
+                listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+                self._execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{listed}])', f"the table '{name}'")
+            else:
+                connection.register(name, self.run.table(name))
+        if self.catalogue.relations:
+            connection.register("filters", filter_table(self.filters))
+            connection.register("method", pa.table({"published": pa.array([self._published])}))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Gives the memory free."""
+        self._connection.close()
+
+    def relation(self, name: str) -> pa.Table:
+        """A relation of the catalogue as a table. RunError where the run's tables don't allow it."""
+        self._make(name)
+        return self._select(f'SELECT * FROM "{name}"', f"'{name}'")
+
+    def query(self, sql: str) -> pa.Table:
+        """What SQL over the run's tables and all relations of the catalogue gives."""
+        for name in self.catalogue.relations:
+            self._make(name)
+        return self._select(sql, "a query")
+
+    def samples(self, metric_id: str) -> Samples:
+        """The samples of a metric. Raises as :func:`samples`."""
+        metric, sql = self.catalogue[metric_id], self.catalogue.sql(metric_id)
+        for name in self.catalogue.relations:
+            if re.search(rf"\b{name}\b", sql):
+                self._make(name)
+        ordered = f"SELECT * FROM ({sql.rstrip().rstrip(';')}\n) ORDER BY ALL"
+        return _checked(self.run, metric, self._select(ordered, f"'{metric_id}'"))
+
+    def _make(self, name: str) -> None:
+        """Computes a relation, and before it those that it reads, unless they are there."""
+        if name in self._made:
+            return
+        self._made.add(name)
+        sql = self.catalogue.relation_sql(name)
+        for other in self.catalogue.relations[: self.catalogue.relations.index(name)]:
+            if re.search(rf"\b{other}\b", sql):
+                self._make(other)
+        self._execute(f'CREATE TEMP TABLE "{name}" AS {sql}', f"'{name}'")
+
+    def _execute(self, sql: str, what: str) -> None:
+        try:
+            self._connection.execute(sql)
+        except duckdb.Error as error:
+            raise self._failed(what, error) from error
+
+    def _select(self, sql: str, what: str) -> pa.Table:
+        try:
+            return self._connection.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise self._failed(what, error) from error
+
+    def _failed(self, what: str, error: duckdb.Error) -> RunError:
+        reason = str(error).splitlines()[0]
+        return RunError(f"{self.run.path}: can't compute {what} ({reason}). Make the run again with this slotmark.")
 
 
 def samples(run: Run, metric_id: str) -> Samples:
@@ -59,32 +168,17 @@ def samples(run: Run, metric_id: str) -> Samples:
     Raises:
         RunError: The run lacks a table that the SQL reads, or the SQL yields two samples with one key or a value that is no number.
     """
-    return samples_of(run, [metric_id])[metric_id]
+    with Analysis(run) as analysis:
+        return analysis.samples(metric_id)
 
 
-def samples_of(run: Run, metric_ids: Sequence[str]) -> dict[str, Samples]:
-    """The samples of several metrics in a run, by metric id; reads the run's tables only once. Raises as :func:`samples`."""
-    entries = catalogue(run.manifest.bench)
-    metrics = [entries[metric_id] for metric_id in metric_ids]
-    with duckdb.connect() as connection:
-        for name in run.manifest.tables:
-            connection.register(name, run.table(name))
-        return {metric.id: _computed(run, metric, entries.sql(metric.id), connection) for metric in metrics}
-
-
-def _computed(run: Run, metric: Metric, sql: str, connection: duckdb.DuckDBPyConnection) -> Samples:
-    try:
-        table = connection.sql(sql).to_arrow_table()
-    except duckdb.Error as error:
-        raise RunError(
-            f"{run.path}: can't compute '{metric.id}' ({str(error).splitlines()[0]}). Make the run again with this slotmark."
-        ) from error
+def _checked(run: Run, metric: Metric, table: pa.Table) -> Samples:
     keys = ["setting", *metric.grain]
     if table.column_names != [*keys, "value"]:
         raise RunError(
             f"metric '{metric.id}': its SQL yields {table.column_names}, its catalogue entry wants {[*keys, 'value']}."
         )
-    if table.group_by(keys).aggregate([]).num_rows != table.num_rows:
+    if _has_twins(table, keys):
         raise RunError(
             f"{run.path}: two samples of '{metric.id}' have one key ({', '.join(keys)}). The run's tables were changed by hand."
         )
@@ -95,4 +189,16 @@ def _computed(run: Run, metric: Metric, sql: str, connection: duckdb.DuckDBPyCon
         raise RunError(
             f"{run.path}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
         )
-    return Samples(metric, table.sort_by([(key, "ascending") for key in keys]))
+    return Samples(metric, table)
+
+
+def _has_twins(table: pa.Table, keys: Sequence[str]) -> bool:
+    """Whether two rows of a table that is sorted by its keys have the same."""
+    if table.num_rows < 2:
+        return False
+    alike = None
+    for key in keys:
+        column = table[key].combine_chunks()
+        same = pc.equal(column[1:], column[:-1])
+        alike = same if alike is None else pc.and_(alike, same)
+    return bool(pc.any(alike).as_py())

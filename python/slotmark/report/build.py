@@ -197,8 +197,12 @@ def _median(summary: Summary | None) -> Cell:
     return (
         Cell("-")
         if summary is None
-        else Cell(number(summary.median.estimate), remark=f"{summary.n} samples, interval {interval(summary.median)}")
+        else Cell(number(summary.median), remark=f"{summary.n} samples, interval {_interval(summary)}")
     )
+
+
+def _interval(summary: Summary) -> str:
+    return "-" if summary.median_interval is None else interval(summary.median_interval)
 
 
 def _verdict(verdict: Verdict | None, reason: str) -> Cell:
@@ -208,7 +212,7 @@ def _verdict(verdict: Verdict | None, reason: str) -> Cell:
 def _caption(row: Row) -> str:
     unit = f" in {row.metric.unit}" if row.metric.unit else ""
     if row.metric.chart == "timeline":
-        return f"{row.metric.definition} Thin: one invocation; bold: their median{unit}. Scroll to zoom, drag to move."
+        return f"{row.metric.definition} Thin: one invocation; bold: their median{unit}."
     return f"Every sample{unit}, {DIRECTION[row.metric.better]}. The mark is the median, the band its interval; hollow: more than 3 scaled MADs from the median."
 
 
@@ -228,7 +232,7 @@ def _sample_tables(comparison: Comparison) -> Sequence[Block]:
                 far = set(summary.outliers)
                 each = ", ".join(f"{number(value)}{'*' if key in far else ''}" for key, value in summary.samples)
                 figures_ = (
-                    summary.median.estimate,
+                    summary.median,
                     None,
                     summary.mean,
                     summary.trimmed_mean,
@@ -236,7 +240,7 @@ def _sample_tables(comparison: Comparison) -> Sequence[Block]:
                     summary.minimum,
                     summary.maximum,
                 )
-                cells = [Cell(interval(summary.median)) if value is None else Cell(number(value)) for value in figures_]
+                cells = [Cell(_interval(summary)) if value is None else Cell(number(value)) for value in figures_]
                 tables.setdefault(_headed(row.metric), []).append(
                     [Cell(row.setting), Cell(side.name), Cell(str(summary.n)), *cells, Cell(each)]
                 )

@@ -62,7 +62,12 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
             for key, value in summary.samples
         ]
         medians.append(
-            {"run": name, "value": summary.median.estimate, "low": summary.median.low, "high": summary.median.high}
+            {
+                "run": name,
+                "value": summary.median,
+                "low": summary.median_interval.low if summary.median_interval else summary.median,
+                "high": summary.median_interval.high if summary.median_interval else summary.median,
+            }
         )
     scales = _scales(names)
     y = {

@@ -38,6 +38,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["anchor"] = lambda text: (
         "".join(letter if letter.isalnum() else "-" for letter in text.lower()) or "section"
     )
+    environment.filters["zooms"] = lambda spec: any("params" in layer for layer in spec.get("layer", []))
     return environment
 
 

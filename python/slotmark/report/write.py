@@ -8,16 +8,18 @@ from slotmark.report.document import Document
 from slotmark.report.html import html
 from slotmark.report.json import json
 from slotmark.report.markdown import markdown
+from slotmark.report.pdf import pdf
 
 
 def write_report(document: Document, comparison: Comparison, folder: Path) -> list[Path]:
-    """Writes report.html, report.md and report.json into ``folder``, in the place of older ones; returns their paths.
+    """Writes report.html, .pdf, .md and .json into ``folder``, in the place of older ones; returns their paths.
 
     Raises:
         RunError: The folder can't be written.
     """
     files = {
         "report.html": html(document).encode(),
+        "report.pdf": pdf(document),
         "report.md": markdown(document).encode(),
         "report.json": json(comparison),
     }

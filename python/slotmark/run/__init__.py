@@ -1,7 +1,7 @@
 """A run: one recorded execution of one bench, as a folder with a manifest and tables."""
 
 from slotmark.run.folder import Run, RunWriter, open_run
-from slotmark.run.machine import MachineFacts, machine_facts
+from slotmark.run.machine import MachineFacts, machine_facts, utc_now
 from slotmark.run.manifest import SCHEMA, Manifest, SourceFile, Target
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "Target",
     "machine_facts",
     "open_run",
+    "utc_now",
 ]

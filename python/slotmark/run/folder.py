@@ -1,7 +1,7 @@
 """Reading and writing run folders.
 
     <run>/run.json
-    <run>/tables/NAME.parquet
+    <run>/tables/NAME.parquet  or  <run>/tables/NAME/part-*.parquet
 
 A folder is written under a temporary name beside its place and renamed when complete, so it is whole or it isn't there.
 """
@@ -37,27 +37,31 @@ class Run:
         """The name to show for it: its folder's."""
         return self.path.resolve().name
 
-    def table_path(self, name: str) -> Path:
-        """Where the table of this name is; RunError where the manifest doesn't list it or the file is gone."""
-        path = self.path / "tables" / f"{name}.parquet"
+    def table_files(self, name: str) -> list[Path]:
+        """The Parquet files of a table, in order; RunError where the manifest doesn't list it or they are gone."""
         if name not in self.manifest.tables:
             have = ", ".join(self.manifest.tables) or "none"
             raise RunError(f"{self.path}: there is no table '{name}', only {have}.")
-        if not path.is_file():
+        whole = self.path / "tables" / f"{name}.parquet"
+        parts = sorted((self.path / "tables" / name).glob("part-*.parquet"))
+        if not whole.is_file() and not parts:
             raise RunError(
-                f"{path}: the manifest lists this table but the file is gone. Copy the run again from where it was made."
+                f"{whole}: the manifest lists this table but the file is gone. Copy the run again from where it was made."
             )
-        return path
+        return [whole] if whole.is_file() else parts
 
     def table(self, name: str) -> pa.Table:
         """The table of this name in memory."""
-        path = self.table_path(name)
-        try:
-            table = pq.read_table(path)
-        except (OSError, pa.ArrowException) as error:
-            raise RunError(
-                f"{path}: not a readable Parquet file ({error}). Copy the run again from where it was made."
-            ) from error
+        tables = []
+        for path in self.table_files(name):
+            try:
+                tables.append(pq.ParquetFile(path).read())
+            except (OSError, pa.ArrowException) as error:
+                raise RunError(
+                    f"{path}: not a readable Parquet file ({error}). Copy the run again from where it was made."
+                ) from error
+        path = self.path / "tables" / name
+        table = pa.concat_tables(tables)
         if table.num_rows != self.manifest.tables[name]:
             raise RunError(
                 f"{path}: {table.num_rows} rows, but run.json says {self.manifest.tables[name]}. The run was changed by hand."
@@ -132,6 +136,15 @@ class RunWriter:
                 f"{self.path}: can't write table '{name}' ({error}). Nothing was kept; make room and run again."
             ) from error
         self._rows[name] = table.num_rows
+
+    @property
+    def tables_folder(self) -> Path:
+        """Where somebody else may write tables, as ``NAME/part-*.parquet``; :meth:`add` tells of them."""
+        return self._partial / "tables"
+
+    def add(self, name: str, rows: int) -> None:
+        """Notes a table that was written into :attr:`tables_folder`."""
+        self._rows[name] = rows
 
     def finish(self, manifest: Manifest) -> Run:
         """Writes the manifest, with the tables' row counts, and puts the folder in its place."""

@@ -1,5 +1,6 @@
 """Facts about the machine that a measurement depends on."""
 
+import datetime
 import hashlib
 import os
 import platform
@@ -84,3 +85,8 @@ def _virtualisation() -> str:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def utc_now() -> str:
+    """The wall clock, ISO 8601, UTC, to the millisecond."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

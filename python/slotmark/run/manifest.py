@@ -48,7 +48,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         workload: What the target was made to do, one entry a fact, in the order in which to show them.
         parameters: What was asked for on the command line, seed included.
         session: Runs measured together, interleaved, share it; only their samples can be paired.
-        machine: Facts about the machine before the first measurement.
+        machine: Facts about the machine before the first measurement; None where it was measured elsewhere, as on a cluster.
         started: ISO 8601, UTC.
         ended: ISO 8601, UTC.
         versions: slotmark's own version and commit, and those of what took part.
@@ -64,7 +64,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     workload: dict[str, str]
     parameters: dict[str, Any]
     session: str
-    machine: MachineFacts
+    machine: MachineFacts | None
     started: str
     ended: str
     versions: dict[str, str]

@@ -12,11 +12,11 @@ from slotmark.benches.chainsync.process import split_cores
 from slotmark.benches.chainsync.proof import Proof
 from slotmark.benches.chainsync.runs import SessionFacts, write_runs
 from slotmark.benches.chainsync.server import Node, ReplayServer, Server
-from slotmark.benches.chainsync.session import OnStep, Plan, conduct, reference_proofs, utc_now
+from slotmark.benches.chainsync.session import OnStep, Plan, conduct, reference_proofs
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, resolve
 from slotmark.errors import ArgumentError, TargetError
-from slotmark.run import Run, SourceFile, machine_facts
+from slotmark.run import Run, SourceFile, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
 

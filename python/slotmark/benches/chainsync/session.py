@@ -3,7 +3,6 @@
 The conductor of a measurement. It starts one process after the other, checks every proof, and keeps all that it saw.
 """
 
-import datetime
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from slotmark.benches.chainsync.server import Server
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
 from slotmark.errors import ProofError, TargetError
+from slotmark.run import utc_now
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,8 +185,3 @@ def reference_proofs(plan: Plan, server: Server, reference: Program, modes: Sequ
                 f"{reference.name} can't do mode {mode}, so nothing can be proved in it. Leave the mode out."
             )
     return {mode: proof(Setting(mode, 1)) for mode in modes}
-
-
-def utc_now() -> str:
-    """The wall clock, ISO 8601, UTC, to the millisecond."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,53 @@
+//! What can go wrong.
+
+use std::path::PathBuf;
+
+/// Why a simulation could not be made or written.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulationError {
+    /// A profile that can't be read or makes no sense.
+    #[error("profile {name}: {message}")]
+    Profile {
+        /// The profile's name, or the place in it.
+        name: String,
+        /// What was expected and what to do.
+        message: String,
+    },
+    /// A topology that can't be read or doesn't fit the profile.
+    #[error("topology {place}: {message}")]
+    Topology {
+        /// The file or the kind of topology.
+        place: String,
+        /// What was expected and what to do.
+        message: String,
+    },
+    /// A run directory that is in the way.
+    #[error("{0}: exists already; name another directory or remove it.")]
+    Exists(PathBuf),
+    /// A file that can't be written or read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The caller asked to stop.
+    #[error("stopped before the end; nothing was kept.")]
+    Stopped,
+}
+
+impl SimulationError {
+    pub(crate) fn profile(name: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Profile { name: name.into(), message: message.into() }
+    }
+
+    pub(crate) fn topology(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Topology { place: place.into(), message: message.into() }
+    }
+
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}

@@ -1,0 +1,103 @@
+//! A cluster of block producers in virtual time.
+//!
+//! [`Profile`] says what is simulated, [`simulate`] does it and hands what hosts log to a [`Sink`]; [`write_run`] writes a run
+//! directory as real nodes leave it behind. One seed decides everything.
+//!
+//! The engine moves blocks in one heap of events; the narrator then tells, host by host and on all threads, what each host logs.
+//! Both work in stretches of slots, so that memory does not grow with the length of a run but for the truth.
+
+mod clock;
+mod draws;
+mod engine;
+mod error;
+mod event;
+mod logs;
+mod mempool;
+mod narrator;
+mod profile;
+mod quantity;
+mod rundir;
+mod sink;
+mod tcp;
+mod topology;
+mod truth;
+
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+
+pub use error::SimulationError;
+pub use event::{Block, Event, ResourceSample};
+pub use logs::{LogFiles, LogWriter};
+pub use profile::{
+    Component, Fault, Forging, Genesis, Network, Peer, Profile, Published, RegionRtt, Resources, Run, Stage, Target, Tcp, TopologyRule,
+    Workload,
+};
+pub use quantity::{BitRate, Bytes, Span};
+pub use rundir::{RunFacts, write_run};
+pub use sink::{Collected, HostSink, InMemory, Kind, Nowhere, Sink};
+pub use topology::{Host, Link, Topology};
+pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, Truth};
+
+use crate::engine::Engine;
+use crate::narrator::{Narration, Narrator};
+
+/// Slots that are simulated before what they made is told.
+const STRETCH_SLOTS: u64 = 200;
+
+/// A simulation that is over.
+#[derive(Debug)]
+pub struct Outcome<H> {
+    /// Hosts and links.
+    pub topology: Topology,
+    /// What really happened.
+    pub truth: Truth,
+    /// The hosts' sinks, by number.
+    pub sinks: Vec<H>,
+}
+
+/// Simulates a profile. `progress` is told slots done and slots in all, and may stop it.
+pub fn simulate<S: Sink>(
+    profile: &Profile,
+    seed: u64,
+    sink: &mut S,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Outcome<S::Host>, SimulationError> {
+    let mut topology = Topology::of(profile, seed)?;
+    for (n, host) in topology.hosts.iter_mut().enumerate() {
+        host.clock_ahead_ns = profile.clock_ahead_ns(n as u32);
+    }
+    let topology = topology;
+    let mut hosts = Vec::with_capacity(topology.hosts.len());
+    for host in 0..topology.hosts.len() as u32 {
+        let peers = topology.links.iter().filter(|link| link.follower == host).map(|link| link.producer).collect();
+        hosts.push((sink.host(&topology, host)?, Narrator::new(profile, seed, host, peers)));
+    }
+    let mut engine = Engine::new(profile, &topology, seed);
+    let narration = Narration::new(profile, seed);
+    let slot_ns = profile.genesis.slot_length.0;
+    // A host whose clock is behind logs a slot when it is over for the others.
+    let behind_ns = topology.hosts.iter().map(|host| (-host.clock_ahead_ns).max(0) as u64).max().unwrap_or_default();
+    let mut from = 0;
+    while from < profile.run.slots {
+        let until = (from + STRETCH_SLOTS).min(profile.run.slots);
+        engine.run_until(until * slot_ns + behind_ns);
+        let blocks = &engine.truth.blocks;
+        let told: Result<(), SimulationError> = hosts
+            .par_iter_mut()
+            .zip(engine.journals.par_iter_mut())
+            .map(|((sink, narrator), journal)| {
+                narration.tell(narrator, journal, blocks, from, until, sink);
+                sink.end_of_stretch()
+            })
+            .collect();
+        told?;
+        from = until;
+        if progress(from, profile.run.slots).is_break() {
+            return Err(SimulationError::Stopped);
+        }
+    }
+    hosts.par_iter_mut().map(|(sink, _)| sink.finish()).collect::<Result<(), SimulationError>>()?;
+    let truth = engine.into_truth();
+    Ok(Outcome { topology, truth, sinks: hosts.into_iter().map(|(sink, _)| sink).collect() })
+}

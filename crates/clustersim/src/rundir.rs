@@ -1,0 +1,265 @@
+//! A run directory as the workbench of cardano-node leaves it behind, with what really happened beside it.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::clock::{date_of, parse_start};
+use crate::error::SimulationError;
+use crate::logs::LogFiles;
+use crate::profile::Profile;
+use crate::simulate;
+use crate::topology::Topology;
+use crate::truth::{NEVER, Truth};
+
+/// What a run directory holds.
+#[derive(Clone, Debug)]
+pub struct RunFacts {
+    /// Hosts.
+    pub hosts: usize,
+    /// Slots.
+    pub slots: u64,
+    /// Blocks forged.
+    pub blocks_forged: usize,
+    /// Blocks on the chain at the end.
+    pub blocks_chained: usize,
+    /// Lines of log, all hosts.
+    pub lines: u64,
+    /// Bytes of log, all hosts.
+    pub bytes: u64,
+}
+
+/// Simulates a profile and writes its run directory: logs, `meta.json`, `profile.json`, `genesis/genesis.shelley.json`,
+/// `topology.json` and `truth.jsonl`. The directory appears when it is complete.
+pub fn write_run(
+    profile: &Profile,
+    seed: u64,
+    directory: &Path,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<RunFacts, SimulationError> {
+    if directory.exists() {
+        return Err(SimulationError::Exists(directory.to_path_buf()));
+    }
+    let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let partial = directory.with_file_name(format!(".{name}.partial"));
+    if partial.exists() {
+        fs::remove_dir_all(&partial).map_err(SimulationError::io(&partial))?;
+    }
+    let written = write_into(profile, seed, &partial, &name, progress);
+    if written.is_err() {
+        let _ = fs::remove_dir_all(&partial);
+    }
+    let facts = written?;
+    fs::rename(&partial, directory).map_err(SimulationError::io(directory))?;
+    Ok(facts)
+}
+
+fn write_into(
+    profile: &Profile,
+    seed: u64,
+    directory: &Path,
+    name: &str,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<RunFacts, SimulationError> {
+    fs::create_dir_all(directory.join("genesis")).map_err(SimulationError::io(directory))?;
+    let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
+    let outcome = simulate(profile, seed, &mut LogFiles::below(directory, start_s), progress)?;
+    let content = profile_content(profile);
+    write_json(&directory.join("meta.json"), &meta(profile, seed, name, start_s, &content))?;
+    write_json(&directory.join("profile.json"), &content)?;
+    write_json(&directory.join("genesis/genesis.shelley.json"), &genesis(profile))?;
+    write_json(&directory.join("topology.json"), &topology_json(&outcome.topology))?;
+    let path = directory.join("profile.toml");
+    fs::write(&path, profile.to_toml()).map_err(SimulationError::io(&path))?;
+    write_truth(&directory.join("truth.jsonl"), &outcome.truth, &outcome.topology)?;
+    let (bytes, lines) = outcome.sinks.iter().map(crate::logs::LogWriter::written).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    Ok(RunFacts {
+        hosts: outcome.topology.hosts.len(),
+        slots: profile.run.slots,
+        blocks_forged: outcome.truth.blocks.len() - 1,
+        blocks_chained: outcome.truth.chain().len(),
+        lines,
+        bytes,
+    })
+}
+
+fn write_json(path: &Path, value: &Value) -> Result<(), SimulationError> {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    fs::write(path, text).map_err(SimulationError::io(path))
+}
+
+/// The profile in the workbench's words.
+fn profile_content(profile: &Profile) -> Value {
+    let (genesis, workload) = (&profile.genesis, &profile.workload);
+    let mut generator = json!({
+        "add_tx_size": workload.payload.0,
+        "inputs_per_tx": workload.inputs,
+        "outputs_per_tx": workload.outputs,
+        "tps": workload.tps,
+        "tx_count": workload.tx_count,
+        "era": profile.target.era,
+    });
+    if !workload.script.is_empty() {
+        generator["plutus"] = json!({"type": "LimitSaturationLoop", "script": workload.script});
+    }
+    let mut filters = vec![];
+    if let Some(published) = &profile.published {
+        filters.push(json!({"tag": "CSlot", "contents": {"tag": "EpochGEq", "contents": published.first_epoch}}));
+        filters.push(json!({"tag": "CBlock", "contents": {"tag": "BFullnessGEq", "contents": published.min_fullness}}));
+        if published.max_fullness < 1.0 {
+            filters.push(json!({"tag": "CBlock", "contents": {"tag": "BFullnessLEq", "contents": published.max_fullness}}));
+        }
+        filters.push(json!({"tag": "CBlock", "contents": {"tag": "BMinimumAdoptions", "contents": profile.network.hosts - 1}}));
+    }
+    json!({
+        "name": profile.name,
+        "desc": profile.description,
+        "era": profile.target.era,
+        "composition": {"n_hosts": profile.network.hosts, "n_pools": profile.network.pools, "locations": profile.network.regions},
+        "genesis": {
+            "delegators": genesis.delegators,
+            "utxo": genesis.utxo_entries,
+            "dreps": genesis.dreps,
+            "active_slots_coeff": genesis.active_slot_coefficient,
+            "epoch_length": genesis.epoch_slots,
+            "slot_duration": genesis.slot_length.0 as f64 / 1e9,
+            "parameter_k": genesis.security_parameter,
+            "network_magic": genesis.network_magic,
+            "max_block_size": largest_body(profile),
+        },
+        "generator": generator,
+        "analysis": {"filters": [], "filter_exprs": filters},
+    })
+}
+
+fn largest_body(profile: &Profile) -> u64 {
+    profile.genesis.max_block_body_size.0.max(profile.workload.block_size.0)
+}
+
+fn meta(profile: &Profile, seed: u64, name: &str, start_s: u64, content: &Value) -> Value {
+    let target = &profile.target;
+    let manifest: serde_json::Map<String, Value> = target
+        .components
+        .iter()
+        .map(|(name, component)| {
+            let value = json!({"name": name, "version": component.version, "commit": component.commit, "branch": "", "status": ""});
+            (name.clone(), value)
+        })
+        .collect();
+    json!({"meta": {
+        "tag": tag(profile, start_s),
+        "batch": target.batch,
+        "profile": profile.name,
+        "era": target.era,
+        "ident": target.ident,
+        "node_ghc_version": target.ghc_version,
+        "manifest": manifest,
+        "timing": {"start": start_s, "start_human": profile.run.system_start, "earliest_start": start_s},
+        "profile_content": content,
+        "simulated": {"by": concat!("slotmark ", env!("CARGO_PKG_VERSION")), "seed": seed, "slots": profile.run.slots, "directory": name},
+    }})
+}
+
+/// The tag of the workbench: `YYYY-MM-DD-HH-MM-COMMIT-BATCH-PROFILE-ERA-sim`.
+fn tag(profile: &Profile, start_s: u64) -> String {
+    let (year, month, day) = date_of(start_s / 86_400);
+    let (hour, minute) = (start_s % 86_400 / 3_600, start_s % 3_600 / 60);
+    let commit = profile.target.components.get("cardano-node").map_or("unknown", |node| &node.commit);
+    let cut = |text: &str, length: usize| text.chars().take(length).collect::<String>();
+    let (commit, batch, era) = (cut(commit, 5), cut(&profile.target.batch, 12), cut(&profile.target.era, 4));
+    format!("{year:04}-{month:02}-{day:02}-{hour:02}-{minute:02}-{commit}-{batch}-{}-{era}-sim", profile.name)
+}
+
+fn genesis(profile: &Profile) -> Value {
+    let genesis = &profile.genesis;
+    json!({
+        "activeSlotsCoeff": genesis.active_slot_coefficient,
+        "epochLength": genesis.epoch_slots,
+        "maxKESEvolutions": 62,
+        "maxLovelaceSupply": 45_000_000_000_000_000_u64,
+        "networkId": "Testnet",
+        "networkMagic": genesis.network_magic,
+        "protocolParams": {
+            "maxBlockBodySize": largest_body(profile),
+            "maxBlockHeaderSize": 1_100,
+            "maxTxSize": 16_384,
+            "protocolVersion": {"major": 10, "minor": 0},
+        },
+        "securityParam": genesis.security_parameter,
+        "slotLength": genesis.slot_length.0 as f64 / 1e9,
+        "slotsPerKESPeriod": 129_600,
+        "systemStart": profile.run.system_start,
+        "updateQuorum": 1,
+    })
+}
+
+fn topology_json(topology: &Topology) -> Value {
+    let nodes: Vec<Value> = topology
+        .hosts
+        .iter()
+        .enumerate()
+        .map(|(n, host)| {
+            let producers: Vec<&str> = topology
+                .links
+                .iter()
+                .filter(|link| link.follower as usize == n)
+                .map(|link| topology.hosts[link.producer as usize].name.as_str())
+                .collect();
+            json!({"nodeId": n, "name": host.name, "org": "IOHK", "region": host.region, "producers": producers, "stakePool": true})
+        })
+        .collect();
+    json!({"coreNodes": nodes, "relayNodes": []})
+}
+
+/// One line a host, then one a block, then one a (block, host).
+fn write_truth(path: &Path, truth: &Truth, topology: &Topology) -> Result<(), SimulationError> {
+    let file = File::create(path).map_err(SimulationError::io(path))?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    truth_lines(&mut out, truth, topology).and_then(|()| out.flush()).map_err(SimulationError::io(PathBuf::from(path)))
+}
+
+fn truth_lines(out: &mut impl Write, truth: &Truth, topology: &Topology) -> std::io::Result<()> {
+    for (host, facts) in topology.hosts.iter().enumerate() {
+        let tip = truth.tips[host];
+        let line = json!({"kind": "host", "host": facts.name, "region": facts.region, "clock_ahead_ns": facts.clock_ahead_ns, "tip": hash_of(truth, tip)});
+        writeln!(out, "{line}")?;
+    }
+    let chain: std::collections::HashSet<u32> = truth.chain().into_iter().collect();
+    for (block, times) in truth.blocks.iter().zip(&truth.forging).skip(1) {
+        let line = json!({
+            "kind": "block", "block": hash_of(truth, block.index), "slot": block.slot, "number": block.number(),
+            "parent": hash_of(truth, block.parent), "forger": topology.hosts[block.forger as usize].name, "size_bytes": block.size_bytes,
+            "txs": block.txs, "vrf": block.vrf, "on_chain": chain.contains(&block.index),
+            "started_ns": times.started_ns, "block_context_ns": times.block_context_ns, "ledger_state_ns": times.ledger_state_ns,
+            "ledger_view_ns": times.ledger_view_ns, "leadership_ns": times.leadership_ns, "ledger_tick_ns": times.ledger_tick_ns,
+            "mempool_snapshot_ns": times.mempool_snapshot_ns, "forged_ns": block.forged_ns,
+        });
+        writeln!(out, "{line}")?;
+    }
+    let told = |ns: u64| if ns == NEVER { Value::Null } else { json!(ns) };
+    for block in truth.blocks.iter().skip(1) {
+        let hash = hash_of(truth, block.index);
+        for (host, facts) in topology.hosts.iter().enumerate() {
+            let seen = truth.observation(host, block.index);
+            let line = json!({
+                "kind": "observation", "block": hash, "host": facts.name, "noticed_ns": told(seen.noticed_ns),
+                "requested_ns": told(seen.requested_ns), "range": seen.range, "fetched_ns": told(seen.fetched_ns),
+                "announced_ns": told(seen.announced_ns), "sending_ns": told(seen.sending_ns), "adopted_ns": told(seen.adopted_ns),
+                "adopted_by": seen.adopted_by.word(),
+            });
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn hash_of(truth: &Truth, block: u32) -> String {
+    if block == 0 {
+        return "GenesisHash".into();
+    }
+    truth.blocks[block as usize].hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,241 @@
+//! Hosts and links: who follows whom, and how far apart they are.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use crate::draws::{Draws, Purpose};
+use crate::error::SimulationError;
+use crate::profile::{Profile, TopologyRule};
+
+/// A host of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its name, which is also its folder's.
+    pub name: String,
+    /// The region it is in.
+    pub region: String,
+    /// By how many ns its clock is ahead.
+    pub clock_ahead_ns: i64,
+}
+
+/// A connection over which one host follows another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The host that is followed: it announces headers and sends blocks.
+    pub producer: u32,
+    /// The host that follows.
+    pub follower: u32,
+    /// One-way latency in ns.
+    pub latency_ns: u64,
+}
+
+/// The hosts and links of one simulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// The hosts by number.
+    pub hosts: Vec<Host>,
+    /// All links, by follower, then producer.
+    pub links: Vec<Link>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FileNode {
+    node_id: u32,
+    name: String,
+    #[serde(default)]
+    cluster_name: String,
+    producers: std::collections::BTreeMap<String, f64>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    nodes: Vec<FileNode>,
+}
+
+impl Topology {
+    /// The topology of a profile; what is random in it comes from the seed.
+    pub fn of(profile: &Profile, seed: u64) -> Result<Self, SimulationError> {
+        let network = &profile.network;
+        if let TopologyRule::File { path } = &network.topology {
+            return Self::from_file(path, network.hosts);
+        }
+        let regions = &network.regions;
+        let hosts: Vec<Host> = (0..network.hosts)
+            .map(|n| Host { name: format!("node-{n}"), region: regions[n as usize % regions.len()].clone(), clock_ahead_ns: 0 })
+            .collect();
+        let draws = Draws::new(seed);
+        let pairs = match &network.topology {
+            TopologyRule::TorusDense => torus_dense(network.hosts, regions.len() as u32),
+            TopologyRule::Line => line(network.hosts, false),
+            TopologyRule::Ring => line(network.hosts, true),
+            TopologyRule::Complete => (0..network.hosts).flat_map(|a| (0..network.hosts).map(move |b| (a, b))).filter(|(a, b)| a != b).collect(),
+            TopologyRule::RandomRegular { degree } => random_regular(network.hosts, *degree, &draws)?,
+            TopologyRule::Edges { edges } => edges.iter().copied().collect(),
+            TopologyRule::File { .. } => BTreeSet::new(),
+        };
+        let mut links = Vec::with_capacity(pairs.len());
+        for (follower, producer) in pairs {
+            if follower == producer || follower >= network.hosts || producer >= network.hosts {
+                let message = format!("edge [{follower}, {producer}]: expected two different hosts below {}.", network.hosts);
+                return Err(SimulationError::topology("edges", message));
+            }
+            let (from, to) = (&hosts[producer as usize].region, &hosts[follower as usize].region);
+            let Some(rtt) = network.rtt.iter().find(|rtt| {
+                let (a, b) = &rtt.between;
+                (a == from && b == to) || (a == to && b == from)
+            }) else {
+                let message = format!("no network.rtt between {from} and {to}; add one to the profile.");
+                return Err(SimulationError::topology("regions", message));
+            };
+            // Both directions of a pair get the same draw.
+            let (low, high) = (follower.min(producer), follower.max(producer));
+            let unit = (draws.bits(Purpose::LinkSpread, u64::from(low), u64::from(high)) >> 32) as i128 - (1 << 31);
+            let offset = (i128::from(rtt.spread.0) * unit) >> 31;
+            let round_trip = (i128::from(rtt.mean.0) + offset).max(0) as u64;
+            links.push(Link { producer, follower, latency_ns: round_trip / 2 });
+        }
+        Ok(Self { hosts, links })
+    }
+
+    fn from_file(path: &str, expected: u32) -> Result<Self, SimulationError> {
+        let text = std::fs::read_to_string(path).map_err(SimulationError::io(path))?;
+        let mut file: File = serde_json::from_str(&text)
+            .map_err(|error| SimulationError::topology(path, format!("{error}; expected nodes with nodeId, name, producers.")))?;
+        file.nodes.sort_by_key(|node| node.node_id);
+        if file.nodes.len() != expected as usize || file.nodes.iter().enumerate().any(|(n, node)| node.node_id as usize != n) {
+            let message = format!("{} nodes: expected network.hosts = {expected} of them, numbered from 0.", file.nodes.len());
+            return Err(SimulationError::topology(path, message));
+        }
+        let mut links = Vec::new();
+        for node in &file.nodes {
+            for (producer, one_way_ms) in &node.producers {
+                let Some(producer) = file.nodes.iter().find(|other| other.name == *producer) else {
+                    let message = format!("node {} has a producer {producer}, which is no node.", node.name);
+                    return Err(SimulationError::topology(path, message));
+                };
+                let latency_ns = (one_way_ms.max(0.0) * 1e6 + 0.5) as u64;
+                links.push(Link { producer: producer.node_id, follower: node.node_id, latency_ns });
+            }
+        }
+        links.sort_by_key(|link| (link.follower, link.producer));
+        let host = |node: &FileNode| Host { name: format!("node-{}", node.node_id), region: node.cluster_name.clone(), clock_ahead_ns: 0 };
+        Ok(Self { hosts: file.nodes.iter().map(host).collect(), links })
+    }
+}
+
+/// Follower and producer pairs of the benchmark's topology: 6 a host with three regions.
+fn torus_dense(hosts: u32, regions: u32) -> BTreeSet<(u32, u32)> {
+    let members = |region: u32| hosts / regions + u32::from(region < hosts % regions);
+    let mut pairs = BTreeSet::new();
+    for host in 0..hosts {
+        let (region, place) = (host % regions, host / regions);
+        let size = members(region);
+        for step in [1, size.saturating_sub(1), size / 3, 2 * size / 3] {
+            let other = ((place + step) % size) * regions + region;
+            if other != host {
+                pairs.insert((host, other));
+            }
+        }
+        for other in (0..regions).filter(|other| *other != region && members(*other) > 0) {
+            pairs.insert((host, (place % members(other)) * regions + other));
+        }
+    }
+    pairs
+}
+
+fn line(hosts: u32, closed: bool) -> BTreeSet<(u32, u32)> {
+    let mut pairs = BTreeSet::new();
+    let last = if closed { hosts } else { hosts.saturating_sub(1) };
+    for host in 0..last {
+        let next = (host + 1) % hosts;
+        if next != host {
+            pairs.insert((host, next));
+            pairs.insert((next, host));
+        }
+    }
+    pairs
+}
+
+/// A connected graph in which every host has `degree` neighbours: a ring and random cycles or a matching on top, drawn until they don't clash.
+fn random_regular(hosts: u32, degree: u32, draws: &Draws) -> Result<BTreeSet<(u32, u32)>, SimulationError> {
+    if degree < 2 || degree >= hosts || hosts * degree % 2 == 1 {
+        let message = format!("degree {degree} with {hosts} hosts: expected 2 or more, fewer than the hosts, and an even product.");
+        return Err(SimulationError::topology("random-regular", message));
+    }
+    for attempt in 0..200_u32 {
+        // Stubs are paired at random; a clash is mended by exchanging partners with a random other pair.
+        let mut stream = draws.stream(Purpose::Topology, u64::from(attempt), u64::from(degree));
+        let mut stubs: Vec<u32> = (0..hosts).flat_map(|host| (0..degree).map(move |_| host)).collect();
+        for last in (1..stubs.len()).rev() {
+            stubs.swap(last, (stream.bits() % (last as u64 + 1)) as usize);
+        }
+        let edge = |stubs: &[u32], n: usize| (stubs[2 * n].min(stubs[2 * n + 1]), stubs[2 * n].max(stubs[2 * n + 1]));
+        let count = stubs.len() / 2;
+        for _ in 0..200 {
+            let mut seen = BTreeSet::new();
+            let clashes: Vec<usize> = (0..count).filter(|n| {
+                let (a, b) = edge(&stubs, *n);
+                a == b || !seen.insert((a, b))
+            }).collect();
+            if clashes.is_empty() {
+                break;
+            }
+            for n in clashes {
+                stubs.swap(2 * n + 1, 2 * (stream.bits() % count as u64) as usize);
+            }
+        }
+        let undirected: BTreeSet<(u32, u32)> = (0..count).map(|n| edge(&stubs, n)).filter(|(a, b)| a != b).collect();
+        if undirected.len() == count && connected(hosts, &undirected) {
+            return Ok(undirected.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect());
+        }
+    }
+    Err(SimulationError::topology("random-regular", format!("no connected graph of degree {degree} found; take a smaller degree.")))
+}
+
+fn connected(hosts: u32, edges: &BTreeSet<(u32, u32)>) -> bool {
+    let mut neighbours = vec![Vec::new(); hosts as usize];
+    for (a, b) in edges {
+        neighbours[*a as usize].push(*b);
+        neighbours[*b as usize].push(*a);
+    }
+    let (mut seen, mut open) = (vec![false; hosts as usize], vec![0_u32]);
+    seen[0] = true;
+    let mut count = 1;
+    while let Some(host) = open.pop() {
+        for other in &neighbours[host as usize] {
+            if !std::mem::replace(&mut seen[*other as usize], true) {
+                count += 1;
+                open.push(*other);
+            }
+        }
+    }
+    count == hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_random_regular_graph_gives_every_host_its_degree() {
+        for seed in 0..20 {
+            let pairs = random_regular(52, 6, &Draws::new(seed)).unwrap();
+            for host in 0..52 {
+                assert_eq!(pairs.iter().filter(|(follower, _)| *follower == host).count(), 6);
+            }
+        }
+    }
+
+    #[test]
+    fn the_benchmarks_topology_has_four_links_inside_a_region_and_one_to_each_other() {
+        let pairs = torus_dense(52, 3);
+        for host in 0..52 {
+            let producers: Vec<u32> = pairs.iter().filter(|(follower, _)| *follower == host).map(|(_, producer)| *producer).collect();
+            assert_eq!(producers.len(), 6, "{host}: {producers:?}");
+            assert_eq!(producers.iter().filter(|producer| *producer % 3 == host % 3).count(), 4);
+        }
+        assert!(pairs.contains(&(51, 1)) && pairs.contains(&(51, 2)) && pairs.contains(&(0, 18)) && pairs.contains(&(1, 34)));
+    }
+}

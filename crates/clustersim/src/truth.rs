@@ -1,0 +1,132 @@
+//! What really happened, in true time.
+
+use crate::event::Block;
+
+/// No such moment.
+pub const NEVER: u64 = u64::MAX;
+
+/// How a block came onto a host's chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AdoptedBy {
+    /// Not at all.
+    #[default]
+    Nothing,
+    /// It extended the chain: `AddedToCurrentChain` names it.
+    Extension,
+    /// The chain switched to a fork whose tip it was: `SwitchedToAFork` names it.
+    Fork,
+    /// A later block took it along; no log line names it.
+    Carried,
+}
+
+impl AdoptedBy {
+    /// The word for it in `truth.jsonl`.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Nothing => None,
+            Self::Extension => Some("extension"),
+            Self::Fork => Some("fork"),
+            Self::Carried => Some("carried"),
+        }
+    }
+}
+
+/// The first moments, in ns since slot 0 and true time, at which a host did something with a block; `NEVER` where it did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// Its header was received.
+    pub noticed_ns: u64,
+    /// A fetch request was sent whose newest block it was.
+    pub requested_ns: u64,
+    /// Its body was received.
+    pub fetched_ns: u64,
+    /// Its header was announced to a follower.
+    pub announced_ns: u64,
+    /// Its body was sent to a follower.
+    pub sending_ns: u64,
+    /// It became part of the host's chain.
+    pub adopted_ns: u64,
+    /// The longest request whose newest block it was.
+    pub range: u32,
+    /// How it was adopted.
+    pub adopted_by: AdoptedBy,
+}
+
+impl Default for Observation {
+    fn default() -> Self {
+        Self {
+            noticed_ns: NEVER,
+            requested_ns: NEVER,
+            fetched_ns: NEVER,
+            announced_ns: NEVER,
+            sending_ns: NEVER,
+            adopted_ns: NEVER,
+            range: 0,
+            adopted_by: AdoptedBy::Nothing,
+        }
+    }
+}
+
+/// When the stages of making a block ended, in ns since slot 0 and true time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForgingTimes {
+    /// The forge loop's iteration started.
+    pub started_ns: u64,
+    /// The block context was there.
+    pub block_context_ns: u64,
+    /// The ledger state was there.
+    pub ledger_state_ns: u64,
+    /// The ledger view was there.
+    pub ledger_view_ns: u64,
+    /// The leadership check was done.
+    pub leadership_ns: u64,
+    /// The ledger was ticked.
+    pub ledger_tick_ns: u64,
+    /// The mempool's snapshot was there.
+    pub mempool_snapshot_ns: u64,
+}
+
+/// What really happened in a simulation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Truth {
+    /// Every block that was forged, after genesis at index 0.
+    pub blocks: Vec<Block>,
+    /// Its forging, by index.
+    pub forging: Vec<ForgingTimes>,
+    /// What each host did with each block: by host, then by block index; a host's list may end early.
+    pub observations: Vec<Vec<Observation>>,
+    /// The chain each host ended on: the index of its tip.
+    pub tips: Vec<u32>,
+    /// By how many ns each host's clock is ahead: what it logs is true time plus this.
+    pub clock_ahead_ns: Vec<i64>,
+    /// The slots simulated.
+    pub slots: u64,
+}
+
+impl Truth {
+    /// What a host did with a block.
+    pub fn observation(&self, host: usize, block: u32) -> Observation {
+        self.observations[host].get(block as usize).copied().unwrap_or_default()
+    }
+
+    /// The chain that ends in a block, genesis left out, oldest first.
+    pub fn chain_to(&self, tip: u32) -> Vec<u32> {
+        let mut chain = Vec::new();
+        let mut at = tip;
+        while at != 0 {
+            chain.push(at);
+            at = self.blocks[at as usize].parent;
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// The chain that most blocks long: that of the highest tip; the lower VRF value decides.
+    pub fn chain(&self) -> Vec<u32> {
+        let best = self.tips.iter().copied().max_by_key(|tip| {
+            let block = &self.blocks[*tip as usize];
+            (block.height, std::cmp::Reverse(block.vrf))
+        });
+        best.map(|tip| self.chain_to(tip)).unwrap_or_default()
+    }
+}

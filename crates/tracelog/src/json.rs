@@ -1,0 +1,229 @@
+//! Walking over the members of a JSON object without building anything.
+//!
+//! Values that nobody asks for are checked only as far as finding their end takes: strings, brackets that match, literals.
+
+use memchr::memchr2;
+
+/// What stands at a place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value<'a> {
+    /// What is between the quotes, escapes as they are.
+    String(&'a [u8]),
+    Number(&'a [u8]),
+    Bool(bool),
+    Null,
+    /// With its brackets.
+    Object(&'a [u8]),
+    /// With its brackets.
+    Array(&'a [u8]),
+}
+
+/// Why bytes are no JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// They end in the middle.
+    Cut,
+    /// Something else stands where a value, a key or a sign is expected.
+    Malformed,
+}
+
+type Result<T> = std::result::Result<T, Broken>;
+
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    #[inline]
+    fn skip_blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn sign(&mut self, sign: u8) -> Result<()> {
+        match self.peek() {
+            Some(found) if found == sign => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(_) => Err(Broken::Malformed),
+            None => Err(Broken::Cut),
+        }
+    }
+
+    /// What is between quotes; the cursor stands behind the first.
+    #[inline]
+    fn string(&mut self) -> Result<&'a [u8]> {
+        let start = self.at;
+        // Keys and most values are short, and a search costs more to begin than it saves.
+        let near = self.bytes.len().min(start + 24);
+        let mut at = start;
+        while at < near {
+            match self.bytes[at] {
+                b'"' => {
+                    self.at = at + 1;
+                    return Ok(&self.bytes[start..at]);
+                }
+                b'\\' => break,
+                _ => at += 1,
+            }
+        }
+        loop {
+            let Some(found) = self.bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) else { return Err(Broken::Cut) };
+            at += found;
+            if self.bytes[at] == b'"' {
+                self.at = at + 1;
+                return Ok(&self.bytes[start..at]);
+            }
+            at += 2;
+        }
+    }
+
+    /// The value that comes next.
+    #[inline]
+    pub(crate) fn value(&mut self) -> Result<Value<'a>> {
+        let start = self.at;
+        match self.peek() {
+            Some(b'"') => {
+                self.at += 1;
+                Ok(Value::String(self.string()?))
+            }
+            Some(b'0'..=b'9' | b'-') => {
+                while matches!(self.peek(), Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')) {
+                    self.at += 1;
+                }
+                Ok(Value::Number(&self.bytes[start..self.at]))
+            }
+            Some(b'{') => Ok(Value::Object(self.nested()?)),
+            Some(b'[') => Ok(Value::Array(self.nested()?)),
+            Some(b't') => self.literal(b"true", Value::Bool(true)),
+            Some(b'f') => self.literal(b"false", Value::Bool(false)),
+            Some(b'n') => self.literal(b"null", Value::Null),
+            Some(_) => Err(Broken::Malformed),
+            None => Err(Broken::Cut),
+        }
+    }
+
+    fn literal(&mut self, word: &[u8], value: Value<'a>) -> Result<Value<'a>> {
+        let rest = &self.bytes[self.at..];
+        if rest.starts_with(word) {
+            self.at += word.len();
+            return Ok(value);
+        }
+        Err(if word.starts_with(rest) { Broken::Cut } else { Broken::Malformed })
+    }
+
+    /// Everything from one bracket to the one that closes it.
+    fn nested(&mut self) -> Result<&'a [u8]> {
+        let start = self.at;
+        // One bit a level, set for an object: the depth of a log line is far below what fits.
+        let (mut depth, mut objects) = (0_u32, 0_u128);
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    self.string()?;
+                    continue;
+                }
+                Some(open @ (b'{' | b'[')) => {
+                    depth += 1;
+                    if depth > 127 {
+                        return Err(Broken::Malformed);
+                    }
+                    objects = objects << 1 | u128::from(open == b'{');
+                }
+                Some(close @ (b'}' | b']')) => {
+                    if (objects & 1 == 1) != (close == b'}') {
+                        return Err(Broken::Malformed);
+                    }
+                    objects >>= 1;
+                    depth -= 1;
+                }
+                Some(_) => {}
+                None => return Err(Broken::Cut),
+            }
+            self.at += 1;
+            if depth == 0 {
+                return Ok(&self.bytes[start..self.at]);
+            }
+        }
+    }
+
+    /// Calls `each` with every member of the object that begins here.
+    #[inline]
+    pub(crate) fn members<E: From<Broken>>(
+        &mut self,
+        mut each: impl FnMut(&'a [u8], Value<'a>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.sign(b'{')?;
+        self.skip_blanks();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.sign(b'"')?;
+            let key = self.string()?;
+            self.skip_blanks();
+            self.sign(b':')?;
+            self.skip_blanks();
+            let value = self.value()?;
+            each(key, value)?;
+            self.skip_blanks();
+            match self.peek() {
+                Some(b',') => {
+                    self.at += 1;
+                    self.skip_blanks();
+                }
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(_) => return Err(Broken::Malformed.into()),
+                None => return Err(Broken::Cut.into()),
+            }
+        }
+    }
+
+    /// Whether nothing but blanks is left.
+    pub(crate) fn at_end(&mut self) -> bool {
+        self.skip_blanks();
+        self.at == self.bytes.len()
+    }
+}
+
+/// The strings of an array, joined by full stops; None where it holds anything else.
+pub(crate) fn joined(array: &[u8]) -> Option<Vec<u8>> {
+    let mut cursor = Cursor { bytes: array, at: 1 };
+    let mut joined = Vec::new();
+    loop {
+        cursor.skip_blanks();
+        match cursor.value().ok()? {
+            Value::String(part) => {
+                if !joined.is_empty() {
+                    joined.push(b'.');
+                }
+                joined.extend_from_slice(part);
+            }
+            _ => return None,
+        }
+        cursor.skip_blanks();
+        match cursor.peek()? {
+            b',' => cursor.at += 1,
+            b']' => return Some(joined),
+            _ => return None,
+        }
+    }
+}

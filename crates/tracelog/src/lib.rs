@@ -1,0 +1,18 @@
+//! Node logs, a line a message, to typed Parquet tables: one pass, bounded memory, every line accounted for.
+//!
+//! `messages` says which messages there are and what is taken from each (cardano-node's new tracing, its transitional names,
+//! and the legacy messages), `line` takes a line apart, `tables` are the rows that come out, `ingest` drives it over files.
+
+mod ingest;
+mod json;
+mod line;
+mod messages;
+mod reader;
+mod strings;
+mod tables;
+mod time;
+
+pub use ingest::{HostFacts, HostFrom, IngestError, Ingested, Plan, Rejection, Source, SourceFacts, ingest};
+pub use line::{Body, Entry, Reason, Seen, read_line};
+pub use messages::Message;
+pub use time::parse_time;

@@ -1,0 +1,358 @@
+//! The rows that come out, a table a message family, and the Parquet files that they go to.
+//!
+//! A segment of a log writes a part of every table. Rows leave in the order of their times: a window of rows is held back,
+//! so that lines that come a little late find their place.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
+
+use crate::line::{Body, Entry};
+use crate::messages::Message;
+use crate::strings::{Id, Strings};
+
+/// Rows written at a time; as many more are held back.
+const WINDOW: usize = 64 << 10;
+
+/// A column's values of some rows.
+enum Column {
+    Whole(Vec<i64>),
+    Optional(Vec<Option<i64>>),
+    Real(Vec<Option<f64>>),
+    Text(Vec<Option<Id>>),
+}
+
+/// One row of a table.
+trait Row: Copy {
+    const TABLE: &'static str;
+    /// Names and types, in order; `ts_ns` is the second.
+    const COLUMNS: &'static [(&'static str, Kind)];
+    fn ts_ns(&self) -> i64;
+    fn columns(rows: &[Self]) -> Vec<Column>;
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Whole,
+    Optional,
+    Real,
+    Text,
+}
+
+macro_rules! row {
+    ($(#[$doc:meta])* $row:ident, $table:literal, { $($name:ident: $kind:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        struct $row { $($name: row!(@type $kind),)* }
+
+        impl Row for $row {
+            const TABLE: &'static str = $table;
+            const COLUMNS: &'static [(&'static str, Kind)] = &[$((stringify!($name), Kind::$kind),)*];
+
+            fn ts_ns(&self) -> i64 {
+                self.ts_ns
+            }
+
+            fn columns(rows: &[Self]) -> Vec<Column> {
+                vec![$(Column::$kind(rows.iter().map(|row| row.$name).collect()),)*]
+            }
+        }
+    };
+    (@type Whole) => { i64 };
+    (@type Optional) => { Option<i64> };
+    (@type Real) => { Option<f64> };
+    (@type Text) => { Option<Id> };
+}
+
+row!(
+    /// What happened to a block on a host.
+    BlockRow, "block_events", {
+        host: Text, ts_ns: Whole, event: Text, block: Text, slot: Optional, block_no: Optional, previous: Text, size_bytes: Optional,
+        length: Optional, place: Whole,
+    }
+);
+row!(
+    /// A step of the forge loop on a host.
+    SlotRow, "slot_events", { host: Text, ts_ns: Whole, event: Text, slot: Optional, block_no: Optional, }
+);
+row!(
+    /// A sample of a node's resources: counters since its start, and levels.
+    ResourceRow, "resources", {
+        host: Text, ts_ns: Whole, cpu_cs: Whole, gc_cs: Whole, mutator_cs: Whole, major_gcs: Whole, minor_gcs: Whole, allocated_bytes: Whole,
+        live_bytes: Whole, rss_bytes: Whole, block_io_cs: Whole, threads: Whole, heap_bytes: Whole, net_read_bytes: Whole,
+        net_written_bytes: Whole, fs_read_bytes: Whole, fs_written_bytes: Whole,
+    }
+);
+row!(
+    /// What happened to transactions on a host.
+    TransactionRow, "transactions", {
+        host: Text, ts_ns: Whole, event: Text, thread: Text, count: Optional, accepted: Optional, rejected: Optional,
+    }
+);
+row!(
+    /// The ledger's size on a host.
+    LedgerRow, "ledger_metrics", { host: Text, ts_ns: Whole, slot: Whole, utxo_size: Optional, chain_density: Real, }
+);
+
+/// One segment's part of every table.
+pub(crate) struct Rows {
+    strings: Strings,
+    blocks: Part<BlockRow>,
+    slots: Part<SlotRow>,
+    resources: Part<ResourceRow>,
+    transactions: Part<TransactionRow>,
+    ledger: Part<LedgerRow>,
+    /// Hashes shorter than 64 characters that were met.
+    pub(crate) short_hashes: u64,
+}
+
+/// How many rows a table's part got, and how many came too late to find their place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) table: &'static str,
+    pub(crate) rows: u64,
+    pub(crate) late: u64,
+}
+
+impl Rows {
+    /// Writes below a folder of tables, as part number `part`.
+    pub(crate) fn new(tables: &Path, part: usize) -> Self {
+        Self {
+            strings: Strings::default(),
+            blocks: Part::new(tables, part),
+            slots: Part::new(tables, part),
+            resources: Part::new(tables, part),
+            transactions: Part::new(tables, part),
+            ledger: Part::new(tables, part),
+            short_hashes: 0,
+        }
+    }
+
+    /// Takes what a line told; `place` orders lines of the host that have one time.
+    pub(crate) fn push(&mut self, host: &[u8], entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
+        let host = Some(self.strings.id(host));
+        let ts_ns = entry.ts_ns;
+        match entry.body {
+            Body::Resources(values) => {
+                let [cpu_cs, gc_cs, mutator_cs, major_gcs, minor_gcs, allocated_bytes, live_bytes, rss_bytes, rest @ ..] = values;
+                let [block_io_cs, threads, heap_bytes, net_read_bytes, net_written_bytes, fs_read_bytes, fs_written_bytes] = rest;
+                let row = ResourceRow {
+                    host,
+                    ts_ns,
+                    cpu_cs,
+                    gc_cs,
+                    mutator_cs,
+                    major_gcs,
+                    minor_gcs,
+                    allocated_bytes,
+                    live_bytes,
+                    rss_bytes,
+                    block_io_cs,
+                    threads,
+                    heap_bytes,
+                    net_read_bytes,
+                    net_written_bytes,
+                    fs_read_bytes,
+                    fs_written_bytes,
+                };
+                self.resources.push(row, &self.strings)
+            }
+            Body::Slot { message, slot, block_no } => self.slot(host, ts_ns, message, slot, block_no),
+            Body::Ledger { started, slot, utxo_size, chain_density } => {
+                if started {
+                    self.slot(host, ts_ns, Message::Started, Some(slot), None)?;
+                    if utxo_size.is_none() && chain_density.is_none() {
+                        return Ok(());
+                    }
+                }
+                self.ledger.push(LedgerRow { host, ts_ns, slot, utxo_size, chain_density }, &self.strings)
+            }
+            Body::Block { message, block, slot, block_no, previous, size, length } => {
+                self.short_hashes += u64::from(block.len() < 64);
+                let event = Some(self.strings.id(event(message).as_bytes()));
+                let block = Some(self.strings.id(block));
+                let previous = previous.map(|hash| self.strings.id(hash));
+                let row = BlockRow { host, ts_ns, event, block, slot, block_no, previous, size_bytes: size, length, place };
+                self.blocks.push(row, &self.strings)
+            }
+            Body::Transactions { message, count, accepted, rejected } => {
+                let event = Some(self.strings.id(event(message).as_bytes()));
+                let thread = entry.thread.map(|thread| self.strings.id(thread));
+                self.transactions.push(TransactionRow { host, ts_ns, event, thread, count, accepted, rejected }, &self.strings)
+            }
+            Body::Version { .. } => Ok(()),
+        }
+    }
+
+    fn slot(
+        &mut self,
+        host: Option<Id>,
+        ts_ns: i64,
+        message: Message,
+        slot: Option<i64>,
+        block_no: Option<i64>,
+    ) -> Result<(), ParquetError> {
+        let event = Some(self.strings.id(event(message).as_bytes()));
+        self.slots.push(SlotRow { host, ts_ns, event, slot, block_no }, &self.strings)
+    }
+
+    /// Writes what is left and closes the files.
+    pub(crate) fn finish(self) -> Result<[Written; 5], ParquetError> {
+        Ok([
+            self.blocks.finish(&self.strings)?,
+            self.slots.finish(&self.strings)?,
+            self.resources.finish(&self.strings)?,
+            self.transactions.finish(&self.strings)?,
+            self.ledger.finish(&self.strings)?,
+        ])
+    }
+}
+
+/// The word for a message in the column `event`.
+fn event(message: Message) -> &'static str {
+    match message {
+        Message::Started => "started",
+        Message::BlockContext => "block_context",
+        Message::LedgerState => "ledger_state",
+        Message::LedgerView => "ledger_view",
+        Message::Leader => "leader",
+        Message::NotLeader => "not_leader",
+        Message::Ticked => "ticked",
+        Message::MempoolSnapshot => "mempool_snapshot",
+        Message::LedgerSnapshot => "ledger_snapshot",
+        Message::Forged => "forged",
+        Message::Header => "noticed",
+        Message::Requested => "requested",
+        Message::Fetched => "fetched",
+        Message::Announced => "announced",
+        Message::Sending => "sending",
+        Message::Adopted => "adopted",
+        Message::Switched => "switched",
+        Message::SelfAdopted => "self_adopted",
+        Message::Collected => "collected",
+        Message::Processed => "processed",
+        Message::MempoolAdded => "added",
+        Message::MempoolRemoved => "removed",
+        Message::MempoolRejected => "rejected",
+        Message::Acknowledged => "acknowledged",
+        Message::GeneratorSummary => "generator_summary",
+        Message::Resources | Message::LedgerMetrics | Message::Version => "",
+    }
+}
+
+/// A table's part: the rows that are held back, and the file, once there is a row.
+struct Part<R> {
+    path: PathBuf,
+    held: Vec<R>,
+    in_order: bool,
+    last: i64,
+    is_first: bool,
+    writer: Option<ArrowWriter<File>>,
+    written: Written,
+}
+
+impl<R: Row> Part<R> {
+    fn new(tables: &Path, part: usize) -> Self {
+        let path = tables.join(R::TABLE).join(format!("part-{part:05}.parquet"));
+        let written = Written { table: R::TABLE, ..Written::default() };
+        Self { path, held: Vec::new(), in_order: true, last: i64::MIN, is_first: part == 0, writer: None, written }
+    }
+
+    #[inline]
+    fn push(&mut self, row: R, strings: &Strings) -> Result<(), ParquetError> {
+        self.in_order &= self.held.last().is_none_or(|last| last.ts_ns() <= row.ts_ns());
+        self.held.push(row);
+        if self.held.len() >= 2 * WINDOW { self.write(WINDOW, strings) } else { Ok(()) }
+    }
+
+    /// Writes the earliest rows.
+    fn write(&mut self, rows: usize, strings: &Strings) -> Result<(), ParquetError> {
+        if !self.in_order {
+            self.held.sort_by_key(Row::ts_ns); // stable: lines of one time stay in their order
+            self.in_order = true;
+        }
+        let leaving = &self.held[..rows];
+        let Some(newest) = leaving.last() else { return Ok(()) };
+        self.written.late += leaving.iter().take_while(|row| row.ts_ns() < self.last).count() as u64;
+        self.last = self.last.max(newest.ts_ns());
+        self.written.rows += rows as u64;
+        let columns = R::columns(leaving).into_iter().map(|column| array(column, strings)).collect::<Result<_, _>>()?;
+        let batch = RecordBatch::try_new(schema::<R>(), columns)?;
+        self.writer()?.write(&batch)?;
+        self.held.drain(..rows);
+        Ok(())
+    }
+
+    /// The file's writer, from the first row on.
+    fn writer(&mut self) -> Result<&mut ArrowWriter<File>, ParquetError> {
+        match &mut self.writer {
+            Some(writer) => Ok(writer),
+            none => {
+                if let Some(folder) = self.path.parent() {
+                    fs::create_dir_all(folder)?;
+                }
+                Ok(none.insert(ArrowWriter::try_new(File::create_new(&self.path)?, schema::<R>(), Some(properties::<R>()))?))
+            }
+        }
+    }
+
+    fn finish(mut self, strings: &Strings) -> Result<Written, ParquetError> {
+        while !self.held.is_empty() {
+            self.write(self.held.len().min(WINDOW), strings)?;
+        }
+        if self.is_first {
+            self.writer()?; // so that every table is there, if only its columns
+        }
+        if let Some(writer) = self.writer {
+            writer.close()?;
+        }
+        Ok(self.written)
+    }
+}
+
+fn schema<R: Row>() -> Arc<Schema> {
+    let text = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    let fields = R::COLUMNS.iter().map(|&(name, kind)| match kind {
+        Kind::Whole => Field::new(name, DataType::Int64, false),
+        Kind::Optional => Field::new(name, DataType::Int64, true),
+        Kind::Real => Field::new(name, DataType::Float64, true),
+        Kind::Text => Field::new(name, text(), true),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Whole numbers mostly grow by little from row to row: their differences are packed. Words come from a dictionary.
+fn properties<R: Row>() -> WriterProperties {
+    let mut builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(parquet::file::properties::EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(8 * WINDOW));
+    for &(name, kind) in R::COLUMNS {
+        if !matches!(kind, Kind::Text) {
+            builder = builder.set_column_dictionary_enabled(ColumnPath::from(name), false);
+        }
+        if matches!(kind, Kind::Whole | Kind::Optional) {
+            builder = builder.set_column_encoding(ColumnPath::from(name), Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    builder.build()
+}
+
+fn array(column: Column, strings: &Strings) -> Result<ArrayRef, ArrowError> {
+    Ok(match column {
+        Column::Whole(values) => Arc::new(Int64Array::from(values)),
+        Column::Optional(values) => Arc::new(Int64Array::from(values)),
+        Column::Real(values) => Arc::new(Float64Array::from(values)),
+        Column::Text(ids) => Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(ids), Arc::new(strings.array()))?),
+    })
+}

@@ -1,0 +1,91 @@
+//! Points in time as log lines write them.
+
+/// Nanoseconds since 1970, UTC, of an RFC 3339 time with `Z` and up to nine digits of a fraction.
+///
+/// A blank in the place of the `T` is taken, as nodes of 8.x wrote it. None where it is no such time or outside int64's range.
+#[must_use]
+pub fn parse_time(text: &[u8]) -> Option<i64> {
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T' | b't' | b' ', h1, h2, b':', i1, i2, b':', s1, s2, rest @ ..] = text else {
+        return None;
+    };
+    let two = |a: &u8, b: &u8| Some(digit(*a)? * 10 + digit(*b)?);
+    let year = two(y1, y2)? * 100 + two(y3, y4)?;
+    let (month, day, hour, minute, second) = (two(m1, m2)?, two(d1, d2)?, two(h1, h2)?, two(i1, i2)?, two(s1, s2)?);
+    if !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let mut nanoseconds = 0;
+    let rest = match rest {
+        [b'.', fraction @ ..] => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if digits == 0 || digits > 9 {
+                return None;
+            }
+            for byte in fraction[..digits].iter().chain(std::iter::repeat_n(&b'0', 9 - digits)) {
+                nanoseconds = nanoseconds * 10 + digit(*byte)?;
+            }
+            &fraction[digits..]
+        }
+        rest => rest,
+    };
+    if !matches!(rest, b"Z" | b"z" | b"+00:00") {
+        return None;
+    }
+    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
+}
+
+fn digit(byte: u8) -> Option<i64> {
+    byte.is_ascii_digit().then(|| i64::from(byte - b'0'))
+}
+
+fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    match month {
+        2 => 28 + i64::from(is_leap(year)),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to a date of the Gregorian calendar, counted in years that begin in March.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let months_since_march = (month + 9) % 12;
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    year * 365 + leap_days + (months_since_march * 153 + 2) / 5 + day - 1 - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_keep_their_nanoseconds() {
+        assert_eq!(parse_time(b"1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(parse_time(b"2026-08-25T18:19:38.026973857Z"), Some(1_787_681_978_026_973_857));
+        assert_eq!(parse_time(b"2020-05-15T19:38:20.00Z"), Some(1_589_571_500_000_000_000));
+        assert_eq!(parse_time(b"2023-05-17 16:00:08.3351Z"), Some(1_684_339_208_335_100_000));
+        assert_eq!(parse_time(b"2000-02-29T23:59:59.999999999+00:00"), Some(951_868_799_999_999_999));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in [
+            "",
+            "2025",
+            "2025-13-01T00:00:00Z",
+            "2025-02-29T00:00:00Z",
+            "2025-01-01T24:00:00Z",
+            "2025-01-01T00:00:00",
+            "2025-01-01T00:00:00.Z",
+            "2025-01-01T00:00:00.0123456789Z",
+            "2025-01-01T00:00:00+01:00",
+        ] {
+            assert_eq!(parse_time(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Lines of real nodes, of all ages, from files that are not part of the project.
+
+use std::fs;
+use std::path::PathBuf;
+
+use slotmark_tracelog::{Body, Message, Reason, read_line};
+
+fn logs(name: &str) -> Option<Vec<u8>> {
+    let shared = std::env::var_os("SLOTMARK_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let path = shared.join("data/logs").join(name);
+    let found = fs::read(&path).ok();
+    if found.is_none() {
+        eprintln!("skipped: {} is not here", path.display());
+    }
+    found
+}
+
+#[test]
+fn every_line_of_a_consumed_kind_is_interpreted() {
+    let Some(text) = logs("real-log-lines.jsonl") else { return };
+    let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines.len(), 71);
+    for (number, line) in (1..).zip(lines) {
+        let seen = read_line(line).unwrap_or_else(|reason| panic!("line {number}: {reason}"));
+        // The roll-backward and its twin tell of no header.
+        let dropped = [9, 10].contains(&number);
+        assert_eq!(seen.entry.is_none(), dropped, "line {number}: {:?}", String::from_utf8_lossy(line));
+    }
+}
+
+#[test]
+fn a_whole_log_of_a_devnet_has_no_rejected_line() {
+    let Some(text) = logs("two-node-devnet-10.6.log") else { return };
+    let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines.len(), 260);
+    let seen: Vec<_> = lines.iter().map(|line| read_line(line).unwrap()).collect();
+    let count =
+        |wanted: fn(&Body<'_>) -> bool| seen.iter().filter_map(|seen| seen.entry.as_ref()).filter(|entry| wanted(&entry.body)).count();
+    assert_eq!(count(|body| matches!(body, Body::Resources(_))), 14);
+    assert_eq!(count(|body| matches!(body, Body::Ledger { started: true, .. })), 13);
+    assert_eq!(count(|body| matches!(body, Body::Ledger { started: false, .. })), 12);
+    assert_eq!(count(|body| matches!(body, Body::Slot { message: Message::NotLeader, .. })), 12);
+    assert_eq!(count(|body| matches!(body, Body::Block { message: Message::Forged, .. })), 1);
+    assert_eq!(count(|body| matches!(body, Body::Block { message: Message::Announced, .. })), 2);
+}
+
+#[test]
+fn what_is_wrong_with_a_line_is_told() {
+    let line = |data: &str| {
+        format!(r#"{{"at":"2025-12-01T07:06:46Z","ns":"Forge.Loop.NodeIsLeader","data":{data},"sev":"Info","thread":"5","host":"h"}}"#)
+    };
+    let reason = |text: &str| read_line(text.as_bytes()).err();
+    assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader","slot":7}"#)), None);
+    assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader"}"#)), Some(Reason::Missing("slot")));
+    assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader","slot":"7"}"#)), Some(Reason::Wrong("slot")));
+    assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader","slot":7.5}"#)), Some(Reason::Wrong("slot")));
+    assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader","slot":18446744073709551615}"#)), Some(Reason::Wrong("slot")));
+    assert_eq!(reason(&line(r#""text""#)), Some(Reason::Wrong("data")));
+    assert_eq!(reason(&line(r#"{"slot":7]"#)), Some(Reason::NotJson));
+    assert_eq!(reason("node: internal error"), Some(Reason::NotJson));
+    assert_eq!(reason(&line(r#"{"slot":7}"#).replace("2025-12", "2025-13")), Some(Reason::Wrong("at")));
+    let whole = line(r#"{"kind":"TraceNodeIsLeader","slot":7}"#);
+    for length in 1..whole.len() {
+        assert_eq!(read_line(&whole.as_bytes()[..length]).err(), Some(Reason::Cut), "cut at {length}");
+    }
+}

@@ -1,0 +1,1 @@
+"""The cluster bench: the logs of block producers to a run folder."""

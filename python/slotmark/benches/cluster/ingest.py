@@ -1,0 +1,219 @@
+"""Ingest: a folder of logs to a run folder."""
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from slotmark import _core, warnings
+from slotmark.benches.cluster.logs import host_logs
+from slotmark.benches.cluster.metadata import Genesis, Metadata, read_genesis, read_metadata
+from slotmark.errors import LogError
+from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target, utc_now
+from slotmark.versions import versions
+from slotmark.warnings import Warning
+
+_SHOWN = 5
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What to ingest.
+
+    Attributes:
+        logs: The run directory, or any folder with a folder or a file a host.
+        out: The new run folder.
+        genesis: The Shelley genesis, where it isn't in ``logs``.
+        meta: The run's ``meta.json``, where it isn't in ``logs``.
+        target: What reports call the run's target; by default what the metadata says.
+        host_from: Whether the host of a line is its file's, or what its field ``host`` says.
+        max_rejected: The share of lines that may be unreadable.
+        threads: How many files at once; 0 for as many as there are cores.
+    """
+
+    logs: Path
+    out: Path
+    genesis: Path | None = None
+    meta: Path | None = None
+    target: str = ""
+    host_from: str = "path"
+    max_rejected: float = 0.001
+    threads: int = 0
+
+
+class Host(msgspec.Struct):
+    """What the logs of a host gave; as ``slotmark_tracelog::HostFacts``."""
+
+    host: str
+    lines: int
+    kept: int
+    rejected: int
+    backwards: int
+    short_hashes: int
+    late: int
+    version: str
+    revision: str
+    compiler: str
+    first_ts_ns: int | None = None
+    last_ts_ns: int | None = None
+
+
+class Rejection(msgspec.Struct):
+    """A line that couldn't be read."""
+
+    file: str
+    line: int
+    offset: int
+    reason: str
+    text: str
+
+
+class Ingested(msgspec.Struct):
+    """What became of the lines; as ``slotmark_tracelog::Ingested``."""
+
+    tables: dict[str, int]
+    hosts: list[Host]
+    sources: list[SourceFile]
+    lines: int
+    rejected: int
+    reasons: list[tuple[str, int]]
+    first_rejections: list[Rejection]
+    bytes: int
+
+
+def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done, _total: None) -> tuple[Run, Ingested]:
+    """Reads the logs of a cluster into a new run folder. ``on_step`` is told bytes done and in all, and may raise to stop.
+
+    Raises:
+        LogError: There are no logs or no genesis, a file is there twice, or too many lines can't be read; nothing was written.
+        RunError: The run folder can't be written.
+    """
+    logs = host_logs(request.logs)
+    folder = request.logs if request.logs.is_dir() else request.logs.parent
+    genesis = read_genesis(folder, request.genesis)
+    metadata = read_metadata(folder, request.meta)
+    started = utc_now()
+    with RunWriter(request.out) as writer:
+        text = _core.ingest(
+            [(log.host, str(log.path)) for log in logs],
+            str(writer.tables_folder),
+            request.threads or len(os.sched_getaffinity(0)),
+            request.host_from == "field",
+            on_step,
+        )
+        ingested = msgspec.json.decode(text, type=Ingested)
+        _refuse_rejected(ingested, request.max_rejected)
+        if not any(host.kept for host in ingested.hosts):
+            raise LogError(
+                f"{request.logs}: no line of {ingested.lines:,} tells anything that is measured. Are these logs of block producers?"
+            )
+        for name, rows in ingested.tables.items():
+            writer.add(name, rows)
+        writer.table("genesis", genesis_table(genesis, len(ingested.hosts)))
+        run = writer.finish(_manifest(request, genesis, metadata, ingested, started))
+    return run, ingested
+
+
+def genesis_table(genesis: Genesis, hosts: int) -> pa.Table:
+    """The genesis as a table of one row, so that SQL has it; with the number of hosts, the cluster's size."""
+    return pa.table(
+        {
+            "system_start_ns": pa.array([genesis.system_start_ns], pa.int64()),
+            "slot_ns": pa.array([round(genesis.slot_length * 1e9)], pa.int64()),
+            "epoch_slots": pa.array([genesis.epoch_length], pa.int64()),
+            "security_param": pa.array([genesis.security_param], pa.int64()),
+            "active_slots_coeff": pa.array([genesis.active_slots_coeff], pa.float64()),
+            "max_block_body_bytes": pa.array([genesis.protocol_params.maxBlockBodySize], pa.int64()),
+            "hosts": pa.array([hosts], pa.int64()),
+        }
+    )
+
+
+def _refuse_rejected(ingested: Ingested, most: float) -> None:
+    if ingested.rejected <= most * ingested.lines:
+        return
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in ingested.reasons[:_SHOWN])
+    first = "; ".join(
+        f"{one.file}:{one.line} (byte {one.offset:,}) {one.reason}: {one.text[:60]}"
+        for one in ingested.first_rejections[:3]
+    )
+    raise LogError(
+        f"{ingested.rejected:,} of {ingested.lines:,} lines can't be read ({reasons}), more than {100 * most:g} %. "
+        f"The first: {first}. Mend the logs, or allow more with --max-rejected."
+    )
+
+
+def _manifest(request: Request, genesis: Genesis, metadata: Metadata, ingested: Ingested, started: str) -> Manifest:
+    told = next((host for host in ingested.hosts if host.version), None)
+    node = metadata.packages.get("cardano-node")
+    version = node.version if node and node.version != "unknown" else (told.version if told else "")
+    commit = node.commit if node and node.commit != "unknown" else (told.revision if told else "")
+    compiler = metadata.ghc_version if metadata.ghc_version != "unknown" else (told.compiler if told else "")
+    digest = ingested.sources[0].sha256[:12] if ingested.sources else ""
+    return Manifest(
+        id=f"{metadata.tag or request.logs.resolve().name}-{digest}",
+        bench="cluster",
+        target=Target(
+            name=request.target or metadata.ident or request.out.name,
+            version=version,
+            language="",
+            commit=commit,
+            toolchain=f"ghc {compiler}" if compiler else "",
+        ),
+        workload={
+            **metadata.workload,
+            "hosts": str(len(ingested.hosts)),
+            "epoch, slots": str(genesis.epoch_length),
+            "slot, s": f"{genesis.slot_length:g}",
+            "active slots": f"{genesis.active_slots_coeff:g}",
+        },
+        parameters={
+            "filters": metadata.filters,
+            "batch": metadata.batch,
+            "profile": metadata.profile,
+            "era": metadata.era,
+            "tag": metadata.tag,
+            "host from": request.host_from,
+        },
+        session=f"{metadata.tag}-{digest}",
+        machine=None,
+        started=_moment(min((host.first_ts_ns for host in ingested.hosts if host.first_ts_ns is not None), default=0)),
+        ended=_moment(max((host.last_ts_ns for host in ingested.hosts if host.last_ts_ns is not None), default=0)),
+        versions={
+            **versions(),
+            **{name: f"{package.version} {package.commit[:7]}" for name, package in metadata.packages.items()},
+            "ingested": started,
+        },
+        sources=ingested.sources,
+        tables={},
+        warnings=_doubts(ingested),
+    )
+
+
+def _moment(ts_ns: int) -> str:
+    return datetime.fromtimestamp(ts_ns // 10**9, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _doubts(ingested: Ingested) -> list[Warning]:
+    hosts = ingested.hosts
+    found = []
+    if ingested.rejected:
+        found.append(
+            warnings.rejected_lines(
+                ingested.rejected, ingested.lines, [f"{count:,} {reason}" for reason, count in ingested.reasons]
+            )
+        )
+    for kind, of in (
+        (warnings.silent_hosts, [host.host for host in hosts if not host.kept]),
+        (warnings.time_backwards, [host.host for host in hosts if host.backwards]),
+        (warnings.short_hashes, [host.host for host in hosts if host.short_hashes]),
+    ):
+        if of:
+            found.append(kind(_some(of)))
+    return found
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -1,0 +1,83 @@
+"""Finding the logs of a cluster's hosts in a folder, in all layouts that are in use.
+
+- one folder a host: ``node-0/stdout*`` (workbench), ``node-0/node-*.json`` (cardano-tracer), or whatever log files it holds;
+- one file a host: ``logs-node-0.flt.json`` (locli's ``analysis`` folder), ``node-0.log``, ``node-0.json.gz``.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from slotmark.errors import LogError
+
+NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "tracer", "explorer", "profile", "tables"})
+"""Folders of a run directory that are no block producers."""
+
+_PACKED = (".gz", ".zst")
+_SNIFFED_BYTES = 1 << 18
+
+
+class HostLog(msgspec.Struct, frozen=True, order=True):
+    """A log file and the host whose it is."""
+
+    host: str
+    path: Path
+
+
+def host_logs(folder: Path) -> list[HostLog]:
+    """The log files in a folder, each with its host, sorted.
+
+    Raises:
+        LogError: There is no such folder, or no log in it.
+    """
+    if folder.is_file():
+        return [HostLog(_host_of(folder), folder)]
+    if not folder.is_dir():
+        raise LogError(
+            f"{folder}: no such folder. Give the folder that holds a folder or a file of logs for each host."
+        )
+    hosts = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name not in NOT_HOSTS]
+    found = [HostLog(host.name, path) for host in hosts for path in _logs_in(host)]
+    found = found or [HostLog(_host_of(path), path) for path in _logs_in(folder)]
+    if not found and (folder / "analysis").is_dir():
+        found = [HostLog(_host_of(path), path) for path in _logs_in(folder / "analysis")]
+    if not found:
+        raise LogError(
+            f'{folder}: no file in it begins like a node\'s log, with lines as {{"at":…,"ns":…,"data":…}}. '
+            "Expected node-0/stdout and so on, or a file a host."
+        )
+    return sorted(found)
+
+
+def _logs_in(folder: Path) -> Sequence[Path]:
+    """The log files of one folder: of those that a node writes itself and those that a tracer does, only the former."""
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and _is_log(path)]
+    return [path for path in files if path.name.startswith("stdout")] or files
+
+
+def _is_log(path: Path) -> bool:
+    """Whether a line near its beginning is a message; a file without any line counts where its name says that it's a log."""
+    try:
+        if path.stat().st_size == 0:
+            return path.name.startswith("stdout")
+        return any(line.startswith(b"{") and b'"at"' in line and b'"ns"' in line for line in _first_lines(path))
+    except OSError as error:
+        raise LogError(
+            f"{path}: can't be read ({error.strerror or error}). Check the file, or leave it out."
+        ) from error
+
+
+def _first_lines(path: Path) -> Iterator[bytes]:
+    with pa.input_stream(str(path), compression="detect") as file:
+        yield from file.read(_SNIFFED_BYTES).splitlines()
+
+
+def _host_of(path: Path) -> str:
+    """The host that a file's name means: ``logs-node-0.flt.json.gz`` is ``node-0``'s."""
+    name = path.name
+    for suffix in _PACKED:
+        name = name.removesuffix(suffix)
+    return re.sub(r"(\.flt)?\.(json|jsonl|ndjson|log|txt)$", "", name).removeprefix("logs-") or path.name

@@ -1,0 +1,193 @@
+"""What a run directory says about itself: ``meta.json``, the Shelley genesis, the profile's filters."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from slotmark.errors import LogError
+
+GENESIS_PLACES = (
+    "genesis/genesis.shelley.json",
+    "genesis-shelley.json",
+    "genesis/genesis-shelley.json",
+    "genesis.json",
+)
+PACKAGES = (
+    "cardano-node",
+    "ouroboros-consensus",
+    "ouroboros-network",
+    "cardano-ledger-core",
+    "plutus-core",
+    "cardano-crypto",
+    "cardano-prelude",
+)
+"""The packages whose versions published reports show, in their order."""
+
+_UNKNOWN = "unknown"
+_SCRIPTS = {
+    "Loop": "Plutus countdown loop",
+    "EcdsaSecp256k1Loop": "Plutus SECP loop",
+    "SchnorrSecp256k1Loop": "Plutus SECP loop",
+    "HashOntoG2AndAdd": "Plutus BLST loop",
+    "Ripemd160": "Plutus RIPEMD-160 loop",
+}
+
+
+class _ProtocolParams(msgspec.Struct):
+    maxBlockBodySize: int | None = None  # noqa: N815 - the file's own name
+
+
+class Genesis(msgspec.Struct, rename="camel"):
+    """What is used of a Shelley genesis. Slots are counted from its system start."""
+
+    system_start: str
+    epoch_length: int
+    security_param: int
+    active_slots_coeff: float
+    slot_length: float = 1.0
+    protocol_params: _ProtocolParams = msgspec.field(default_factory=_ProtocolParams)
+
+    @property
+    def system_start_ns(self) -> int:
+        """When slot 0 begins, ns since 1970."""
+        moment = datetime.fromisoformat(self.system_start)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        seconds = int(moment.replace(microsecond=0).timestamp())
+        return seconds * 10**9 + moment.microsecond * 1000
+
+
+class Package(msgspec.Struct):
+    """A component that the node was built from."""
+
+    version: str = _UNKNOWN
+    commit: str = _UNKNOWN
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """What is known about a cluster run besides its logs.
+
+    Attributes:
+        tag: The run directory's tag.
+        batch: The batch that it belongs to.
+        profile: The profile's name.
+        era: The ledger era.
+        ident: What reports call it.
+        ghc_version: Of the node's compiler.
+        packages: Versions by package name.
+        workload: What the generator did and the size of the ledger, one entry a fact.
+        filters: The profile's own filter names, then its filter expressions.
+    """
+
+    tag: str = ""
+    batch: str = ""
+    profile: str = ""
+    era: str = ""
+    ident: str = ""
+    ghc_version: str = _UNKNOWN
+    packages: dict[str, Package] = {}
+    workload: dict[str, str] = {}
+    filters: list[Any] = []
+
+
+def read_genesis(folder: Path, given: Path | None) -> Genesis:
+    """The Shelley genesis of a run directory, or the file given.
+
+    Raises:
+        LogError: There is none, or it lacks a field.
+    """
+    places = [given] if given else [folder / place for place in GENESIS_PLACES]
+    for path in places:
+        if path.is_file():
+            try:
+                genesis = msgspec.json.decode(path.read_bytes(), type=Genesis)
+                _ = genesis.system_start_ns
+            except (msgspec.DecodeError, ValueError) as error:
+                raise LogError(
+                    f"{path}: not a Shelley genesis ({error}). Give the cluster's own with --genesis."
+                ) from error
+            if genesis.epoch_length < 1 or genesis.slot_length <= 0 or genesis.security_param < 1:
+                raise LogError(f"{path}: epochLength, slotLength and securityParam must be above zero. Check the file.")
+            return genesis
+    if given:
+        raise LogError(f"{given}: no such file. Give the cluster's Shelley genesis.")
+    raise LogError(
+        f"{folder}: no {GENESIS_PLACES[0]} in it, and without the system start no slot has a time. Give the cluster's Shelley genesis with --genesis FILE."
+    )
+
+
+def read_metadata(folder: Path, given: Path | None) -> Metadata:
+    """What ``meta.json`` and ``profile.json`` of a run directory say; all fields at their defaults where they aren't there.
+
+    Raises:
+        LogError: A file is damaged.
+    """
+    path = given or folder / "meta.json"
+    if given and not given.is_file():
+        raise LogError(f"{given}: no such file. Give the run's meta.json, or leave --meta out.")
+    if not path.is_file():
+        return Metadata()
+    meta = _object(path).get("meta")
+    if not isinstance(meta, dict):
+        raise LogError(f"{path}: no object 'meta' in it. Expected the meta.json of a run directory.")
+    content = _within(meta, "profile_content")
+    profile = folder / "profile.json"
+    analysis = _within(_object(profile) if profile.is_file() else content, "analysis")
+    packages = {name: _package(entry) for name, entry in _within(meta, "manifest").items()}
+    node = packages.get("cardano-node", Package())
+    return Metadata(
+        tag=str(meta.get("tag", "")),
+        batch=str(meta.get("batch", "")),
+        profile=str(meta.get("profile", "")),
+        era=str(meta.get("era") or content.get("era") or _within(content, "generator").get("era") or ""),
+        ident=str(meta.get("ident") or ("" if node.version == _UNKNOWN else node.version)),
+        ghc_version=str(meta.get("node_ghc_version", _UNKNOWN)),
+        packages={name: packages.get(name, Package()) for name in PACKAGES},
+        workload=_workload(content),
+        filters=[*analysis.get("filters", []), *analysis.get("filter_exprs", [])],
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except (msgspec.DecodeError, OSError) as error:
+        raise LogError(f"{path}: not a JSON object ({error}). Copy it again from where the run was made.") from error
+
+
+def _within(outer: dict[str, Any], name: str) -> dict[str, Any]:
+    inner = outer.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _package(entry: object) -> Package:
+    """An entry of the manifest: an object, or in old files the commit alone."""
+    if isinstance(entry, dict):
+        return Package(str(entry.get("version", _UNKNOWN)), str(entry.get("commit", _UNKNOWN)))
+    return Package(commit=str(entry))
+
+
+def _workload(content: dict[str, Any]) -> dict[str, str]:
+    """The facts of the workload, in the order of the published manifests."""
+    genesis, generator = _within(content, "genesis"), _within(content, "generator")
+    if not generator:
+        return {}
+    plutus = _within(generator, "plutus")
+    script = str(plutus.get("script") or "") if plutus.get("type") else ""
+    if generator.get("plutusMode") and generator.get("plutusAutoMode"):
+        script = "Loop"
+    kind = next((name for start, name in _SCRIPTS.items() if script.startswith(start)), "Plutus (other)")
+    facts = {
+        "workload": kind if script else "value-only",
+        "delegation map size": genesis.get("delegators"),
+        "stuffed UTxO size": genesis.get("utxo"),
+        "DRep count": genesis.get("dreps", 0),
+        "extra tx payload, B": generator.get("add_tx_size"),
+        "tx inputs": generator.get("inputs_per_tx"),
+        "tx outputs": generator.get("outputs_per_tx"),
+        "TPS": generator.get("tps"),
+        "transactions": generator.get("tx_count"),
+        "Plutus script": script or "-",
+    }
+    return {name: str(value) for name, value in facts.items() if value is not None}

@@ -1,0 +1,64 @@
+"""`slotmark ingest`: the logs of a cluster to a run folder."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slotmark.cli.console import progress, talk
+from slotmark.cli.quantities import fraction
+
+
+class HostFrom(StrEnum):
+    """Where the host of a log line comes from."""
+
+    path = "path"
+    field = "field"
+
+
+def ingest(
+    logs: Annotated[
+        Path,
+        typer.Argument(metavar="LOGDIR", help="A folder with a folder or a file of logs a host; .gz and .zst too."),
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="RUN", help="The new run folder.")],
+    genesis: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The Shelley genesis, where LOGDIR hasn't genesis/genesis.shelley.json."),
+    ] = None,
+    meta: Annotated[Path | None, typer.Option(metavar="FILE", help="The run's meta.json, where LOGDIR hasn't.")] = None,
+    target: Annotated[
+        str, typer.Option(metavar="NAME", help="What to call the target; by default what meta.json says.")
+    ] = "",
+    host_from: Annotated[
+        HostFrom, typer.Option(help="A line's host: where its file lies, or its field 'host'.")
+    ] = HostFrom.path,
+    max_rejected: Annotated[
+        str, typer.Option(metavar="SHARE", help="Fail when more of the lines can't be read; nothing is written then.")
+    ] = "0.1%",
+    threads: Annotated[int, typer.Option(min=0, help="How many files at once; 0 for as many as there are cores.")] = 0,
+) -> None:
+    """Read the logs of every host of a cluster into a run folder: typed tables, every line accounted for."""
+    from slotmark.benches.cluster.ingest import Request
+    from slotmark.benches.cluster.ingest import ingest as run_ingest
+
+    request = Request(
+        logs=logs,
+        out=out,
+        genesis=genesis,
+        meta=meta,
+        target=target,
+        host_from=host_from.value,
+        max_rejected=fraction("--max-rejected", max_rejected),
+        threads=threads,
+    )
+    with progress("MB") as step:
+        run, ingested = run_ingest(request, lambda done, total: step(done // 10**6, total // 10**6, "reading"))
+    kept = sum(host.kept for host in ingested.hosts)
+    talk.print(
+        f"{run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
+        f"{ingested.bytes / 1e6:,.1f} MB"
+    )
+    for warning in run.manifest.warnings:
+        talk.print(f"! {warning.text}")

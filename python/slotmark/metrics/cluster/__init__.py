@@ -1,0 +1,1 @@
+"""The metrics of the cluster bench: block propagation, forging, resources."""

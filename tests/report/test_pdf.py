@@ -1,0 +1,266 @@
+"""Reports on paper, read back and looked at with poppler's tools."""
+
+import itertools
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slotmark import open_run
+from slotmark.compare import Comparison, compare
+from slotmark.report import comparison_document, runs_document, write_report
+from slotmark.report.document import (
+    SYMBOLS,
+    Block,
+    Cell,
+    Column,
+    Document,
+    Doubts,
+    Facts,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+)
+from slotmark.report.pdf import pdf
+from slotmark.warnings import Warning
+
+from ..made_up_runs import write_run
+
+CODE = '#eval("1")'
+SETTINGS = ("decode, sequential", "decode, 100 in flight")
+HOSTILE = [
+    CODE,
+    "<script>alert(1)</script>",
+    "*bold* _slanted_ `code` $x$ @label <label>",
+    "\\u{41} // no comment /* none */",
+    "= no heading",
+    "~ -- --- ... 'straight' \"quotes\"",
+    "été Ж Ω ß µ",
+]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Runs: a baseline, one that is a third slower, one that is as fast and has a name that is code."""
+    folder = tmp_path_factory.mktemp("runs")
+    rates = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1002.0, 998.0, 1004.0, 996.0, 1001.0]
+    for place, (name, factor) in enumerate((("base", 1.0), ("slow", 2 / 3), (CODE, 1.0005))):
+        own = [rate * factor * (1 + 0.001 * ((7 * number + place) % 5 - 2)) for number, rate in enumerate(rates)]
+        write_run(folder / name, name, settings=dict.fromkeys(SETTINGS, own), session="s1")
+    return [folder / name for name in ("base", "slow", CODE)]
+
+
+@pytest.fixture(scope="module")
+def comparison(folders: list[Path]) -> Comparison:
+    return compare([open_run(folder) for folder in folders])
+
+
+def document(*blocks: Block) -> Document:
+    return Document("Title", "Subtitle", [Section("Section", list(blocks))])
+
+
+def poppler(tool: str, content: bytes, *arguments: str) -> bytes:
+    """What one of poppler's tools says about a PDF."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not here: poppler-utils has it")
+    return subprocess.run(
+        [tool, *arguments[:-1], "-", *arguments[-1:]], input=content, capture_output=True, check=True
+    ).stdout
+
+
+def words(content: bytes) -> str:
+    """The text, with single spaces."""
+    return " ".join(poppler("pdftotext", content, "-").decode().split())
+
+
+def page_texts(content: bytes) -> list[str]:
+    return poppler("pdftotext", content, "-layout", "-").decode().split("\f")[:-1]
+
+
+def pictures(content: bytes, folder: Path) -> list[np.ndarray]:
+    """Every page as an array of greys, 0 to 255."""
+    poppler("pdftoppm", content, "-gray", "-r", "60", str(folder / "page"))
+    shots = []
+    for file in sorted(folder.glob("page-*.pgm")):
+        _, size, _, pixels = file.read_bytes().split(b"\n", 3)
+        width, height = map(int, size.split())
+        shots.append(np.frombuffer(pixels, np.uint8).reshape(height, width))
+        file.unlink()
+    return shots
+
+
+def test_every_page_of_a_report_has_something_on_it(comparison: Comparison, tmp_path: Path) -> None:
+    content = pdf(comparison_document(comparison))
+    told = poppler("pdfinfo", content).decode()
+    pages = int(re.search(r"Pages:\s+(\d+)", told)[1])  # pyright: ignore[reportOptionalSubscript]
+    assert 6 <= pages <= 15
+    assert f"Title:           slow and {CODE} against base" in told
+    assert "A4" in told
+    shots = pictures(content, tmp_path)
+    assert len(shots) == pages
+    for number, shot in enumerate(shots, start=1):
+        assert 0.002 < (shot < 128).mean() < 0.3, f"page {number}"
+        assert (shot[:, :20] == 255).all(), f"page {number} runs into the left margin"
+        assert (shot[:, -20:] == 255).all(), f"page {number} runs into the right margin"
+
+
+def test_a_report_on_paper_says_what_it_says_elsewhere(comparison: Comparison) -> None:
+    text = words(pdf(comparison_document(comparison)))
+    for said in (
+        "▼ worse",
+        "= equivalent",
+        "slow (decode, sequential): 0.667× base's blocks per second",
+        "Over all tested metrics: ▲ 0 better, ▼ 2 worse",
+        "Data dictionary . ",
+        "Figure 1 Blocks per second: decode, 100 in flight",
+        "Blocks per second, blocks/s",  # a chart's own axis
+        "Debian GNU/Linux 12 (bookworm)",
+    ):
+        assert said in text
+    assert "Scroll to zoom" not in text
+    assert CODE in text
+
+
+def test_the_same_report_is_the_same_bytes(
+    comparison: Comparison,
+    folders: list[Path],
+    tmp_path: Path,
+    command: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    told = comparison_document(comparison)
+    first = pdf(told)
+    assert pdf(told) == first
+    written = write_report(told, comparison, tmp_path / "here")
+    assert (tmp_path / "here" / "report.pdf") in written
+    assert (tmp_path / "here" / "report.pdf").read_bytes() == first
+    made = command("compare", *folders, "-o", tmp_path / "there")
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "there" / "report.pdf").read_bytes() == first
+    assert b"CreationDate" not in first
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    column = [Column("name", "left")]
+    for name in HOSTILE:
+        content = pdf(
+            Document(
+                f"title {name}",
+                f"subtitle {name}",
+                [
+                    Section(
+                        f"section {name}",
+                        [
+                            Paragraph(f"paragraph {name}", "worse"),
+                            Table(f"table {name}", column, [[Cell(f"cell {name}")]], [f"note {name}"]),
+                            Facts("", [(f"name {name}", f"value {name}")]),
+                            Doubts([Warning("odd", f"text {name}", f"subject {name}")]),
+                        ],
+                    )
+                ],
+            )
+        )
+        text = words(content)
+        for place in ("title", "subtitle", "section", "paragraph", "table", "cell", "note", "name", "value", "subject"):
+            assert f"{place} {name}" in text
+
+
+def test_what_cannot_be_printed_is_marked_as_such() -> None:
+    text = words(pdf(document(Paragraph("nul \0 escape \x1b turned \u202e surrogate \udce9 end"))))
+    assert "nul � escape � turned � surrogate � end" in text
+
+
+def test_hostile_names_stay_text_in_charts() -> None:
+    name = "<b>&amp; #x a\0b c\udce9d 'e'"
+    spec = {"data": {"values": [{"run": name}]}, "mark": "text", "encoding": {"text": {"field": "run"}}}
+    text = words(pdf(document(Figure("t", "c", spec))))
+    assert "<b>&amp; #x a�b c�d 'e'" in text
+
+
+def test_every_sign_has_a_glyph(tmp_path: Path) -> None:
+    def shot(sign: str) -> np.ndarray:
+        return pictures(pdf(document(Paragraph(f"a {sign} b"))), tmp_path)[-1]
+
+    missing, nothing = shot("\U0010fffd"), shot("")
+    for sign in (*SYMBOLS.values(), "×", "≤", "…", "é", "Ж", "Δ"):
+        assert not np.array_equal(shot(sign), missing), sign
+        assert not np.array_equal(shot(sign), nothing), sign
+    fonts = poppler("pdffonts", pdf(document(Paragraph("".join(SYMBOLS.values()))))).decode().splitlines()[2:]
+    assert fonts
+    for font in fonts:
+        assert "LibertinusSerif" in font or "DejaVuSansMono" in font
+        assert font.split()[-5] == "yes", "embedded"
+
+
+def test_long_tables_repeat_their_header_and_lose_no_row() -> None:
+    columns = [Column("row", "left"), *(Column(f"column {number}") for number in range(7))]
+    rows = [[Cell(f"row-{row}"), *(Cell(f"{row * number:.2f}") for number in range(7))] for row in range(300)]
+    pages = page_texts(pdf(document(Table("long", columns, rows, ["the note"], wide=True))))
+    holding = [page for page in pages if re.search(r"row-\d", page)]
+    assert len(holding) > 3
+    assert all(page.count("column 6") == 1 for page in holding)
+    assert re.findall(r"row-(\d+)", "".join(pages)) == [str(row) for row in range(300)]
+    assert "the note" in holding[-1]
+
+
+def test_rows_that_belong_together_stay_in_their_columns_and_on_a_page() -> None:
+    columns = [Column("metric", "left"), Column("run", "left"), Column("verdict", "left")]
+
+    def rows(groups: int, size: int) -> list[list[Cell]]:
+        return [
+            [Cell(f"metric-{group}" if run == 0 else ""), Cell(f"run-{group}-{run}"), Cell("▲ better", "better")]
+            for group in range(groups)
+            for run in range(size)
+        ]
+
+    for groups, size in ((30, 5), (3, 40)):
+        content = pdf(document(Table("groups", columns, rows(groups, size))))
+        boxes = poppler("pdftotext", content, "-bbox", "-").decode()
+        for kind, count in ((r"metric-\d+", groups), (r"run-\d+-\d+", groups * size), ("better", groups * size)):
+            edges = re.findall(rf'xMin="([\d.]+)"[^>]*>{kind}<', boxes)
+            assert len(edges) == count
+            assert len(set(edges)) == 1
+    for page in page_texts(pdf(document(Table("groups", columns, rows(30, 5))))):
+        for group in re.findall(r"metric-(\d+)", page):
+            assert len(re.findall(rf"run-{group}-", page)) == 5
+
+
+def test_words_of_crowded_tables_do_not_run_into_each_other() -> None:
+    columns = [Column("Target", "left"), Column("Mode", "left"), *(Column(f"Run{run} blk/s") for run in range(1, 11))]
+    columns += [Column("Min-Max blk/s"), Column("StdDev"), Column("Avg time"), Column("vs base")]
+    figures = [*(Cell(f"{1000.5 + run}") for run in range(10)), Cell("1000.5-1010.5"), Cell("10.5"), Cell("9.99s")]
+    rows = [[Cell("gouroboros"), Cell("decode, 100 in flight"), *figures, Cell("100.0%")] for _ in range(5)]
+    content = pdf(document(Table("crowded", columns, rows)))
+    page = poppler("pdftotext", content, "-bbox", "-").decode().split("<page ")[-1]
+    box = re.compile(r'xMin="([\d.]+)" yMin="([\d.]+)" xMax="([\d.]+)"')
+    boxes = sorted((y, left, right) for left, y, right in (map(float, found) for found in box.findall(page)))
+    beside = [(one, two) for one, two in itertools.pairwise(boxes) if one[0] == two[0]]
+    assert len(beside) > 60
+    assert all(right < next_left for (_, _, right), (_, next_left, _) in beside)
+
+
+def test_hashes_are_broken_in_narrow_columns_and_whole_when_copied(tmp_path: Path) -> None:
+    digest = "0123456789abcdef" * 4
+    columns = [Column("", "left"), *(Column(f"run {run}", "left") for run in range(5))]
+    content = pdf(document(Table("", columns, [[Cell("digest"), *[Cell(digest)] * 5]]), Facts("", [("one", digest)])))
+    assert digest in words(content)
+    assert (pictures(content, tmp_path)[-1][:, -20:] == 255).all()
+
+
+def test_why_a_verdict_is_inconclusive_stands_below_the_table() -> None:
+    cells = [[Cell(name), Cell("? inconclusive", "inconclusive", why)] for name, why in zip("xyz", "ppq", strict=True)]
+    text = words(pdf(document(Table("t", [Column("", "left"), Column("verdict", "left")], cells))))
+    assert text.count("inconclusive a") == 2
+    assert text.count("inconclusive b") == 1
+    assert "a p. b q." in text
+
+
+def test_short_reports_and_empty_ones_can_be_printed(folders: list[Path]) -> None:
+    assert "Measured" in words(pdf(runs_document([open_run(folder) for folder in folders])))
+    assert "Nothing" in words(pdf(Document("Nothing", "", [])))
+    empty = document(Table("empty", [Column("a"), Column("b")], []), Facts("", []), Doubts([]), Paragraph(""))
+    assert "Table 1 empty a b" in words(pdf(empty))

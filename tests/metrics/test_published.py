@@ -313,6 +313,6 @@ def test_warm_up_is_left_out_and_rounds_are_in_order(tmp_path: Path) -> None:
 
 
 def test_a_bench_without_published_tables_is_named(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "a", "a", {"raw, sequential": [1_000]}, bench="ledger")
-    with pytest.raises(ComparisonError, match="nobody has published tables of ledger"):
+    run = write_run(tmp_path / "a", "a", {"raw, sequential": [1_000]}, bench="cluster")
+    with pytest.raises(ComparisonError, match="nobody has published tables of cluster"):
         published_tables([run])

@@ -5,6 +5,7 @@ quantile can be another kind of block on either side. The conditional view, bloc
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -46,7 +47,7 @@ def harrell_davis(values: np.ndarray, quantiles: Sequence[float]) -> np.ndarray:
         Shape (quantiles,), in the values' unit.
     """
     ordered = np.sort(values)
-    return np.array([_weights(ordered.size, quantile) @ ordered for quantile in quantiles])
+    return np.array([np.diff(_upto(ordered.size, quantile)) @ ordered for quantile in quantiles])
 
 
 def shift_function(
@@ -94,8 +95,12 @@ def shift_function(
     return shifts
 
 
-def _weights(n: int, quantile: float) -> np.ndarray:
-    return np.diff(special.betainc((n + 1) * quantile, (n + 1) * (1 - quantile), np.arange(n + 1) / n))
+@lru_cache(maxsize=32)
+def _upto(n: int, quantile: float) -> np.ndarray:
+    """The weight that the smallest 0 to n of n values have together; shape (n + 1,)."""
+    found = special.betainc((n + 1) * quantile, (n + 1) * (1 - quantile), np.arange(n + 1) / n)
+    found.flags.writeable = False
+    return found
 
 
 def _of_runs(sides: Sequence[np.ndarray], quantiles: Sequence[float]) -> tuple[np.ndarray, int]:
@@ -120,7 +125,7 @@ def _resampled(
     n = sides[0].size
     orders = [np.argsort(side, kind="stable") for side in sides]
     ordered = [side[order] for side, order in zip(sides, orders, strict=True)]
-    upto = [special.betainc((n + 1) * q, (n + 1) * (1 - q), np.arange(n + 1) / n) for q in quantiles]
+    upto = [_upto(n, quantile) for quantile in quantiles]
     # Only ordered values near a quantile have weight: a drawn one is at most so many ranks away from it.
     reach = [int(np.ceil(12 * np.sqrt(n * q * (1 - q)) + 12)) for q in quantiles]
     windows = [(max(0, int(n * q) - wide), min(n, int(n * q) + wide)) for q, wide in zip(quantiles, reach, strict=True)]

@@ -1,0 +1,208 @@
+"""Charts of a comparison of block costs, as Vega-Lite specifications with their data inside."""
+
+from typing import Any
+
+from slotmark.compare.block_comparison import BlockComparison
+from slotmark.report.charts import COLOURS, DASHES, SCHEMA
+
+ROW = 46
+"""Pixels between two ridges."""
+
+
+def ridgeline(comparison: BlockComparison) -> dict[str, Any]:
+    """The distribution of costs of every side, one above the other, on a log axis."""
+    names = _names(comparison)
+    values = [
+        {"run": name, "cost": cost, "from": float(-place), "upto": -place + 1.4 * height, "share": height}
+        for place, (name, density) in enumerate(zip(names, comparison.densities, strict=True))
+        for cost, height in zip(density.cost, density.height, strict=True)
+    ]
+    y = {"type": "quantitative", "axis": None, "scale": {"domain": [-len(names) + 0.8, 1.5]}}
+    return _drawn(
+        comparison,
+        ROW * len(names) + 60,
+        {
+            "data": {"values": values},
+            "mark": {"type": "area", "line": True, "fillOpacity": 0.45, "strokeWidth": 1.2},
+            "encoding": {
+                "x": _cost(comparison),
+                "y": {"field": "from", **y},
+                "y2": {"field": "upto"},
+                "color": _colour(names),
+                "tooltip": [{"field": "run"}, {"field": "cost", "format": ",.4~r", "title": _unit(comparison)}],
+            },
+        },
+    )
+
+
+def percentiles(comparison: BlockComparison, places: list[int]) -> dict[str, Any]:
+    """The speedup at each decile of some candidates, in percent of the baseline, with its interval; above 0 is faster.
+
+    Args:
+        comparison: All of it.
+        places: Which candidates, from 0.
+    """
+    values = [
+        {
+            "run": comparison.candidates[place].name,
+            "percentile": 100 * one.quantile,
+            "speedup": 100 * (1 - one.ratio.estimate),
+            "low": 100 * (1 - one.ratio.high),
+            "high": 100 * (1 - one.ratio.low),
+        }
+        for place in places
+        for one in comparison.shifts[place]
+    ]
+    x = {
+        "field": "percentile",
+        "type": "quantitative",
+        "title": "percentile of the blocks' cost",
+        "scale": {"domain": [5, 95]},
+    }
+    return _with_interval(comparison, values, x, "speedup", "speedup, %", 0.0)
+
+
+def shift(comparison: BlockComparison) -> dict[str, Any]:
+    """The shift function: each candidate's ratio at the baseline's deciles, by the baseline's cost there."""
+    values = [
+        {
+            "run": side.name,
+            "cost": one.baseline,
+            "ratio": one.ratio.estimate,
+            "low": one.ratio.low,
+            "high": one.ratio.high,
+            "decile": f"{one.quantile:.0%}",
+        }
+        for side, shifts in zip(comparison.candidates, comparison.shifts, strict=True)
+        for one in shifts
+    ]
+    return _with_interval(comparison, values, _cost(comparison), "ratio", "ratio to the baseline's quantile", 1.0)
+
+
+def ratios(comparison: BlockComparison, place: int) -> dict[str, Any]:
+    """Every block's ratio against its cost, with the typical ratio of blocks of about one cost as a band.
+
+    Args:
+        comparison: All of it.
+        place: Which candidate, from 0.
+    """
+    name = comparison.candidates[place].name
+    dots = [{"run": name, "slot": one.key, "cost": one.cost, "ratio": one.ratio} for one in comparison.dots[place]]
+    bands = [
+        {"run": name, "from": one.low, "upto": one.high, "low": one.ratio.low, "high": one.ratio.high, "ratio": one.ratio.estimate, "blocks": one.blocks}
+        for one in comparison.bands[place]
+    ]  # fmt: skip
+    y = {
+        "type": "quantitative",
+        "title": "ratio to the baseline",
+        "scale": {"type": "log", "zero": False},
+        "axis": {"tickCount": 6},
+    }
+    colour = _colour(_names(comparison))
+    return _drawn(
+        comparison,
+        280,
+        {
+            "data": {"values": dots},
+            "mark": {"type": "point", "filled": True, "size": 16, "opacity": 0.45},
+            "encoding": {
+                "x": _cost(comparison),
+                "y": {"field": "ratio", **y},
+                "color": colour,
+                "tooltip": [{"field": "slot"}, {"field": "cost", "format": ",.4~r", "title": _unit(comparison)}, {"field": "ratio", "format": ".4f"}],
+            },
+        },
+        {
+            "data": {"values": bands},
+            "mark": {"type": "rect", "color": "#888", "opacity": 0.35},
+            "encoding": {
+                "x": {**_cost(comparison), "field": "from"},
+                "x2": {"field": "upto"},
+                "y": {"field": "low", **y},
+                "y2": {"field": "high"},
+                "tooltip": [{"field": "blocks"}, *({"field": field, "format": ".4f"} for field in ("ratio", "low", "high"))],
+            },
+        },
+        _line_at(1.0),
+    )  # fmt: skip
+
+
+def _with_interval(
+    comparison: BlockComparison, values: list[dict[str, Any]], x: dict[str, Any], field: str, title: str, nothing: float
+) -> dict[str, Any]:
+    names = _names(comparison)
+    colour = _colour(names)
+    y = {"type": "quantitative", "title": title, "scale": {"zero": False}, "axis": {"tickCount": 6}}
+    dash = {"field": "run", "type": "nominal", "legend": None, "scale": {"domain": names, "range": [DASHES[i % len(DASHES)] for i in range(len(names))]}}  # fmt: skip
+    tooltip = [{"field": "run"}, *({"field": one, "format": ".4~f"} for one in (field, "low", "high"))]
+    return _drawn(
+        comparison,
+        260,
+        {
+            "data": {"values": values},
+            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.3},
+            "encoding": {"x": x, "y": {"field": "low", **y}, "y2": {"field": "high"}, "color": colour},
+        },
+        {
+            "data": {"values": values},
+            "mark": {"type": "line", "strokeWidth": 1.6, "point": {"size": 34}},
+            "encoding": {"x": x, "y": {"field": field, **y}, "color": colour, "strokeDash": dash, "tooltip": tooltip},
+        },
+        _line_at(nothing),
+    )
+
+
+def _line_at(value: float) -> dict[str, Any]:
+    """A line where nothing differs; it belongs to no run and stays whichever are shown."""
+    return {
+        "data": {"values": [{"nothing": value}]},
+        "mark": {"type": "rule", "strokeDash": [4, 4], "color": "#888"},
+        "encoding": {"y": {"field": "nothing", "type": "quantitative"}},
+    }
+
+
+def _drawn(comparison: BlockComparison, height: int, *layers: dict[str, Any]) -> dict[str, Any]:
+    """The chart with a parameter, ``shown``, that holds the runs to show: the page changes it."""
+    names = _names(comparison)
+    shown = {"filter": "!isValid(datum.run) || indexof(shown, datum.run) >= 0"}
+    return {
+        "$schema": SCHEMA,
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
+        "height": height,
+        "params": [{"name": "shown", "value": names}],
+        "layer": [{**layer, "transform": [shown]} for layer in layers],
+        "usermeta": {
+            "runs": [{"name": name, "colour": COLOURS[place % len(COLOURS)]} for place, name in enumerate(names)]
+        },
+    }
+
+
+def _names(comparison: BlockComparison) -> list[str]:
+    return [side.name for side in comparison.sides]
+
+
+def _unit(comparison: BlockComparison) -> str:
+    return comparison.rows[0].metric.unit
+
+
+def _cost(comparison: BlockComparison) -> dict[str, Any]:
+    metric = comparison.rows[0].metric
+    return {
+        "field": "cost",
+        "type": "quantitative",
+        "title": f"{metric.name.lower()} of a block, {metric.unit}",
+        "scale": {"type": "log", "nice": False},
+        "axis": {"tickCount": 8, "format": ",~r"},
+    }
+
+
+def _colour(names: list[str]) -> dict[str, Any]:
+    return {
+        "field": "run",
+        "type": "nominal",
+        "sort": names,
+        "title": None,
+        "scale": {"domain": names, "range": [COLOURS[place % len(COLOURS)] for place in range(len(names))]},
+    }

@@ -29,6 +29,10 @@ class ServerError(SlotmarkError):
     """A server that couldn't start, or that ended while it was needed."""
 
 
+class SimulationError(SlotmarkError):
+    """A cluster profile or topology that can't be simulated, or a run directory that is in the way."""
+
+
 class ComparisonError(SlotmarkError):
     """Runs that can't be compared with each other."""
 

@@ -159,12 +159,14 @@ pub struct Tcp {
     pub growth: f64,
     /// The largest window.
     pub max_window: Bytes,
-    /// The time in which the excess over the initial window halves while no block is sent.
-    pub idle_half_life: Span,
+    /// The time in which the excess of a window over the initial one halves while no block is sent, in retransmission timeouts.
+    pub idle_half_life_rtos: f64,
     /// Share of transfers that find a window twice the initial one, grown by the other traffic of the connection.
     pub warm_share: f64,
-    /// How long after a lost segment its round is repeated, at the least one round trip.
-    pub retransmit: Span,
+    /// What a sender takes to fill a window that has opened, beside the bandwidth.
+    pub round_pause: Span,
+    /// A retransmission timeout is the round trip and this much.
+    pub rto_margin: Span,
 }
 
 /// What the cluster is made to do.
@@ -271,6 +273,8 @@ pub struct Peer {
     pub header_notice: Stage,
     /// Noticed to the fetch request.
     pub notice_to_fetch: Stage,
+    /// The block-fetch logic rests this long after each look at its peers.
+    pub decision_interval: Span,
     /// Request received to the block being sent.
     pub serve: Stage,
     /// The last byte received to the block being complete.

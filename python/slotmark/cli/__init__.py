@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, compare
+from slotmark.cli import chain, chainsync, compare, simulate
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
 app.command("compare")(compare.compare)
+app.command("simulate")(simulate.simulate)
 
 
 INTERRUPTED = 130

@@ -1,0 +1,1 @@
+"""The cluster bench: profiles, and clusters that are simulated."""

@@ -1,4 +1,4 @@
-"""The Rust side of slotmark. Raises ChainError, ServerError and RunError of slotmark.errors; releases the GIL while it works."""
+"""The Rust side of slotmark. Raises ChainError, ServerError, SimulationError and RunError of slotmark.errors; releases the GIL while it works."""
 
 from collections.abc import Callable
 from typing import TypedDict
@@ -43,6 +43,15 @@ def ingest(
 
     Returns as JSON what `slotmark_tracelog::Ingested` says; `progress` is told bytes done and in all, and may raise to stop. Raises LogError.
     """
+
+def cluster_profile(layers: list[str], settings: list[str]) -> str:
+    """A cluster profile as one TOML text: `layers` are TOML texts, the base first; `settings` are `key=value`, laid over them."""
+
+def simulate(profile_toml: str, seed: int, out: str, progress: Callable[[int, int], None]) -> str:
+    """Simulates a cluster into a new run directory and returns the facts about it as JSON; `progress` is told slots done and in all, and may raise to stop."""
+
+def simulate_tables(profile_toml: str, seed: int, progress: Callable[[int, int], None]) -> str:
+    """The published tables as a simulation predicts them, as JSON: `blocks`, `rejected`, `orphaned`, and `rows` of metric, predicted, standard_error, published."""
 
 class Server:
     """A server that replays a chain from threads of its own, from when it is made until it is stopped."""

@@ -37,6 +37,10 @@ class ImportFileError(SlotmarkError):
     """A file recorded by another tool that can't be imported: damaged, cut, or not what it should be."""
 
 
+class SimulationError(SlotmarkError):
+    """A cluster profile or topology that can't be simulated, or a run directory that is in the way."""
+
+
 class ComparisonError(SlotmarkError):
     """Runs that can't be compared with each other."""
 

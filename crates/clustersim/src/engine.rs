@@ -53,7 +53,7 @@ enum Happening {
     Forged { host: u32, life: u32, slot: u64, parent: u32, txs: u32, times: u32 },
     Announce { host: u32, life: u32, block: u32 },
     Header { link: u32, life: u32, block: u32 },
-    Decide { link: u32, life: u32 },
+    Decide { host: u32, life: u32 },
     Serve { link: u32, life: u32 },
     Body { link: u32, life: u32, block: u32 },
     Process { host: u32, life: u32, block: u32 },
@@ -126,7 +126,6 @@ struct LinkState {
     fetching: Vec<u32>,
     stream_free_ns: u64,
     body_ns: u64,
-    requests: u64,
 }
 
 struct HostState {
@@ -144,6 +143,10 @@ struct HostState {
     orphans: Vec<u32>,
     /// When its chain selection is free.
     free_ns: u64,
+    /// Whether an iteration of its block-fetch logic is due, how many there were, and when the next one may be.
+    deciding: bool,
+    decisions: u64,
+    decision_ns: u64,
     producers: Vec<u32>,
     followers: Vec<u32>,
     mempool: Mempool,
@@ -222,7 +225,6 @@ pub(crate) struct Engine<'p> {
     now_ns: u64,
     times: Vec<ForgingTimes>,
     warm: u64,
-    lost: u64,
     pub(crate) journals: Vec<Journal>,
     pub(crate) truth: Truth,
 }
@@ -264,6 +266,9 @@ impl<'p> Engine<'p> {
                 connected: BlockSet(vec![1]),
                 orphans: Vec::new(),
                 free_ns: 0,
+                deciding: false,
+                decisions: 0,
+                decision_ns: 0,
                 producers: Vec::new(),
                 followers: Vec::new(),
                 mempool: mempools.empty(draws.bits(Purpose::MempoolOffset, n as u64, 0)),
@@ -288,22 +293,11 @@ impl<'p> Engine<'p> {
                 fetching: Vec::new(),
                 stream_free_ns: 0,
                 body_ns: 0,
-                requests: 0,
             })
             .collect();
         let count = hosts.len();
-        let genesis = Block {
-            index: 0,
-            parent: 0,
-            slot: 0,
-            height: 0,
-            forger: u32::MAX,
-            vrf: 0,
-            size_bytes: 0,
-            txs: 0,
-            hash: [0; 32],
-            forged_ns: 0,
-        };
+        let genesis =
+            Block { index: 0, parent: 0, slot: 0, height: 0, forger: u32::MAX, vrf: 0, size_bytes: 0, txs: 0, hash: [0; 32], forged_ns: 0 };
         let mut engine = Self {
             profile,
             draws,
@@ -319,7 +313,6 @@ impl<'p> Engine<'p> {
             now_ns: 0,
             times: Vec::new(),
             warm: threshold(profile.tcp.warm_share),
-            lost: 0,
             journals: (0..count).map(|_| Journal::default()).collect(),
             truth: Truth {
                 blocks: vec![genesis],
@@ -334,6 +327,9 @@ impl<'p> Engine<'p> {
             let (producer, follower) = (engine.links[n].producer as usize, engine.links[n].follower as usize);
             engine.hosts[producer].followers.push(n as u32);
             engine.hosts[follower].producers.push(n as u32);
+        }
+        for host in &mut engine.hosts {
+            host.producers.sort_by_key(|link| (engine.links[*link as usize].latency_ns, *link));
         }
         for (n, fault) in profile.fault.iter().enumerate() {
             if let Some((from, until)) = fault.slots() {
@@ -364,6 +360,15 @@ impl<'p> Engine<'p> {
         self.now_ns = until_ns;
         for host in 0..self.hosts.len() {
             self.fill_mempool(host, until_ns);
+        }
+    }
+
+    /// Drops what hosts logged.
+    pub(crate) fn forget_journals(&mut self) {
+        for journal in &mut self.journals {
+            journal.records.clear();
+            journal.replies.clear();
+            journal.led.clear();
         }
     }
 
@@ -500,7 +505,7 @@ impl<'p> Engine<'p> {
             }
             Happening::Announce { host, life, block } if self.host_alive(host, life) => self.announce(host as usize, block),
             Happening::Header { link, life, block } if self.link_alive(link, life) => self.header(link, block),
-            Happening::Decide { link, life } if self.link_alive(link, life) => self.decide(link),
+            Happening::Decide { host, life } if self.host_alive(host, life) => self.decide(host as usize),
             Happening::Serve { link, life } if self.link_alive(link, life) => self.serve(link),
             Happening::Body { link, life, block } if self.link_alive(link, life) => self.body(link, block),
             Happening::Process { host, life, block } if self.host_alive(host, life) => self.process(host as usize, block),
@@ -636,17 +641,35 @@ impl<'p> Engine<'p> {
     }
 
     fn header(&mut self, link: u32, block: u32) {
-        let (producer, follower, life) = {
+        let (producer, follower) = {
             let state = &mut self.links[link as usize];
             state.candidate = block;
-            (state.producer, state.follower as usize, state.life)
+            (state.producer, state.follower as usize)
         };
         self.record(follower, self.now_ns, Record::Noticed { peer: producer, block });
         self.observe(follower, block, self.now_ns, |seen| &mut seen.noticed_ns);
-        if !self.hosts[follower].has.has(block) {
-            let key = u64::from(link) << 32 | u64::from(block);
-            let decided = self.now_ns + self.stage_now(|stages| &stages.notice_to_fetch, Purpose::NoticeToFetch, follower, key);
-            self.at(decided, Happening::Decide { link, life });
+        self.reconsider(follower);
+    }
+
+    /// The block-fetch logic is to look again: at once, or when its interval is over.
+    fn reconsider(&mut self, host: usize) {
+        let state = &mut self.hosts[host];
+        if state.deciding || state.downs > 0 {
+            return;
+        }
+        state.deciding = true;
+        state.decisions += 1;
+        let (key, life, earliest) = (state.decisions, state.life, state.decision_ns);
+        let decided = self.now_ns + self.stage_now(|stages| &stages.notice_to_fetch, Purpose::NoticeToFetch, host, key);
+        self.at(decided.max(earliest), Happening::Decide { host: host as u32, life });
+    }
+
+    /// One iteration of the block-fetch logic: peers are taken in the order of their distance.
+    fn decide(&mut self, host: usize) {
+        self.hosts[host].deciding = false;
+        self.hosts[host].decision_ns = self.now_ns + self.profile.peer.decision_interval.0;
+        for n in 0..self.hosts[host].producers.len() {
+            self.request(self.hosts[host].producers[n]);
         }
     }
 
@@ -657,7 +680,8 @@ impl<'p> Engine<'p> {
         state.connected && state.fetching.is_empty() && !host.has.has(state.candidate) && self.preferred(state.candidate, host.tip)
     }
 
-    fn decide(&mut self, link: u32) {
+    /// Asks a link's producer for what is missing and not asked of enough others.
+    fn request(&mut self, link: u32) {
         if !self.wants(link) {
             return;
         }
@@ -677,13 +701,8 @@ impl<'p> Engine<'p> {
             links.filter(|other| self.links[**other as usize].fetching.contains(&block)).count() as u32
         };
         let free = |block: &u32| in_flight(*block) < self.profile.peer.concurrency;
-        let range: Vec<u32> = missing
-            .iter()
-            .copied()
-            .skip_while(|block| !free(block))
-            .take_while(free)
-            .take(self.profile.peer.max_range as usize)
-            .collect();
+        let range: Vec<u32> =
+            missing.iter().copied().skip_while(|block| !free(block)).take_while(free).take(self.profile.peer.max_range as usize).collect();
         let Some(head) = range.last().copied() else {
             return;
         };
@@ -714,16 +733,15 @@ impl<'p> Engine<'p> {
             let any = 1.0 - libm::pow(1.0 - loss, segments);
             draws.bits(Purpose::Loss, key, round) < threshold(any)
         });
-        self.lost += 1;
         let state = &mut self.links[link as usize];
         state.window = window;
-        state.requests += 1;
         for ((block, size), (first_ns, arrival_ns)) in blocks.iter().zip(&sizes).zip(times) {
             self.record(producer, first_ns, Record::Sending { peer: follower, block: *block });
             self.observe(producer, *block, first_ns, |seen| &mut seen.sending_ns);
             let key = u64::from(link) << 32 | u64::from(*block);
             let drawn = self.stage_now(|stages| &stages.receive, Purpose::Receive, follower as usize, key) as f64;
-            let (fixed, by_size) = (self.profile.peer.receive.mean.0 as f64, self.profile.peer.receive_per_kb.0 as f64 * *size as f64 / 1e3);
+            let (fixed, by_size) =
+                (self.profile.peer.receive.mean.0 as f64, self.profile.peer.receive_per_kb.0 as f64 * *size as f64 / 1e3);
             let receive = if fixed > 0.0 { (drawn * (1.0 + by_size / fixed)) as u64 } else { by_size as u64 };
             let jitter = self.stages.jitter.at(self.draws.bits(Purpose::BodyJitter, key, 0));
             let state = &mut self.links[link as usize];
@@ -756,26 +774,13 @@ impl<'p> Engine<'p> {
         self.reconsider(follower);
     }
 
-    /// Decides anew for links that are free.
-    fn reconsider(&mut self, host: usize) {
-        for n in 0..self.hosts[host].producers.len() {
-            let link = self.hosts[host].producers[n];
-            if self.wants(link) {
-                let (life, requests) = (self.links[link as usize].life, self.links[link as usize].requests);
-                let key = u64::from(link) << 32 | u64::from(self.links[link as usize].candidate);
-                let bits = self.draws.bits(Purpose::NoticeToFetch, key, requests + 1);
-                let decided = self.now_ns + self.stages.notice_to_fetch.at(bits);
-                self.at(decided, Happening::Decide { link, life });
-            }
-        }
-    }
-
     /// Chain selection takes up a block.
     fn process(&mut self, host: usize, block: u32) {
         let announced = self.profile.peer.pipelining && self.block(block).parent == self.hosts[host].tip;
         let life = self.hosts[host].life;
         if announced {
-            let at = self.now_ns + self.stage_now(|stages| &stages.fetched_to_announced, Purpose::FetchedToAnnounced, host, u64::from(block));
+            let at =
+                self.now_ns + self.stage_now(|stages| &stages.fetched_to_announced, Purpose::FetchedToAnnounced, host, u64::from(block));
             self.at(at, Happening::Announce { host: host as u32, life, block });
         }
         let mut takes = self.stage_now(|stages| &stages.adopt, Purpose::Adopt, host, u64::from(block));
@@ -861,6 +866,7 @@ impl<'p> Engine<'p> {
                     state.has = state.connected.clone();
                     state.orphans.clear();
                     state.free_ns = 0;
+                    state.deciding = false;
                 } else {
                     self.hosts[host].downs -= 1;
                     self.mempools.restart(&mut self.hosts[host].mempool, self.now_ns);
@@ -874,7 +880,8 @@ impl<'p> Engine<'p> {
                 *slow = if starts { *slow * factor } else { *slow / factor };
             }
             Fault::LinkCut { between: (a, b), .. } => {
-                let between = |link: &LinkState| (link.producer == *a && link.follower == *b) || (link.producer == *b && link.follower == *a);
+                let between =
+                    |link: &LinkState| (link.producer == *a && link.follower == *b) || (link.producer == *b && link.follower == *a);
                 let links: Vec<u32> = (0..self.links.len()).filter(|n| between(&self.links[*n])).map(|n| n as u32).collect();
                 for link in links {
                     self.cut(link, starts);

@@ -15,6 +15,7 @@ mod logs;
 mod mempool;
 mod narrator;
 mod profile;
+mod propagation;
 mod quantity;
 mod rundir;
 mod sink;
@@ -33,6 +34,7 @@ pub use profile::{
     Component, Fault, Forging, Genesis, Network, Peer, Profile, Published, RegionRtt, Resources, Run, Stage, Target, Tcp, TopologyRule,
     Workload,
 };
+pub use propagation::{Propagation, Row, propagation};
 pub use quantity::{BitRate, Bytes, Span};
 pub use rundir::{RunFacts, write_run};
 pub use sink::{Collected, HostSink, InMemory, Kind, Nowhere, Sink};
@@ -56,6 +58,39 @@ pub struct Outcome<H> {
     pub sinks: Vec<H>,
 }
 
+/// What really happens in a profile, without telling what hosts log: the blocks alone, in a small part of the time.
+pub fn simulate_truth(
+    profile: &Profile,
+    seed: u64,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Truth, SimulationError> {
+    let topology = topology_of(profile, seed)?;
+    let mut engine = Engine::new(profile, &topology, seed);
+    let mut from = 0;
+    while from < profile.run.slots {
+        from = (from + STRETCH_SLOTS).min(profile.run.slots);
+        engine.run_until(from * profile.genesis.slot_length.0 + behind_ns(&topology));
+        engine.forget_journals();
+        if progress(from, profile.run.slots).is_break() {
+            return Err(SimulationError::Stopped);
+        }
+    }
+    Ok(engine.into_truth())
+}
+
+fn topology_of(profile: &Profile, seed: u64) -> Result<Topology, SimulationError> {
+    let mut topology = Topology::of(profile, seed)?;
+    for (n, host) in topology.hosts.iter_mut().enumerate() {
+        host.clock_ahead_ns = profile.clock_ahead_ns(n as u32);
+    }
+    Ok(topology)
+}
+
+/// By how much the clock that is most behind is behind: a host logs a slot when it is over for the others.
+fn behind_ns(topology: &Topology) -> u64 {
+    topology.hosts.iter().map(|host| (-host.clock_ahead_ns).max(0) as u64).max().unwrap_or_default()
+}
+
 /// Simulates a profile. `progress` is told slots done and slots in all, and may stop it.
 pub fn simulate<S: Sink>(
     profile: &Profile,
@@ -63,11 +98,7 @@ pub fn simulate<S: Sink>(
     sink: &mut S,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Outcome<S::Host>, SimulationError> {
-    let mut topology = Topology::of(profile, seed)?;
-    for (n, host) in topology.hosts.iter_mut().enumerate() {
-        host.clock_ahead_ns = profile.clock_ahead_ns(n as u32);
-    }
-    let topology = topology;
+    let topology = topology_of(profile, seed)?;
     let mut hosts = Vec::with_capacity(topology.hosts.len());
     for host in 0..topology.hosts.len() as u32 {
         let peers = topology.links.iter().filter(|link| link.follower == host).map(|link| link.producer).collect();
@@ -76,12 +107,10 @@ pub fn simulate<S: Sink>(
     let mut engine = Engine::new(profile, &topology, seed);
     let narration = Narration::new(profile, seed);
     let slot_ns = profile.genesis.slot_length.0;
-    // A host whose clock is behind logs a slot when it is over for the others.
-    let behind_ns = topology.hosts.iter().map(|host| (-host.clock_ahead_ns).max(0) as u64).max().unwrap_or_default();
     let mut from = 0;
     while from < profile.run.slots {
         let until = (from + STRETCH_SLOTS).min(profile.run.slots);
-        engine.run_until(until * slot_ns + behind_ns);
+        engine.run_until(until * slot_ns + behind_ns(&topology));
         let blocks = &engine.truth.blocks;
         let told: Result<(), SimulationError> = hosts
             .par_iter_mut()

@@ -75,7 +75,8 @@ impl MempoolModel {
             if count == 0 || mempool.txs.saturating_add(count) > self.capacity {
                 break;
             }
-            let offered_at = (mempool.next / u64::from(self.per_reply) + 1).saturating_mul(self.offered_ns).saturating_add(mempool.offset_ns);
+            let offered_at =
+                (mempool.next / u64::from(self.per_reply) + 1).saturating_mul(self.offered_ns).saturating_add(mempool.offset_ns);
             let at_ns = offered_at.max(mempool.free_ns);
             if at_ns >= until_ns {
                 return;

@@ -159,12 +159,14 @@ pub struct Tcp {
     pub growth: f64,
     /// The largest window.
     pub max_window: Bytes,
-    /// The time in which the excess over the initial window halves while no block is sent.
-    pub idle_half_life: Span,
+    /// The time in which the excess of a window over the initial one halves while no block is sent, in retransmission timeouts.
+    pub idle_half_life_rtos: f64,
     /// Share of transfers that find a window twice the initial one, grown by the other traffic of the connection.
     pub warm_share: f64,
-    /// How long after a lost segment its round is repeated, at the least one round trip.
-    pub retransmit: Span,
+    /// What a sender takes to fill a window that has opened, beside the bandwidth.
+    pub round_pause: Span,
+    /// A retransmission timeout is the round trip and this much.
+    pub rto_margin: Span,
 }
 
 /// What the cluster is made to do.
@@ -271,6 +273,8 @@ pub struct Peer {
     pub header_notice: Stage,
     /// Noticed to the fetch request.
     pub notice_to_fetch: Stage,
+    /// The block-fetch logic rests this long after each look at its peers.
+    pub decision_interval: Span,
     /// Request received to the block being sent.
     pub serve: Stage,
     /// The last byte received to the block being complete.
@@ -426,7 +430,10 @@ impl Profile {
         let wrong = |message: String| Err(SimulationError::profile(&self.name, message));
         let network = &self.network;
         if network.hosts == 0 || network.pools == 0 || network.pools > network.hosts {
-            return wrong(format!("network.hosts = {}, network.pools = {}: expected 1 or more of each and no more pools than hosts.", network.hosts, network.pools));
+            return wrong(format!(
+                "network.hosts = {}, network.pools = {}: expected 1 or more of each and no more pools than hosts.",
+                network.hosts, network.pools
+            ));
         }
         if network.hosts > 65_535 {
             return wrong(format!("network.hosts = {}: expected 65535 at the most.", network.hosts));
@@ -447,7 +454,10 @@ impl Profile {
             return wrong(format!("network.bandwidth = {}: expected 1kbit/s or more.", network.bandwidth));
         }
         if !(self.genesis.active_slot_coefficient > 0.0 && self.genesis.active_slot_coefficient <= 1.0) {
-            return wrong(format!("genesis.active_slot_coefficient = {}: expected more than 0 and at most 1.", self.genesis.active_slot_coefficient));
+            return wrong(format!(
+                "genesis.active_slot_coefficient = {}: expected more than 0 and at most 1.",
+                self.genesis.active_slot_coefficient
+            ));
         }
         if self.genesis.slot_length.0 == 0 || self.genesis.epoch_slots == 0 || self.run.slots == 0 {
             return wrong("genesis.slot_length, genesis.epoch_slots and run.slots: expected more than 0.".into());
@@ -465,7 +475,12 @@ impl Profile {
             return wrong("tcp.warm_share and forging.missed_slots: expected a share from 0 to 1.".into());
         }
         let workload = &self.workload;
-        if workload.tx_size.0 == 0 || workload.txs_per_reply == 0 || !(workload.tps >= 0.0) || !(workload.refill_tps >= 0.0) || !(workload.mempool_blocks >= 0.0) {
+        if workload.tx_size.0 == 0
+            || workload.txs_per_reply == 0
+            || !(workload.tps >= 0.0)
+            || !(workload.refill_tps >= 0.0)
+            || !(workload.mempool_blocks >= 0.0)
+        {
             return wrong("workload: expected tx_size and txs_per_reply above 0, tps, refill_tps and mempool_blocks of 0 or more.".into());
         }
         if self.peer.concurrency == 0 || self.peer.max_range == 0 {
@@ -583,7 +598,9 @@ impl Fault {
 impl Profile {
     /// Whether a host is down in a slot.
     pub(crate) fn is_down(&self, host: u32, slot: u64) -> bool {
-        self.fault.iter().any(|fault| matches!(fault, Fault::HostDown { host: down, from, until } if *down == host && (*from..*until).contains(&slot)))
+        self.fault
+            .iter()
+            .any(|fault| matches!(fault, Fault::HostDown { host: down, from, until } if *down == host && (*from..*until).contains(&slot)))
     }
 
     /// By how many ns a host's clock is ahead.

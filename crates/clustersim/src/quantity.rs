@@ -53,6 +53,14 @@ fn show(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, f64)]) -> fmt::R
     write!(f, "{}{unit}", value as f64 / factor)
 }
 
+/// What a profile may hold in the place of a quantity; a bare number is read so that the error can say what it lacks.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Bare(f64),
+}
+
 macro_rules! quantity {
     ($name:ident, $units:expr, $shown:expr, $what:literal) => {
         impl FromStr for $name {
@@ -77,7 +85,10 @@ macro_rules! quantity {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
+                let text = match Written::deserialize(deserializer)? {
+                    Written::Text(text) => text,
+                    Written::Bare(number) => number.to_string(),
+                };
                 text.parse().map_err(serde::de::Error::custom)
             }
         }

@@ -18,8 +18,9 @@ pub(crate) struct TcpModel {
     segment: f64,
     growth: f64,
     max: f64,
-    half_life_ns: f64,
-    retransmit_ns: u64,
+    half_life_rtos: f64,
+    rto_margin_ns: u64,
+    round_pause_ns: u64,
     ns_per_byte: f64,
     loss: f64,
 }
@@ -32,8 +33,9 @@ impl TcpModel {
             segment: tcp.segment.0 as f64,
             growth: tcp.growth,
             max: (tcp.max_window.0 as f64).max(initial),
-            half_life_ns: tcp.idle_half_life.0 as f64,
-            retransmit_ns: tcp.retransmit.0,
+            half_life_rtos: tcp.idle_half_life_rtos,
+            rto_margin_ns: tcp.rto_margin.0,
+            round_pause_ns: tcp.round_pause.0,
             ns_per_byte: 8e9 / bits_per_s as f64,
             loss,
         }
@@ -44,12 +46,13 @@ impl TcpModel {
     }
 
     /// The window after a rest.
-    fn rested(&self, window: Window, now_ns: u64) -> f64 {
+    fn rested(&self, window: Window, now_ns: u64, round_trip_ns: u64) -> f64 {
         let idle = now_ns.saturating_sub(window.used_ns) as f64;
-        if self.half_life_ns <= 0.0 {
+        let half_life = self.half_life_rtos * (round_trip_ns + self.rto_margin_ns) as f64;
+        if half_life <= 0.0 {
             return if idle > 0.0 { self.initial } else { window.bytes };
         }
-        self.initial + (window.bytes - self.initial) * libm::exp2(-idle / self.half_life_ns)
+        self.initial + (window.bytes - self.initial) * libm::exp2(-idle / half_life)
     }
 
     /// Sends blocks of `sizes` one behind the other from `start_ns` on. Gives, for each, when its first byte leaves and when
@@ -64,12 +67,12 @@ impl TcpModel {
         warm: bool,
         mut lost: impl FnMut(u64, f64) -> bool,
     ) -> Vec<(u64, u64)> {
-        let mut allowed = self.rested(*window, start_ns);
+        let round_trip = 2 * latency_ns;
+        let mut allowed = self.rested(*window, start_ns, round_trip);
         if warm {
             allowed = allowed.max(2.0 * self.initial);
         }
         allowed = allowed.min(self.max);
-        let round_trip = 2 * latency_ns;
         let mut times = Vec::with_capacity(sizes.len());
         let (mut now, mut left_in_round, mut round) = (start_ns, allowed, 0_u64);
         let mut round_start = start_ns;
@@ -86,9 +89,9 @@ impl TcpModel {
                 }
                 // The window is used up: the next one opens when the first acknowledgement is back.
                 round += 1;
-                let mut wait = round_trip;
+                let mut wait = round_trip + self.round_pause_ns;
                 if self.loss > 0.0 && lost(round, (allowed / self.segment).max(1.0)) {
-                    wait += round_trip.max(self.retransmit_ns);
+                    wait += round_trip + self.rto_margin_ns;
                     allowed = (allowed / 2.0).max(self.initial);
                 } else {
                     allowed = (allowed * self.growth).min(self.max);
@@ -99,7 +102,7 @@ impl TcpModel {
             }
             let mut arrival = now + latency_ns;
             if self.loss > 0.0 && lost(u64::MAX - times.len() as u64, (*size as f64 / self.segment).clamp(1.0, allowed / self.segment)) {
-                arrival += round_trip.max(self.retransmit_ns);
+                arrival += round_trip + self.rto_margin_ns;
             }
             times.push((first, arrival));
         }
@@ -120,9 +123,10 @@ mod tests {
             initial_window: 10,
             growth: 2.0,
             max_window: Bytes(4_000_000),
-            idle_half_life: Span(1_000_000),
+            idle_half_life_rtos: 0.001,
             warm_share: 0.0,
-            retransmit: Span(200_000_000),
+            round_pause: Span(0),
+            rto_margin: Span(200_000_000),
         };
         TcpModel::new(&tcp, 1_000_000_000_000, 0.0)
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
+use slotmark_clustersim::{Profile, SimulationError, propagation, simulate_truth, write_run};
 use slotmark_ouroboros::framing::FramedChain;
 use slotmark_ouroboros::server::{Config, Server};
 use slotmark_synth::{Recipe, Workload};
@@ -32,6 +33,10 @@ fn slotmark_error(name: &str, message: impl Display) -> PyErr {
 
 fn chain_error(error: ChainError) -> PyErr {
     slotmark_error("ChainError", error)
+}
+
+fn simulation_error(error: SimulationError) -> PyErr {
+    slotmark_error("SimulationError", error)
 }
 
 /// The window that a start in words means: a point, `origin`, or `densest`.
@@ -154,6 +159,40 @@ mod _core {
         }
         serde_json::to_string(&ingested.map_err(|error| slotmark_error("LogError", error))?)
             .map_err(|error| slotmark_error("LogError", error))
+    }
+
+    #[pyfunction]
+    fn cluster_profile(layers: Vec<String>, settings: Vec<String>) -> PyResult<String> {
+        let layers: Vec<&str> = layers.iter().map(String::as_str).collect();
+        Profile::from_layers(&layers, &settings).map(|profile| profile.to_toml()).map_err(simulation_error)
+    }
+
+    #[pyfunction]
+    fn simulate(py: Python<'_>, profile_toml: String, seed: u64, out: PathBuf, progress: Py<PyAny>) -> PyResult<String> {
+        let profile = Profile::from_layers(&[&profile_toml], &[]).map_err(simulation_error)?;
+        let raised = Mutex::new(None);
+        let written = py.detach(|| write_run(&profile, seed, &out, &mut |done, total| tell(&progress, done, total, &raised)));
+        if let Some(error) = raised.into_inner().unwrap_or_default() {
+            return Err(error);
+        }
+        let facts = written.map_err(simulation_error)?;
+        let facts = serde_json::json!({
+            "hosts": facts.hosts, "slots": facts.slots, "blocks_forged": facts.blocks_forged,
+            "blocks_chained": facts.blocks_chained, "lines": facts.lines, "bytes": facts.bytes,
+        });
+        Ok(facts.to_string())
+    }
+
+    #[pyfunction]
+    fn simulate_tables(py: Python<'_>, profile_toml: String, seed: u64, progress: Py<PyAny>) -> PyResult<String> {
+        let profile = Profile::from_layers(&[&profile_toml], &[]).map_err(simulation_error)?;
+        let raised = Mutex::new(None);
+        let truth = py.detach(|| simulate_truth(&profile, seed, &mut |done, total| tell(&progress, done, total, &raised)));
+        if let Some(error) = raised.into_inner().unwrap_or_default() {
+            return Err(error);
+        }
+        let tables = propagation(&profile, &truth.map_err(simulation_error)?);
+        serde_json::to_string(&tables).map_err(|error| slotmark_error("SimulationError", error))
     }
 
     /// A server that replays a chain, from threads of its own.

@@ -1,0 +1,393 @@
+//! What must hold of any simulation.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use slotmark_clustersim::{
+    AdoptedBy, Collected, InMemory, Kind, NEVER, Outcome, Profile, SimulationError, Truth, propagation, simulate, simulate_truth, write_run,
+};
+
+const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/slotmark/benches/cluster/profiles");
+
+/// A shipped value-only profile with settings laid over it.
+fn value_only(settings: &[&str]) -> Profile {
+    shipped(&["cluster-52", "value-only", "value-only-10.5"], settings)
+}
+
+fn shipped(names: &[&str], settings: &[&str]) -> Profile {
+    let read = |name: &&str| std::fs::read_to_string(format!("{PROFILES}/{name}.toml")).unwrap();
+    let texts: Vec<String> = names.iter().map(read).collect();
+    let layers: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    Profile::from_layers(&layers, &settings).unwrap()
+}
+
+fn truth_of(profile: &Profile, seed: u64) -> Truth {
+    simulate_truth(profile, seed, &mut |_, _| ControlFlow::Continue(())).unwrap()
+}
+
+fn told(profile: &Profile, seed: u64) -> Outcome<Collected> {
+    simulate(profile, seed, &mut InMemory, &mut |_, _| ControlFlow::Continue(())).unwrap()
+}
+
+/// Settings after which nothing takes time.
+const FREE: &[&str] = &[
+    "forging.started=0ms",
+    "forging.block_context=0ms",
+    "forging.ledger_state=0ms",
+    "forging.ledger_view=0ms",
+    "forging.leadership=0ms",
+    "forging.ledger_tick=0ms",
+    "forging.mempool_snapshot=0ms",
+    "forging.forge=0ms",
+    "forging.forged_to_announced=0ms",
+    "forging.self_adopt=0ms",
+    "forging.epoch_boundary=0ms",
+    "peer.header_notice=0ms",
+    "peer.notice_to_fetch=0ms",
+    "peer.serve=0ms",
+    "peer.receive=0ms",
+    "peer.receive_per_kb=0ms",
+    "peer.fetched_to_announced=0ms",
+    "peer.adopt=0ms",
+    "peer.decision_interval=0ms",
+    "network.jitter=0ms",
+    "tcp.round_pause=0ms",
+    "network.bandwidth=1000000Gbit/s",
+    "peer.host_spread=0.0",
+];
+
+/// Settings after which all links have a round trip.
+fn round_trips(rtt: &str) -> Vec<String> {
+    vec![r#"network.regions=["here"]"#.into(), format!(r#"network.rtt=[{{between=["here","here"], mean="{rtt}", spread="0ms"}}]"#)]
+}
+
+fn with<'a>(groups: &[&[&'a str]]) -> Vec<&'a str> {
+    groups.iter().flat_map(|group| group.iter().copied()).collect()
+}
+
+/// Checks that a chain is valid: parents before children, heights without gaps, slots rising, forgers elected.
+fn check_chains(truth: &Truth) {
+    for block in truth.blocks.iter().skip(1) {
+        let parent = &truth.blocks[block.parent as usize];
+        assert_eq!(block.height, parent.height + 1);
+        assert!(parent.height == 0 || parent.slot < block.slot, "slot {} after {}", block.slot, parent.slot);
+        assert!(block.parent < block.index, "forged before its parent");
+    }
+    let hashes: HashSet<_> = truth.blocks.iter().map(|block| block.hash).collect();
+    assert_eq!(hashes.len(), truth.blocks.len());
+    let leaders: HashSet<_> = truth.blocks.iter().skip(1).map(|block| (block.slot, block.forger)).collect();
+    assert_eq!(leaders.len(), truth.blocks.len() - 1, "a pool forged twice in one slot");
+    for tip in &truth.tips {
+        assert_eq!(truth.chain_to(*tip).len() as u64, truth.blocks[*tip as usize].height);
+    }
+}
+
+fn check_moments(truth: &Truth) {
+    for (host, observations) in truth.observations.iter().enumerate() {
+        for (index, seen) in observations.iter().enumerate().skip(1) {
+            let block = &truth.blocks[index];
+            if block.forger as usize != host {
+                if seen.fetched_ns != NEVER {
+                    assert!(seen.noticed_ns <= seen.fetched_ns, "a body before its header");
+                    assert!(seen.requested_ns == NEVER || seen.requested_ns <= seen.fetched_ns || seen.range > 1);
+                }
+                if seen.adopted_ns != NEVER {
+                    assert!(seen.fetched_ns <= seen.adopted_ns, "adopted before fetched");
+                }
+            }
+            if seen.adopted_ns != NEVER {
+                assert!(seen.adopted_by != AdoptedBy::Nothing && block.forged_ns <= seen.adopted_ns);
+                let parent = truth.observation(host, block.parent);
+                assert!(block.parent == 0 || parent.adopted_ns <= seen.adopted_ns, "adopted before its parent");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_writes_the_same_bytes_on_one_thread_and_on_many_and_another_seed_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = value_only(&["hosts=9", "pools=9", "run.slots=450", "genesis.epoch_slots=200"]);
+    let write = |name: &str, seed: u64, threads: usize| -> Vec<(PathBuf, Vec<u8>)> {
+        let out = folder.path().join(name).join("run");
+        std::fs::create_dir_all(out.parent().unwrap()).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| write_run(&profile, seed, &out, &mut |_, _| ControlFlow::Continue(()))).unwrap();
+        let mut files = Vec::new();
+        let mut open = vec![out.clone()];
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    open.push(path);
+                } else {
+                    files.push((path.strip_prefix(&out).unwrap().to_path_buf(), std::fs::read(&path).unwrap()));
+                }
+            }
+        }
+        files.sort();
+        files
+    };
+    let first = write("a", 1, 1);
+    assert!(first.len() > 12);
+    assert!(first == write("b", 1, 4), "threads changed the bytes");
+    assert!(first != write("c", 2, 4));
+}
+
+#[test]
+fn the_truth_is_the_same_with_and_without_logs_and_whatever_the_stretches() {
+    let profile = value_only(&["hosts=12", "pools=12", "run.slots=650"]);
+    let outcome = told(&profile, 3);
+    assert_eq!(outcome.truth, truth_of(&profile, 3));
+}
+
+#[test]
+fn every_moment_of_the_truth_is_a_line_of_the_log_and_the_other_way_round() {
+    let skewed = r#"fault=[{kind="clock-skew", host=2, ahead_ms=-40.5}, {kind="clock-skew", host=3, ahead_ms=12.25}, {kind="host-down", host=4, from=200, until=260}]"#;
+    let profile = value_only(&["hosts=9", "pools=9", "run.slots=600", skewed]);
+    let outcome = told(&profile, 5);
+    for (host, collected) in outcome.sinks.iter().enumerate() {
+        let ahead = outcome.truth.clock_ahead_ns[host];
+        let first = |kind: Kind, block: u32| {
+            let found = collected.events.iter().find(|(_, other, index)| *other == kind && *index == Some(block));
+            found.map_or(NEVER, |(at_ns, _, _)| (at_ns - ahead) as u64)
+        };
+        assert!(collected.events.windows(2).all(|pair| pair[0].0 <= pair[1].0), "host {host} logs out of order");
+        for block in outcome.truth.blocks.iter().skip(1) {
+            let seen = outcome.truth.observation(host, block.index);
+            assert_eq!(first(Kind::DownloadedHeader, block.index), seen.noticed_ns, "host {host} block {}", block.index);
+            assert_eq!(first(Kind::SendFetchRequest, block.index), seen.requested_ns);
+            assert_eq!(first(Kind::CompletedBlockFetch, block.index), seen.fetched_ns);
+            assert_eq!(first(Kind::HeaderSent, block.index), seen.announced_ns);
+            assert_eq!(first(Kind::SendBlock, block.index), seen.sending_ns);
+            let adopted = match seen.adopted_by {
+                AdoptedBy::Extension => first(Kind::AddedToCurrentChain, block.index),
+                AdoptedBy::Fork => first(Kind::SwitchedToAFork, block.index),
+                _ => seen.adopted_ns,
+            };
+            assert_eq!(adopted, seen.adopted_ns);
+            if block.forger as usize == host {
+                assert_eq!(first(Kind::ForgedBlock, block.index), block.forged_ns);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_host_that_is_down_logs_nothing_and_catches_up_in_ranges() {
+    let down = r#"fault=[{kind="host-down", host=4, from=100, until=400}]"#;
+    let profile = value_only(&["hosts=9", "pools=8", "run.slots=800", down]);
+    let outcome = told(&profile, 5);
+    check_chains(&outcome.truth);
+    let silent = outcome.sinks[4].events.iter().filter(|(at_ns, _, _)| (100_000_000_000..400_000_000_000).contains(at_ns));
+    assert_eq!(silent.count(), 0);
+    assert!(outcome.truth.observations[4].iter().any(|seen| seen.range > 1), "no range was asked for");
+    assert!(outcome.truth.tips.iter().all(|tip| *tip == outcome.truth.tips[0]));
+    let missed = outcome.truth.blocks.iter().filter(|block| block.forger == 4 && (100..400).contains(&block.slot));
+    assert_eq!(missed.count(), 0);
+}
+
+#[test]
+fn a_partition_makes_two_chains_and_its_end_makes_one() {
+    let split = r#"fault=[{kind="partition", hosts=[0, 3, 6, 9, 12, 15], from=100, until=500}]"#;
+    let during = value_only(&["hosts=15", "pools=15", "run.slots=499", split.replace("12, 15", "12").as_str()]);
+    let mut tips: Vec<u32> = truth_of(&during, 9).tips;
+    tips.sort_unstable();
+    tips.dedup();
+    assert!(tips.len() > 1, "both sides have the same tip");
+    let split = split.replace("12, 15", "12");
+    let healed = truth_of(&value_only(&["hosts=15", "pools=15", "run.slots=700", &split]), 9);
+    check_chains(&healed);
+    check_moments(&healed);
+    let tip = |host: usize| &healed.blocks[healed.tips[host] as usize];
+    let heights: Vec<u64> = (0..15).map(|host| tip(host).height).collect();
+    let settled: HashSet<_> = (0..15)
+        .map(|host| *healed.chain_to(healed.tips[host]).iter().rfind(|block| healed.blocks[**block as usize].slot < 680).unwrap())
+        .collect();
+    assert_eq!(settled.len(), 1, "{heights:?}");
+    assert!(healed.observations.iter().flatten().any(|seen| seen.adopted_by == AdoptedBy::Fork), "nobody switched");
+}
+
+#[test]
+fn a_cut_link_delays_and_a_slow_host_is_late() {
+    let line = &["hosts=6", "pools=1", "run.slots=300", r#"network.topology={kind="line"}"#];
+    let plain = truth_of(&value_only(line), 2);
+    let cut = r#"fault=[{kind="link-cut", between=[2, 3], from=50, until=250}]"#;
+    let delayed = truth_of(&value_only(&with(&[line, &[cut]])), 2);
+    let during =
+        |truth: &Truth| truth.blocks.iter().filter(|block| (50..240).contains(&block.slot)).map(|block| block.index).collect::<Vec<_>>();
+    assert!(!during(&plain).is_empty());
+    for block in during(&plain) {
+        assert!(plain.observation(5, block).adopted_ns < 250_000_000_000 && delayed.observation(5, block).adopted_ns > 250_000_000_000);
+        assert_eq!(plain.observation(1, block).adopted_ns, delayed.observation(1, block).adopted_ns);
+    }
+    let slow = truth_of(&value_only(&with(&[line, &[r#"fault=[{kind="host-slow", host=5, from=0, until=300, factor=3.0}]"#]])), 2);
+    for block in slow.blocks.iter().skip(1) {
+        let (was, is) = (plain.observation(5, block.index), slow.observation(5, block.index));
+        if is.adopted_ns != NEVER {
+            assert!(is.adopted_ns - is.fetched_ns > 2 * (was.adopted_ns - was.fetched_ns));
+        }
+    }
+}
+
+#[test]
+fn the_share_of_slots_that_a_pool_leads_is_that_of_praos() {
+    let profile = value_only(&["hosts=4", "pools=3", "stake=[1.0, 2.0, 5.0]", "run.slots=60000", "forging.missed_slots=0.0"]);
+    let truth = truth_of(&profile, 1);
+    for (pool, stake) in [1.0, 2.0, 5.0].into_iter().enumerate() {
+        let expected = (1.0 - 0.95_f64.powf(stake / 8.0)) * 60_000.0;
+        let led = truth.blocks.iter().skip(1).filter(|block| block.forger as usize == pool).count() as f64;
+        assert!((led - expected).abs() < 5.0 * expected.sqrt(), "pool {pool}: {led} of {expected}");
+    }
+    assert!(truth.blocks.iter().all(|block| block.forger != 3), "a host without stake forged");
+}
+
+#[test]
+fn losses_and_small_windows_make_a_block_later() {
+    let plain = propagation(&value_only(&["run.slots=20000"]), &truth_of(&value_only(&["run.slots=20000"]), 1));
+    let row = |settings: &[&str], metric: &str| {
+        let profile = value_only(&with(&[&["run.slots=20000"], settings]));
+        propagation(&profile, &truth_of(&profile, 1)).rows.iter().find(|row| row.metric == metric).unwrap().predicted
+    };
+    let fetch = plain.rows.iter().find(|row| row.metric == "Fetch duration").unwrap().predicted;
+    assert!(row(&["network.loss=0.02"], "Fetch duration") > fetch * 1.1);
+    assert!(row(&["tcp.initial_window=4"], "Fetch duration") > fetch * 1.1);
+    assert!(row(&["tcp.initial_window=100"], "Fetch duration") < fetch * 0.6);
+    assert!(row(&["ledger_tick=33ms"], "0.96 adoption") > row(&[], "0.96 adoption") + 0.009);
+}
+
+#[test]
+fn a_profile_that_makes_no_sense_is_refused_with_what_to_do() {
+    let texts: Vec<String> = ["cluster-52", "value-only", "value-only-10.5"]
+        .iter()
+        .map(|name| std::fs::read_to_string(format!("{PROFILES}/{name}.toml")).unwrap())
+        .collect();
+    let layers: Vec<&str> = texts.iter().map(String::as_str).collect();
+    for (setting, named) in [
+        ("ledger_tick.mean=33", "ms"),
+        ("mean=33ms", "write more"),
+        ("no_such=1", "no_such"),
+        ("pools=53", "no more pools"),
+        ("network.loss=1.5", "network.loss"),
+        ("nonsense", "key=value"),
+        (r#"fault=[{kind="host-down", host=52, from=1, until=2}]"#, "host 52"),
+        (r#"network.topology={kind="torus"}"#, "torus"),
+        ("system_start=yesterday", "2025-08-01T16:54:49Z"),
+    ] {
+        let error = Profile::from_layers(&layers, &[setting.to_string()]).unwrap_err().to_string();
+        assert!(error.contains(named) && !error.contains('\n'), "{setting}: {error}");
+    }
+    let error = Profile::from_layers(&["name = \"x\"", "a = = 1"], &[]).unwrap_err().to_string();
+    assert!(error.contains("line 1"), "{error}");
+}
+
+#[test]
+fn a_profile_written_out_reads_the_same() {
+    for names in [["cluster-52", "value-only", "value-only-10.2"], ["cluster-52", "plutus-loop", "plutus-loop-10.5.4"]] {
+        let profile = shipped(&names, &[]);
+        let again = Profile::from_layers(&[&profile.to_toml()], &[]).unwrap();
+        assert_eq!(profile.to_toml(), again.to_toml());
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_nothing_and_one_that_is_there_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = value_only(&["hosts=4", "pools=4", "run.slots=900"]);
+    let out = folder.path().join("run");
+    let stopped = write_run(&profile, 1, &out, &mut |done, _| if done > 300 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
+    assert!(matches!(stopped, Err(SimulationError::Stopped)));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    std::fs::create_dir(&out).unwrap();
+    assert!(matches!(write_run(&profile, 1, &out, &mut |_, _| ControlFlow::Continue(())), Err(SimulationError::Exists(_))));
+}
+
+#[test]
+fn the_benchmarks_own_topology_file_has_the_links_that_the_rule_gives() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/cluster/topology-dense-52.json");
+    if !std::path::Path::new(path).exists() {
+        eprintln!("skipped: {path} is not here");
+        return;
+    }
+    let from_file = value_only(&[&format!(r#"network.topology={{kind="file", path="{path}"}}"#)]);
+    let (file, rule) = (told(&value_only(&["run.slots=1"]), 1).topology, told(&with_slots(from_file, 1), 1).topology);
+    let pairs =
+        |topology: &slotmark_clustersim::Topology| topology.links.iter().map(|link| (link.follower, link.producer)).collect::<HashSet<_>>();
+    assert_eq!(pairs(&file), pairs(&rule));
+}
+
+fn with_slots(mut profile: Profile, slots: u64) -> Profile {
+    profile.run.slots = slots;
+    profile
+}
+
+fn topology() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        Just(r#"network.topology={kind="line"}"#),
+        Just(r#"network.topology={kind="ring"}"#),
+        Just(r#"network.topology={kind="torus-dense"}"#),
+        Just(r#"network.topology={kind="complete"}"#),
+        Just(r#"network.topology={kind="random-regular", degree=4}"#),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_chain_is_valid(seed in 0_u64..1_000_000, topology in topology(), hosts in 5_u32..20, f in 0.02_f64..0.5, down in 0_u32..5, from in 0_u64..200) {
+        let settings = [
+            format!("hosts={hosts}"), format!("pools={hosts}"), format!("genesis.active_slot_coefficient={f:.3}"), "run.slots=300".into(),
+            "genesis.epoch_slots=100".into(), topology.into(),
+            format!(r#"fault=[{{kind="host-down", host={down}, from={from}, until={}}}, {{kind="partition", hosts=[0, 1], from=50, until=120}}]"#, from + 60),
+        ];
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let truth = truth_of(&value_only(&settings), seed);
+        check_chains(&truth);
+        check_moments(&truth);
+    }
+
+    #[test]
+    fn where_nothing_takes_time_every_block_is_adopted_by_all_at_its_slot(seed in 0_u64..1_000_000, topology in topology(), f in 0.02_f64..0.3) {
+        let f = format!("genesis.active_slot_coefficient={f:.3}");
+        let settings = round_trips("0ms");
+        let settings = with(&[FREE, &settings.iter().map(String::as_str).collect::<Vec<_>>(), &["hosts=10", "pools=1", "run.slots=200", topology, &f]]);
+        let truth = truth_of(&value_only(&settings), seed);
+        prop_assume!(truth.blocks.len() > 1);
+        for block in truth.blocks.iter().skip(1) {
+            for host in 0..10 {
+                prop_assert_eq!(truth.observation(host, block.index).adopted_ns, block.slot * 1_000_000_000, "block {} host {}", block.index, host);
+            }
+        }
+    }
+
+    /// With as many fetches as there are peers and connections that always start afresh, a block takes the fastest way; then latency only delays.
+    #[test]
+    fn latency_never_makes_a_block_earlier(seed in 0_u64..1_000_000, topology in topology(), rtt_ms in 0_u64..200, more_ms in 1_u64..200) {
+        let adopted = |rtt_ms: u64| {
+            let rtt = round_trips(&format!("{rtt_ms}ms"));
+            let settings = with(&[
+                &rtt.iter().map(String::as_str).collect::<Vec<_>>(),
+                &["hosts=10", "pools=1", "run.slots=300", "peer.concurrency=100", "tcp.idle_half_life_rtos=0.0", "peer.decision_interval=0ms",
+                  "notice_to_fetch=0ms", "genesis.active_slot_coefficient=0.02", topology],
+            ]);
+            let profile = value_only(&settings);
+            let truth = truth_of(&profile, seed);
+            let mut times = Vec::new();
+            for block in truth.blocks.iter().skip(1).filter(|block| block.slot < 280) {
+                let mut of_block: Vec<u64> = (0..10).map(|host| truth.observation(host, block.index).adopted_ns).collect();
+                of_block.sort_unstable();
+                times.push((block.slot, of_block));
+            }
+            times
+        };
+        let (near, far) = (adopted(rtt_ms), adopted(rtt_ms + more_ms));
+        prop_assert_eq!(near.len(), far.len());
+        for ((slot, near), (_, far)) in near.iter().zip(&far) {
+            prop_assert!(near.iter().zip(far).all(|(near, far)| near <= far), "slot {}: {:?} {:?}", slot, near, far);
+        }
+    }
+}

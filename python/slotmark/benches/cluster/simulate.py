@@ -1,0 +1,145 @@
+"""Simulated clusters: profiles by name or file, what they predict, and run directories like those of real nodes."""
+
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from slotmark import _core
+from slotmark.errors import SimulationError
+
+PROFILES = Path(__file__).parent / "profiles"
+"""The shipped profiles."""
+
+PEER_ROWS = (
+    "First peer notice",
+    "First peer fetch",
+    "Notice to fetch request",
+    "Fetch duration",
+    "Fetched to announced",
+    "Fetched to sending",
+    "Fetched to adopted",
+)
+"""The rows of the published table of individual peer propagation."""
+
+END_TO_END_ROWS = tuple(
+    f"{centile} adoption" for centile in ("0.50", "0.80", "0.90", "0.92", "0.94", "0.96", "0.98", "1.00")
+)
+"""The rows of the published table of end-to-end propagation."""
+
+FITTED = ("value-only-10.5", "value-only-10.6-pre", "value-only-10.2", "value-only-10.2-utxohd")
+"""The profiles on whose published columns the free parameters were fitted."""
+
+HELD_OUT = ("plutus-loop-10.5", "plutus-loop-10.5.4")
+"""The profiles that take the fitted network unchanged."""
+
+Progress = Callable[[int, int], None]
+"""Told slots done and slots in all; may raise to stop."""
+
+
+class RunFacts(msgspec.Struct, frozen=True):
+    """What a simulated run directory holds."""
+
+    hosts: int
+    slots: int
+    blocks_forged: int
+    blocks_chained: int
+    lines: int
+    bytes: int
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A row of the published tables: `predicted` and `published` in s where they are times; `standard_error` over blocks."""
+
+    metric: str
+    predicted: float | None
+    standard_error: float | None
+    published: float | None
+
+    @property
+    def relative_error(self) -> float | None:
+        """Predicted against published, less 1; None where either is missing or the published value is 0."""
+        if self.predicted is None or not self.published:
+            return None
+        return self.predicted / self.published - 1
+
+
+class Tables(msgspec.Struct, frozen=True):
+    """What the established analysis would print for a simulation, from what really happened in it."""
+
+    blocks: int
+    rejected: int
+    orphaned: int
+    rows: tuple[Row, ...]
+
+    def row(self, metric: str) -> Row:
+        """The row of a metric, by its published name. Raises KeyError where there is none."""
+        for row in self.rows:
+            if row.metric == metric:
+                return row
+        raise KeyError(metric)
+
+
+def shipped_profiles() -> tuple[str, ...]:
+    """The names of the shipped profiles that can be simulated as they are."""
+    return tuple(sorted(path.stem for path in PROFILES.glob("*-*-*.toml")))
+
+
+def load_profile(profile: str | Path, settings: Sequence[str] = ()) -> str:
+    """A profile as one TOML text: all that it extends, and `settings` (`key=value`) laid over it.
+
+    Args:
+        profile: a file, or the name of a shipped profile. What a file `extends` is looked for beside it, then among the shipped.
+        settings: `ledger_tick.mean=33ms`; tables may be left out where that is unambiguous.
+
+    Raises:
+        SimulationError: a profile that is missing, extends itself, or makes no sense.
+    """
+    layers: list[str] = []
+    seen: list[Path] = []
+    path = _find(str(profile), None)
+    while path is not None:
+        if path in seen:
+            raise SimulationError(
+                f"{path}: extends itself; remove `extends` from one of {', '.join(p.name for p in seen)}."
+            )
+        seen.append(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+            base = tomllib.loads(text).get("extends")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SimulationError(f"{path}: {error}; expected a profile.") from error
+        except tomllib.TOMLDecodeError as error:
+            raise SimulationError(f"{path}: {error}; mend the TOML.") from error
+        layers.insert(0, text)
+        path = _find(str(base), path.parent) if base is not None else None
+    return _core.cluster_profile(layers, list(settings))
+
+
+def _find(name: str, beside: Path | None) -> Path | None:
+    candidates = [Path(name), PROFILES / f"{name}.toml"]
+    if beside is not None:
+        candidates[:0] = [beside / name, beside / f"{name}.toml"]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    raise SimulationError(f"{name}: no such profile; write a file, or one of {', '.join(shipped_profiles())}.")
+
+
+def simulate(profile_toml: str, seed: int, out: Path, progress: Progress) -> RunFacts:
+    """Simulates a profile into a new run directory: logs, metadata, and `truth.jsonl` (docs/simulator.md).
+
+    Raises:
+        SimulationError: a profile that makes no sense, or a directory that exists.
+    """
+    return msgspec.json.decode(_core.simulate(profile_toml, seed, str(out), progress), type=RunFacts)
+
+
+def predict(profile_toml: str, seed: int, progress: Progress) -> Tables:
+    """What the published tables would say of a profile: simulated without logs, in about half a second an hour of cluster time or less.
+
+    Raises:
+        SimulationError: a profile that makes no sense.
+    """
+    return msgspec.json.decode(_core.simulate_tables(profile_toml, seed, progress), type=Tables)

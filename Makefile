@@ -1,6 +1,6 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build targets demo test test-slow bench lint format lock clean
+.PHONY: help setup build targets demo demo-chainsync test test-slow bench lint format lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
@@ -38,8 +38,11 @@ targets: build # the clients under test; one whose toolchain is missing is left 
 $(PREVIEW): | .build/python
 	$(PY) -m tests.preview_chain $(PREVIEW_ARCHIVE) $(PREVIEW)
 
-demo: build $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## run clients over a chain, print the comparison, say where the report is
+demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	./demo.sh
+
+demo-chainsync: build $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## run clients over a chain, print the comparison, say where the report is
+	./demo-chainsync.sh
 
 test: setup lint $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## lint and all tests
 	cargo test --quiet --release --locked --workspace

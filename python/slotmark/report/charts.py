@@ -14,6 +14,7 @@ DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 4], [3, 1]]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # a name that Vega checks, never fetched
 MOST_LINES = 400
+LINES = {"symbolType": "stroke", "symbolSize": 400, "symbolStrokeWidth": 2.4, "symbolOpacity": 1}
 CLIPPED = 0.995
 """Where the axis of a distribution on a linear scale ends: a few far samples would squeeze all others."""
 
@@ -266,8 +267,8 @@ def cdf(row: Row, names: Sequence[str]) -> dict[str, Any]:
                     "y": y,
                     "x": {**x, "field": "value"},
                     "order": {"field": "share"},
-                    "color": scales["color"],
-                    "strokeDash": scales["dash"],
+                    "color": {**scales["color"], "legend": LINES},
+                    "strokeDash": {**scales["dash"], "legend": LINES},
                     "tooltip": tooltip,
                 },
             },
@@ -280,7 +281,7 @@ def cdf(row: Row, names: Sequence[str]) -> dict[str, Any]:
                             "y": y,
                             "x": {**x, "field": "low"},
                             "x2": {"field": "high"},
-                            "color": scales["color"],
+                            "color": {**scales["color"], "legend": LINES},
                         },
                     }
                 ]
@@ -331,8 +332,8 @@ def course(row: Row, names: Sequence[str]) -> dict[str, Any]:
                         "scale": {"zero": False},
                         "axis": {"tickCount": 5},
                     },
-                    "color": scales["color"],
-                    "strokeDash": scales["dash"],
+                    "color": {**scales["color"], "legend": LINES},
+                    "strokeDash": {**scales["dash"], "legend": LINES},
                     "tooltip": [
                         {"field": "run"},
                         {"field": "place", "title": along, "format": ",d"},

@@ -213,9 +213,12 @@ def _signed(value: float) -> str:
 
 
 def _percent(delta: float, base: float) -> str:
-    return (
-        "-" if base == 0 else f"{100 * delta / base:+.2g}" if abs(delta / base) < 0.1 else f"{100 * delta / base:+.0f}"
-    )
+    """A difference in percent, with two digits where it's small: the eye compares signs and sizes, not digits."""
+    if base == 0:
+        return "-"
+    share = 100 * delta / abs(base)
+    decimals = 0 if abs(share) >= 10 else 1 if abs(share) >= 1 else 2
+    return f"{share:+.{decimals}f}" if round(share, decimals) else "0"
 
 
 def _counts(rows: Sequence[Row], place: int, comparison: Comparison) -> str:

@@ -243,6 +243,7 @@ def test_a_study_is_imported_whole(tmp_path: Path) -> None:
     assert base.manifest.parameters["target factors"] == {"ghc": "9.6", "branch": "baseline"}
     assert base.manifest.session == split.manifest.session == "two-builds"
     assert base.manifest.workload == split.manifest.workload
+    assert split.manifest.machine is not None
     assert (split.manifest.machine.cpu, split.manifest.machine.cores) == ("AMD Ryzen 7 2700X", 16)
     assert split.manifest.warnings == []
     assert [Path(source.path).name for source in base.manifest.sources] == ["base-1.csv", "base-2.csv"]

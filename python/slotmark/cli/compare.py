@@ -50,6 +50,7 @@ def compare(
     ] = None,
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
+    from slotmark.cli.ledger import block_comparison
     from slotmark.compare import compare as compare_runs
     from slotmark.metrics.published import published_tables
     from slotmark.report import comparison_document, print_document, published_document, write_report
@@ -58,10 +59,14 @@ def compare(
     if len(runs) < 2:
         raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")
     opened = [open_run(path) for path in runs]
-    comparison = compare_runs(opened, margins=dict(_margin(text) for text in margin or []), seed=seed)
-    document = (
-        published_document(published_tables(opened)) if method is Method.published else comparison_document(comparison)
-    )
+    margins = dict(_margin(text) for text in margin or [])
+    if opened[0].manifest.bench == "ledger":
+        comparison, document = block_comparison(opened, margins, seed)
+    else:
+        comparison = compare_runs(opened, margins=margins, seed=seed)
+        document = comparison_document(comparison)
+    if method is Method.published:
+        document = published_document(published_tables(opened))
     print_document(document)
     if out is not None:
         for path in write_report(document, comparison, out):

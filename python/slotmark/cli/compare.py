@@ -86,6 +86,7 @@ def compare(
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
     from slotmark.cli.gate import read_gate
+    from slotmark.cli.ledger import block_comparison
     from slotmark.compare import compare as compare_runs
     from slotmark.metrics import parse_filters
     from slotmark.report import comparison_document, print_document, write_report
@@ -94,16 +95,16 @@ def compare(
     if len(runs) < 2:
         raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")
     gated = read_gate(gate) if gate else {}
+    margins = {**gated, **dict(_margin(text) for text in margin or [])}
     opened = [[open_run(path) for path in side.split(",") if path] for side in runs]
     chosen = None if filters is None else parse_filters(filters)
-    comparison = compare_runs(
-        opened, filters=chosen, margins={**gated, **dict(_margin(text) for text in margin or [])}, seed=seed
-    )
-    document = (
-        _published(opened, chosen, style)
-        if method is Method.published
-        else comparison_document(comparison, style.value)
-    )
+    if opened[0][0].manifest.bench == "ledger":
+        comparison, document = block_comparison(_one_a_side(opened), margins, seed)
+    else:
+        comparison = compare_runs(opened, filters=chosen, margins=margins, seed=seed)
+        document = comparison_document(comparison, style.value)
+    if method is Method.published:
+        document = _published(opened, chosen, style)
     print_document(document)
     if out is not None:
         for path in write_report(document, comparison, out):
@@ -118,6 +119,14 @@ def compare(
         raise typer.Exit(1)
     if fail_on is FailOn.inconclusive and "inconclusive" in verdicts:
         raise typer.Exit(3)
+
+
+def _one_a_side(sides: "Sequence[Sequence[Run]]") -> "list[Run]":
+    if any(len(side) > 1 for side in sides):
+        raise ArgumentError(
+            "a ledger run holds all runs of its target: name one folder a side, and import its files into one."
+        )
+    return [side[0] for side in sides]
 
 
 def _published(sides: "Sequence[Sequence[Run]]", filters: "Sequence[Filter] | None", style: Style) -> "Document":

@@ -62,7 +62,7 @@ class BlockRow(msgspec.Struct, frozen=True, kw_only=True):
         metric: The catalogue's entry.
         part: Which blocks; :data:`ALL` for all of them.
         estimator: How.
-        costs: One a side: the median block's cost, or the sum over blocks, means over processes, in the metric's unit. Of a part
+        costs: One a side: the median block's cost, or the mean over blocks, means over processes, in the metric's unit. Of a part
             that depends on the pair, of the blocks of the first candidate's part. None where a side lacks the metric.
         differences: One a candidate; None where not compared.
     """

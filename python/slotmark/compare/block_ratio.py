@@ -43,16 +43,19 @@ def typical_ratio(parts: Sequence[Part]) -> Effects:
     logs = [np.log(part.cost) for part in parts]
     means = [log.mean(axis=0) for log in logs]
     ratios = np.sum([part.weight * mean for part, mean in zip(parts, means, strict=True)], axis=0)
-    found = linearised(ratios)
-    of_runs, noise = [], np.zeros(ratios.size)
-    for part, log, mean in zip(parts, logs, means, strict=True):
-        away = part.weight * (log - mean)
-        effects = away @ found.shift
-        of_runs.append(effects)
-        if len(log) > 1:
-            own = away - away.mean(axis=1, keepdims=True)
-            noise += (own**2).sum(axis=0) / (len(log) - 1) / len(log)
-    return Effects(found.estimate, of_runs, found.influence, _noise_share(ratios, noise))
+    aways = [part.weight * (log - mean) for part, log, mean in zip(parts, logs, means, strict=True)]
+    noise = np.sum([_noise(away) for away in aways], axis=0)
+    found = linearised(ratios, float(np.sqrt(np.median(noise))))
+    return Effects(found.estimate, [away @ found.shift for away in aways], found.influence, _noise_share(ratios, noise))
+
+
+def _noise(away: np.ndarray) -> np.ndarray:
+    """The variance of each block's mean over processes, from what is left when each process's own level is taken out."""
+    runs = len(away)
+    if runs < 2:
+        return np.zeros(away.shape[1])
+    own = away - away.mean(axis=1, keepdims=True)
+    return (own**2).sum(axis=0) / (runs - 1) / runs
 
 
 def total_ratio(baseline: np.ndarray, candidate: np.ndarray) -> Effects:

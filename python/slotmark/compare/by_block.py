@@ -99,7 +99,7 @@ def compare_blocks(
     if len(runs) < 2:
         raise ComparisonError("A comparison needs a baseline and at least one candidate: name two runs or more.")
     how = _How(confidence, repetitions, seed)
-    sides = name_sides(runs)
+    sides = name_sides([[run] for run in runs])
     for side in sides[1:]:
         refuse_different_work(sides[0], side)
     metrics = _with_margins(catalogue(sides[0].manifest.bench).metrics, margins or {})
@@ -213,7 +213,7 @@ def _has_ratios(costs: Sequence[CostMatrix | None]) -> bool:
 
 def _cost(cost: CostMatrix, mask: np.ndarray | None, estimator: Estimator) -> float:
     mean = cost.values.mean(axis=0) if mask is None else cost.values[:, mask].mean(axis=0)
-    return float(np.median(mean) if estimator == "typical block" else mean.sum())
+    return float(np.median(mean) if estimator == "typical block" else mean.mean())
 
 
 def _measured_or_not(

@@ -64,12 +64,17 @@ def walsh_interval(values: np.ndarray, confidence: float) -> Interval:
     )
 
 
-def linearised(values: np.ndarray) -> Linearised:
+def linearised(values: np.ndarray, change: float = 0.0) -> Linearised:
     """The pseudomedian of at least two values with its influences.
 
     The influence of y is (1 - 2 F(2 m - y)) / h, with m the estimate, F the values' distribution and h the density of the
     Walsh averages at m, counted within about one standard error on either side. Where more averages than that equal m, the
     values are too coarse to vary: influences are 0.
+
+    Args:
+        values: At least two.
+        change: How large the changes are that shifts are asked for, as a standard deviation. Changes as large as the values'
+            own spread reorder them: shifts are then those of values that lie anywhere within two of these.
     """
     n, averages = values.size, _Averages(values)
     pairs = n * (n + 1) // 2
@@ -80,12 +85,15 @@ def linearised(values: np.ndarray) -> Linearised:
         return Linearised(middle, np.zeros(n), np.full(n, 1 / n))
     ordered, partner = np.sort(values), 2 * middle - values
     above, below = (np.searchsorted(ordered, partner, side) for side in ("right", "left"))
-    near = np.searchsorted(ordered, partner + 2 * reach, "right") - np.searchsorted(
-        ordered, partner - 2 * reach, "left"
-    )
-    density = near.sum() / n / n / (2 * reach)
+    density = _near(ordered, partner, 2 * reach).sum() / n / n / (2 * reach)
+    near = _near(ordered, partner, 2 * max(reach, change))
     influence = (1 - (above + below) / n) / density
     return Linearised(middle, influence, near / near.sum())
+
+
+def _near(ordered: np.ndarray, places: np.ndarray, reach: float) -> np.ndarray:
+    """How many values lie within reach of each place."""
+    return np.searchsorted(ordered, places + reach, "right") - np.searchsorted(ordered, places - reach, "left")
 
 
 class _Averages:

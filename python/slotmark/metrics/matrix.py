@@ -34,7 +34,7 @@ def cost_matrix(run: Run, metric_id: str) -> CostMatrix | None:
     replicate, key = metric.grain
     with duckdb.connect() as connection:
         for name in run.manifest.tables:
-            connection.from_parquet(str(run.table_path(name))).create_view(name)
+            connection.read_parquet([str(file) for file in run.table_files(name)]).create_view(name)
         try:
             columns = connection.sql(entries.sql(metric_id)).fetchnumpy()
         except duckdb.Error as error:

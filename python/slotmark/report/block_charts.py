@@ -92,12 +92,10 @@ def ratios(comparison: BlockComparison, place: int) -> dict[str, Any]:
         {"run": name, "from": one.low, "upto": one.high, "low": one.ratio.low, "high": one.ratio.high, "ratio": one.ratio.estimate, "blocks": one.blocks}
         for one in comparison.bands[place]
     ]  # fmt: skip
-    y = {
-        "type": "quantitative",
-        "title": "ratio to the baseline",
-        "scale": {"type": "log", "zero": False},
-        "axis": {"tickCount": 6},
-    }
+    shown = [one["ratio"] for one in dots] + [one[end] for one in bands for end in ("low", "high")] + [1.0]
+    scale = {"type": "log", "nice": False, "domain": [min(shown) * 0.995, max(shown) * 1.005]}
+    axis = {"tickCount": 6, "format": ".4~r"}
+    y = {"type": "quantitative", "title": "ratio to the baseline", "scale": scale, "axis": axis}
     colour = _colour(_names(comparison))
     return _drawn(
         comparison,

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
 from slotmark.compare.block_comparison import ALL, BlockComparison, BlockDifference, BlockRow
 from slotmark.report import block_charts
 from slotmark.report.document import SYMBOLS, Block, Cell, Column, Document, Doubts, Figure, Paragraph, Section, Table
@@ -74,10 +72,14 @@ def _tables(comparison: BlockComparison, part: str) -> list[Block]:
         rows = [
             _row(row, place, difference)
             for row in comparison.rows
-            if row.part == part and (difference := row.differences[place]) is not None
+            if row.part == part
+            and (difference := row.differences[place]) is not None
+            and difference.verdict is not None
         ]
         if rows:
-            made.append(Table(side.name, columns, rows))
+            made.append(
+                Table(side.name, columns, rows, ["Costs are of the median block, or the mean over all blocks."])
+            )
     return made
 
 
@@ -324,7 +326,7 @@ def _manifests(comparison: BlockComparison) -> Table:
             "toolchain": manifest.target.toolchain or "-",
             **manifest.workload,
             **{name: _shown(value) for name, value in manifest.parameters.items()},
-            "machine": f"{manifest.machine.cpu}, {manifest.machine.system}",
+            "machine": f"{manifest.machine.cpu}, {manifest.machine.system}" if manifest.machine else "unknown",
             "session": manifest.session,
             **{
                 f"file {place}": f"{file.path}, SHA-256 {file.sha256}"
@@ -347,8 +349,3 @@ def _shown(value: object) -> str:
 def _p(p: float) -> str:
     """A p-value as computed; what floating-point numbers can't tell from 0 is bounded."""
     return f"< {_LEAST:.0g}" if p < _LEAST else "1" if p >= 1 else f"{p:.2g}"
-
-
-def as_json(comparison: BlockComparison) -> bytes:
-    """The whole comparison for machines: every estimate, interval, p-value, verdict, chart's numbers and manifest."""
-    return msgspec.json.format(msgspec.json.encode({"schema": 1, **msgspec.to_builtins(comparison)}), indent=1) + b"\n"

@@ -3,12 +3,13 @@
 import msgspec
 
 from slotmark.compare import Comparison
+from slotmark.compare.block_comparison import BlockComparison
 
 SCHEMA = 1
 """The version of the layout."""
 
 
-def json(comparison: Comparison) -> bytes:
+def json(comparison: Comparison | BlockComparison) -> bytes:
     """The whole comparison: every sample, interval, p-value, verdict, warning and manifest."""
     return (
         msgspec.json.format(msgspec.json.encode({"schema": SCHEMA, **msgspec.to_builtins(comparison)}), indent=1)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from slotmark.compare import Comparison
+from slotmark.compare.block_comparison import BlockComparison
 from slotmark.errors import RunError
 from slotmark.report.document import Document
 from slotmark.report.html import html
@@ -11,7 +12,7 @@ from slotmark.report.markdown import markdown
 from slotmark.report.pdf import pdf
 
 
-def write_report(document: Document, comparison: Comparison, folder: Path) -> list[Path]:
+def write_report(document: Document, comparison: Comparison | BlockComparison, folder: Path) -> list[Path]:
     """Writes report.html, .pdf, .md and .json into ``folder``, in the place of older ones; returns their paths.
 
     Raises:

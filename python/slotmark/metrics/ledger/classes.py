@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slotmark.run import Run
@@ -44,7 +45,7 @@ def block_classes(runs: Sequence[Run]) -> dict[str, np.ndarray]:
 
 def _column(run: Run, name: str) -> np.ndarray | None:
     """Shape (processes, blocks); None where the run has no figure of it, or not of all blocks."""
-    table = pq.read_table(run.table_path("blocks"), columns=["run", name])
+    table = pa.concat_tables(pq.read_table(file, columns=["run", name]) for file in run.table_files("blocks"))
     if table[name].null_count:
         return None
     processes = len(table["run"].unique())

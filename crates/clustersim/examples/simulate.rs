@@ -41,7 +41,13 @@ fn run() -> Result<(), String> {
     let megabytes = facts.bytes as f64 / 1e6;
     println!(
         "{} hosts, {} slots, {} blocks of which {} on the chain, {} lines, {megabytes:.1} MB in {took:.2} s: {:.0} MB/s, {:.0} times as fast as time",
-        facts.hosts, facts.slots, facts.blocks_forged, facts.blocks_chained, facts.lines, megabytes / took, facts.slots as f64 / took
+        facts.hosts,
+        facts.slots,
+        facts.blocks_forged,
+        facts.blocks_chained,
+        facts.lines,
+        megabytes / took,
+        facts.slots as f64 / took
     );
     Ok(())
 }

@@ -38,7 +38,9 @@ fn run() -> Result<(), String> {
     }
     println!("{} blocks analysed, {} rejected, {} orphaned", result.blocks, result.rejected, result.orphaned);
     for row in &result.rows {
-        let error = row.published.map_or(String::new(), |published| format!("{published:>10.5} {:>7.1} %", 100.0 * (row.predicted / published - 1.0)));
+        let error = row
+            .published
+            .map_or(String::new(), |published| format!("{published:>10.5} {:>7.1} %", 100.0 * (row.predicted / published - 1.0)));
         println!("{:34} {:>10.5} {error}", row.metric, row.predicted);
     }
     Ok(())

@@ -296,18 +296,8 @@ impl<'p> Engine<'p> {
             })
             .collect();
         let count = hosts.len();
-        let genesis = Block {
-            index: 0,
-            parent: 0,
-            slot: 0,
-            height: 0,
-            forger: u32::MAX,
-            vrf: 0,
-            size_bytes: 0,
-            txs: 0,
-            hash: [0; 32],
-            forged_ns: 0,
-        };
+        let genesis =
+            Block { index: 0, parent: 0, slot: 0, height: 0, forger: u32::MAX, vrf: 0, size_bytes: 0, txs: 0, hash: [0; 32], forged_ns: 0 };
         let mut engine = Self {
             profile,
             draws,
@@ -711,13 +701,8 @@ impl<'p> Engine<'p> {
             links.filter(|other| self.links[**other as usize].fetching.contains(&block)).count() as u32
         };
         let free = |block: &u32| in_flight(*block) < self.profile.peer.concurrency;
-        let range: Vec<u32> = missing
-            .iter()
-            .copied()
-            .skip_while(|block| !free(block))
-            .take_while(free)
-            .take(self.profile.peer.max_range as usize)
-            .collect();
+        let range: Vec<u32> =
+            missing.iter().copied().skip_while(|block| !free(block)).take_while(free).take(self.profile.peer.max_range as usize).collect();
         let Some(head) = range.last().copied() else {
             return;
         };
@@ -755,7 +740,8 @@ impl<'p> Engine<'p> {
             self.observe(producer, *block, first_ns, |seen| &mut seen.sending_ns);
             let key = u64::from(link) << 32 | u64::from(*block);
             let drawn = self.stage_now(|stages| &stages.receive, Purpose::Receive, follower as usize, key) as f64;
-            let (fixed, by_size) = (self.profile.peer.receive.mean.0 as f64, self.profile.peer.receive_per_kb.0 as f64 * *size as f64 / 1e3);
+            let (fixed, by_size) =
+                (self.profile.peer.receive.mean.0 as f64, self.profile.peer.receive_per_kb.0 as f64 * *size as f64 / 1e3);
             let receive = if fixed > 0.0 { (drawn * (1.0 + by_size / fixed)) as u64 } else { by_size as u64 };
             let jitter = self.stages.jitter.at(self.draws.bits(Purpose::BodyJitter, key, 0));
             let state = &mut self.links[link as usize];
@@ -793,7 +779,8 @@ impl<'p> Engine<'p> {
         let announced = self.profile.peer.pipelining && self.block(block).parent == self.hosts[host].tip;
         let life = self.hosts[host].life;
         if announced {
-            let at = self.now_ns + self.stage_now(|stages| &stages.fetched_to_announced, Purpose::FetchedToAnnounced, host, u64::from(block));
+            let at =
+                self.now_ns + self.stage_now(|stages| &stages.fetched_to_announced, Purpose::FetchedToAnnounced, host, u64::from(block));
             self.at(at, Happening::Announce { host: host as u32, life, block });
         }
         let mut takes = self.stage_now(|stages| &stages.adopt, Purpose::Adopt, host, u64::from(block));
@@ -893,7 +880,8 @@ impl<'p> Engine<'p> {
                 *slow = if starts { *slow * factor } else { *slow / factor };
             }
             Fault::LinkCut { between: (a, b), .. } => {
-                let between = |link: &LinkState| (link.producer == *a && link.follower == *b) || (link.producer == *b && link.follower == *a);
+                let between =
+                    |link: &LinkState| (link.producer == *a && link.follower == *b) || (link.producer == *b && link.follower == *a);
                 let links: Vec<u32> = (0..self.links.len()).filter(|n| between(&self.links[*n])).map(|n| n as u32).collect();
                 for link in links {
                     self.cut(link, starts);

@@ -262,7 +262,11 @@ impl HostSink for LogWriter {
         self.lines += 1;
         match *event {
             Event::StartLeadershipCheck { slot } => {
-                self.forge_step(b"Forge.Loop.StartLeadershipCheck\",\"data\":{\"kind\":\"TraceStartLeadershipCheck\",\"slot\":", slot, false);
+                self.forge_step(
+                    b"Forge.Loop.StartLeadershipCheck\",\"data\":{\"kind\":\"TraceStartLeadershipCheck\",\"slot\":",
+                    slot,
+                    false,
+                );
             }
             Event::LedgerState { slot } => {
                 self.forge_step(b"Forge.Loop.LedgerState\",\"data\":{\"kind\":\"TraceLedgerState\",\"slot\":", slot, true);

@@ -61,7 +61,8 @@ impl MempoolModel {
 
     /// An empty mempool; `offset_bits` say when in the generator's turn this host gets its share.
     pub(crate) fn empty(&self, offset_bits: u64) -> Mempool {
-        let offset_ns = if self.offered_ns == u64::MAX { 0 } else { (u128::from(self.offered_ns) * u128::from(offset_bits) >> 64) as u64 };
+        let offset_ns =
+            if self.offered_ns == u64::MAX { 0 } else { ((u128::from(self.offered_ns) * u128::from(offset_bits)) >> 64) as u64 };
         Mempool { txs: 0, next: 0, free_ns: 0, offset_ns }
     }
 
@@ -75,7 +76,8 @@ impl MempoolModel {
             if count == 0 || mempool.txs.saturating_add(count) > self.capacity {
                 break;
             }
-            let offered_at = (mempool.next / u64::from(self.per_reply) + 1).saturating_mul(self.offered_ns).saturating_add(mempool.offset_ns);
+            let offered_at =
+                (mempool.next / u64::from(self.per_reply) + 1).saturating_mul(self.offered_ns).saturating_add(mempool.offset_ns);
             let at_ns = offered_at.max(mempool.free_ns);
             if at_ns >= until_ns {
                 return;

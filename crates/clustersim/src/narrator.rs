@@ -89,7 +89,15 @@ impl<'p> Narration<'p> {
     }
 
     /// Tells a sink what a host logs up to `until_slot`, by its own clock.
-    pub(crate) fn tell(&self, narrator: &mut Narrator, journal: &mut Journal, blocks: &[Block], from_slot: u64, until_slot: u64, sink: &mut impl HostSink) {
+    pub(crate) fn tell(
+        &self,
+        narrator: &mut Narrator,
+        journal: &mut Journal,
+        blocks: &[Block],
+        from_slot: u64,
+        until_slot: u64,
+        sink: &mut impl HostSink,
+    ) {
         narrator.records.append(&mut journal.records);
         narrator.records.sort_by_key(|(at_ns, _)| *at_ns);
         narrator.replies.append(&mut journal.replies);
@@ -110,7 +118,8 @@ impl Narrator {
     pub(crate) fn new(profile: &Profile, draws_seed: u64, host: u32, peers: Vec<u32>) -> Self {
         let draws = Draws::new(draws_seed);
         let slot_ns = profile.genesis.slot_length.0;
-        let phase_ns = (u128::from(draws.bits(Purpose::Phase, u64::from(host), 0)) * u128::from(slot_ns / 2) >> 64) as i64 + (slot_ns / 10) as i64;
+        let phase_ns =
+            ((u128::from(draws.bits(Purpose::Phase, u64::from(host), 0)) * u128::from(slot_ns / 2)) >> 64) as i64 + (slot_ns / 10) as i64;
         Self {
             host,
             ahead_ns: profile.clock_ahead_ns(host),
@@ -282,7 +291,9 @@ impl<S: HostSink> Teller<'_, '_, S> {
                 let block = block(fetched);
                 Event::CompletedBlockFetch { peer, block, delay_ns: at_ns - block.slot as i64 * self.narration.slot_ns }
             }
-            Record::HeaderSent { peer, block: sent, tip, rising } => Event::HeaderSent { peer, block: block(sent), tip: block(tip), rising },
+            Record::HeaderSent { peer, block: sent, tip, rising } => {
+                Event::HeaderSent { peer, block: block(sent), tip: block(tip), rising }
+            }
             Record::RolledBack { peer, to, tip } => Event::RolledBack { peer, to: block(to), tip: block(tip) },
             Record::Sending { peer, block: sent } => Event::SendBlock { peer, block: block(sent) },
             Record::Extended { block: adopted } => {
@@ -313,7 +324,7 @@ impl<S: HostSink> Teller<'_, '_, S> {
         // Blocks make a quarter of the load; there is one in every 1/f slots.
         let per_block = resources.mutator_percent * 0.25 / profile.genesis.active_slot_coefficient;
         let mut percent = resources.mutator_percent * 0.75 * load + per_block * f64::from(std::mem::take(&mut narrator.adopted_in_slot));
-        if slot > 0 && slot % profile.genesis.epoch_slots == 0 {
+        if slot > 0 && slot.is_multiple_of(profile.genesis.epoch_slots) {
             let shake = (stream.bits() >> 62) as i64 - 1;
             narrator.busy_left = resources.epoch_busy_slots.saturating_add_signed(shake);
         }

@@ -430,7 +430,10 @@ impl Profile {
         let wrong = |message: String| Err(SimulationError::profile(&self.name, message));
         let network = &self.network;
         if network.hosts == 0 || network.pools == 0 || network.pools > network.hosts {
-            return wrong(format!("network.hosts = {}, network.pools = {}: expected 1 or more of each and no more pools than hosts.", network.hosts, network.pools));
+            return wrong(format!(
+                "network.hosts = {}, network.pools = {}: expected 1 or more of each and no more pools than hosts.",
+                network.hosts, network.pools
+            ));
         }
         if network.hosts > 65_535 {
             return wrong(format!("network.hosts = {}: expected 65535 at the most.", network.hosts));
@@ -438,7 +441,9 @@ impl Profile {
         if !network.stake.is_empty() && network.stake.len() != network.pools as usize {
             return wrong(format!("network.stake has {} entries: expected one a pool ({}), or none.", network.stake.len(), network.pools));
         }
-        if network.stake.iter().any(|stake| !(*stake >= 0.0)) || (!network.stake.is_empty() && network.stake.iter().sum::<f64>() <= 0.0) {
+        if network.stake.iter().any(|stake| stake.is_nan() || *stake < 0.0)
+            || (!network.stake.is_empty() && network.stake.iter().sum::<f64>() <= 0.0)
+        {
             return wrong("network.stake: expected numbers of 0 or more, not all 0.".into());
         }
         if network.regions.is_empty() {
@@ -451,7 +456,10 @@ impl Profile {
             return wrong(format!("network.bandwidth = {}: expected 1kbit/s or more.", network.bandwidth));
         }
         if !(self.genesis.active_slot_coefficient > 0.0 && self.genesis.active_slot_coefficient <= 1.0) {
-            return wrong(format!("genesis.active_slot_coefficient = {}: expected more than 0 and at most 1.", self.genesis.active_slot_coefficient));
+            return wrong(format!(
+                "genesis.active_slot_coefficient = {}: expected more than 0 and at most 1.",
+                self.genesis.active_slot_coefficient
+            ));
         }
         if self.genesis.slot_length.0 == 0 || self.genesis.epoch_slots == 0 || self.run.slots == 0 {
             return wrong("genesis.slot_length, genesis.epoch_slots and run.slots: expected more than 0.".into());
@@ -462,14 +470,17 @@ impl Profile {
         if crate::clock::parse_start(&self.run.system_start).is_none() {
             return wrong(format!("run.system_start = `{}`: expected a time like 2025-08-01T16:54:49Z.", self.run.system_start));
         }
-        if self.tcp.segment.0 == 0 || self.tcp.initial_window == 0 || !(self.tcp.growth >= 1.0) {
+        if self.tcp.segment.0 == 0 || self.tcp.initial_window == 0 || self.tcp.growth.is_nan() || self.tcp.growth < 1.0 {
             return wrong("tcp.segment and tcp.initial_window: expected more than 0; tcp.growth: 1 or more.".into());
         }
         if !(0.0..=1.0).contains(&self.tcp.warm_share) || !(0.0..=1.0).contains(&self.forging.missed_slots) {
             return wrong("tcp.warm_share and forging.missed_slots: expected a share from 0 to 1.".into());
         }
         let workload = &self.workload;
-        if workload.tx_size.0 == 0 || workload.txs_per_reply == 0 || !(workload.tps >= 0.0) || !(workload.refill_tps >= 0.0) || !(workload.mempool_blocks >= 0.0) {
+        if workload.tx_size.0 == 0
+            || workload.txs_per_reply == 0
+            || [workload.tps, workload.refill_tps, workload.mempool_blocks].iter().any(|rate| rate.is_nan() || *rate < 0.0)
+        {
             return wrong("workload: expected tx_size and txs_per_reply above 0, tps, refill_tps and mempool_blocks of 0 or more.".into());
         }
         if self.peer.concurrency == 0 || self.peer.max_range == 0 {
@@ -587,7 +598,9 @@ impl Fault {
 impl Profile {
     /// Whether a host is down in a slot.
     pub(crate) fn is_down(&self, host: u32, slot: u64) -> bool {
-        self.fault.iter().any(|fault| matches!(fault, Fault::HostDown { host: down, from, until } if *down == host && (*from..*until).contains(&slot)))
+        self.fault
+            .iter()
+            .any(|fault| matches!(fault, Fault::HostDown { host: down, from, until } if *down == host && (*from..*until).contains(&slot)))
     }
 
     /// By how many ns a host's clock is ahead.

@@ -151,7 +151,8 @@ pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
         let (mut first_notice, mut first_fetch) = (f64::INFINITY, f64::INFINITY);
         for host in observers {
             let seen = truth.observation(host, *index);
-            let in_order = seen.noticed_ns <= seen.requested_ns && seen.requested_ns <= seen.fetched_ns && seen.fetched_ns <= seen.adopted_ns;
+            let in_order =
+                seen.noticed_ns <= seen.requested_ns && seen.requested_ns <= seen.fetched_ns && seen.fetched_ns <= seen.adopted_ns;
             if !in_order || seen.adopted_ns == NEVER || seen.range != 1 {
                 continue;
             }
@@ -173,9 +174,8 @@ pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
             means[12].add(first_notice);
             means[13].add(first_fetch);
         }
-        let mut adopted: Vec<i64> = (0..hosts)
-            .filter_map(|host| seen_adopted(host).map(|seen| seen.adopted_ns as i64 - slot_start(host) as i64))
-            .collect();
+        let mut adopted: Vec<i64> =
+            (0..hosts).filter_map(|host| seen_adopted(host).map(|seen| seen.adopted_ns as i64 - slot_start(host) as i64)).collect();
         adopted.sort_unstable();
         for (centile, mean) in CENTILES.iter().zip(&mut centiles) {
             let place = ((adopted.len() as f64 * centile) as usize).min(adopted.len() - 1);
@@ -194,7 +194,8 @@ pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
     let mut rows: Vec<Row> = names.iter().zip(&means).map(|(name, mean)| row(name, mean)).collect();
     rows.extend(CENTILES.iter().zip(&centiles).map(|(centile, mean)| row(&format!("{centile:.2} adoption"), mean)));
     let forged = truth.blocks.len() as f64 - 1.0;
-    let single = |metric: &str, predicted: f64| Row { metric: metric.to_string(), predicted, standard_error: 0.0, published: published(metric) };
+    let single =
+        |metric: &str, predicted: f64| Row { metric: metric.to_string(), predicted, standard_error: 0.0, published: published(metric) };
     let (accepted, chained) = (sizes.count, chain.len() as f64);
     rows.push(single("Blocks per host", forged / hosts as f64));
     rows.push(single("Filtered to chained block ratio", accepted / chained));

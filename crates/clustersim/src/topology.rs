@@ -70,7 +70,9 @@ impl Topology {
             TopologyRule::TorusDense => torus_dense(network.hosts, regions.len() as u32),
             TopologyRule::Line => line(network.hosts, false),
             TopologyRule::Ring => line(network.hosts, true),
-            TopologyRule::Complete => (0..network.hosts).flat_map(|a| (0..network.hosts).map(move |b| (a, b))).filter(|(a, b)| a != b).collect(),
+            TopologyRule::Complete => {
+                (0..network.hosts).flat_map(|a| (0..network.hosts).map(move |b| (a, b))).filter(|(a, b)| a != b).collect()
+            }
             TopologyRule::RandomRegular { degree } => random_regular(network.hosts, *degree, &draws)?,
             TopologyRule::Edges { edges } => edges.iter().copied().collect(),
             TopologyRule::File { .. } => BTreeSet::new(),
@@ -175,10 +177,12 @@ fn random_regular(hosts: u32, degree: u32, draws: &Draws) -> Result<BTreeSet<(u3
         let count = stubs.len() / 2;
         for _ in 0..200 {
             let mut seen = BTreeSet::new();
-            let clashes: Vec<usize> = (0..count).filter(|n| {
-                let (a, b) = edge(&stubs, *n);
-                a == b || !seen.insert((a, b))
-            }).collect();
+            let clashes: Vec<usize> = (0..count)
+                .filter(|n| {
+                    let (a, b) = edge(&stubs, *n);
+                    a == b || !seen.insert((a, b))
+                })
+                .collect();
             if clashes.is_empty() {
                 break;
             }

@@ -34,19 +34,34 @@ fn told(profile: &Profile, seed: u64) -> Outcome<Collected> {
 
 /// Settings after which nothing takes time.
 const FREE: &[&str] = &[
-    "forging.started=0ms", "forging.block_context=0ms", "forging.ledger_state=0ms", "forging.ledger_view=0ms", "forging.leadership=0ms",
-    "forging.ledger_tick=0ms", "forging.mempool_snapshot=0ms", "forging.forge=0ms", "forging.forged_to_announced=0ms",
-    "forging.self_adopt=0ms", "forging.epoch_boundary=0ms", "peer.header_notice=0ms", "peer.notice_to_fetch=0ms", "peer.serve=0ms",
-    "peer.receive=0ms", "peer.receive_per_kb=0ms", "peer.fetched_to_announced=0ms", "peer.adopt=0ms", "peer.decision_interval=0ms",
-    "network.jitter=0ms", "tcp.round_pause=0ms", "network.bandwidth=1000000Gbit/s", "peer.host_spread=0.0",
+    "forging.started=0ms",
+    "forging.block_context=0ms",
+    "forging.ledger_state=0ms",
+    "forging.ledger_view=0ms",
+    "forging.leadership=0ms",
+    "forging.ledger_tick=0ms",
+    "forging.mempool_snapshot=0ms",
+    "forging.forge=0ms",
+    "forging.forged_to_announced=0ms",
+    "forging.self_adopt=0ms",
+    "forging.epoch_boundary=0ms",
+    "peer.header_notice=0ms",
+    "peer.notice_to_fetch=0ms",
+    "peer.serve=0ms",
+    "peer.receive=0ms",
+    "peer.receive_per_kb=0ms",
+    "peer.fetched_to_announced=0ms",
+    "peer.adopt=0ms",
+    "peer.decision_interval=0ms",
+    "network.jitter=0ms",
+    "tcp.round_pause=0ms",
+    "network.bandwidth=1000000Gbit/s",
+    "peer.host_spread=0.0",
 ];
 
 /// Settings after which all links have a round trip.
 fn round_trips(rtt: &str) -> Vec<String> {
-    vec![
-        r#"network.regions=["here"]"#.into(),
-        format!(r#"network.rtt=[{{between=["here","here"], mean="{rtt}", spread="0ms"}}]"#),
-    ]
+    vec![r#"network.regions=["here"]"#.into(), format!(r#"network.rtt=[{{between=["here","here"], mean="{rtt}", spread="0ms"}}]"#)]
 }
 
 fn with<'a>(groups: &[&[&'a str]]) -> Vec<&'a str> {
@@ -189,7 +204,9 @@ fn a_partition_makes_two_chains_and_its_end_makes_one() {
     check_moments(&healed);
     let tip = |host: usize| &healed.blocks[healed.tips[host] as usize];
     let heights: Vec<u64> = (0..15).map(|host| tip(host).height).collect();
-    let settled: HashSet<_> = (0..15).map(|host| *healed.chain_to(healed.tips[host]).iter().rfind(|block| healed.blocks[**block as usize].slot < 680).unwrap()).collect();
+    let settled: HashSet<_> = (0..15)
+        .map(|host| *healed.chain_to(healed.tips[host]).iter().rfind(|block| healed.blocks[**block as usize].slot < 680).unwrap())
+        .collect();
     assert_eq!(settled.len(), 1, "{heights:?}");
     assert!(healed.observations.iter().flatten().any(|seen| seen.adopted_by == AdoptedBy::Fork), "nobody switched");
 }
@@ -200,7 +217,8 @@ fn a_cut_link_delays_and_a_slow_host_is_late() {
     let plain = truth_of(&value_only(line), 2);
     let cut = r#"fault=[{kind="link-cut", between=[2, 3], from=50, until=250}]"#;
     let delayed = truth_of(&value_only(&with(&[line, &[cut]])), 2);
-    let during = |truth: &Truth| truth.blocks.iter().filter(|block| (50..240).contains(&block.slot)).map(|block| block.index).collect::<Vec<_>>();
+    let during =
+        |truth: &Truth| truth.blocks.iter().filter(|block| (50..240).contains(&block.slot)).map(|block| block.index).collect::<Vec<_>>();
     assert!(!during(&plain).is_empty());
     for block in during(&plain) {
         assert!(plain.observation(5, block).adopted_ns < 250_000_000_000 && delayed.observation(5, block).adopted_ns > 250_000_000_000);
@@ -243,7 +261,10 @@ fn losses_and_small_windows_make_a_block_later() {
 
 #[test]
 fn a_profile_that_makes_no_sense_is_refused_with_what_to_do() {
-    let texts: Vec<String> = ["cluster-52", "value-only", "value-only-10.5"].iter().map(|name| std::fs::read_to_string(format!("{PROFILES}/{name}.toml")).unwrap()).collect();
+    let texts: Vec<String> = ["cluster-52", "value-only", "value-only-10.5"]
+        .iter()
+        .map(|name| std::fs::read_to_string(format!("{PROFILES}/{name}.toml")).unwrap())
+        .collect();
     let layers: Vec<&str> = texts.iter().map(String::as_str).collect();
     for (setting, named) in [
         ("ledger_tick.mean=33", "ms"),
@@ -293,7 +314,8 @@ fn the_benchmarks_own_topology_file_has_the_links_that_the_rule_gives() {
     }
     let from_file = value_only(&[&format!(r#"network.topology={{kind="file", path="{path}"}}"#)]);
     let (file, rule) = (told(&value_only(&["run.slots=1"]), 1).topology, told(&with_slots(from_file, 1), 1).topology);
-    let pairs = |topology: &slotmark_clustersim::Topology| topology.links.iter().map(|link| (link.follower, link.producer)).collect::<HashSet<_>>();
+    let pairs =
+        |topology: &slotmark_clustersim::Topology| topology.links.iter().map(|link| (link.follower, link.producer)).collect::<HashSet<_>>();
     assert_eq!(pairs(&file), pairs(&rule));
 }
 

@@ -130,7 +130,7 @@ impl Sampler {
         let index = (bits >> 54) as usize;
         let within = (bits >> 22) & 0xffff_ffff;
         let (low, high) = (self.quantiles[index], self.quantiles[index + 1]);
-        low + (u128::from(high - low) * u128::from(within) >> 32) as u64
+        low + ((u128::from(high - low) * u128::from(within)) >> 32) as u64
     }
 }
 

@@ -61,7 +61,8 @@ impl MempoolModel {
 
     /// An empty mempool; `offset_bits` say when in the generator's turn this host gets its share.
     pub(crate) fn empty(&self, offset_bits: u64) -> Mempool {
-        let offset_ns = if self.offered_ns == u64::MAX { 0 } else { (u128::from(self.offered_ns) * u128::from(offset_bits) >> 64) as u64 };
+        let offset_ns =
+            if self.offered_ns == u64::MAX { 0 } else { ((u128::from(self.offered_ns) * u128::from(offset_bits)) >> 64) as u64 };
         Mempool { txs: 0, next: 0, free_ns: 0, offset_ns }
     }
 

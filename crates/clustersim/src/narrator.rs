@@ -119,7 +119,7 @@ impl Narrator {
         let draws = Draws::new(draws_seed);
         let slot_ns = profile.genesis.slot_length.0;
         let phase_ns =
-            (u128::from(draws.bits(Purpose::Phase, u64::from(host), 0)) * u128::from(slot_ns / 2) >> 64) as i64 + (slot_ns / 10) as i64;
+            ((u128::from(draws.bits(Purpose::Phase, u64::from(host), 0)) * u128::from(slot_ns / 2)) >> 64) as i64 + (slot_ns / 10) as i64;
         Self {
             host,
             ahead_ns: profile.clock_ahead_ns(host),
@@ -324,7 +324,7 @@ impl<S: HostSink> Teller<'_, '_, S> {
         // Blocks make a quarter of the load; there is one in every 1/f slots.
         let per_block = resources.mutator_percent * 0.25 / profile.genesis.active_slot_coefficient;
         let mut percent = resources.mutator_percent * 0.75 * load + per_block * f64::from(std::mem::take(&mut narrator.adopted_in_slot));
-        if slot > 0 && slot % profile.genesis.epoch_slots == 0 {
+        if slot > 0 && slot.is_multiple_of(profile.genesis.epoch_slots) {
             let shake = (stream.bits() >> 62) as i64 - 1;
             narrator.busy_left = resources.epoch_busy_slots.saturating_add_signed(shake);
         }

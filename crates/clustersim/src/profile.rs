@@ -441,7 +441,9 @@ impl Profile {
         if !network.stake.is_empty() && network.stake.len() != network.pools as usize {
             return wrong(format!("network.stake has {} entries: expected one a pool ({}), or none.", network.stake.len(), network.pools));
         }
-        if network.stake.iter().any(|stake| !(*stake >= 0.0)) || (!network.stake.is_empty() && network.stake.iter().sum::<f64>() <= 0.0) {
+        if network.stake.iter().any(|stake| stake.is_nan() || *stake < 0.0)
+            || (!network.stake.is_empty() && network.stake.iter().sum::<f64>() <= 0.0)
+        {
             return wrong("network.stake: expected numbers of 0 or more, not all 0.".into());
         }
         if network.regions.is_empty() {
@@ -468,7 +470,7 @@ impl Profile {
         if crate::clock::parse_start(&self.run.system_start).is_none() {
             return wrong(format!("run.system_start = `{}`: expected a time like 2025-08-01T16:54:49Z.", self.run.system_start));
         }
-        if self.tcp.segment.0 == 0 || self.tcp.initial_window == 0 || !(self.tcp.growth >= 1.0) {
+        if self.tcp.segment.0 == 0 || self.tcp.initial_window == 0 || self.tcp.growth.is_nan() || self.tcp.growth < 1.0 {
             return wrong("tcp.segment and tcp.initial_window: expected more than 0; tcp.growth: 1 or more.".into());
         }
         if !(0.0..=1.0).contains(&self.tcp.warm_share) || !(0.0..=1.0).contains(&self.forging.missed_slots) {
@@ -477,9 +479,7 @@ impl Profile {
         let workload = &self.workload;
         if workload.tx_size.0 == 0
             || workload.txs_per_reply == 0
-            || !(workload.tps >= 0.0)
-            || !(workload.refill_tps >= 0.0)
-            || !(workload.mempool_blocks >= 0.0)
+            || [workload.tps, workload.refill_tps, workload.mempool_blocks].iter().any(|rate| rate.is_nan() || *rate < 0.0)
         {
             return wrong("workload: expected tx_size and txs_per_reply above 0, tps, refill_tps and mempool_blocks of 0 or more.".into());
         }

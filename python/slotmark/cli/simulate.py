@@ -51,7 +51,9 @@ def simulate(
         for name in [profile] if profile else [*cluster.FITTED, *cluster.HELD_OUT]:
             with progress("slots") as step:
                 tables = cluster.predict(
-                    cluster.load_profile(name, changes), seed, lambda done, total, name=name: step(done, total, name)
+                    cluster.load_profile(name, changes),
+                    range(seed, seed + cluster.VALIDATION_SEEDS),
+                    lambda done, total, name=name: step(done, total, name),
                 )
             Console(highlight=False).print(validation_table(name, tables))
         return

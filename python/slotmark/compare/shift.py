@@ -12,8 +12,12 @@ import numpy as np
 from scipy import special, stats
 
 from slotmark.compare.comparison import Interval
+from slotmark.compare.two_level import grouped
 
 DECILES = tuple(tenth / 10 for tenth in range(1, 10))
+
+LINEAR_FROM = 5_000
+"""With more blocks their influences give the same spread as drawing them, in a hundredth of the time."""
 
 _DRAWS_AT_ONCE = 1 << 20
 
@@ -68,15 +72,18 @@ def shift_function(
         candidate: The same blocks.
         quantiles: Each above 0 and below 1.
         confidence: Of each interval by itself, as a fraction.
-        repetitions: Of the bootstrap over blocks.
+        repetitions: Of the bootstrap over blocks, of up to 5,000 of them.
         seed: Of it.
     """
     sides = [np.exp(np.log(cost).mean(axis=0)) for cost in (baseline, candidate)]
     found = [harrell_davis(side, quantiles) for side in sides]
     variances, degrees = _of_runs((baseline, candidate), quantiles)
-    drawn = _resampled(sides, quantiles, repetitions, np.random.default_rng(list(seed)))
-    blocks = drawn.var(axis=0, ddof=1)
     n = sides[0].size
+    blocks = (
+        _linear_variance(sides, quantiles)
+        if n > LINEAR_FROM
+        else _resampled(sides, quantiles, repetitions, np.random.default_rng(list(seed))).var(axis=0, ddof=1)
+    )
     shifts = []
     for place, quantile in enumerate(quantiles):
         variance = variances[place] + blocks[place]
@@ -116,6 +123,23 @@ def _of_runs(sides: Sequence[np.ndarray], quantiles: Sequence[float]) -> tuple[n
         variance += np.var(left_out, axis=0) * (runs - 1)
         degrees += runs - 1
     return variance, degrees
+
+
+def _linear_variance(sides: Sequence[np.ndarray], quantiles: Sequence[float]) -> np.ndarray:
+    """The variance of each quantile's log ratio over blocks, by the influence of each block; shape (quantiles,)."""
+    n = sides[0].size
+    steps = np.arange(1, n) / n
+    effects = np.zeros((len(quantiles), n))
+    for sign, side in zip((-1.0, 1.0), sides, strict=True):
+        order = np.argsort(side, kind="stable")
+        ordered = side[order]
+        for place, quantile in enumerate(quantiles):
+            weighted = stats.beta.pdf(steps, (n + 1) * quantile, (n + 1) * (1 - quantile)) * np.diff(ordered)
+            above = np.concatenate([np.cumsum(weighted[::-1])[::-1], [0.0]])
+            estimate = float(np.diff(_upto(n, quantile)) @ ordered)
+            effects[place, order] += sign * (weighted @ steps - above) / estimate
+    groups = [grouped(one) for one in effects]
+    return np.array([one.var(ddof=1) * one.size for one in groups])
 
 
 def _resampled(

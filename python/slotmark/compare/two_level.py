@@ -77,7 +77,7 @@ def hierarchical(effects: Effects, *, confidence: float, repetitions: int, seed:
     parts = [(np.var(one, ddof=1) / one.size, one.size - 1) for one in effects.of_runs if one.size > 1]
     known = len(parts) == len(effects.of_runs)
     runs = float(sum(variance for variance, _ in parts)) if known else 0.0
-    groups = _grouped(effects.of_blocks)
+    groups = grouped(effects.of_blocks)
     share = effects.noise_share if known else 0.0
     blocks = float(groups.var(ddof=1) * groups.size * (1 - share)) if groups.size > 1 else 0.0
     error = float(np.sqrt(runs + blocks))
@@ -140,7 +140,7 @@ def _sides(
     return below / (below + above), above / (below + above)
 
 
-def _grouped(of_blocks: np.ndarray) -> np.ndarray:
+def grouped(of_blocks: np.ndarray) -> np.ndarray:
     """What each group of neighbouring blocks adds to the mean of all blocks' effects."""
     n = of_blocks.size
     if n <= MOST_GROUPS:

@@ -71,7 +71,7 @@ fn write_into(
     write_json(&directory.join("meta.json"), &meta(profile, seed, name, start_s, &content))?;
     write_json(&directory.join("profile.json"), &content)?;
     write_json(&directory.join("genesis/genesis.shelley.json"), &genesis(profile))?;
-    write_json(&directory.join("topology.json"), &topology_json(&outcome.topology))?;
+    write_json(&directory.join("topology.json"), &topology_json(&outcome.topology, profile.network.pools))?;
     let path = directory.join("profile.toml");
     fs::write(&path, profile.to_toml()).map_err(SimulationError::io(&path))?;
     write_truth(&directory.join("truth.jsonl"), &outcome.truth, &outcome.topology)?;
@@ -197,7 +197,7 @@ fn genesis(profile: &Profile) -> Value {
     })
 }
 
-fn topology_json(topology: &Topology) -> Value {
+fn topology_json(topology: &Topology, pools: u32) -> Value {
     let nodes: Vec<Value> = topology
         .hosts
         .iter()
@@ -209,7 +209,7 @@ fn topology_json(topology: &Topology) -> Value {
                 .filter(|link| link.follower as usize == n)
                 .map(|link| topology.hosts[link.producer as usize].name.as_str())
                 .collect();
-            json!({"nodeId": n, "name": host.name, "org": "IOHK", "region": host.region, "producers": producers, "stakePool": true})
+            json!({"nodeId": n, "name": host.name, "org": "IOHK", "region": host.region, "producers": producers, "stakePool": n < pools as usize})
         })
         .collect();
     json!({"coreNodes": nodes, "relayNodes": []})

@@ -27,6 +27,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let began = Instant::now();
     let done = ingest(&Plan { sources, tables, threads, host_from: HostFrom::Path }, &|_, _| ControlFlow::Continue(()))?;
     let seconds = began.elapsed().as_secs_f64();
-    println!("{} lines, {} rejected, {:.1} MB in {seconds:.3} s: {:.0} MB/s", done.lines, done.rejected, done.bytes as f64 / 1e6, done.bytes as f64 / 1e6 / seconds);
+    println!(
+        "{} lines, {} rejected, {:.1} MB in {seconds:.3} s: {:.0} MB/s",
+        done.lines,
+        done.rejected,
+        done.bytes as f64 / 1e6,
+        done.bytes as f64 / 1e6 / seconds
+    );
     Ok(())
 }

@@ -19,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::line::{Body, Reason, read_line};
 use crate::reader::{Packing, lines};
+use crate::strings::Map;
 use crate::tables::{Rows, Written};
 
 /// A plain file is cut into segments of at least this many bytes.
@@ -168,8 +169,8 @@ struct Segment {
 /// What a segment gave, besides rows.
 #[derive(Default)]
 struct Account {
-    hosts: BTreeMap<Vec<u8>, HostFacts>,
-    names: HashMap<Vec<u8>, u64>,
+    hosts: Hosts,
+    names: Map<Vec<u8>, u64>,
     reasons: BTreeMap<Reason, u64>,
     rejections: Vec<Rejection>,
     written: Vec<Written>,
@@ -177,6 +178,36 @@ struct Account {
     all_lines: u64,
     bytes: u64,
     sha256: Option<String>,
+}
+
+/// The hosts of a segment. Most have one, and lines of one host mostly follow each other.
+#[derive(Default)]
+struct Hosts {
+    places: Map<Vec<u8>, usize>,
+    facts: Vec<HostFacts>,
+    last: usize,
+}
+
+impl Hosts {
+    /// The facts of a host, which are made if it is new.
+    #[inline]
+    fn named(&mut self, name: &[u8]) -> &mut HostFacts {
+        if self.facts.get(self.last).is_none_or(|facts| facts.host.as_bytes() != name) {
+            self.last = match self.places.get(name) {
+                Some(&place) => place,
+                None => {
+                    self.facts.push(HostFacts { host: String::from_utf8_lossy(name).into(), ..HostFacts::default() });
+                    self.places.insert(name.to_vec(), self.facts.len() - 1);
+                    self.facts.len() - 1
+                }
+            };
+        }
+        &mut self.facts[self.last]
+    }
+
+    fn known(&mut self, name: &[u8]) -> Option<&mut HostFacts> {
+        self.places.get(name).map(|&place| &mut self.facts[place])
+    }
 }
 
 /// Ingests logs.
@@ -206,31 +237,63 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(IngestError::Interrupted),
     };
+    // A file that is read in one piece is hashed on the way. The others are hashed first: that can't be divided.
+    let whole = |segment: &Segment| segment.packing == Packing::Plain && segment.range == (0..u64::MAX);
+    let pieces = segments.iter().filter(|segment| segment.range.start == 0 && !whole(segment) && !hashes.contains_key(&segment.source));
+    let tasks: Vec<Task<'_>> = pieces
+        .map(|segment| Task::Hash(segment.source))
+        .chain(segments.iter().enumerate().map(|(part, segment)| Task::Read {
+            part,
+            segment,
+            hash: whole(segment) && !hashes.contains_key(&segment.source),
+        }))
+        .collect();
     let work = || {
-        segments
-            .par_iter()
-            .with_max_len(1)
-            .enumerate()
-            .map(|(part, segment)| read_segment(plan, segment, part, sizes[segment.source], &step))
-            .collect::<Result<Vec<_>, _>>()
+        // One after the other, as threads get free.
+        let done = tasks.iter().enumerate().par_bridge().map(|(turn, task)| {
+            let done = match *task {
+                Task::Hash(source) => {
+                    let path = &plan.sources[source].path;
+                    Done::Hash(source, hash_file(path).map_err(read(path))?)
+                }
+                Task::Read { part, segment, hash } => Done::Read(read_segment(plan, segment, part, hash, sizes[segment.source], &step)?),
+            };
+            Ok((turn, done))
+        });
+        done.collect::<Result<Vec<_>, IngestError>>()
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.threads.max(1)).build();
-    let mut accounts = match &pool {
+    let mut done = match &pool {
         Ok(pool) => pool.install(work)?,
         Err(_) => work()?,
     };
+    done.sort_by_key(|(turn, _)| *turn);
+    let mut accounts = Vec::new();
+    for (_, done) in done {
+        match done {
+            Done::Hash(source, sha256) => drop(hashes.insert(source, sha256)),
+            Done::Read(account) => accounts.push(account),
+        }
+    }
     for (segment, account) in segments.iter().zip(&mut accounts) {
         if let Some(sha256) = account.sha256.take() {
             hashes.insert(segment.source, sha256);
         }
     }
-    let missing: Vec<usize> = (0..plan.sources.len()).filter(|source| !hashes.contains_key(source)).collect();
-    for source in missing {
-        let path = &plan.sources[source].path;
-        hashes.insert(source, hash_file(path).map_err(read(path))?);
-    }
     number_lines(&segments, &mut accounts);
     summarise(plan, &sizes, &hashes, accounts)
+}
+
+/// What a thread does next.
+enum Task<'a> {
+    Hash(usize),
+    Read { part: usize, segment: &'a Segment, hash: bool },
+}
+
+/// What came of a [`Task`].
+enum Done {
+    Hash(usize, String),
+    Read(Account),
 }
 
 /// Refuses a file that is there twice; returns the hashes that finding out took.
@@ -356,6 +419,7 @@ fn read_segment(
     plan: &Plan,
     segment: &Segment,
     part: usize,
+    hash: bool,
     size: u64,
     step: &(dyn Fn(u64) -> Result<(), IngestError> + Sync),
 ) -> Result<Account, IngestError> {
@@ -363,11 +427,11 @@ fn read_segment(
     let plain = segment.packing == Packing::Plain;
     let mut account = Account::default();
     let mut rows = Rows::new(&plan.tables, part);
-    let mut hash = (plain && segment.range == (0..u64::MAX)).then(Sha256::new);
+    let mut hash = hash.then(Sha256::new);
     let mut newest = i64::MIN;
     let whose = host.as_bytes();
     if plan.host_from == HostFrom::Path {
-        account.hosts.insert(whose.to_vec(), HostFacts { host: host.clone(), ..HostFacts::default() });
+        account.hosts.named(whose);
     }
     let outcome = lines(
         path,
@@ -383,13 +447,7 @@ fn read_segment(
                 (Ok(seen), HostFrom::Field) => seen.entry.as_ref().and_then(|entry| entry.host).unwrap_or(whose),
                 _ => whose,
             };
-            let facts = match account.hosts.get_mut(named) {
-                Some(facts) => facts,
-                None => account
-                    .hosts
-                    .entry(named.to_vec())
-                    .or_insert(HostFacts { host: String::from_utf8_lossy(named).into(), ..HostFacts::default() }),
-            };
+            let facts = account.hosts.named(named);
             facts.lines += 1;
             let entry = match seen {
                 Ok(seen) => {
@@ -451,7 +509,7 @@ fn read_segment(
         Err(Stop::Read(source)) => {
             *account.reasons.entry(Reason::Cut).or_default() += 1;
             account.lines += 1;
-            if let Some(facts) = account.hosts.get_mut(whose) {
+            if let Some(facts) = account.hosts.known(whose) {
                 facts.lines += 1;
                 facts.rejected += 1;
             }
@@ -471,7 +529,7 @@ fn read_segment(
     }
     account.sha256 = hash.map(|hash| hex(&hash.finalize()));
     account.written = rows.finish().map_err(write)?.into();
-    if let Some(facts) = account.hosts.get_mut(whose) {
+    if let Some(facts) = account.hosts.known(whose) {
         facts.late += account.written.iter().map(|written| written.late).sum::<u64>();
         facts.files += u64::from(segment.range.start == 0);
     }
@@ -498,11 +556,11 @@ fn summarise(plan: &Plan, sizes: &[u64], hashes: &HashMap<usize, String>, accoun
         (BTreeMap::<(String, String), u64>::new(), BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
     let (mut rejections, mut total_lines, mut bytes) = (Vec::new(), 0, 0);
     for account in accounts {
-        let whose = account.hosts.values().next().map(|facts| facts.host.clone()).unwrap_or_default();
+        let whose = account.hosts.facts.iter().map(|facts| facts.host.clone()).min().unwrap_or_default();
         for (name, count) in account.names {
             *names.entry((whose.clone(), String::from_utf8_lossy(&name).into())).or_default() += count;
         }
-        for facts in account.hosts.into_values() {
+        for facts in account.hosts.facts {
             merge(hosts.entry(facts.host.clone()).or_insert_with(|| HostFacts { host: facts.host.clone(), ..HostFacts::default() }), facts);
         }
         for (reason, count) in account.reasons {

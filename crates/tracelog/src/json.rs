@@ -2,7 +2,7 @@
 //!
 //! Values that nobody asks for are checked only as far as finding their end takes: strings, brackets that match, literals.
 
-use memchr::memchr2;
+use crate::scan::find;
 
 /// What stands at a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +39,11 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0 }
     }
 
+    /// Begins at an offset.
+    pub(crate) fn from(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
     #[inline]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
@@ -67,22 +72,9 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn string(&mut self) -> Result<&'a [u8]> {
         let start = self.at;
-        // Keys and most values are short, and a search costs more to begin than it saves.
-        let near = self.bytes.len().min(start + 24);
         let mut at = start;
-        while at < near {
-            match self.bytes[at] {
-                b'"' => {
-                    self.at = at + 1;
-                    return Ok(&self.bytes[start..at]);
-                }
-                b'\\' => break,
-                _ => at += 1,
-            }
-        }
         loop {
-            let Some(found) = self.bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) else { return Err(Broken::Cut) };
-            at += found;
+            at = find(self.bytes, at, |wide| wide.is(b'"') | wide.is(b'\\')).ok_or(Broken::Cut)?;
             if self.bytes[at] == b'"' {
                 self.at = at + 1;
                 return Ok(&self.bytes[start..at]);
@@ -131,32 +123,34 @@ impl<'a> Cursor<'a> {
         // One bit a level, set for an object: the depth of a log line is far below what fits.
         let (mut depth, mut objects) = (0_u32, 0_u128);
         loop {
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
+            self.at = find(self.bytes, self.at, |wide| {
+                let wide_and_low = wide.with(b'{' ^ b'[');
+                wide.is(b'"') | wide_and_low.is(b'{') | wide_and_low.is(b'}')
+            })
+            .ok_or(Broken::Cut)?;
+            let found = self.bytes[self.at];
+            self.at += 1;
+            match found {
+                b'"' => {
                     self.string()?;
-                    continue;
                 }
-                Some(open @ (b'{' | b'[')) => {
+                b'{' | b'[' => {
                     depth += 1;
                     if depth > 127 {
                         return Err(Broken::Malformed);
                     }
-                    objects = objects << 1 | u128::from(open == b'{');
+                    objects = objects << 1 | u128::from(found == b'{');
                 }
-                Some(close @ (b'}' | b']')) => {
-                    if (objects & 1 == 1) != (close == b'}') {
+                _ => {
+                    if (objects & 1 == 1) != (found == b'}') {
                         return Err(Broken::Malformed);
                     }
                     objects >>= 1;
                     depth -= 1;
+                    if depth == 0 {
+                        return Ok(&self.bytes[start..self.at]);
+                    }
                 }
-                Some(_) => {}
-                None => return Err(Broken::Cut),
-            }
-            self.at += 1;
-            if depth == 0 {
-                return Ok(&self.bytes[start..self.at]);
             }
         }
     }
@@ -174,26 +168,52 @@ impl<'a> Cursor<'a> {
             return Ok(());
         }
         loop {
-            self.sign(b'"')?;
-            let key = self.string()?;
-            self.skip_blanks();
-            self.sign(b':')?;
-            self.skip_blanks();
-            let value = self.value()?;
-            each(key, value)?;
-            self.skip_blanks();
-            match self.peek() {
-                Some(b',') => {
-                    self.at += 1;
-                    self.skip_blanks();
-                }
-                Some(b'}') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(_) => return Err(Broken::Malformed.into()),
-                None => return Err(Broken::Cut.into()),
+            self.member(&mut each)?;
+            if self.closes()? {
+                return Ok(());
             }
+        }
+    }
+
+    /// As [`Cursor::members`], from behind a value of an object on.
+    #[inline]
+    pub(crate) fn further_members<E: From<Broken>>(
+        &mut self,
+        mut each: impl FnMut(&'a [u8], Value<'a>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        while !self.closes()? {
+            self.member(&mut each)?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn member<E: From<Broken>>(
+        &mut self,
+        each: &mut impl FnMut(&'a [u8], Value<'a>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.sign(b'"')?;
+        let key = self.string()?;
+        self.skip_blanks();
+        self.sign(b':')?;
+        self.skip_blanks();
+        let value = self.value()?;
+        each(key, value)
+    }
+
+    /// Behind a value of an object: whether it closes here; else a key is next.
+    #[inline]
+    fn closes(&mut self) -> Result<bool> {
+        self.skip_blanks();
+        let found = self.peek().ok_or(Broken::Cut)?;
+        self.at += 1;
+        match found {
+            b',' => {
+                self.skip_blanks();
+                Ok(false)
+            }
+            b'}' => Ok(true),
+            _ => Err(Broken::Malformed),
         }
     }
 

@@ -8,6 +8,7 @@ mod json;
 mod line;
 mod messages;
 mod reader;
+mod scan;
 mod strings;
 mod tables;
 mod time;

@@ -1,11 +1,13 @@
 //! Taking one line apart.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use memchr::memmem;
 
 use crate::json::{Broken, Cursor, Value, joined};
 use crate::messages::{LEGACY_LOCAL_SERVER, Message, by_kind, by_namespace};
+use crate::scan::find;
 use crate::time::parse_time;
 
 /// Why a line can't be used.
@@ -132,29 +134,78 @@ pub fn read_line(line: &[u8]) -> Result<Seen<'_>, Reason> {
     if line.first() != Some(&b'{') {
         return Err(Reason::NotJson);
     }
-    if let Some(name) = namespace_at_its_usual_place(line)
-        && by_namespace(name).is_none()
-        && !names_a_kind(line)
-    {
-        return if line.ends_with(b"}") { Ok(Seen { name: Cow::Borrowed(name), entry: None }) } else { Err(Reason::Cut) };
+    if let Some(head) = Head::of(line) {
+        if let Some(message) = by_namespace(head.name) {
+            if let Some(entry) = read_usual(line, &head, message) {
+                return Ok(Seen { name: Cow::Borrowed(head.name), entry });
+            }
+        } else if !names_a_kind(line) {
+            return if line.ends_with(b"}") { Ok(Seen { name: Cow::Borrowed(head.name), entry: None }) } else { Err(Reason::Cut) };
+        }
     }
     read_whole(line)
 }
 
-/// The namespace of a line that begins as new tracing writes it: `{"at":"…","ns":"…"`.
+/// How a line begins that is as new tracing writes it: `{"at":"…","ns":"…"`.
+struct Head<'a> {
+    at: &'a [u8],
+    name: &'a [u8],
+    /// Where the line goes on.
+    end: usize,
+}
+
+impl<'a> Head<'a> {
+    #[inline]
+    fn of(line: &'a [u8]) -> Option<Self> {
+        const BEGIN: &[u8] = b"{\"at\":\"";
+        const BETWEEN: &[u8] = b"\",\"ns\":\"";
+        let quote = |from| find(line, from, |wide| wide.is(b'"') | wide.is(b'\\')).filter(|&at| line[at] == b'"');
+        if !line.starts_with(BEGIN) {
+            return None;
+        }
+        let at_end = quote(BEGIN.len())?;
+        if !line[at_end..].starts_with(BETWEEN) {
+            return None;
+        }
+        let name_start = at_end + BETWEEN.len();
+        let name_end = quote(name_start)?;
+        Some(Self { at: &line[BEGIN.len()..at_end], name: &line[name_start..name_end], end: name_end + 1 })
+    }
+}
+
+/// Reads a message of interest as new tracing writes it: `data` follows the namespace, then what is said about the line.
+///
+/// What it tells is what [`read_whole`] tells; None where the line is written otherwise or has a fault: that one knows why.
 #[inline]
-fn namespace_at_its_usual_place(line: &[u8]) -> Option<&[u8]> {
-    let rest = line.strip_prefix(b"{\"at\":\"")?;
-    let rest = &rest[rest.iter().take(40).position(|&byte| byte == b'"')?..];
-    let rest = rest.strip_prefix(b"\",\"ns\":\"")?;
-    let length = rest.iter().take(120).position(|&byte| byte == b'"' || byte == b'\\')?;
-    (rest[length] == b'"').then_some(&rest[..length])
+fn read_usual<'a>(line: &'a [u8], head: &Head<'a>, message: Message) -> Option<Option<Entry<'a>>> {
+    const DATA: &[u8] = b",\"data\":";
+    if !line[head.end..].starts_with(DATA) {
+        return None;
+    }
+    let mut cursor = Cursor::from(line, head.end + DATA.len());
+    let body = fields::<true>(message, &mut cursor).ok()?;
+    let (mut host, mut thread) = (None, None);
+    let tail = cursor.further_members(|key, value| {
+        match key {
+            b"host" => host = string(value),
+            b"thread" => thread = string(value),
+            b"at" | b"ns" | b"data" => return Err(Reason::NotJson), // twice: the later one counts
+            _ => {}
+        }
+        Ok(())
+    });
+    if tail.is_err() || !cursor.at_end() {
+        return None;
+    }
+    let Some(body) = body else { return Some(None) };
+    Some(Some(Entry { ts_ns: parse_time(head.at)?, host, thread, body }))
 }
 
 /// Whether a kind of interest may be anywhere in a line; false only where there is none for certain.
 fn names_a_kind(line: &[u8]) -> bool {
     const KEY: &[u8] = b"\"kind\"";
-    memmem::find_iter(line, KEY).any(|at| {
+    static KIND: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(KEY));
+    KIND.find_iter(line).any(|at| {
         let rest = line[at + KEY.len()..].trim_ascii_start();
         let Some(rest) = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start).and_then(|rest| rest.strip_prefix(b"\"")) else {
             return true;
@@ -203,7 +254,7 @@ pub(crate) fn read_whole(line: &[u8]) -> Result<Seen<'_>, Reason> {
         Some(kind) if namespace.starts_with(b"cardano.node.") => Cow::Owned([&namespace, b":".as_slice(), kind].concat()),
         _ => namespace,
     };
-    let Some(body) = message.map(|message| fields(message, data)).transpose()?.flatten() else {
+    let Some(body) = message.map(|message| fields::<false>(message, &mut Cursor::new(data))).transpose()?.flatten() else {
         return Ok(Seen { name, entry: None });
     };
     let ts_ns = match at.ok_or(Reason::Missing("at"))? {
@@ -239,160 +290,149 @@ fn body(data: &[u8]) -> Result<(Option<&[u8]>, &[u8]), Reason> {
     }
 }
 
-/// Every field that any message has, as it stands there.
-#[derive(Default)]
-struct Fields<'a> {
-    slot: Option<Value<'a>>,
-    current_slot: Option<Value<'a>>,
-    tip_block_no: Option<Value<'a>>,
-    block_no: Option<Value<'a>>,
-    block: Option<Value<'a>>,
-    previous: Option<Value<'a>>,
-    head: Option<Value<'a>>,
-    length: Option<Value<'a>>,
-    add_block: Option<Value<'a>>,
-    new_tip: Option<Value<'a>>,
-    block_hash: Option<Value<'a>>,
-    block_size: Option<Value<'a>>,
-    chain_length_delta: Option<Value<'a>>,
-    rising_edge: Option<Value<'a>>,
-    blocking_read: Option<Value<'a>>,
-    roll_back_to: Option<Value<'a>>,
-    utxo_size: Option<Value<'a>>,
-    chain_density: Option<Value<'a>>,
-    count: Option<Value<'a>>,
-    accepted: Option<Value<'a>>,
-    rejected: Option<Value<'a>>,
-    mempool_size: Option<Value<'a>>,
-    summary: Option<Value<'a>>,
-}
+/// The fields of a message, as they stand there, in the order of [`names`].
+type Fields<'a> = [Option<Value<'a>>; MOST_FIELDS];
+const MOST_FIELDS: usize = 5;
 
-impl<'a> Fields<'a> {
-    fn of(data: &'a [u8]) -> Result<Self, Reason> {
-        let mut fields = Self::default();
-        Cursor::new(data).members(|key, value| {
-            let field = match key {
-                b"slot" => &mut fields.slot,
-                b"current slot" => &mut fields.current_slot,
-                b"tipBlockNo" => &mut fields.tip_block_no,
-                b"blockNo" => &mut fields.block_no,
-                b"block" => &mut fields.block,
-                b"blockPrev" => &mut fields.previous,
-                b"head" => &mut fields.head,
-                b"length" => &mut fields.length,
-                b"addBlock" => &mut fields.add_block,
-                b"newtip" => &mut fields.new_tip,
-                b"blockHash" | b"block hash" => &mut fields.block_hash,
-                b"blockSize" => &mut fields.block_size,
-                b"chainLengthDelta" => &mut fields.chain_length_delta,
-                b"risingEdge" => &mut fields.rising_edge,
-                b"blockingRead" => &mut fields.blocking_read,
-                b"rollBackTo" => &mut fields.roll_back_to,
-                b"utxoSize" => &mut fields.utxo_size,
-                b"chainDensity" => &mut fields.chain_density,
-                b"count" => &mut fields.count,
-                b"accepted" => &mut fields.accepted,
-                b"rejected" => &mut fields.rejected,
-                b"mempoolSize" => &mut fields.mempool_size,
-                b"summary" => &mut fields.summary,
-                _ => return Ok(()),
-            };
-            *field = Some(value);
-            Ok::<(), Reason>(())
-        })?;
-        Ok(fields)
+/// What the fields of a message that are read are called.
+const fn names(message: Message) -> &'static [&'static [u8]] {
+    match message {
+        Message::Started => &[b"slot", b"utxoSize", b"chainDensity"],
+        Message::LedgerMetrics => &[b"slot", b"utxoSize", b"chainDensity"],
+        Message::BlockContext => &[b"current slot", b"tipBlockNo"],
+        Message::LedgerState | Message::LedgerView | Message::Leader | Message::NotLeader | Message::Ticked | Message::MempoolSnapshot => {
+            &[b"slot"]
+        }
+        Message::Forged => &[b"block", b"slot", b"blockNo", b"blockPrev"],
+        Message::Header => &[b"block", b"slot", b"blockNo"],
+        Message::Requested => &[b"head", b"length"],
+        Message::Fetched | Message::Sending => &[b"block"],
+        Message::Announced => &[b"addBlock", b"block", b"risingEdge", b"blockingRead", b"rollBackTo"],
+        Message::Adopted | Message::Switched => &[b"newtip", b"chainLengthDelta"],
+        Message::SelfAdopted => &[b"blockHash", b"slot", b"blockSize"],
+        Message::Collected => &[b"count"],
+        Message::Processed => &[b"accepted", b"rejected"],
+        Message::MempoolAdded | Message::MempoolRemoved | Message::MempoolRejected => &[b"mempoolSize"],
+        Message::GeneratorSummary => &[b"summary"],
+        Message::LedgerSnapshot | Message::Acknowledged | Message::Resources | Message::Version => &[],
     }
 }
 
-/// The fields of a message; None where this one is of no interest after all.
-fn fields<'a>(message: Message, data: &'a [u8]) -> Result<Option<Body<'a>>, Reason> {
-    if message == Message::Resources {
-        return resources(data).map(Some);
+/// Reads the fields of a message out of its object, which begins at the cursor; None where this one is of no interest after all.
+///
+/// Where the object is `DATA` itself, it must not be one that legacy nodes wrap another in.
+#[inline]
+fn fields<'a, const DATA: bool>(message: Message, cursor: &mut Cursor<'a>) -> Result<Option<Body<'a>>, Reason> {
+    match message {
+        Message::Resources => return resources::<DATA>(cursor).map(Some),
+        Message::Version => return version::<DATA>(cursor).map(Some),
+        _ => {}
     }
-    if message == Message::Version {
-        return version(data).map(Some);
-    }
-    let fields = Fields::of(data)?;
-    let slot = || integer("slot", fields.slot);
+    let names = names(message);
+    let mut fields = Fields::default();
+    cursor.members(|key, value| {
+        if let Some(place) = names.iter().position(|&name| name == key) {
+            fields[place] = Some(value);
+        } else if message == Message::SelfAdopted && key == b"block hash" {
+            fields[0] = Some(value);
+        } else if DATA && may_wrap(key) {
+            return Err(Reason::NotJson);
+        }
+        Ok(())
+    })?;
+    body_of(message, fields)
+}
+
+/// Whether a key is one of those by which legacy forge events are known.
+#[inline]
+fn may_wrap(key: &[u8]) -> bool {
+    key == b"val" || key == b"credentials"
+}
+
+/// What the fields of a message tell.
+#[inline]
+fn body_of<'a>(message: Message, fields: Fields<'a>) -> Result<Option<Body<'a>>, Reason> {
+    let [first, second, third, fourth, fifth] = fields;
     let block = |block, slot, block_no| Body::Block { message, block, slot, block_no, previous: None, size: None, length: None };
     let transactions = |count, accepted, rejected| Body::Transactions { message, count, accepted, rejected };
     Ok(Some(match message {
         Message::Resources | Message::Version => return Ok(None),
         Message::Started => Body::Ledger {
             started: true,
-            slot: slot()?,
-            utxo_size: optional("utxoSize", fields.utxo_size)?,
-            chain_density: fields.chain_density.map(|density| float("chainDensity", Some(density))).transpose()?,
+            slot: integer("slot", first)?,
+            utxo_size: optional("utxoSize", second)?,
+            chain_density: third.map(|density| float("chainDensity", Some(density))).transpose()?,
         },
         Message::LedgerMetrics => Body::Ledger {
             started: false,
-            slot: slot()?,
-            utxo_size: Some(integer("utxoSize", fields.utxo_size)?),
-            chain_density: Some(float("chainDensity", fields.chain_density)?),
+            slot: integer("slot", first)?,
+            utxo_size: Some(integer("utxoSize", second)?),
+            chain_density: Some(float("chainDensity", third)?),
         },
         Message::BlockContext => Body::Slot {
             message,
-            slot: Some(integer("current slot", fields.current_slot)?),
+            slot: Some(integer("current slot", first)?),
             // Nodes write the number of the block that is next.
-            block_no: Some(integer("tipBlockNo", fields.tip_block_no)? - 1),
+            block_no: Some(integer("tipBlockNo", second)?.checked_sub(1).ok_or(Reason::Wrong("tipBlockNo"))?),
         },
         Message::LedgerState | Message::LedgerView | Message::Leader | Message::NotLeader | Message::Ticked | Message::MempoolSnapshot => {
-            Body::Slot { message, slot: Some(slot()?), block_no: None }
+            Body::Slot { message, slot: Some(integer("slot", first)?), block_no: None }
         }
         Message::LedgerSnapshot => Body::Slot { message, slot: None, block_no: None },
         Message::Forged => Body::Block {
             message,
-            block: hash("block", fields.block)?,
-            slot: Some(slot()?),
-            block_no: Some(integer("blockNo", fields.block_no)?),
-            previous: Some(hash("blockPrev", fields.previous)?),
+            block: hash("block", first)?,
+            slot: Some(integer("slot", second)?),
+            block_no: Some(integer("blockNo", third)?),
+            previous: Some(hash("blockPrev", fourth)?),
             size: None,
             length: None,
         },
-        Message::Header => block(hash("block", fields.block)?, Some(slot()?), Some(block_number(fields.block_no)?)),
+        Message::Header => block(hash("block", first)?, Some(integer("slot", second)?), Some(block_number(third)?)),
         Message::Requested => Body::Block {
             message,
-            block: hash("head", fields.head)?,
+            block: hash("head", first)?,
             slot: None,
             block_no: None,
             previous: None,
             size: None,
-            length: Some(integer("length", fields.length)?),
+            length: Some(integer("length", second)?),
         },
-        Message::Fetched | Message::Sending => block(hash("block", fields.block)?, None, None),
+        Message::Fetched | Message::Sending => block(hash("block", first)?, None, None),
         Message::Announced => {
+            let (rising_edge, blocking_read, roll_back_to) = (third, fourth, fifth);
             let no = Some(Value::Bool(false));
-            if fields.rising_edge == no || fields.blocking_read == no || fields.roll_back_to.is_some() {
+            if rising_edge == no || blocking_read == no || roll_back_to.is_some() {
                 return Ok(None);
             }
-            block(hash("addBlock", fields.add_block.or(fields.block))?, None, None)
+            block(hash("addBlock", first.or(second))?, None, None)
         }
         Message::Adopted | Message::Switched => Body::Block {
             message,
-            block: hash("newtip", fields.new_tip)?,
+            block: hash("newtip", first)?,
             slot: None,
             block_no: None,
             previous: None,
             size: None,
-            length: Some(optional("chainLengthDelta", fields.chain_length_delta)?.unwrap_or(1)),
+            length: Some(optional("chainLengthDelta", second)?.unwrap_or(1)),
         },
         Message::SelfAdopted => Body::Block {
             message,
-            block: hash("blockHash", fields.block_hash)?,
-            slot: optional("slot", fields.slot)?,
+            block: hash("blockHash", first)?,
+            slot: optional("slot", second)?,
             block_no: None,
             previous: None,
-            size: optional("blockSize", fields.block_size)?,
+            size: optional("blockSize", third)?,
             length: Some(1),
         },
-        Message::Collected => transactions(Some(integer("count", fields.count)?), None, None),
-        Message::Processed => transactions(None, Some(integer("accepted", fields.accepted)?), Some(integer("rejected", fields.rejected)?)),
+        Message::Collected => transactions(Some(integer("count", first)?), None, None),
+        Message::Processed => transactions(None, Some(integer("accepted", first)?), Some(integer("rejected", second)?)),
         Message::MempoolAdded | Message::MempoolRemoved | Message::MempoolRejected => {
-            transactions(mempool_transactions(fields.mempool_size)?, None, None)
+            transactions(mempool_transactions(first)?, None, None)
         }
         Message::Acknowledged => transactions(None, None, None),
         Message::GeneratorSummary => {
-            let Some(Value::Object(summary)) = fields.summary else { return Err(Reason::Missing("summary")) };
+            let Some(Value::Object(summary)) = first else { return Err(Reason::Missing("summary")) };
             let (mut sent, mut failures) = (None, None);
             Cursor::new(summary).members(|key, value| {
                 match key {
@@ -414,13 +454,20 @@ fn fields<'a>(message: Message, data: &'a [u8]) -> Result<Option<Body<'a>>, Reas
     }))
 }
 
-fn resources<'a>(data: &'a [u8]) -> Result<Body<'a>, Reason> {
+fn resources<'a, const DATA: bool>(cursor: &mut Cursor<'a>) -> Result<Body<'a>, Reason> {
+    /// Places in [`RESOURCES`] in the order in which nodes write them: that of the alphabet.
+    const WRITTEN: [usize; RESOURCES.len()] = [5, 8, 0, 1, 2, 13, 14, 3, 4, 10, 6, 11, 12, 7, 9];
     let mut values = [None; RESOURCES.len()];
-    Cursor::new(data).members(|key, value| {
-        if let Some(place) = RESOURCES.iter().position(|name| name.as_bytes() == key) {
+    let mut written = WRITTEN.iter();
+    cursor.members(|key, value| {
+        let is = |place: usize| RESOURCES[place].as_bytes() == key;
+        let place = written.next().copied().filter(|&place| is(place)).or_else(|| (0..RESOURCES.len()).find(|&place| is(place)));
+        if let Some(place) = place {
             values[place] = Some(integer(RESOURCES[place], Some(value))?);
+        } else if DATA && may_wrap(key) {
+            return Err(Reason::NotJson);
         }
-        Ok::<(), Reason>(())
+        Ok(())
     })?;
     if let Some(missing) = values[..RESOURCES_REQUIRED].iter().position(Option::is_none) {
         return Err(Reason::Missing(RESOURCES[missing]));
@@ -428,16 +475,17 @@ fn resources<'a>(data: &'a [u8]) -> Result<Body<'a>, Reason> {
     Ok(Body::Resources(values.map(Option::unwrap_or_default)))
 }
 
-fn version<'a>(data: &'a [u8]) -> Result<Body<'a>, Reason> {
+fn version<'a, const DATA: bool>(cursor: &mut Cursor<'a>) -> Result<Body<'a>, Reason> {
     let (mut version, mut revision, mut compiler) = (&b""[..], &b""[..], &b""[..]);
-    Cursor::new(data).members(|key, value| {
+    cursor.members(|key, value| {
         match (key, value) {
             (b"applicationVersion", Value::String(text)) => version = text,
             (b"gitRevision", Value::String(text)) => revision = text,
             (b"compilerVersion", Value::String(text)) => compiler = text,
+            _ if DATA && may_wrap(key) => return Err(Reason::NotJson),
             _ => {}
         }
-        Ok::<(), Reason>(())
+        Ok(())
     })?;
     Ok(Body::Version { version, revision, compiler })
 }
@@ -514,4 +562,120 @@ fn hash<'a>(field: &'static str, value: Option<Value<'a>>) -> Result<&'a [u8], R
         return Err(Reason::Wrong(field));
     }
     Ok(&text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A member of a message's data: mostly one that some message has, mostly of the right type.
+    fn member() -> impl Strategy<Value = String> {
+        let number = any::<i64>().prop_map(|number| number.to_string());
+        let hash = "[0-9a-f]{64}(@[0-9]{1,9})?".prop_map(|hash| format!("\"{hash}\""));
+        let text = r#"([ -!#-\[\]-~é]|\\\\["\\nu]){0,40}"#.prop_map(|text| format!("\"{text}\""));
+        let other = prop::sample::select(
+            &["true", "false", "null", "[]", "{}", "0.25", "1e3", r#"[{"a":"}"},["]"]]"#, r#"{"numTxs":3,"bytes":9}"#][..],
+        );
+        let wrong = prop_oneof![number.clone(), hash.clone(), text, other.prop_map(str::to_owned)].boxed();
+        let whole = (
+            prop::sample::select(
+                &[
+                    "slot",
+                    "current slot",
+                    "tipBlockNo",
+                    "blockNo",
+                    "length",
+                    "blockSize",
+                    "count",
+                    "accepted",
+                    "rejected",
+                    "utxoSize",
+                    "chainDensity",
+                ][..],
+            ),
+            prop_oneof![9 => number.boxed(), 1 => wrong.clone()],
+        );
+        let block = (
+            prop::sample::select(&["block", "blockPrev", "head", "addBlock", "newtip", "blockHash", "block hash"][..]),
+            prop_oneof![9 => hash.boxed(), 1 => wrong.clone()],
+        );
+        let rest = (
+            prop::sample::select(
+                &["kind", "risingEdge", "rollBackTo", "mempoolSize", "credentials", "val", "peer", "applicationVersion", "Alloc"][..],
+            ),
+            wrong,
+        );
+        prop_oneof![whole, block, rest].prop_map(|(key, value)| format!("\"{key}\":{value}"))
+    }
+
+    fn data() -> impl Strategy<Value = String> {
+        let resources = prop::collection::vec(0..1_000_000_i64, RESOURCES.len())
+            .prop_map(|values| RESOURCES.iter().zip(values).map(|(name, value)| format!("\"{name}\":{value}")).collect::<Vec<_>>());
+        let members = prop_oneof![9 => prop::collection::vec(member(), 0..9).boxed(), 1 => resources.boxed()];
+        (members, prop::sample::select(&["", " ", "\t "][..]))
+            .prop_map(|(members, blank)| format!("{{{}}}", members.join(&format!("{blank},{blank}"))))
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        let time = prop_oneof![9 => "2025-12-0[1-9]T07:06:4[0-9](\\.[0-9]{1,9})?Z", 1 => "[0-9T:\\\\-]{0,30}"];
+        let tail = prop::sample::select(
+            &[
+                r#","sev":"Info","thread":"12","host":"node-0""#,
+                r#","host":"a","host":"b""#,
+                r#", "thread" : "1""#,
+                r#","host":7,"sev":null"#,
+                r#","ns":"Resources""#,
+                r#","data":{"slot":1}"#,
+                "",
+            ][..],
+        );
+        (time, 0..crate::messages::NAMESPACES.len(), data(), tail).prop_map(|(time, name, data, tail)| {
+            let name = String::from_utf8_lossy(crate::messages::NAMESPACES[name].0);
+            format!(r#"{{"at":"{time}","ns":"{name}","data":{data}{tail}}}"#)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_short_way_tells_what_the_long_way_tells(line in line()) {
+            prop_assert_eq!(read_line(line.as_bytes()), read_whole(line.as_bytes()));
+        }
+
+        #[test]
+        fn the_short_way_refuses_a_damaged_line_as_the_long_way_does(line in line(), place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+            let mut bytes = line.into_bytes();
+            let place = place.index(bytes.len());
+            // Where the namespace is damaged, the line may become one of no interest, which is not read to its end.
+            prop_assume!(Head::of(&bytes).is_some_and(|head| place >= head.end));
+            bytes[place] = byte;
+            prop_assert_eq!(read_line(&bytes), read_whole(bytes.trim_ascii()));
+            prop_assert_eq!(read_line(&bytes[..place]), read_whole(bytes[..place].trim_ascii()));
+        }
+    }
+
+    #[test]
+    fn most_lines_go_the_short_way() {
+        for (name, data) in [
+            (
+                "Resources",
+                r#"{"Alloc":1,"CentiBlkIO":2,"CentiCpu":3,"CentiGC":4,"CentiMut":5,"FsRd":6,"FsWr":7,"GcsMajor":8,"GcsMinor":9,"Heap":10,"Live":11,"NetRd":12,"NetWr":13,"RSS":14,"Threads":15,"kind":"ResourceStats"}"#,
+            ),
+            ("Forge.Loop.NodeNotLeader", r#"{"kind":"TraceNodeNotLeader","slot":1}"#),
+            (
+                "ChainSync.ServerHeader.Update",
+                r#"{"addBlock":"30536f56@13","blockingRead":true,"kind":"ChainSyncServer.Update","peer":{"connectionId":"127.0.0.1:30000 127.0.0.1:30001"},"tip":{"block":"genesis","blockNo":-1,"slot":0}}"#,
+            ),
+        ] {
+            let line = format!(r#"{{"at":"2025-12-01T07:06:46.5Z","ns":"{name}","data":{data},"sev":"Info","thread":"1","host":"h"}}"#);
+            let line = line.as_bytes();
+            let head = Head::of(line).unwrap();
+            let entry = read_usual(line, &head, by_namespace(head.name).unwrap()).unwrap();
+            assert!(entry.is_some());
+            assert_eq!(entry, read_whole(line).unwrap().entry);
+        }
+    }
 }

@@ -40,40 +40,98 @@ pub enum Message {
     Version,
 }
 
+impl Message {
+    /// How many messages there are.
+    pub(crate) const COUNT: usize = Self::Version as usize + 1;
+}
+
+/// What namespaces, new or transitional, stand for.
+pub(crate) const NAMESPACES: &[(&[u8], Message)] = {
+    use Message::*;
+    &[
+        (b"Resources", Resources),
+        (b"Forge.Loop.StartLeadershipCheck", Started),
+        (b"Forge.Loop.StartLeadershipCheckPlus", Started),
+        (b"StartLeadershipCheckPlus", Started),
+        (b"Forge.Loop.BlockContext", BlockContext),
+        (b"Forge.BlockContext", BlockContext),
+        (b"Forge.Loop.LedgerState", LedgerState),
+        (b"Forge.LedgerState", LedgerState),
+        (b"Forge.Loop.LedgerView", LedgerView),
+        (b"Forge.LedgerView", LedgerView),
+        (b"Forge.Loop.NodeIsLeader", Leader),
+        (b"Forge.NodeIsLeader", Leader),
+        (b"Forge.Loop.NodeNotLeader", NotLeader),
+        (b"Forge.NodeNotLeader", NotLeader),
+        (b"Forge.Loop.ForgeTickedLedgerState", Ticked),
+        (b"Forge.Loop.TickedLedgerState", Ticked),
+        (b"Forge.TickedLedgerState", Ticked),
+        (b"Forge.Loop.ForgingMempoolSnapshot", MempoolSnapshot),
+        (b"Forge.Loop.MempoolSnapshot", MempoolSnapshot),
+        (b"Forge.MempoolSnapshot", MempoolSnapshot),
+        (b"Forge.Loop.ForgedBlock", Forged),
+        (b"Forge.ForgedBlock", Forged),
+        (b"ChainSync.Client.DownloadedHeader", Header),
+        (b"ChainSyncClient.ChainSyncClientEvent.DownloadedHeader", Header),
+        (b"BlockFetch.Client.SendFetchRequest", Requested),
+        (b"BlockFetchClient.SendFetchRequest", Requested),
+        (b"BlockFetch.Client.CompletedBlockFetch", Fetched),
+        (b"BlockFetchClient.CompletedBlockFetch", Fetched),
+        (b"ChainSync.ServerHeader.Update", Announced),
+        (b"ChainSyncServerEvent.TraceChainSyncServerUpdate", Announced),
+        (b"BlockFetch.Server.SendBlock", Sending),
+        (b"BlockFetchServer.SendBlock", Sending),
+        (b"ChainDB.AddBlockEvent.AddedToCurrentChain", Adopted),
+        (b"ChainDB.AddBlockEvent.SwitchedToAFork", Switched),
+        (b"Forge.Loop.AdoptedBlock", SelfAdopted),
+        (b"Forge.AdoptedBlock", SelfAdopted),
+        (b"ChainDB.LedgerEvent.TookSnapshot", LedgerSnapshot),
+        (b"ChainDB.LedgerEvent.Snapshot.TookSnapshot", LedgerSnapshot),
+        (b"LedgerMetrics", LedgerMetrics),
+        (b"TxSubmission.TxInbound.Collected", Collected),
+        (b"TxSubmission.TxInbound.Processed", Processed),
+        (b"Mempool.AddedTx", MempoolAdded),
+        (b"Mempool.RemoveTxs", MempoolRemoved),
+        (b"Mempool.RejectedTx", MempoolRejected),
+        (b"Version.NodeVersion", Version),
+    ]
+};
+
+/// Places in [`NAMESPACES`], plus 1, where a namespace's hash says or in the next free slot behind. Most are 0: there is none.
+static BY_HASH: [u8; SLOTS] = {
+    let mut slots = [0; SLOTS];
+    let mut place = 0;
+    while place < NAMESPACES.len() {
+        let mut slot = hash(NAMESPACES[place].0);
+        while slots[slot] != 0 {
+            slot = (slot + 1) % SLOTS;
+        }
+        place += 1;
+        slots[slot] = place as u8;
+    }
+    slots
+};
+const SLOTS: usize = 512;
+
+/// Namespaces differ by their ends.
+#[inline]
+const fn hash(namespace: &[u8]) -> usize {
+    let Some(end) = namespace.last_chunk() else { return 0 };
+    let mixed = (u64::from_le_bytes(*end) ^ namespace.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as usize % SLOTS
+}
+
 /// The message that a namespace stands for, new or transitional.
 #[inline]
 pub(crate) fn by_namespace(namespace: &[u8]) -> Option<Message> {
-    use Message::*;
-    // Most lines of a log are of no interest, and most of those begin otherwise.
-    Some(match namespace {
-        b"Resources" => Resources,
-        b"Forge.Loop.StartLeadershipCheck" | b"Forge.Loop.StartLeadershipCheckPlus" | b"StartLeadershipCheckPlus" => Started,
-        b"Forge.Loop.BlockContext" | b"Forge.BlockContext" => BlockContext,
-        b"Forge.Loop.LedgerState" | b"Forge.LedgerState" => LedgerState,
-        b"Forge.Loop.LedgerView" | b"Forge.LedgerView" => LedgerView,
-        b"Forge.Loop.NodeIsLeader" | b"Forge.NodeIsLeader" => Leader,
-        b"Forge.Loop.NodeNotLeader" | b"Forge.NodeNotLeader" => NotLeader,
-        b"Forge.Loop.ForgeTickedLedgerState" | b"Forge.Loop.TickedLedgerState" | b"Forge.TickedLedgerState" => Ticked,
-        b"Forge.Loop.ForgingMempoolSnapshot" | b"Forge.Loop.MempoolSnapshot" | b"Forge.MempoolSnapshot" => MempoolSnapshot,
-        b"Forge.Loop.ForgedBlock" | b"Forge.ForgedBlock" => Forged,
-        b"ChainSync.Client.DownloadedHeader" | b"ChainSyncClient.ChainSyncClientEvent.DownloadedHeader" => Header,
-        b"BlockFetch.Client.SendFetchRequest" | b"BlockFetchClient.SendFetchRequest" => Requested,
-        b"BlockFetch.Client.CompletedBlockFetch" | b"BlockFetchClient.CompletedBlockFetch" => Fetched,
-        b"ChainSync.ServerHeader.Update" | b"ChainSyncServerEvent.TraceChainSyncServerUpdate" => Announced,
-        b"BlockFetch.Server.SendBlock" | b"BlockFetchServer.SendBlock" => Sending,
-        b"ChainDB.AddBlockEvent.AddedToCurrentChain" => Adopted,
-        b"ChainDB.AddBlockEvent.SwitchedToAFork" => Switched,
-        b"Forge.Loop.AdoptedBlock" | b"Forge.AdoptedBlock" => SelfAdopted,
-        b"ChainDB.LedgerEvent.TookSnapshot" | b"ChainDB.LedgerEvent.Snapshot.TookSnapshot" => LedgerSnapshot,
-        b"LedgerMetrics" => LedgerMetrics,
-        b"TxSubmission.TxInbound.Collected" => Collected,
-        b"TxSubmission.TxInbound.Processed" => Processed,
-        b"Mempool.AddedTx" => MempoolAdded,
-        b"Mempool.RemoveTxs" => MempoolRemoved,
-        b"Mempool.RejectedTx" => MempoolRejected,
-        b"Version.NodeVersion" => Version,
-        _ => return None,
-    })
+    let mut slot = hash(namespace);
+    loop {
+        let (name, message) = NAMESPACES[usize::from(BY_HASH[slot]).checked_sub(1)?];
+        if name == namespace {
+            return Some(message);
+        }
+        slot = (slot + 1) % SLOTS;
+    }
 }
 
 /// The message that a `kind` stands for, transitional or legacy, whatever the namespace.
@@ -117,3 +175,19 @@ pub(crate) fn by_kind(kind: &[u8]) -> Option<Message> {
 
 /// Where legacy nodes tell local clients of headers, under the kind that they use for other nodes too.
 pub(crate) const LEGACY_LOCAL_SERVER: &[u8] = b"cardano.node.ChainSyncBlockServer";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_found_and_no_other() {
+        for (name, message) in NAMESPACES {
+            assert_eq!(by_namespace(name), Some(*message));
+            assert_eq!(by_namespace(&name[1..]), None);
+            assert_eq!(by_namespace(&[b"x", *name].concat()), None);
+        }
+        assert_eq!(by_namespace(b""), None);
+        assert_eq!(by_namespace(b"Net"), None);
+    }
+}

@@ -8,10 +8,13 @@ use arrow_array::StringArray;
 /// The number of a string in its [`Strings`].
 pub(crate) type Id = i32;
 
+/// A map whose keys come from log lines.
+pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
+
 /// Strings in the order in which they were first seen.
 #[derive(Default)]
 pub(crate) struct Strings {
-    ids: HashMap<Box<[u8]>, Id, BuildHasherDefault<Fold>>,
+    ids: Map<Box<[u8]>, Id>,
     all: Vec<Box<str>>,
 }
 
@@ -35,7 +38,7 @@ impl Strings {
 
 /// Hashes eight bytes at a time. Log lines come from the user's own nodes: nobody chooses them to collide.
 #[derive(Default)]
-struct Fold(u64);
+pub(crate) struct Fold(u64);
 
 impl Hasher for Fold {
     fn finish(&self) -> u64 {
@@ -46,7 +49,7 @@ impl Hasher for Fold {
     fn write(&mut self, bytes: &[u8]) {
         let mut chunks = bytes.chunks_exact(8);
         for chunk in &mut chunks {
-            self.fold(chunk.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)));
+            self.fold(chunk.first_chunk().map_or(0, |word| u64::from_le_bytes(*word)));
         }
         self.fold(chunks.remainder().iter().fold(bytes.len() as u64, |sum, &byte| sum << 8 | u64::from(byte)));
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -106,6 +106,10 @@ row!(
 /// One segment's part of every table.
 pub(crate) struct Rows {
     strings: Strings,
+    /// The host of the row before.
+    host: (Vec<u8>, Option<Id>),
+    /// Of each message, by its number, the word in the column `event`.
+    events: [Option<Id>; Message::COUNT],
     blocks: Part<BlockRow>,
     slots: Part<SlotRow>,
     resources: Part<ResourceRow>,
@@ -128,6 +132,8 @@ impl Rows {
     pub(crate) fn new(tables: &Path, part: usize) -> Self {
         Self {
             strings: Strings::default(),
+            host: (Vec::new(), None),
+            events: [None; Message::COUNT],
             blocks: Part::new(tables, part),
             slots: Part::new(tables, part),
             resources: Part::new(tables, part),
@@ -139,7 +145,7 @@ impl Rows {
 
     /// Takes what a line told; `place` orders lines of the host that have one time.
     pub(crate) fn push(&mut self, host: &[u8], entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
-        let host = Some(self.strings.id(host));
+        let host = self.host(host);
         let ts_ns = entry.ts_ns;
         match entry.body {
             Body::Resources(values) => {
@@ -178,19 +184,36 @@ impl Rows {
             }
             Body::Block { message, block, slot, block_no, previous, size, length } => {
                 self.short_hashes += u64::from(block.len() < 64);
-                let event = Some(self.strings.id(event(message).as_bytes()));
+                let event = self.event(message);
                 let block = Some(self.strings.id(block));
                 let previous = previous.map(|hash| self.strings.id(hash));
                 let row = BlockRow { host, ts_ns, event, block, slot, block_no, previous, size_bytes: size, length, place };
                 self.blocks.push(row, &self.strings)
             }
             Body::Transactions { message, count, accepted, rejected } => {
-                let event = Some(self.strings.id(event(message).as_bytes()));
+                let event = self.event(message);
                 let thread = entry.thread.map(|thread| self.strings.id(thread));
                 self.transactions.push(TransactionRow { host, ts_ns, event, thread, count, accepted, rejected }, &self.strings)
             }
             Body::Version { .. } => Ok(()),
         }
+    }
+
+    #[inline]
+    fn host(&mut self, host: &[u8]) -> Option<Id> {
+        if self.host.1.is_none() || self.host.0 != host {
+            self.host = (host.to_vec(), Some(self.strings.id(host)));
+        }
+        self.host.1
+    }
+
+    #[inline]
+    fn event(&mut self, message: Message) -> Option<Id> {
+        let known = &mut self.events[message as usize];
+        if known.is_none() {
+            *known = Some(self.strings.id(event(message).as_bytes()));
+        }
+        *known
     }
 
     fn slot(
@@ -201,7 +224,7 @@ impl Rows {
         slot: Option<i64>,
         block_no: Option<i64>,
     ) -> Result<(), ParquetError> {
-        let event = Some(self.strings.id(event(message).as_bytes()));
+        let event = self.event(message);
         self.slots.push(SlotRow { host, ts_ns, event, slot, block_no }, &self.strings)
     }
 
@@ -285,7 +308,8 @@ impl<R: Row> Part<R> {
         self.written.late += leaving.iter().take_while(|row| row.ts_ns() < self.last).count() as u64;
         self.last = self.last.max(newest.ts_ns());
         self.written.rows += rows as u64;
-        let columns = R::columns(leaving).into_iter().map(|column| array(column, strings)).collect::<Result<_, _>>()?;
+        let words = Arc::new(strings.array());
+        let columns = R::columns(leaving).into_iter().map(|column| array(column, &words)).collect::<Result<_, _>>()?;
         let batch = RecordBatch::try_new(schema::<R>(), columns)?;
         self.writer()?.write(&batch)?;
         self.held.drain(..rows);
@@ -348,11 +372,11 @@ fn properties<R: Row>() -> WriterProperties {
     builder.build()
 }
 
-fn array(column: Column, strings: &Strings) -> Result<ArrayRef, ArrowError> {
+fn array(column: Column, words: &Arc<StringArray>) -> Result<ArrayRef, ArrowError> {
     Ok(match column {
         Column::Whole(values) => Arc::new(Int64Array::from(values)),
         Column::Optional(values) => Arc::new(Int64Array::from(values)),
         Column::Real(values) => Arc::new(Float64Array::from(values)),
-        Column::Text(ids) => Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(ids), Arc::new(strings.array()))?),
+        Column::Text(ids) => Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(ids), words.clone())?),
     })
 }

@@ -1,0 +1,149 @@
+"""The report of two clusters as people and machines see it, from logs to the page."""
+
+import io
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+
+from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.compare import Comparison, compare
+from slotmark.metrics import Filter
+from slotmark.report import comparison_document, print_document, write_report
+from slotmark.report.markdown import markdown
+from slotmark.run import Run, open_run
+from tests.cluster.made_up_logs import Cluster
+from tests.cluster.test_planted_truth import made_up
+from tests.conftest import slotmark
+
+NASTY = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Two clusters of three hosts, the second with a ledger tick that takes a tenth longer."""
+    folder = tmp_path_factory.mktemp("clusters")
+    return [made_up(folder, 21), made_up(folder, 22, slower=1.1)]
+
+
+@pytest.fixture(scope="module")
+def comparison(runs: list[Run]) -> Comparison:
+    return compare(runs)
+
+
+def test_the_tables_in_words(comparison: Comparison, snapshot: SnapshotAssertion) -> None:
+    text = markdown(comparison_document(comparison))
+    brief = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    assert brief.split("## Manifest", maxsplit=1)[0] == snapshot
+    assert len(text) < 60_000  # what a comment on a pull request may hold
+
+
+@pytest.mark.parametrize("style", ["org", "typst"])
+def test_the_tables_in_the_established_tools_styles(
+    comparison: Comparison, style: str, snapshot: SnapshotAssertion
+) -> None:
+    console = Console(width=100, record=True, color_system=None, file=io.StringIO())
+    document = comparison_document(comparison, style)
+    print_document(document, console)
+    assert [line.rstrip() for line in console.export_text().splitlines() if "adoption" in line] == snapshot
+
+
+def test_several_runs_of_a_side_are_compared_by_their_means(tmp_path: Path) -> None:
+    runs = [made_up(tmp_path, seed, blocks=40) for seed in (31, 32, 33, 34)]
+    comparison = compare([runs[:2], runs[2:]])
+    assert [len(side.others) for side in comparison.sides] == [1, 1]
+    assert not [warning for warning in comparison.warnings if warning.kind == "one_run_a_side"]
+    (row,) = [row for row in comparison.rows if row.metric.id == "forge_ticked"]
+    assert [summary.runs for summary in row.summaries if summary] == [2, 2]
+    assert "Welch" in markdown(comparison_document(comparison))
+
+
+def test_the_page_draws_offline_and_a_run_can_be_switched_off(tmp_path: Path) -> None:
+    chromium = Path("/usr/bin/chromium")
+    if not chromium.exists():
+        pytest.skip("Debian's chromium is not at /usr/bin/chromium")
+    from playwright.sync_api import sync_playwright
+
+    opened = []
+    for name, profile in (("first", "value-only-10.5"), ("second", "value-only-10.6-pre")):
+        made = slotmark("simulate", profile, "--slots", "300", "-o", tmp_path / "logs" / name)
+        assert made.returncode == 0, made.stderr
+        (tmp_path / "logs" / name / "node-7").rename(tmp_path / "logs" / name / "node-7 <script>alert(7)<")
+        opened.append(ingest(Request(logs=tmp_path / "logs" / name, out=tmp_path / name, target=NASTY))[0])
+    comparison = compare(opened, filters=[])
+    page_file, pdf, brief, told = write_report(comparison_document(comparison), comparison, tmp_path / "report")
+    assert page_file.stat().st_size < 3_000_000
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert NASTY not in brief.read_text()
+    assert json.loads(told.read_text())["bench"] == "cluster"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        requests, complaints = [], []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.goto(page_file.as_uri())
+        page.wait_for_function(
+            "document.querySelectorAll('.chart svg').length === document.querySelectorAll('.chart').length"
+        )
+        assert page.locator(".chart").count() >= 29
+        assert requests == [page_file.as_uri()]
+        assert complaints == []
+        assert page.locator("main script").count() == 0
+        lines = "() => document.querySelector('.chart').querySelectorAll('.mark-line path').length"
+        assert page.evaluate(lines) == 2
+        page.get_by_role("checkbox", name="second").uncheck()
+        page.wait_for_function(f"({lines})() === 1")
+        browser.close()
+
+
+def test_the_commands_from_logs_to_a_gate(tmp_path: Path) -> None:
+    for seed, slower in ((41, 1.0), (42, 1.2)):
+        made_up(tmp_path, seed, slower=slower, blocks=60)
+    base, slow = tmp_path / "run-41", tmp_path / "run-42"
+
+    def ended(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+        return slotmark(*arguments, cwd=tmp_path)
+
+    again = ended("ingest", "logs-41", "-o", "again")
+    assert again.returncode == 0, again.stderr
+    assert "3 hosts" in again.stderr
+    assert open_run(tmp_path / "again").manifest.tables == open_run(base).manifest.tables
+    shown = ended("show", base)
+    assert "ticking" in shown.stdout
+    assert "TPS: 12.0" in shown.stdout
+    written = ended("samples", base, "forge_ticked", "-o", "ticked.csv")
+    assert written.returncode == 0, written.stderr
+    assert len((tmp_path / "ticked.csv").read_text().splitlines()) == 60  # a head, and 60 blocks without the tip
+    assert ended("samples", base, "forge_ticked", "-o", "ticked.csv").returncode == 2
+    assert ended("compare", base, slow, "--fail-on", "worse").returncode == 1
+    assert ended("compare", slow, base, "--fail-on", "worse").returncode == 0
+    (tmp_path / "gate.toml").write_text('peer_fetched = "20%"\n')
+    assert ended("compare", base, slow, "--fail-on", "worse", "--gate", "gate.toml").returncode == 0
+    (tmp_path / "gate.toml").write_text('forge_ticked = "3%"\n')
+    assert ended("compare", base, slow, "--fail-on", "worse", "--gate", "gate.toml").returncode == 1
+    wrong = ended("compare", base, slow, "--filter", "fullish")
+    assert (wrong.returncode, "size-full" in wrong.stderr) == (2, True)
+
+
+def test_what_no_block_passes_is_told(runs: list[Run]) -> None:
+    comparison = compare(runs, filters=[Filter("BMinimumAdoptions", 50)])
+    assert "no_blocks" in [warning.kind for warning in comparison.warnings]
+
+
+def test_runs_of_other_work_are_refused(tmp_path: Path) -> None:
+    first = made_up(tmp_path, 51, blocks=3)
+    other = Cluster(2)
+    other.forge(0, 10, 0, "root", None)
+    other.forge(0, 30, 1, "tip", "root")
+    second, _ = ingest(Request(logs=other.write(tmp_path / "logs"), out=tmp_path / "run"))
+    from slotmark.errors import ComparisonError
+
+    with pytest.raises(ComparisonError, match="hosts is 3 and 2"):
+        compare([first, second])

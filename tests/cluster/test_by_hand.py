@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.ingest import Request, ingest
-from slotmark.metrics import Analysis, Filter, doubts_of_analysis
+from slotmark.metrics import Analysis, Filter, doubts_of_analysis, facts_of_analysis
 from tests.cluster.made_up_logs import Cluster, block_hash, ts
 
 NONE: list[Filter] = []
@@ -260,3 +260,25 @@ def test_the_profile_of_a_run_says_what_is_analysed(tmp_path: Path) -> None:
     with Analysis(run) as analysis:
         assert [str(one) for one in analysis.filters] == ["SlotGEq 20", "BUnitaryChainDelta"]
         assert set(values(analysis, "block_bytes")) == {(1,), (2,)}
+
+
+def test_the_manifests_facts(tmp_path: Path) -> None:
+    cluster = Cluster(2)
+    cluster.forge(0, 10, 0, "root", None)  # 12 lines, from 10.001 to 10.120
+    cluster.forge(0, 30, 1, "tip", "root")
+    for slot in (10, 20, 40):
+        cluster.check(1, slot, started_ms=500)  # two lines each, from 10.002 to 40.5
+    cluster.say(1, ts(20), "Net.PeerSelection.Counters", kind="PeerSelectionCounters")
+    with analysed(cluster, tmp_path, [Filter("SlotGEq", 20)]) as analysis:
+        facts = dict(facts_of_analysis(analysis))
+    assert facts["machines"] == "2"
+    assert facts["filters"] == "SlotGEq 20"
+    assert facts["log objects emitted per host"] == "15.5"  # (24 + 7) / 2
+    assert facts["log objects analysed per host"] == "15.0"  # (24 + 6) / 2
+    assert facts["total log objects analysed"] == "30"
+    assert facts["run time, s"] == "30"  # 10.001 to 40.5
+    assert facts["analysed run duration, s"] == "20"  # slots 20 to 40
+    assert facts["node start spread, s"] == "0.0010"
+    assert facts["node stop spread, s"] == "10.3800"  # 40.5 less 30.12
+    assert facts["slots analysed"] == "15"  # (30 - 20 + 40 - 20) / 2
+    assert (facts["blocks analysed"], facts["blocks rejected"]) == ("0", "1")

@@ -20,7 +20,7 @@ from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.compare.testing import Bootstrap, Tested, tested, tested_means
 from slotmark.compare.verdict import ENOUGH_ROUNDS, Decision, decide
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Filter, Metric, Samples, catalogue, doubts_of_analysis
+from slotmark.metrics import Analysis, Filter, Metric, Samples, catalogue, doubts_of_analysis, facts_of_analysis
 from slotmark.run import Run
 from slotmark.warnings import Warning
 
@@ -78,7 +78,9 @@ def compare(
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
         if catalogue(sides[0].manifest.bench).relations:
             sides = [
-                msgspec.structs.replace(side, filters=[str(one) for one in of_side[0].filters])
+                msgspec.structs.replace(
+                    side, filters=[str(one) for one in of_side[0].filters], facts=facts_of_analysis(of_side[0])
+                )
                 for side, of_side in zip(sides, analyses, strict=True)
             ]
         settings = {metric.id: _settings(metric, analyses) for metric in metrics}

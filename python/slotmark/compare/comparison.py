@@ -66,12 +66,14 @@ class Side(msgspec.Struct, frozen=True):
         manifest: Of its first run.
         others: Of its other runs.
         filters: What of its runs is analysed, in words; empty for benches without filters.
+        facts: What follows from its first run's tables, as published manifests show it; names and values.
     """
 
     name: str
     manifest: Manifest
     others: list[Manifest] = []
     filters: list[str] = []
+    facts: list[tuple[str, str]] = []
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slotmark.compare import Comparison, Difference, Row, Summary, Verdict, summarise_runs
-from slotmark.metrics import Analysis, Filter, Metric, catalogue, doubts_of_analysis, samples
+from slotmark.metrics import Analysis, Filter, Metric, catalogue, doubts_of_analysis, facts_of_analysis, samples
 from slotmark.metrics.cluster.published import PublishedMean
 from slotmark.metrics.published import PublishedTable
 from slotmark.report.charts import CLIPPED, courses, figures
@@ -115,6 +115,7 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
     with Analysis(run, filters=filters) as analysis:
         said = [str(one) for one in analysis.filters] if analysis.catalogue.relations else []
         doubts = [*run.manifest.warnings, *doubts_of_analysis(analysis)]
+        facts = [*_facts(run.manifest), *facts_of_analysis(analysis)]
         for metric in analysis.catalogue.metrics:
             for setting in analysis.settings(metric.id):
                 one = summarise_runs([analysis.samples(metric.id)], setting)
@@ -128,7 +129,7 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
         run.name,
         f"{run.manifest.bench} bench",
         [
-            Section("Manifest", [Facts("", _facts(run.manifest))], brief=True),
+            Section("Manifest", [Facts("", facts)], brief=True),
             Section("Warnings", [Doubts(doubts)], brief=True),
             Section(
                 "Metrics", [*analysed, *(Table(title, columns, rows) for title, rows in tables.items())], brief=True
@@ -414,7 +415,7 @@ def _margin(metric: Metric) -> str:
 
 def _manifests(comparison: Comparison) -> list[Block]:
     sides = comparison.sides
-    listed = [dict(_facts(side.manifest)) for side in sides]
+    listed = [dict([*_facts(side.manifest), *side.facts]) for side in sides]
     names = list(dict.fromkeys(name for facts in listed for name in facts))
     rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
     files = comparison.baseline.manifest.sources

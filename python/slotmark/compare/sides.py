@@ -102,7 +102,7 @@ def doubts_about(baseline: Side, candidate: Side) -> list[Warning]:
 def doubts_of_runs(sides: Sequence[Side]) -> list[Warning]:
     """The runs' own doubts, each with its side as the subject."""
     return [
-        msgspec.structs.replace(doubt, subject=": ".join(filter(None, (side.name, doubt.subject))))
+        msgspec.structs.replace(doubt, subject=": ".join(dict.fromkeys(filter(None, (side.name, doubt.subject)))))
         for side in sides
         for doubt in side.manifest.warnings
     ]

@@ -94,7 +94,7 @@ def ratios(comparison: BlockComparison, place: int) -> dict[str, Any]:
     ]  # fmt: skip
     shown = [one["ratio"] for one in dots] + [one[end] for one in bands for end in ("low", "high")] + [1.0]
     scale = {"type": "log", "nice": False, "domain": [min(shown) * 0.995, max(shown) * 1.005]}
-    axis = {"tickCount": 6, "format": ".4~r"}
+    axis = {"tickCount": 6, "format": ".4~r", "minExtent": 40}
     y = {"type": "quantitative", "title": "ratio to the baseline", "scale": scale, "axis": axis}
     colour = _colour(_names(comparison))
     return _drawn(
@@ -130,7 +130,7 @@ def _with_interval(
 ) -> dict[str, Any]:
     names = _names(comparison)
     colour = _colour(names)
-    y = {"type": "quantitative", "title": title, "scale": {"zero": False}, "axis": {"tickCount": 6}}
+    y = {"type": "quantitative", "title": title, "scale": {"zero": False}, "axis": {"tickCount": 6, "minExtent": 40}}
     dash = {"field": "run", "type": "nominal", "legend": None, "scale": {"domain": names, "range": [DASHES[i % len(DASHES)] for i in range(len(names))]}}  # fmt: skip
     tooltip = [{"field": "run"}, *({"field": one, "format": ".4~f"} for one in (field, "low", "high"))]
     return _drawn(

@@ -64,7 +64,9 @@ def _tables(comparison: BlockComparison, part: str) -> list[Block]:
         Column("of", "left"),
         Column(comparison.baseline.name),
         Column("candidate"),
-        *map(Column, ("ratio [interval]", "adj. p", "faster blocks")),
+        Column("ratio [interval]"),
+        Column("adj. p", detail=True),
+        Column("faster blocks", detail=True),
         Column("verdict", "left"),
     ]
     made: list[Block] = []

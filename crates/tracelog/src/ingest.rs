@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::line::{Body, Reason, read_line};
 use crate::reader::{Packing, lines};
-use crate::strings::Map;
+use crate::strings::{EndMap, Map};
 use crate::tables::{Rows, Written};
 
 /// A plain file is cut into segments of at least this many bytes.
@@ -170,7 +170,7 @@ struct Segment {
 #[derive(Default)]
 struct Account {
     hosts: Hosts,
-    names: Map<Vec<u8>, u64>,
+    names: EndMap<Vec<u8>, u64>,
     reasons: BTreeMap<Reason, u64>,
     rejections: Vec<Rejection>,
     written: Vec<Written>,
@@ -189,9 +189,9 @@ struct Hosts {
 }
 
 impl Hosts {
-    /// The facts of a host, which are made if it is new.
+    /// The place of a host, which gets one if it is new.
     #[inline]
-    fn named(&mut self, name: &[u8]) -> &mut HostFacts {
+    fn place(&mut self, name: &[u8]) -> usize {
         if self.facts.get(self.last).is_none_or(|facts| facts.host.as_bytes() != name) {
             self.last = match self.places.get(name) {
                 Some(&place) => place,
@@ -202,7 +202,7 @@ impl Hosts {
                 }
             };
         }
-        &mut self.facts[self.last]
+        self.last
     }
 
     fn known(&mut self, name: &[u8]) -> Option<&mut HostFacts> {
@@ -430,9 +430,7 @@ fn read_segment(
     let mut hash = hash.then(Sha256::new);
     let mut newest = i64::MIN;
     let whose = host.as_bytes();
-    if plan.host_from == HostFrom::Path {
-        account.hosts.named(whose);
-    }
+    let by_path = (plan.host_from == HostFrom::Path).then(|| account.hosts.place(whose));
     let outcome = lines(
         path,
         segment.packing,
@@ -443,11 +441,15 @@ fn read_segment(
             }
             account.lines += 1;
             let seen = read_line(line.bytes);
-            let named = match (&seen, plan.host_from) {
-                (Ok(seen), HostFrom::Field) => seen.entry.as_ref().and_then(|entry| entry.host).unwrap_or(whose),
-                _ => whose,
+            let (place, named) = match (by_path, &seen) {
+                (Some(place), _) => (place, whose),
+                (None, seen) => {
+                    let entry = seen.as_ref().ok().and_then(|seen| seen.entry.as_ref());
+                    let named = entry.and_then(|entry| entry.host).unwrap_or(whose);
+                    (account.hosts.place(named), named)
+                }
             };
-            let facts = account.hosts.named(named);
+            let facts = &mut account.hosts.facts[place];
             facts.lines += 1;
             let entry = match seen {
                 Ok(seen) => {
@@ -485,9 +487,9 @@ fn read_segment(
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 (facts.version, facts.revision, facts.compiler) = (text(version), text(revision), text(compiler));
             }
-            let place = (segment.turn as i64) << PLACE_BITS | line.offset as i64;
+            let order = (segment.turn as i64) << PLACE_BITS | line.offset as i64;
             let before = rows.short_hashes;
-            rows.push(named, &entry, place).map_err(Stop::Write)?;
+            rows.push((place, named), &entry, order).map_err(Stop::Write)?;
             facts.short_hashes += rows.short_hashes - before;
             Ok(())
         },

@@ -2,7 +2,7 @@
 //!
 //! Values that nobody asks for are checked only as far as finding their end takes: strings, brackets that match, literals.
 
-use crate::scan::find;
+use crate::scan::{brackets, find};
 
 /// What stands at a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +29,7 @@ pub(crate) enum Broken {
 
 type Result<T> = std::result::Result<T, Broken>;
 
+#[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -42,6 +43,20 @@ impl<'a> Cursor<'a> {
     /// Begins at an offset.
     pub(crate) fn from(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
+    }
+
+    /// Passes these bytes, if they come next.
+    #[inline(always)]
+    pub(crate) fn passes(&mut self, bytes: &[u8]) -> bool {
+        let found = self.bytes[self.at..].starts_with(bytes);
+        self.at += if found { bytes.len() } else { 0 };
+        found
+    }
+
+    /// The string that comes next behind these bytes, the last of which is its quote.
+    #[inline(always)]
+    pub(crate) fn string_behind(&mut self, bytes: &[u8]) -> Option<&'a [u8]> {
+        if self.passes(bytes) { self.string().ok() } else { None }
     }
 
     #[inline]
@@ -93,6 +108,10 @@ impl<'a> Cursor<'a> {
                 Ok(Value::String(self.string()?))
             }
             Some(b'0'..=b'9' | b'-') => {
+                self.at += 1;
+                while matches!(self.peek(), Some(b'0'..=b'9')) {
+                    self.at += 1;
+                }
                 while matches!(self.peek(), Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')) {
                     self.at += 1;
                 }
@@ -120,37 +139,37 @@ impl<'a> Cursor<'a> {
     /// Everything from one bracket to the one that closes it.
     fn nested(&mut self) -> Result<&'a [u8]> {
         let start = self.at;
-        // One bit a level, set for an object: the depth of a log line is far below what fits.
-        let (mut depth, mut objects) = (0_u32, 0_u128);
+        let mut levels = Levels::default();
         loop {
+            if let Some(chunk) = self.bytes[self.at..].first_chunk()
+                && let Some(mut found) = brackets(chunk)
+            {
+                while found.all != 0 {
+                    let place = found.all.trailing_zeros();
+                    let end = self.at + place as usize + 1;
+                    if levels.pass(self.bytes[end - 1], found.open >> place & 1 == 1)? {
+                        self.at = end;
+                        return Ok(&self.bytes[start..end]);
+                    }
+                    found.all &= found.all - 1;
+                }
+                self.at += chunk.len();
+                if found.cut_string {
+                    self.string()?;
+                }
+                continue;
+            }
             self.at = find(self.bytes, self.at, |wide| {
-                let wide_and_low = wide.with(b'{' ^ b'[');
-                wide.is(b'"') | wide_and_low.is(b'{') | wide_and_low.is(b'}')
+                let curly = wide.with(b'{' ^ b'[');
+                wide.is(b'"') | curly.is(b'{') | curly.is(b'}')
             })
             .ok_or(Broken::Cut)?;
             let found = self.bytes[self.at];
             self.at += 1;
-            match found {
-                b'"' => {
-                    self.string()?;
-                }
-                b'{' | b'[' => {
-                    depth += 1;
-                    if depth > 127 {
-                        return Err(Broken::Malformed);
-                    }
-                    objects = objects << 1 | u128::from(found == b'{');
-                }
-                _ => {
-                    if (objects & 1 == 1) != (found == b'}') {
-                        return Err(Broken::Malformed);
-                    }
-                    objects >>= 1;
-                    depth -= 1;
-                    if depth == 0 {
-                        return Ok(&self.bytes[start..self.at]);
-                    }
-                }
+            if found == b'"' {
+                self.string()?;
+            } else if levels.pass(found, matches!(found, b'{' | b'['))? {
+                return Ok(&self.bytes[start..self.at]);
             }
         }
     }
@@ -221,6 +240,32 @@ impl<'a> Cursor<'a> {
     pub(crate) fn at_end(&mut self) -> bool {
         self.skip_blanks();
         self.at == self.bytes.len()
+    }
+}
+
+/// The brackets that are open.
+#[derive(Default)]
+struct Levels {
+    depth: u32,
+    /// One bit a level, set for an object: the depth of a log line is far below what fits.
+    objects: u128,
+}
+
+impl Levels {
+    /// Passes a bracket; whether it closes the first one.
+    #[inline(always)]
+    fn pass(&mut self, bracket: u8, opens: bool) -> Result<bool> {
+        if opens {
+            self.depth += 1;
+            self.objects = self.objects << 1 | u128::from(bracket == b'{');
+            return if self.depth > 127 { Err(Broken::Malformed) } else { Ok(false) };
+        }
+        if (self.objects & 1 == 1) != (bracket == b'}') {
+            return Err(Broken::Malformed);
+        }
+        self.objects >>= 1;
+        self.depth -= 1;
+        Ok(self.depth == 0)
     }
 }
 

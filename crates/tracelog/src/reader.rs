@@ -8,8 +8,8 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memrchr};
 
-/// How much is read at once.
-const READ_BYTES: usize = 1 << 20;
+/// How much is read at once: little enough to stay near the CPU until it was hashed and taken apart.
+const READ_BYTES: usize = 256 << 10;
 /// A line longer than this is no log line.
 const MOST_BYTES: usize = 64 << 20;
 

@@ -11,6 +11,9 @@ pub(crate) type Id = i32;
 /// A map whose keys come from log lines.
 pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
 
+/// A map whose keys mostly differ by their ends, as namespaces do.
+pub(crate) type EndMap<K, V> = HashMap<K, V, BuildHasherDefault<End>>;
+
 /// Strings in the order in which they were first seen.
 #[derive(Default)]
 pub(crate) struct Strings {
@@ -53,6 +56,9 @@ impl Hasher for Fold {
         }
         self.fold(chunks.remainder().iter().fold(bytes.len() as u64, |sum, &byte| sum << 8 | u64::from(byte)));
     }
+
+    #[inline]
+    fn write_usize(&mut self, _: usize) {} // the length, which counts above
 }
 
 impl Fold {
@@ -61,4 +67,25 @@ impl Fold {
         let product = u128::from(self.0 ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xa076_1d64_78bd_642f_u128;
         self.0 = product as u64 ^ (product >> 64) as u64;
     }
+}
+
+/// Hashes the length and the last eight bytes.
+#[derive(Default)]
+pub(crate) struct End(Fold);
+
+impl Hasher for End {
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        match bytes.last_chunk() {
+            Some(end) => self.0.fold(u64::from_le_bytes(*end) ^ (bytes.len() as u64) << 56),
+            None => self.0.write(bytes),
+        }
+    }
+
+    #[inline]
+    fn write_usize(&mut self, _: usize) {} // the length, which counts above
 }

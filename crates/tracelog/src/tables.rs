@@ -7,13 +7,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, DictionaryArray, Int32Array, Int64Array, PrimitiveArray, RecordBatch, StringArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
 use crate::line::{Body, Entry};
@@ -23,21 +24,14 @@ use crate::strings::{Id, Strings};
 /// Rows written at a time; as many more are held back.
 const WINDOW: usize = 64 << 10;
 
-/// A column's values of some rows.
-enum Column {
-    Whole(Vec<i64>),
-    Optional(Vec<Option<i64>>),
-    Real(Vec<Option<f64>>),
-    Text(Vec<Option<Id>>),
-}
-
 /// One row of a table.
 trait Row: Copy {
     const TABLE: &'static str;
     /// Names and types, in order; `ts_ns` is the second.
     const COLUMNS: &'static [(&'static str, Kind)];
     fn ts_ns(&self) -> i64;
-    fn columns(rows: &[Self]) -> Vec<Column>;
+    /// Numbers of strings mean those of `words`.
+    fn columns(rows: &[Self], words: &Arc<StringArray>) -> Result<Vec<ArrayRef>, ArrowError>;
 }
 
 #[derive(Clone, Copy)]
@@ -45,6 +39,7 @@ enum Kind {
     Whole,
     Optional,
     Real,
+    Word,
     Text,
 }
 
@@ -62,32 +57,51 @@ macro_rules! row {
                 self.ts_ns
             }
 
-            fn columns(rows: &[Self]) -> Vec<Column> {
-                vec![$(Column::$kind(rows.iter().map(|row| row.$name).collect()),)*]
+            fn columns(rows: &[Self], words: &Arc<StringArray>) -> Result<Vec<ArrayRef>, ArrowError> {
+                Ok(vec![$(row!(@column $kind, rows, $name, words),)*])
             }
         }
     };
     (@type Whole) => { i64 };
     (@type Optional) => { Option<i64> };
     (@type Real) => { Option<f64> };
+    (@type Word) => { Id };
     (@type Text) => { Option<Id> };
+    (@column Whole, $rows:ident, $name:ident, $words:ident) => {
+        Arc::new(Int64Array::from_iter_values($rows.iter().map(|row| row.$name)))
+    };
+    (@column Optional, $rows:ident, $name:ident, $words:ident) => { Arc::new(numbers::<_, Int64Type>($rows, |row| row.$name)) };
+    (@column Real, $rows:ident, $name:ident, $words:ident) => { Arc::new(numbers::<_, Float64Type>($rows, |row| row.$name)) };
+    (@column Word, $rows:ident, $name:ident, $words:ident) => {
+        Arc::new(DictionaryArray::try_new(Int32Array::from_iter_values($rows.iter().map(|row| row.$name)), $words.clone())?)
+    };
+    (@column Text, $rows:ident, $name:ident, $words:ident) => {
+        Arc::new(DictionaryArray::try_new(numbers::<_, Int32Type>($rows, |row| row.$name), $words.clone())?)
+    };
+}
+
+/// A column in which values may be missing.
+fn numbers<R, T: ArrowPrimitiveType>(rows: &[R], get: impl Fn(&R) -> Option<T::Native>) -> PrimitiveArray<T> {
+    let there = BooleanBuffer::collect_bool(rows.len(), |place| get(&rows[place]).is_some());
+    let values = rows.iter().map(|row| get(row).unwrap_or_default()).collect();
+    PrimitiveArray::new(values, Some(NullBuffer::new(there)))
 }
 
 row!(
     /// What happened to a block on a host.
     BlockRow, "block_events", {
-        host: Text, ts_ns: Whole, event: Text, block: Text, slot: Optional, block_no: Optional, previous: Text, size_bytes: Optional,
+        host: Word, ts_ns: Whole, event: Word, block: Word, slot: Optional, block_no: Optional, previous: Text, size_bytes: Optional,
         length: Optional, place: Whole,
     }
 );
 row!(
     /// A step of the forge loop on a host.
-    SlotRow, "slot_events", { host: Text, ts_ns: Whole, event: Text, slot: Optional, block_no: Optional, }
+    SlotRow, "slot_events", { host: Word, ts_ns: Whole, event: Word, slot: Optional, block_no: Optional, }
 );
 row!(
     /// A sample of a node's resources: counters since its start, and levels.
     ResourceRow, "resources", {
-        host: Text, ts_ns: Whole, cpu_cs: Whole, gc_cs: Whole, mutator_cs: Whole, major_gcs: Whole, minor_gcs: Whole, allocated_bytes: Whole,
+        host: Word, ts_ns: Whole, cpu_cs: Whole, gc_cs: Whole, mutator_cs: Whole, major_gcs: Whole, minor_gcs: Whole, allocated_bytes: Whole,
         live_bytes: Whole, rss_bytes: Whole, block_io_cs: Whole, threads: Whole, heap_bytes: Whole, net_read_bytes: Whole,
         net_written_bytes: Whole, fs_read_bytes: Whole, fs_written_bytes: Whole,
     }
@@ -95,19 +109,19 @@ row!(
 row!(
     /// What happened to transactions on a host.
     TransactionRow, "transactions", {
-        host: Text, ts_ns: Whole, event: Text, thread: Text, count: Optional, accepted: Optional, rejected: Optional,
+        host: Word, ts_ns: Whole, event: Word, thread: Text, count: Optional, accepted: Optional, rejected: Optional,
     }
 );
 row!(
     /// The ledger's size on a host.
-    LedgerRow, "ledger_metrics", { host: Text, ts_ns: Whole, slot: Whole, utxo_size: Optional, chain_density: Real, }
+    LedgerRow, "ledger_metrics", { host: Word, ts_ns: Whole, slot: Whole, utxo_size: Optional, chain_density: Real, }
 );
 
 /// One segment's part of every table.
 pub(crate) struct Rows {
     strings: Strings,
-    /// The host of the row before.
-    host: (Vec<u8>, Option<Id>),
+    /// The host of the row before: its place among hosts, and its name's number.
+    host: Option<(usize, Id)>,
     /// Of each message, by its number, the word in the column `event`.
     events: [Option<Id>; Message::COUNT],
     blocks: Part<BlockRow>,
@@ -132,7 +146,7 @@ impl Rows {
     pub(crate) fn new(tables: &Path, part: usize) -> Self {
         Self {
             strings: Strings::default(),
-            host: (Vec::new(), None),
+            host: None,
             events: [None; Message::COUNT],
             blocks: Part::new(tables, part),
             slots: Part::new(tables, part),
@@ -143,8 +157,8 @@ impl Rows {
         }
     }
 
-    /// Takes what a line told; `place` orders lines of the host that have one time.
-    pub(crate) fn push(&mut self, host: &[u8], entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
+    /// Takes what a line told; `host` is the host's place among all and its name, `place` orders lines of a host that have one time.
+    pub(crate) fn push(&mut self, host: (usize, &[u8]), entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
         let host = self.host(host);
         let ts_ns = entry.ts_ns;
         match entry.body {
@@ -185,7 +199,7 @@ impl Rows {
             Body::Block { message, block, slot, block_no, previous, size, length } => {
                 self.short_hashes += u64::from(block.len() < 64);
                 let event = self.event(message);
-                let block = Some(self.strings.id(block));
+                let block = self.strings.id(block);
                 let previous = previous.map(|hash| self.strings.id(hash));
                 let row = BlockRow { host, ts_ns, event, block, slot, block_no, previous, size_bytes: size, length, place };
                 self.blocks.push(row, &self.strings)
@@ -200,30 +214,23 @@ impl Rows {
     }
 
     #[inline]
-    fn host(&mut self, host: &[u8]) -> Option<Id> {
-        if self.host.1.is_none() || self.host.0 != host {
-            self.host = (host.to_vec(), Some(self.strings.id(host)));
+    fn host(&mut self, host: (usize, &[u8])) -> Id {
+        match self.host {
+            Some((place, id)) if place == host.0 => id,
+            _ => {
+                let id = self.strings.id(host.1);
+                self.host = Some((host.0, id));
+                id
+            }
         }
-        self.host.1
     }
 
     #[inline]
-    fn event(&mut self, message: Message) -> Option<Id> {
-        let known = &mut self.events[message as usize];
-        if known.is_none() {
-            *known = Some(self.strings.id(event(message).as_bytes()));
-        }
-        *known
+    fn event(&mut self, message: Message) -> Id {
+        *self.events[message as usize].get_or_insert_with(|| self.strings.id(event(message).as_bytes()))
     }
 
-    fn slot(
-        &mut self,
-        host: Option<Id>,
-        ts_ns: i64,
-        message: Message,
-        slot: Option<i64>,
-        block_no: Option<i64>,
-    ) -> Result<(), ParquetError> {
+    fn slot(&mut self, host: Id, ts_ns: i64, message: Message, slot: Option<i64>, block_no: Option<i64>) -> Result<(), ParquetError> {
         let event = self.event(message);
         self.slots.push(SlotRow { host, ts_ns, event, slot, block_no }, &self.strings)
     }
@@ -309,8 +316,7 @@ impl<R: Row> Part<R> {
         self.last = self.last.max(newest.ts_ns());
         self.written.rows += rows as u64;
         let words = Arc::new(strings.array());
-        let columns = R::columns(leaving).into_iter().map(|column| array(column, &words)).collect::<Result<_, _>>()?;
-        let batch = RecordBatch::try_new(schema::<R>(), columns)?;
+        let batch = RecordBatch::try_new(schema::<R>(), R::columns(leaving, &words)?)?;
         self.writer()?.write(&batch)?;
         self.held.drain(..rows);
         Ok(())
@@ -349,6 +355,7 @@ fn schema<R: Row>() -> Arc<Schema> {
         Kind::Whole => Field::new(name, DataType::Int64, false),
         Kind::Optional => Field::new(name, DataType::Int64, true),
         Kind::Real => Field::new(name, DataType::Float64, true),
+        Kind::Word => Field::new(name, text(), false),
         Kind::Text => Field::new(name, text(), true),
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
@@ -359,24 +366,19 @@ fn properties<R: Row>() -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_statistics_enabled(parquet::file::properties::EnabledStatistics::Chunk)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(8 * WINDOW));
     for &(name, kind) in R::COLUMNS {
-        if !matches!(kind, Kind::Text) {
+        if !matches!(kind, Kind::Word | Kind::Text) {
             builder = builder.set_column_dictionary_enabled(ColumnPath::from(name), false);
         }
         if matches!(kind, Kind::Whole | Kind::Optional) {
             builder = builder.set_column_encoding(ColumnPath::from(name), Encoding::DELTA_BINARY_PACKED);
         }
+        if matches!(kind, Kind::Word | Kind::Text) && name != "host" {
+            // The least and the greatest hash of a chunk tell nobody anything, and finding them compares every row.
+            builder = builder.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::None);
+        }
     }
     builder.build()
-}
-
-fn array(column: Column, words: &Arc<StringArray>) -> Result<ArrayRef, ArrowError> {
-    Ok(match column {
-        Column::Whole(values) => Arc::new(Int64Array::from(values)),
-        Column::Optional(values) => Arc::new(Int64Array::from(values)),
-        Column::Real(values) => Arc::new(Float64Array::from(values)),
-        Column::Text(ids) => Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(ids), words.clone())?),
-    })
 }

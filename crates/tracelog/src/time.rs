@@ -8,25 +8,20 @@ pub fn parse_time(text: &[u8]) -> Option<i64> {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T' | b't' | b' ', h1, h2, b':', i1, i2, b':', s1, s2, rest @ ..] = text else {
         return None;
     };
-    let two = |a: &u8, b: &u8| Some(digit(*a)? * 10 + digit(*b)?);
-    let year = two(y1, y2)? * 100 + two(y3, y4)?;
-    let (month, day, hour, minute, second) = (two(m1, m2)?, two(d1, d2)?, two(h1, h2)?, two(i1, i2)?, two(s1, s2)?);
-    if !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) || hour > 23 || minute > 59 || second > 60 {
+    let mut wrong = false;
+    let mut two = |tens: &u8, ones: &u8| {
+        let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+        wrong |= tens > 9 || ones > 9;
+        i64::from(tens) * 10 + i64::from(ones)
+    };
+    let year = two(y1, y2) * 100 + two(y3, y4);
+    let (month, day, hour, minute, second) = (two(m1, m2), two(d1, d2), two(h1, h2), two(i1, i2), two(s1, s2));
+    if wrong || !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    let mut nanoseconds = 0;
-    let rest = match rest {
-        [b'.', fraction @ ..] => {
-            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            if digits == 0 || digits > 9 {
-                return None;
-            }
-            for byte in fraction[..digits].iter().chain(std::iter::repeat_n(&b'0', 9 - digits)) {
-                nanoseconds = nanoseconds * 10 + digit(*byte)?;
-            }
-            &fraction[digits..]
-        }
-        rest => rest,
+    let (nanoseconds, rest) = match rest {
+        [b'.', fraction @ ..] => nanoseconds(fraction)?,
+        rest => (0, rest),
     };
     if !matches!(rest, b"Z" | b"z" | b"+00:00") {
         return None;
@@ -35,8 +30,16 @@ pub fn parse_time(text: &[u8]) -> Option<i64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
 }
 
-fn digit(byte: u8) -> Option<i64> {
-    byte.is_ascii_digit().then(|| i64::from(byte - b'0'))
+/// The nanoseconds that a fraction's one to nine digits stand for, and what comes behind them.
+#[inline]
+fn nanoseconds(fraction: &[u8]) -> Option<(i64, &[u8])> {
+    const WORTH: [i64; 10] = [0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+    let (mut number, mut digits) = (0_i64, 0);
+    while let Some(digit) = fraction.get(digits).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit <= 9 && digits < 9) {
+        number = number * 10 + i64::from(digit);
+        digits += 1;
+    }
+    (digits > 0).then(|| (number * WORTH[digits], &fraction[digits..]))
 }
 
 fn is_leap(year: i64) -> bool {

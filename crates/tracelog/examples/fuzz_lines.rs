@@ -1,0 +1,110 @@
+//! `fuzz_lines [INPUTS [SEED]]`: damaged lines to the line parser, which must read or refuse each; prints how many and how fast.
+//!
+//! Lines begin as real ones (`../shared/data/logs`, where it is) or as one of each sort that is built in, and are then changed a
+//! few times: bytes, digits and signs are replaced, pieces are left out, doubled or taken from another line, the end is cut off.
+
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use slotmark_tracelog::{Reason, read_line};
+
+const BUILT_IN: [&str; 8] = [
+    r#"{"at":"2025-12-01T07:06:57.978986Z","ns":"Resources","data":{"Alloc":10350456392,"CentiBlkIO":0,"CentiCpu":8,"CentiGC":51,"CentiMut":292,"FsRd":0,"FsWr":0,"GcsMajor":7,"GcsMinor":387,"Heap":1040187392,"Live":376858328,"NetRd":0,"NetWr":0,"RSS":1138507776,"Threads":0,"kind":"ResourceStats"},"sev":"Info","thread":"13","host":"a"}"#,
+    r#"{"at":"2025-12-01T07:06:58.001939Z","ns":"Forge.Loop.BlockContext","data":{"current slot":13,"kind":"TraceBlockContext","tip":"genesis (origin)","tipBlockNo":0},"sev":"Debug","thread":"50","host":"a"}"#,
+    r#"{"at":"2025-12-01T07:06:58Z","ns":"ChainSync.ServerHeader.Update","data":{"addBlock":"30536f56af017d743bac1167522fae6a1ba9ccda5ba29eda3cd573cca916cf98@13","blockingRead":true,"kind":"ChainSyncServer.Update","peer":{"connectionId":"127.0.0.1:30000 127.0.0.1:30001"},"tip":{"block":"genesis","blockNo":-1,"slot":0}},"sev":"Debug","thread":"80","host":"a"}"#,
+    r#"{"at":"2025-12-01T07:06:58.002Z","ns":"Mempool.AddedTx","data":{"kind":"TraceMempoolAddedTx","mempoolSize":{"bytes":556,"numTxs":1},"tx":{"txid":"a7a9c3a0"}},"sev":"Info","thread":"66","host":"a"}"#,
+    r#"{"at":"2025-12-01T07:06:57.7Z","ns":"LedgerMetrics","data":{"chainDensity":0.05,"delegMapSize":100000,"kind":"LedgerMetrics","slot":12,"utxoSize":600003},"sev":"Info","thread":"17","host":"a"}"#,
+    r#"{"host":"a","at":"2023-05-17 16:00:08.33Z","ns":["cardano","node","Forge"],"data":{"credentials":"Cardano","val":{"kind":"TraceForgedBlock","slot":7,"blockNo":1,"block":"ab","blockPrev":"cd"}},"sev":"Info"}"#,
+    r#"{"at":"2025-12-01T07:06:58.003Z","ns":"ChainDB.AddBlockEvent.AddedToCurrentChain","data":{"kind":"AddedToCurrentChain","newTipSelectView":{"a":[[1,{"b":"\"}"}],{}]},"newtip":"30536f56@13"},"sev":"Notice","thread":"31","host":"a"}"#,
+    r#"{"at":"2025-12-01T07:06:43.96Z","ns":"Net.PeerSelection.Counters","data":{"kind":"PeerSelectionCounters","known":0},"sev":"Info","thread":"5","host":"a"}"#,
+];
+/// What a byte becomes: mostly what means something.
+const SIGNS: &[u8] = b"\"\"\"\\\\{}[]:,,0123456789-+.eE \t\ntfnulras@Z\x00\x7f\xc3\xff";
+
+/// Numbers that follow from a seed (SplitMix64).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % limit.max(1) as u64) as usize
+    }
+}
+
+/// Changes a line once.
+fn damage(line: &mut Vec<u8>, other: &[u8], chance: &mut Chance) {
+    let place = chance.below(line.len() + 1);
+    let end = (place + chance.below(24)).min(line.len());
+    match chance.below(8) {
+        0..3 if place < line.len() => line[place] = SIGNS[chance.below(SIGNS.len())],
+        3 => line.insert(place, SIGNS[chance.below(SIGNS.len())]),
+        4 => drop(line.drain(place..end)),
+        5 => {
+            let piece = line[place..end].to_vec();
+            let at = chance.below(line.len() + 1);
+            line.splice(at..at, piece);
+        }
+        6 => {
+            let from = chance.below(other.len());
+            line.splice(place..end, other[from..].iter().copied().take(24));
+        }
+        _ => line.truncate(place),
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<u64> = std::env::args().skip(1).map(|text| text.parse()).collect::<Result<_, _>>()?;
+    let inputs = arguments.first().copied().unwrap_or(1_000_000);
+    let seed = arguments.get(1).copied().unwrap_or(1);
+    let mut lines: Vec<Vec<u8>> = BUILT_IN.iter().map(|line| line.as_bytes().to_vec()).collect();
+    let shared = std::env::var_os("SLOTMARK_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    for name in ["real-log-lines.jsonl", "two-node-devnet-10.6.log"] {
+        match fs::read(shared.join("data/logs").join(name)) {
+            Ok(text) => lines.extend(text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec)),
+            Err(_) => println!("{name} is not here: without its lines"),
+        }
+    }
+    let mut chance = Chance(seed);
+    let (mut read, mut of_interest, mut cut, mut bytes) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let began = Instant::now();
+    let mut line = Vec::new();
+    for _ in 0..inputs {
+        line.clone_from(&lines[chance.below(lines.len())]);
+        for _ in 0..1 + chance.below(4) {
+            let other = chance.below(lines.len());
+            damage(&mut line, &lines[other], &mut chance);
+        }
+        bytes += line.len() as u64;
+        match read_line(&line) {
+            Ok(seen) => {
+                read += 1;
+                of_interest += u64::from(seen.entry.is_some());
+                assert!(line.trim_ascii().ends_with(b"}"), "read without an end: {:?}", String::from_utf8_lossy(&line));
+            }
+            Err(Reason::Cut) => cut += 1,
+            Err(_) => {}
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    println!(
+        "{inputs} damaged lines of {} (seed {seed}) in {seconds:.2} s: {:.0} a second, {:.0} MB/s, damage included; no panic",
+        lines.len(),
+        inputs as f64 / seconds,
+        bytes as f64 / 1e6 / seconds
+    );
+    let of_all = |part: u64| 100.0 * part as f64 / inputs as f64;
+    println!(
+        "  {:.1} % read, of interest {:.1} %; {:.1} % refused as cut, {:.1} % for other reasons",
+        of_all(read),
+        of_all(of_interest),
+        of_all(cut),
+        of_all(inputs - read - cut)
+    );
+    Ok(())
+}

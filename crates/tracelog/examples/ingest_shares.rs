@@ -1,0 +1,103 @@
+//! `ingest_shares LOGDIR`: where the time goes. Each step is done alone over all files, on one thread, in turns; prints medians.
+//!
+//! What the steps leave of the whole is finding line ends, collecting rows, and writing Parquet.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+use slotmark_tracelog::{HostFrom, Plan, Source, ingest, read_line};
+
+const ROUNDS: usize = 5;
+/// Read at once, as ingest does.
+const BYTES: usize = 256 << 10;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn read(path: &Path, mut each: impl FnMut(&[u8])) -> Outcome {
+    let (mut file, mut buffer) = (File::open(path)?, vec![0; BYTES]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(()),
+            read => each(&buffer[..read]),
+        }
+    }
+}
+
+fn reading(path: &Path) -> Outcome {
+    read(path, |bytes| {
+        black_box(bytes);
+    })
+}
+
+fn hashing(path: &Path) -> Outcome {
+    let mut hash = Sha256::new();
+    read(path, |bytes| hash.update(bytes))?;
+    black_box(hash.finalize());
+    Ok(())
+}
+
+/// Lines across the ends of what is read at once are left out.
+fn parsing(path: &Path) -> Outcome {
+    read(path, |bytes| {
+        for line in bytes.split(|&byte| byte == b'\n').skip(1) {
+            let _ = black_box(read_line(line));
+        }
+    })
+}
+
+fn finding_lines(path: &Path) -> Outcome {
+    read(path, |bytes| {
+        for line in bytes.split(|&byte| byte == b'\n').skip(1) {
+            black_box(line);
+        }
+    })
+}
+
+fn main() -> Outcome {
+    let logs = std::env::args().nth(1).ok_or("usage: ingest_shares LOGDIR")?;
+    let mut files: Vec<PathBuf> = Vec::new();
+    for host in fs::read_dir(logs)? {
+        let log = host?.path().join("stdout");
+        if log.is_file() {
+            files.push(log);
+        }
+    }
+    files.sort();
+    let bytes = files.iter().map(|file| Ok(fs::metadata(file)?.len())).sum::<std::io::Result<u64>>()?;
+    let steps: [fn(&Path) -> Outcome; 4] = [reading, hashing, finding_lines, parsing];
+    let mut times = [const { Vec::new() }; 5];
+    for _ in 0..ROUNDS {
+        for (step, times) in steps.iter().zip(&mut times) {
+            let began = Instant::now();
+            files.iter().try_for_each(|file| step(file))?;
+            times.push(began.elapsed().as_secs_f64());
+        }
+        let tables = tempfile::tempdir()?;
+        let source = |path: &PathBuf| Source { host: path.display().to_string(), path: path.clone() };
+        let sources = files.iter().map(source).collect();
+        let plan = Plan { sources, tables: tables.path().into(), threads: 1, host_from: HostFrom::Path };
+        let began = Instant::now();
+        ingest(&plan, &|_, _| ControlFlow::Continue(()))?;
+        times[4].push(began.elapsed().as_secs_f64());
+    }
+    let [read, hash, lines, parse, whole] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[ROUNDS / 2]
+    });
+    println!("  one thread, medians of {ROUNDS} rounds; {:.0} MB/s in all, of which", bytes as f64 / 1e6 / whole);
+    for (what, seconds) in [
+        ("reading from the page cache", read),
+        ("SHA-256 of the files", hash - read),
+        ("taking lines apart", parse - lines),
+        ("line ends, rows and Parquet", whole - hash - (parse - lines)),
+    ] {
+        println!("    {:3.0} %  {what} ({:.0} MB/s alone)", 100.0 * seconds / whole, bytes as f64 / 1e6 / seconds);
+    }
+    Ok(())
+}

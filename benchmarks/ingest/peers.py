@@ -56,12 +56,34 @@ EVENTS = {
 }
 """Every namespace of interest in the logs, and the word for it in our tables."""
 
-WHOLE = (
-    ["slot", "current slot", "tipBlockNo", "blockNo", "length", "chainLengthDelta", "blockSize"]
-    + ["count", "accepted", "rejected", "utxoSize"]
-    + ["CentiCpu", "CentiGC", "CentiMut", "GcsMajor", "GcsMinor", "Alloc", "Live", "RSS", "CentiBlkIO", "Threads", "Heap"]
-    + ["NetRd", "NetWr", "FsRd", "FsWr"]
-)
+WHOLE = [
+    "slot",
+    "current slot",
+    "tipBlockNo",
+    "blockNo",
+    "length",
+    "chainLengthDelta",
+    "blockSize",
+    "count",
+    "accepted",
+    "rejected",
+    "utxoSize",
+    "CentiCpu",
+    "CentiGC",
+    "CentiMut",
+    "GcsMajor",
+    "GcsMinor",
+    "Alloc",
+    "Live",
+    "RSS",
+    "CentiBlkIO",
+    "Threads",
+    "Heap",
+    "NetRd",
+    "NetWr",
+    "FsRd",
+    "FsWr",
+]
 TEXT = ["block", "blockPrev", "head", "addBlock", "newtip", "blockHash", "rollBackTo"]
 ANNOUNCED = "ChainSync.ServerHeader.Update"
 """Tells of a header only where it isn't a roll-backward, nor one of the two lines that some nodes write a header."""
@@ -98,9 +120,9 @@ def run_duckdb(files: list[str], out: Path) -> None:
 
 def run_polars(files: list[str], out: Path) -> None:
     """One lazy scan by scan_ndjson into one Parquet file."""
-    import polars as pl  # noqa: PLC0415: only the process that needs it pays for it
+    import polars as pl  # noqa: PLC0415
 
-    data = {name: pl.Int64 for name in WHOLE} | {name: pl.String for name in TEXT}
+    data = dict.fromkeys(WHOLE, pl.Int64) | dict.fromkeys(TEXT, pl.String)
     data |= {"chainDensity": pl.Float64, "blockingRead": pl.Boolean, "risingEdge": pl.Boolean}
     data |= {"mempoolSize": pl.Struct({"numTxs": pl.Int64})}
     data["blockNo"] = pl.String  # some messages write it as text, and one value of another type ends the scan
@@ -131,16 +153,19 @@ PEERS = {"duckdb": run_duckdb, "polars": run_polars}
 
 def rows(engine: str, out: Path) -> dict[str, int]:
     """How many rows of each message an engine wrote, by our word for it."""
-    count = "SELECT {by}, count(*) FROM read_parquet('{path}') GROUP BY ALL"
     if engine != "slotmark":
-        found = duckdb.sql(count.format(by="ns", path=out / "all.parquet")).fetchall()
-        return {EVENTS[name]: number for name, number in found}
+        return {EVENTS[name]: number for name, number in counted("ns", out / "all.parquet")}
     found = []
     for table in ("block_events", "slot_events", "transactions"):
-        found += duckdb.sql(count.format(by="event", path=out / table / "*.parquet")).fetchall()
+        found += counted("event", out / table / "*.parquet")
     for table in ("resources", "ledger_metrics"):
-        found += duckdb.sql(count.format(by=f"'{table}'", path=out / table / "*.parquet")).fetchall()
+        found += counted(f"'{table}'", out / table / "*.parquet")
     return dict(found)
+
+
+def counted(by: str, path: Path) -> list[tuple[str, int]]:
+    """Rows of Parquet files by the value of an expression."""
+    return duckdb.connect().execute(f"SELECT {by}, count(*) FROM read_parquet('{path}') GROUP BY ALL").fetchall()
 
 
 def measure(engine: str, logs: Path, ingest: Path) -> tuple[dict[str, float], dict[str, int]]:
@@ -223,8 +248,12 @@ def main(name: str, logs: Path, ingest: Path, rounds: int, only: str | None) -> 
             figures[engine].append(measured)
     for engine, found in counts.items():
         if found != counts[engines[0]]:
-            differing = {event: (counts[engines[0]].get(event), found.get(event)) for event in counts[engines[0]] | found}
-            sys.exit(f"{engine}: other numbers of rows than ours: { {k: v for k, v in differing.items() if v[0] != v[1]} }")
+            differing = {
+                event: (counts[engines[0]].get(event), found.get(event)) for event in counts[engines[0]] | found
+            }
+            sys.exit(
+                f"{engine}: other numbers of rows than ours: { {k: v for k, v in differing.items() if v[0] != v[1]} }"
+            )
     for engine in engines:
         middle = {key: median(one[key] for one in figures[engine]) for key in figures[engine][0]}
         rate, cpu = size / 1e6 / middle["seconds"], size / 1e6 / middle["cpu"]
@@ -232,7 +261,9 @@ def main(name: str, logs: Path, ingest: Path, rounds: int, only: str | None) -> 
         line = f"  {engine:<9} {middle['seconds']:7.2f} s {rate:6.0f} MB/s {cpu:6.0f} MB/s of CPU {memory:6.0f} MiB at most"
         print(f"{line}, {middle['written'] / 1e6:.1f} MB written")
         if engine == "slotmark":
-            print(f"    {CORES} cores: {verdict(round(rate), GOAL_MB_PER_S)}; MiB: {verdict(round(memory), GOAL_MIB, at_most=True)}")
+            print(
+                f"    {CORES} cores: {verdict(round(rate), GOAL_MB_PER_S)}; MiB: {verdict(round(memory), GOAL_MIB, at_most=True)}"
+            )
         else:
             ours = figures["slotmark"]
             pairs = list(zip(figures[engine], ours, strict=True))

@@ -120,7 +120,7 @@ def run_duckdb(files: list[str], out: Path) -> None:
 
 def run_polars(files: list[str], out: Path) -> None:
     """One lazy scan by scan_ndjson into one Parquet file."""
-    import polars as pl  # noqa: PLC0415 - only the process that needs it pays for it
+    import polars as pl  # noqa: PLC0415
 
     data = dict.fromkeys(WHOLE, pl.Int64) | dict.fromkeys(TEXT, pl.String)
     data |= {"chainDensity": pl.Float64, "blockingRead": pl.Boolean, "risingEdge": pl.Boolean}
@@ -151,23 +151,21 @@ def run_polars(files: list[str], out: Path) -> None:
 PEERS = {"duckdb": run_duckdb, "polars": run_polars}
 
 
-def _counted(sql: str) -> list[tuple[str, int]]:
-    with duckdb.connect() as connection:
-        return connection.execute(sql).fetchall()
-
-
 def rows(engine: str, out: Path) -> dict[str, int]:
     """How many rows of each message an engine wrote, by our word for it."""
-    count = "SELECT {by}, count(*) FROM read_parquet('{path}') GROUP BY ALL"
     if engine != "slotmark":
-        found = _counted(count.format(by="ns", path=out / "all.parquet"))
-        return {EVENTS[name]: number for name, number in found}
+        return {EVENTS[name]: number for name, number in counted("ns", out / "all.parquet")}
     found = []
     for table in ("block_events", "slot_events", "transactions"):
-        found += _counted(count.format(by="event", path=out / table / "*.parquet"))
+        found += counted("event", out / table / "*.parquet")
     for table in ("resources", "ledger_metrics"):
-        found += _counted(count.format(by=f"'{table}'", path=out / table / "*.parquet"))
+        found += counted(f"'{table}'", out / table / "*.parquet")
     return dict(found)
+
+
+def counted(by: str, path: Path) -> list[tuple[str, int]]:
+    """Rows of Parquet files by the value of an expression."""
+    return duckdb.connect().execute(f"SELECT {by}, count(*) FROM read_parquet('{path}') GROUP BY ALL").fetchall()
 
 
 def measure(engine: str, logs: Path, ingest: Path) -> tuple[dict[str, float], dict[str, int]]:

@@ -29,7 +29,7 @@ def prediction_document(prediction: Prediction) -> Document:
     """What a profile predicts, beside the unchanged profile where something was set; durations in ms."""
     scenario, unchanged = prediction.scenario, prediction.unchanged
     several = len(prediction.seeds) > 1
-    error = " ± s.e." if several else ""
+    error = " ±" if several else ""
     titles = [f"predicted{error}"]
     if unchanged is not None:
         bounds = f" [{percent(CONFIDENCE)}]" if several else ""
@@ -45,8 +45,11 @@ def prediction_document(prediction: Prediction) -> Document:
     if unchanged is not None:
         counted.append(f"{unchanged.blocks:,} without")
     notes = [f"Analysed: {', '.join(counted)}. {_seeds(prediction.seeds)}", *_moved([scenario])]
+    if several:
+        notes.append("± is one standard error over seeds.")
     if unchanged is not None:
-        notes.append("The same seeds on both sides: differences are paired by seed.")
+        bounds = f", in brackets their {percent(CONFIDENCE)} interval" if several else ""
+        notes.append(f"The same seeds on both sides: differences are paired by seed{bounds}.")
     changes = ", ".join(scenario.settings)
     return Document(
         f"{prediction.profile} with {changes}" if changes else prediction.profile,
@@ -55,7 +58,7 @@ def prediction_document(prediction: Prediction) -> Document:
             Section("Answer", [Paragraph(_answer(prediction))], brief=True),
             Section(
                 "Prediction",
-                [Table("", [Column("mean, ms", "left"), *(Column(title) for title in titles)], rows, notes)],
+                [Table("Means, ms", [Column("", "left"), *(Column(title) for title in titles)], rows, notes)],
                 brief=True,
             ),
             Section("Method", [Paragraph(_METHOD)]),
@@ -67,8 +70,7 @@ def sweep_document(swept: SweptPrediction) -> Document:
     """What a profile predicts over a range of one parameter: a row a value, with charts; durations in ms."""
     several = len(swept.seeds) > 1
     written = [f"{step.value:.12g}{swept.unit}" for step in swept.steps]
-    short = swept.parameter.removesuffix(".mean").rpartition(".")[2]
-    columns = [Column(short), *(Column(_short(metric)) for metric in MAIN_ROWS), Column("blocks", detail=True)]
+    columns = [Column(""), *(Column(_short(metric)) for metric in MAIN_ROWS), Column("blocks", detail=True)]
     rows = [
         [
             Cell(value),
@@ -79,16 +81,16 @@ def sweep_document(swept: SweptPrediction) -> Document:
     ]
     scenarios = [step.scenario for step in swept.steps]
     notes = [
-        f"Means in ms. {_seeds(swept.seeds)} The profile has {swept.own}.",
+        f"{_seeds(swept.seeds)} The profile has {swept.own}.",
         *_moved(scenarios),
     ]
-    blocks: list[Block] = [Table("", columns, rows, notes)]
+    blocks: list[Block] = [Table(f"Means in ms by {swept.parameter}", columns, rows, notes)]
     if several:
         errors = [
             [Cell(value), *(Cell(_ms(step.scenario.rows[metric].standard_error or 0.0)) for metric in MAIN_ROWS)]
             for value, step in zip(written, swept.steps, strict=True)
         ]
-        blocks.append(Table("Standard errors over seeds, ms", columns[:-1], errors, wide=True))
+        blocks.append(Table(f"Standard errors over seeds in ms by {swept.parameter}", columns[:-1], errors, wide=True))
         notes.append(f"The largest standard error over seeds is {_ms(_largest_error(scenarios))} ms.")
     settings = f", with {', '.join(swept.settings)}" if swept.settings else ""
     band = " Shaded: from the lowest to the highest seed." if several else ""
@@ -118,8 +120,9 @@ _METHOD = (
     "out. Each seed is one simulation of the whole run, and the same seed draws the same slot leaders and the same luck for every "
     "variant. Metrics are defined as in the published reports: means over the analysed blocks, or over blocks and peers; an "
     "adoption centile counts from the start of the block's slot. Standard errors and intervals (Student's t) are over seeds: they tell "
-    "the simulation's own noise, not how far the model is from a real cluster. A parameter changes only what it names: "
-    "with larger blocks the transfer takes longer, but the stages of forging and adoption stay as the profile has them unless they are set too."
+    "the simulation's own noise, not how far the model is from a real cluster. Nothing else changes than what is set, "
+    "and what is said to move along: larger blocks take longer to transfer, but the stages of forging and adoption stay as the profile "
+    "has them unless they are set too."
 )
 
 
@@ -193,13 +196,18 @@ def _chart(swept: SweptPrediction, metrics: tuple[str, ...]) -> dict[str, Any]:
         for estimate in [step.scenario.rows[metric]]
     ]
     places = [MAIN_ROWS.index(metric) for metric in metrics]
+    legend = {**LINES, "labelLimit": 260, "columnPadding": 28}
     domain = {"field": "run", "type": "nominal", "sort": list(metrics), "title": None}
     colour = {
         **domain,
-        "legend": LINES,
+        "legend": legend,
         "scale": {"domain": list(metrics), "range": [COLOURS[place] for place in places]},
     }
-    dash = {**domain, "legend": LINES, "scale": {"domain": list(metrics), "range": [DASHES[place] for place in places]}}
+    dash = {
+        **domain,
+        "legend": legend,
+        "scale": {"domain": list(metrics), "range": [DASHES[place] for place in places]},
+    }
     unit = f", {swept.unit}" if swept.unit else ""
     scale: dict[str, Any] = {"type": "log"} if swept.geometric else {"zero": False}
     x = {

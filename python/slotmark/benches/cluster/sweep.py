@@ -49,7 +49,7 @@ class Sweep(msgspec.Struct, frozen=True):
         return self.spacing is Spacing.geometric
 
     def values(self, steps: int) -> list[float]:
-        """The values to try, in `unit`, rising: the ends as given, the others rounded to a fifth of a step or finer.
+        """The values to try, in `unit`, rising: the ends as given, the others rounded by a tenth of a step at the most.
 
         Where only whole numbers are possible, there are no more values than whole numbers in the range.
 
@@ -95,7 +95,7 @@ def parse_sweep(text: str, spacing: Spacing = Spacing.auto) -> Sweep:
             f"--sweep {text}: `{unit}` and `{high[2] or unit}` are no units of one kind; "
             "write both ends in one unit, as in block_size=22kB..180kB."
         )
-    begin, end = float(low[1]), float(high[1]) * kind[high[2] or unit] / kind[unit]
+    begin, end = float(low[1]), float(high[1]) * (kind[high[2] or unit] / kind[unit])
     if not begin < end < math.inf:
         raise SimulationError(f"--sweep {text}: expected a low end below the high end.")
     if spacing is Spacing.geometric and begin == 0:
@@ -117,6 +117,5 @@ def amount(text: str) -> float:
 
 
 def _rounded(value: float, gap: float) -> float:
-    """The value with as few digits as leave it within a fifth of the gap to its neighbours."""
-    digits = -math.floor(math.log10(gap / 2.5))
-    return round(value, digits)
+    """The value with as few digits as leave it within a tenth of the gap to its neighbours."""
+    return round(value, -math.floor(math.log10(gap / 5))) if gap > 0 else value

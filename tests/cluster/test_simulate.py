@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.simulate import (
+    DERIVED,
     END_TO_END_ROWS,
     FITTED,
     HELD_OUT,
@@ -23,7 +24,7 @@ def quietly(done: int, total: int) -> None:
 
 
 def test_every_shipped_profile_makes_blocks() -> None:
-    assert set(shipped_profiles()) == {*FITTED, *HELD_OUT}
+    assert set(shipped_profiles()) == {*FITTED, *HELD_OUT, *DERIVED}
     for name in shipped_profiles():
         tables = predict(load_profile(name, ["run.slots=17000"]), [1], quietly)
         assert tables.blocks > 10

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, compare, ingest, ledger, show, simulate
+from slotmark.cli import chain, chainsync, compare, ingest, ledger, predict, show, simulate
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(ledger.app, name="ledger")
 app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
+app.command("predict")(predict.predict)
 
 
 INTERRUPTED = 130

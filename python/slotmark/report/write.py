@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from slotmark.compare import Comparison
-from slotmark.compare.block_comparison import BlockComparison
+import msgspec
+
 from slotmark.errors import RunError
 from slotmark.report.document import Document
 from slotmark.report.html import html
@@ -12,8 +12,13 @@ from slotmark.report.markdown import markdown
 from slotmark.report.pdf import pdf
 
 
-def write_report(document: Document, comparison: Comparison | BlockComparison, folder: Path) -> list[Path]:
+def write_report(document: Document, result: msgspec.Struct, folder: Path) -> list[Path]:
     """Writes report.html, .pdf, .md and .json into ``folder``, in the place of older ones; returns their paths.
+
+    Args:
+        document: The report.
+        result: What it was made from, a comparison or a prediction, for report.json.
+        folder: Made if need be.
 
     Raises:
         RunError: The folder can't be written.
@@ -22,7 +27,7 @@ def write_report(document: Document, comparison: Comparison | BlockComparison, f
         "report.html": html(document).encode(),
         "report.pdf": pdf(document),
         "report.md": markdown(document).encode(),
-        "report.json": json(comparison),
+        "report.json": json(result),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)

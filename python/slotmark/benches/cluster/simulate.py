@@ -34,6 +34,9 @@ FITTED = ("value-only-10.5", "value-only-10.6-pre", "value-only-10.2", "value-on
 HELD_OUT = ("plutus-loop-10.5", "plutus-loop-10.5.4")
 """The profiles that take the fitted network unchanged."""
 
+DERIVED = ("value-only-10.5.4", "plutus-loop-10.2", "plutus-loop-10.2-utxohd", "plutus-loop-10.6-pre")
+"""The profiles that no report has: stages scaled from the version's other workload (docs/simulator.md); never validated."""
+
 VALIDATION_SEEDS = 5
 """How many simulations a validation averages: with one, the end-to-end rows vary by up to 1 % from seed to seed."""
 

@@ -1,0 +1,56 @@
+"""`slotmark predict`: what-if answers from the simulated cluster."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slotmark.benches.cluster.sweep import Spacing
+from slotmark.cli.console import progress
+
+
+def predict(
+    profile: Annotated[
+        str,
+        typer.Argument(metavar="PROFILE", help="A TOML file or a shipped profile; `simulate --profiles` lists those."),
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter: ledger_tick.mean=33ms; again for more."),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(metavar="PARAM=LOW..HIGH", help="Predict over a range of a parameter: block_size=22kB..180kB."),
+    ] = None,
+    steps: Annotated[int, typer.Option(min=2, help="Values of the sweep, its ends among them.")] = 7,
+    spacing: Annotated[
+        Spacing, typer.Option(help="Of the sweep's values; auto: geometric where the range is fourfold or more.")
+    ] = Spacing.auto,
+    seeds: Annotated[int, typer.Option(min=1, help="Simulations of each variant: seeds 1 to N.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Also write report.html, .pdf, .md and .json.")
+    ] = None,
+) -> None:
+    """Predict block propagation: with parameters changed, beside the unchanged profile, or over a range of one."""
+    from slotmark.benches.cluster.predict import predict_change, predict_sweep
+    from slotmark.benches.cluster.sweep import parse_sweep
+    from slotmark.report import print_document, write_report
+    from slotmark.report.predictions import prediction_document, sweep_document
+
+    changes, numbers = list(settings or ()), range(1, seeds + 1)
+    swept = None if sweep is None else parse_sweep(sweep, spacing)
+    with progress("slots") as step:
+
+        def told(done: int, total: int) -> None:
+            step(done, total, "predicting")
+
+        if swept is None:
+            result = predict_change(profile, changes, numbers, told)
+            document = prediction_document(result)
+        else:
+            result = predict_sweep(profile, swept, steps, changes, numbers, told)
+            document = sweep_document(result)
+    print_document(document)
+    if out is not None:
+        for path in write_report(document, result, out):
+            typer.echo(path)

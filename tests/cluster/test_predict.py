@@ -1,0 +1,223 @@
+"""What-if answers: the same every time, in the right direction, over the range that was asked for; and the derived profiles."""
+
+import json
+import subprocess
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slotmark.benches.cluster.predict import MAIN_ROWS, ROWS, predict_change, predict_sweep
+from slotmark.benches.cluster.simulate import DERIVED, END_TO_END_ROWS, load_profile
+from slotmark.benches.cluster.sweep import Spacing, parse_sweep
+from slotmark.errors import SimulationError
+from slotmark.report import write_report
+from slotmark.report.document import Table
+from slotmark.report.predictions import prediction_document, sweep_document
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+SHORT = ("run.slots=20000",)
+"""Half an epoch of analysed slots: the report leaves out the first two."""
+
+
+def quietly(done: int, total: int) -> None:
+    assert 0 <= done <= total
+
+
+def test_the_same_seeds_predict_the_same_and_others_do_not() -> None:
+    first, again, other = (
+        predict_change("value-only-10.5", [*SHORT, "ledger_tick=30ms"], seeds, quietly)
+        for seeds in ([1, 2], [1, 2], [3, 4])
+    )
+    assert first == again
+    assert prediction_document(first) == prediction_document(again)
+    assert first.scenario.rows != other.scenario.rows
+
+
+def test_a_longer_ledger_tick_never_makes_adoption_earlier() -> None:
+    swept = predict_sweep("value-only-10.5", parse_sweep("ledger_tick=10ms..60ms"), 4, SHORT, [1, 2], quietly)
+    assert swept.parameter == "forging.ledger_tick.mean"
+    for metric in END_TO_END_ROWS:
+        means = [step.scenario.rows[metric].mean for step in swept.steps]
+        assert means == sorted(means), metric
+        assert means[-1] - means[0] == pytest.approx(0.050, abs=0.01), metric
+
+
+def test_a_change_is_compared_with_the_unchanged_profile_seed_by_seed() -> None:
+    found = predict_change("value-only-10.5", [*SHORT, "ledger_tick=31.26ms"], [1, 2, 3], quietly)
+    assert found.unchanged is not None
+    assert found.unchanged.settings == SHORT
+    for metric in ROWS:
+        ours, theirs = found.scenario.rows[metric], found.unchanged.rows[metric]
+        difference = found.differences[metric]
+        assert difference.values == tuple(a - b for a, b in zip(ours.values, theirs.values, strict=True))
+        assert difference.mean == pytest.approx(ours.mean - theirs.mean)
+    announced = found.differences["Slot start to announced"]
+    assert announced.mean == pytest.approx(0.010, abs=0.001)
+    assert (announced.standard_error or 1) < (found.scenario.rows["Slot start to announced"].standard_error or 0) * 0.8
+    low, high = announced.interval() or (1.0, 0.0)
+    assert low < announced.mean < high
+
+
+def test_how_long_to_run_alone_is_nothing_to_compare() -> None:
+    found = predict_change("value-only-10.5", SHORT, [1], quietly)
+    assert found.unchanged is None
+    assert not found.differences
+    assert found.scenario.rows["0.96 adoption"].interval() is None
+
+
+def test_larger_blocks_take_their_load_along_and_arrive_later() -> None:
+    swept = predict_sweep("value-only-10.5", parse_sweep("block_size=22kB..180kB"), 3, SHORT, [1], quietly)
+    assert [(step.value, swept.unit) for step in swept.steps] == [(22.0, "kB"), (63.0, "kB"), (180.0, "kB")]
+    means = [step.scenario.rows["0.96 adoption"].mean for step in swept.steps]
+    assert means == sorted(means)
+    blocks = [step.scenario.blocks for step in swept.steps]
+    assert min(blocks) > 0.9 * max(blocks)
+    assert (
+        dict(setting.split("=") for setting in swept.steps[0].scenario.moved)["workload.tps"] == "2.925"
+    )  # 39 for 160
+    fixed = predict_change("value-only-10.5", [*SHORT, "block_size=80kB", "tps=12"], [1], quietly)
+    names = [setting.partition("=")[0] for setting in fixed.scenario.moved]
+    assert names == ["workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "spacing", "steps", "expected"),
+    [
+        ("a=22kB..180kB", Spacing.auto, 7, [22, 31, 44, 63, 89, 127, 180]),
+        ("a=22kB..180kB", Spacing.linear, 3, [22, 100, 180]),
+        ("a=10ms..30ms", Spacing.auto, 5, [10, 15, 20, 25, 30]),
+        ("a=10ms..20ms", Spacing.geometric, 3, [10, 14.1, 20]),
+        ("a=0..0.02", Spacing.auto, 3, [0, 0.01, 0.02]),
+        ("a=500us..2ms", Spacing.auto, 3, [500, 1000, 2000]),
+        ("a=5..6ms", Spacing.auto, 2, [5, 6]),
+    ],
+)
+def test_the_steps_of_a_sweep_are_as_asked(sweep: str, spacing: Spacing, steps: int, expected: list[float]) -> None:
+    assert parse_sweep(sweep, spacing).values(steps) == pytest.approx(expected)
+
+
+@given(
+    low=st.floats(0.001, 1e6), times=st.floats(1.001, 1e4), steps=st.integers(2, 60), spacing=st.sampled_from(Spacing)
+)
+def test_any_sweep_has_as_many_rising_values_as_asked_between_its_own_ends(
+    low: float, times: float, steps: int, spacing: Spacing
+) -> None:
+    sweep = parse_sweep(f"a={low!r}ms..{low * times!r}ms", spacing)
+    values = sweep.values(steps)
+    assert len(values) == steps
+    assert (values[0], values[-1]) == (low, low * times)
+    assert values == sorted(values)
+
+
+def test_a_parameter_of_whole_numbers_gets_whole_steps() -> None:
+    swept = predict_sweep("value-only-10.5", parse_sweep("concurrency=1..3"), 7, SHORT, [1], quietly)
+    assert swept.parameter == "peer.concurrency"
+    assert [step.value for step in swept.steps] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--sweep", "block_sise=22kB..180kB"], "block_sise"),
+        (["--sweep", "block_size=22kB"], "PARAM=LOW..HIGH"),
+        (["--sweep", "block_size=180kB..22kB"], "low end below the high end"),
+        (["--sweep", "block_size=22kB..180ms"], "units of one kind"),
+        (["--sweep", "block_size=22ms..180ms"], "workload.block_size"),
+        (["--sweep", "loss=0..2"], "network.loss = 2"),
+        (["--sweep", "mean=1ms..2ms"], "may mean"),
+        (["--sweep", "block_size=22kB..180kB", "--steps", "1"], "--steps"),
+        (["--set", "ledger_tick=33kB"], "forging.ledger_tick"),
+        (["--set", "run.slots=100"], "no block to analyse"),
+        (["--seeds", "0"], "--seeds"),
+    ],
+)
+def test_what_cannot_be_predicted_gets_one_line(
+    arguments: list[str], said: str, command: Command, tmp_path: Path
+) -> None:
+    ended = command("predict", "value-only-10.5", *arguments, cwd=tmp_path)
+    error = ended.stderr.strip()
+    assert ended.returncode == 2, error
+    assert said in error
+    assert len(error.splitlines()) == 1, error
+
+
+def test_what_progress_raises_ends_all_simulations() -> None:
+    def interrupted(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        predict_change("value-only-10.5", ["run.slots=2000000"], [1, 2, 3, 4], interrupted)
+
+
+def test_a_sweep_is_written_as_a_report_with_charts(tmp_path: Path) -> None:
+    swept = predict_sweep("value-only-10.5", parse_sweep("adopt=50ms..90ms"), 3, SHORT, [1, 2], quietly)
+    document = sweep_document(swept)
+    charts, table = document.sections[1].blocks, document.sections[0].blocks[0]
+    assert len(charts) == 2
+    assert isinstance(table, Table)
+    assert [row[0].text for row in table.rows] == ["50ms", "70ms", "90ms"]
+    page, paper, text, data = write_report(document, swept, tmp_path)
+    assert paper.read_bytes().startswith(b"%PDF")
+    assert "0.96 adoption" in page.read_text()
+    assert "| 70ms |" in text.read_text()
+    told = json.loads(data.read_text())
+    assert told["parameter"] == "peer.adopt.mean"
+    means = [step["scenario"]["rows"]["1.00 adoption"]["mean"] for step in told["steps"]]
+    assert means == [step.scenario.rows["1.00 adoption"].mean for step in swept.steps]
+    assert set(MAIN_ROWS) <= set(told["steps"][0]["scenario"]["rows"])
+
+
+STAGES = {
+    ("forging", "started"): "Started forge loop iteration",
+    ("forging", "block_context"): "Acquired block context",
+    ("forging", "ledger_state"): "Acquired ledger state",
+    ("forging", "ledger_view"): "Acquired ledger view",
+    ("forging", "leadership"): "Leadership check duration",
+    ("forging", "ledger_tick"): "Ledger ticking",
+    ("forging", "mempool_snapshot"): "Mempool snapshotting",
+    ("forging", "forge"): "Leadership to forged",
+    ("forging", "forged_to_announced"): "Forged to announced",
+    ("forging", "self_adopt"): "Forged to self-adopted",
+    ("peer", "notice_to_fetch"): "Notice to fetch request",
+    ("peer", "fetched_to_announced"): "Fetched to announced",
+    ("peer", "adopt"): "Fetched to adopted",
+}
+
+
+def profile(name: str) -> dict[str, Any]:
+    return tomllib.loads(load_profile(name))
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_a_derived_profile_is_its_version_scaled_by_what_10_5_shows(name: str) -> None:
+    wanted = "value-only" if name.startswith("value-only") else "plutus-loop"
+    other = "plutus-loop" if wanted == "value-only" else "value-only"
+    derived, own = profile(name), profile(name.replace(wanted, other))
+    here, there = profile(f"{wanted}-10.5"), profile(f"{other}-10.5")
+    assert "derived, not published" in derived["description"]
+    assert not derived["published"]["rows"]
+    assert derived["target"] == own["target"]
+    assert derived["workload"] == here["workload"]
+    assert derived["network"] == own["network"] == here["network"]
+    for (table, stage), row in STAGES.items():
+        rows = [each["published"]["rows"][row] for each in (own, here, there)]
+        expected_ms = 1e3 * rows[0] * rows[1] / rows[2]
+        if stage == "notice_to_fetch" and wanted == "value-only":
+            expected_ms -= 0.16
+        written = derived[table][stage]["mean"]
+        mean_ms = (
+            float(written.removesuffix("us")) / 1e3 if written.endswith("us") else float(written.removesuffix("ms"))
+        )
+        assert mean_ms == pytest.approx(expected_ms, rel=0.006), stage
+
+
+def test_a_sweep_needs_two_steps() -> None:
+    with pytest.raises(SimulationError, match="--steps 1"):
+        parse_sweep("a=1..2").values(1)

@@ -50,6 +50,22 @@ def cluster_profile(layers: list[str], settings: list[str]) -> str:
 def simulate(profile_toml: str, seed: int, out: str, progress: Callable[[int, int], None]) -> str:
     """Simulates a cluster into a new run directory and returns the facts about it as JSON; `progress` is told slots done and in all, and may raise to stop."""
 
+def simulate_direct(
+    profile_toml: str,
+    seed: int,
+    name: str,
+    tables: str,
+    description: str,
+    threads: int,
+    progress: Callable[[int, int], None],
+) -> tuple[str, str]:
+    """Simulates a cluster straight into the empty folder `tables`, as `ingest` would from its logs, with the tables of the truth.
+
+    What a run directory says about itself goes into the empty folder `description`. Threads are as many as there are cores
+    where 0. Returns the facts as JSON, as `simulate`, and what `slotmark_tracelog::Ingested` says; `progress` is told slots
+    of hosts done and in all, and may raise to stop.
+    """
+
 def simulate_tables(profile_toml: str, seed: int, progress: Callable[[int, int], None]) -> str:
     """The published tables as a simulation predicts them, as JSON: `blocks`, `rejected`, `orphaned`, and `rows` of metric, predicted, standard_error, published."""
 

@@ -32,6 +32,14 @@ pub enum SimulationError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A table that can't be written.
+    #[error("{path}: can't write this table ({source}). Nothing was kept; make room and run again.")]
+    Table {
+        /// The folder of tables.
+        path: PathBuf,
+        /// What the writer said.
+        source: parquet::errors::ParquetError,
+    },
     /// The caller asked to stop.
     #[error("stopped before the end; nothing was kept.")]
     Stopped,

@@ -119,3 +119,15 @@ pub enum Event<'a> {
     /// `Mempool.RejectedTx`.
     RejectedTx { tx: u32, mempool_txs: u32, mempool_bytes: u64 },
 }
+
+/// Threads of a node's log: those that serve one peer begin at a number each, and the peer's number is added.
+pub(crate) mod threads {
+    pub(crate) const TX_SUBMISSION: u32 = 8_200;
+    pub(crate) const MEMPOOL_ADD: &str = "66";
+    pub(crate) const MEMPOOL_REMOVE: &str = "32";
+}
+
+/// What a log line has for a point where there is no block.
+pub(crate) const GENESIS_POINT: &str = "genesis (origin)";
+/// What a log line has for the hash of no block.
+pub(crate) const GENESIS_HASH: &str = "GenesisHash";

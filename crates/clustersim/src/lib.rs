@@ -4,7 +4,9 @@
 //! directory as real nodes leave it behind. One seed decides everything.
 //!
 //! The engine moves blocks in one heap of events; the narrator then tells, host by host and on all threads, what each host logs.
-//! Both work in stretches of slots, so that memory does not grow with the length of a run but for the truth.
+//! [`simulate`] does both in stretches of slots, so that memory does not grow with the length of a run but for the truth;
+//! [`simulate_by_host`] tells all of a host at once, for sinks of which only a few may be open. [`write_tables`] is one: it writes
+//! what reading the logs would give.
 
 mod clock;
 mod draws;
@@ -19,9 +21,11 @@ mod propagation;
 mod quantity;
 mod rundir;
 mod sink;
+mod tables;
 mod tcp;
 mod topology;
 mod truth;
+mod truth_tables;
 
 use std::ops::ControlFlow;
 
@@ -36,8 +40,9 @@ pub use profile::{
 };
 pub use propagation::{Propagation, Row, propagation};
 pub use quantity::{BitRate, Bytes, Span};
-pub use rundir::{RunFacts, write_run};
+pub use rundir::{RunFacts, write_run, write_tables};
 pub use sink::{Collected, HostSink, InMemory, Kind, Nowhere, Sink};
+pub use tables::{TableFiles, TableWriter};
 pub use topology::{Host, Link, Topology};
 pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, Truth};
 
@@ -99,11 +104,7 @@ pub fn simulate<S: Sink>(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Outcome<S::Host>, SimulationError> {
     let topology = topology_of(profile, seed)?;
-    let mut hosts = Vec::with_capacity(topology.hosts.len());
-    for host in 0..topology.hosts.len() as u32 {
-        let peers = topology.links.iter().filter(|link| link.follower == host).map(|link| link.producer).collect();
-        hosts.push((sink.host(&topology, host)?, Narrator::new(profile, seed, host, peers)));
-    }
+    let mut hosts = tellers(profile, seed, &topology, sink)?;
     let mut engine = Engine::new(profile, &topology, seed);
     let narration = Narration::new(profile, seed);
     let slot_ns = profile.genesis.slot_length.0;
@@ -128,5 +129,58 @@ pub fn simulate<S: Sink>(
     }
     hosts.par_iter_mut().map(|(sink, _)| sink.finish()).collect::<Result<(), SimulationError>>()?;
     let truth = engine.into_truth();
+    Ok(Outcome { topology, truth, sinks: hosts.into_iter().map(|(sink, _)| sink).collect() })
+}
+
+/// A host's sink and who tells it.
+type Told<H> = (H, Narrator);
+
+fn tellers<S: Sink>(profile: &Profile, seed: u64, topology: &Topology, sink: &mut S) -> Result<Vec<Told<S::Host>>, SimulationError> {
+    let mut followed = vec![Vec::new(); topology.hosts.len()];
+    for link in &topology.links {
+        followed[link.follower as usize].push(link.producer);
+    }
+    let hosts =
+        followed.into_iter().zip(0..).map(|(peers, host)| Ok((sink.host(topology, host)?, Narrator::new(profile, seed, host, peers))));
+    hosts.collect()
+}
+
+/// Simulates a profile to its end, then tells all of one host after all of another, one a thread: what [`simulate`] tells.
+///
+/// Until a host is told, what its blocks and transactions did is kept, some ten bytes for each line of it. `progress` is told
+/// slots of hosts, and may stop it.
+pub fn simulate_by_host<S: Sink>(
+    profile: &Profile,
+    seed: u64,
+    sink: &mut S,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Outcome<S::Host>, SimulationError> {
+    let topology = topology_of(profile, seed)?;
+    let mut hosts = tellers(profile, seed, &topology, sink)?;
+    let mut engine = Engine::new(profile, &topology, seed);
+    let slots = profile.run.slots;
+    let total = slots * (1 + hosts.len() as u64);
+    let mut step = |done| if progress(done, total).is_break() { Err(SimulationError::Stopped) } else { Ok(()) };
+    let mut from = 0;
+    while from < slots {
+        from = (from + STRETCH_SLOTS).min(slots);
+        engine.run_until(from * profile.genesis.slot_length.0 + behind_ns(&topology));
+        step(from)?;
+    }
+    let narration = Narration::new(profile, seed);
+    let mut journals = std::mem::take(&mut engine.journals);
+    let truth = engine.into_truth();
+    let threads = rayon::current_num_threads();
+    let mut done = slots;
+    for (hosts, journals) in hosts.chunks_mut(threads).zip(journals.chunks_mut(threads)) {
+        let told = hosts.par_iter_mut().zip(journals.par_iter_mut()).map(|((sink, narrator), journal)| {
+            let mut journal = std::mem::take(journal);
+            narration.tell(narrator, &mut journal, &truth.blocks, 0, slots, sink);
+            sink.finish()
+        });
+        told.collect::<Result<(), SimulationError>>()?;
+        done += slots * hosts.len() as u64;
+        step(done)?;
+    }
     Ok(Outcome { topology, truth, sinks: hosts.into_iter().map(|(sink, _)| sink).collect() })
 }

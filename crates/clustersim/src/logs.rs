@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::clock::date_of;
 use crate::draws::{Draws, Purpose};
 use crate::error::SimulationError;
-use crate::event::{Block, Event};
+use crate::event::{Block, Event, GENESIS_HASH, GENESIS_POINT, threads};
 use crate::sink::{HostSink, Sink};
 use crate::topology::Topology;
 
@@ -130,7 +130,7 @@ impl LogWriter {
     /// `HASH@SLOT`, or what a node says for genesis.
     fn point(&mut self, block: &Block) {
         if block.is_genesis() {
-            self.put(b"genesis (origin)");
+            self.put(GENESIS_POINT.as_bytes());
         } else {
             self.hash(block);
             self.put(b"@");
@@ -299,7 +299,7 @@ impl HostSink for LogWriter {
             Event::MempoolSnapshot { slot, tip } => {
                 self.put(b"Forge.Loop.ForgingMempoolSnapshot\",\"data\":{\"kind\":\"TraceForgingMempoolSnapshot\",\"mempoolHash\":\"");
                 if tip.is_genesis() {
-                    self.put(b"GenesisHash");
+                    self.put(GENESIS_HASH.as_bytes());
                 } else {
                     self.hash(tip);
                 }
@@ -318,7 +318,7 @@ impl HostSink for LogWriter {
                 self.number(block.number());
                 self.put(b",\"blockPrev\":\"");
                 if parent.is_genesis() {
-                    self.put(b"GenesisHash");
+                    self.put(GENESIS_HASH.as_bytes());
                 } else {
                     self.hash(parent);
                 }
@@ -437,28 +437,34 @@ impl HostSink for LogWriter {
             Event::TxsCollected { peer, count } => {
                 self.put(b"TxSubmission.TxInbound.Collected\",\"data\":{\"count\":");
                 self.number(count);
-                self.end_of_peer(b",\"kind\":\"TraceTxSubmissionCollected\"},\"sev\":\"Debug\",\"thread\":\"", 8_200, peer);
+                self.end_of_peer(
+                    b",\"kind\":\"TraceTxSubmissionCollected\"},\"sev\":\"Debug\",\"thread\":\"",
+                    threads::TX_SUBMISSION,
+                    peer,
+                );
             }
             Event::TxsProcessed { peer, accepted, rejected } => {
                 self.put(b"TxSubmission.TxInbound.Processed\",\"data\":{\"accepted\":");
                 self.number(accepted);
                 self.put(b",\"kind\":\"TraceTxSubmissionProcessed\",\"rejected\":");
                 self.number(rejected);
-                self.end_of_peer(b"},\"sev\":\"Debug\",\"thread\":\"", 8_200, peer);
+                self.end_of_peer(b"},\"sev\":\"Debug\",\"thread\":\"", threads::TX_SUBMISSION, peer);
             }
             Event::AddedTx { tx, mempool_txs, mempool_bytes } => {
                 self.put(b"Mempool.AddedTx\",\"data\":{\"kind\":\"TraceMempoolAddedTx\",");
                 self.mempool(mempool_txs, mempool_bytes);
                 self.put(b",\"tx\":{\"txid\":\"");
                 self.tx_name(tx);
-                self.end(b"\"}},\"sev\":\"Info\",\"thread\":\"66");
+                self.put(b"\"}},\"sev\":\"Info\",\"thread\":\"");
+                self.end(threads::MEMPOOL_ADD.as_bytes());
             }
             Event::RejectedTx { tx, mempool_txs, mempool_bytes } => {
                 self.put(b"Mempool.RejectedTx\",\"data\":{\"kind\":\"TraceMempoolRejectedTx\",");
                 self.mempool(mempool_txs, mempool_bytes);
                 self.put(b",\"tx\":{\"txid\":\"");
                 self.tx_name(tx);
-                self.end(b"\"}},\"sev\":\"Info\",\"thread\":\"66");
+                self.put(b"\"}},\"sev\":\"Info\",\"thread\":\"");
+                self.end(threads::MEMPOOL_ADD.as_bytes());
             }
             Event::RemoveTxs { tx, count, mempool_txs, mempool_bytes } => {
                 self.put(b"Mempool.RemoveTxs\",\"data\":{\"kind\":\"TraceMempoolRemoveTxs\",");
@@ -469,7 +475,8 @@ impl HostSink for LogWriter {
                     self.tx_name(tx + n);
                     self.put(b"\"}}");
                 }
-                self.end(b"]},\"sev\":\"Info\",\"thread\":\"32");
+                self.put(b"]},\"sev\":\"Info\",\"thread\":\"");
+                self.end(threads::MEMPOOL_REMOVE.as_bytes());
             }
         }
         if self.buffer.len() >= BUFFER_BYTES {

@@ -6,14 +6,18 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use slotmark_tracelog::{Ingested, SourceFacts, settle};
 
 use crate::clock::{date_of, parse_start};
 use crate::error::SimulationError;
 use crate::logs::LogFiles;
 use crate::profile::Profile;
-use crate::simulate;
+use crate::tables::{TableFiles, TableWriter};
 use crate::topology::Topology;
 use crate::truth::{NEVER, Truth};
+use crate::truth_tables::write_truth_tables;
+use crate::{simulate, simulate_by_host};
 
 /// What a run directory holds.
 #[derive(Clone, Debug)]
@@ -26,9 +30,9 @@ pub struct RunFacts {
     pub blocks_forged: usize,
     /// Blocks on the chain at the end.
     pub blocks_chained: usize,
-    /// Lines of log, all hosts.
+    /// Lines of log, all hosts; or what would be lines.
     pub lines: u64,
-    /// Bytes of log, all hosts.
+    /// Bytes of log, all hosts; 0 where no logs were written.
     pub bytes: u64,
 }
 
@@ -64,26 +68,65 @@ fn write_into(
     name: &str,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<RunFacts, SimulationError> {
-    fs::create_dir_all(directory.join("genesis")).map_err(SimulationError::io(directory))?;
+    fs::create_dir_all(directory).map_err(SimulationError::io(directory))?;
     let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
     let outcome = simulate(profile, seed, &mut LogFiles::below(directory, start_s), progress)?;
+    write_description(profile, seed, directory, name, &outcome.topology)?;
+    write_truth(&directory.join("truth.jsonl"), &outcome.truth, &outcome.topology)?;
+    let (bytes, lines) = outcome.sinks.iter().map(crate::logs::LogWriter::written).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    Ok(facts(profile, &outcome.topology, &outcome.truth, lines, bytes))
+}
+
+/// Simulates a profile straight into tables, as [`slotmark_tracelog::ingest`] makes them of the logs, and those of the truth.
+///
+/// `tables` and `description` are folders that exist and are empty; what else a run directory holds goes into `description`.
+/// `progress` is told slots of hosts. The one source is the profile, with its seed as a last line.
+pub fn write_tables(
+    profile: &Profile,
+    seed: u64,
+    name: &str,
+    tables: &Path,
+    description: &Path,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<(RunFacts, Ingested), SimulationError> {
+    let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
+    let outcome = simulate_by_host(profile, seed, &mut TableFiles::below(tables, start_s), progress)?;
+    write_description(profile, seed, description, name, &outcome.topology)?;
+    let mut accounts: Vec<_> = outcome.sinks.into_iter().map(TableWriter::into_account).collect();
+    accounts.sort_by_key(|(part, _)| *part);
+    let accounts = accounts.into_iter().filter_map(|(_, account)| account).collect();
+    let text = format!("{}\n# seed {seed}\n", profile.to_toml());
+    let sha256 = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let source = SourceFacts { path: format!("simulated: {}, seed {seed}", profile.name).into(), bytes: text.len() as u64, sha256 };
+    let mut ingested =
+        settle(tables, vec![source], accounts).map_err(|source| SimulationError::Table { path: tables.to_path_buf(), source })?;
+    ingested.tables.extend(write_truth_tables(tables, &outcome.truth, &outcome.topology)?);
+    let facts = facts(profile, &outcome.topology, &outcome.truth, ingested.lines, 0);
+    Ok((facts, ingested))
+}
+
+/// What a run directory says about itself.
+fn write_description(profile: &Profile, seed: u64, directory: &Path, name: &str, topology: &Topology) -> Result<(), SimulationError> {
+    fs::create_dir_all(directory.join("genesis")).map_err(SimulationError::io(directory))?;
+    let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
     let content = profile_content(profile);
     write_json(&directory.join("meta.json"), &meta(profile, seed, name, start_s, &content))?;
     write_json(&directory.join("profile.json"), &content)?;
     write_json(&directory.join("genesis/genesis.shelley.json"), &genesis(profile))?;
-    write_json(&directory.join("topology.json"), &topology_json(&outcome.topology, profile.network.pools))?;
+    write_json(&directory.join("topology.json"), &topology_json(topology, profile.network.pools))?;
     let path = directory.join("profile.toml");
-    fs::write(&path, profile.to_toml()).map_err(SimulationError::io(&path))?;
-    write_truth(&directory.join("truth.jsonl"), &outcome.truth, &outcome.topology)?;
-    let (bytes, lines) = outcome.sinks.iter().map(crate::logs::LogWriter::written).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    Ok(RunFacts {
-        hosts: outcome.topology.hosts.len(),
+    fs::write(&path, profile.to_toml()).map_err(SimulationError::io(&path))
+}
+
+fn facts(profile: &Profile, topology: &Topology, truth: &Truth, lines: u64, bytes: u64) -> RunFacts {
+    RunFacts {
+        hosts: topology.hosts.len(),
         slots: profile.run.slots,
-        blocks_forged: outcome.truth.blocks.len() - 1,
-        blocks_chained: outcome.truth.chain().len(),
+        blocks_forged: truth.blocks.len() - 1,
+        blocks_chained: truth.chain().len(),
         lines,
         bytes,
-    })
+    }
 }
 
 fn write_json(path: &Path, value: &Value) -> Result<(), SimulationError> {
@@ -225,14 +268,14 @@ fn write_truth(path: &Path, truth: &Truth, topology: &Topology) -> Result<(), Si
 fn truth_lines(out: &mut impl Write, truth: &Truth, topology: &Topology) -> std::io::Result<()> {
     for (host, facts) in topology.hosts.iter().enumerate() {
         let tip = truth.tips[host];
-        let line = json!({"kind": "host", "host": facts.name, "region": facts.region, "clock_ahead_ns": facts.clock_ahead_ns, "tip": hash_of(truth, tip)});
+        let line = json!({"kind": "host", "host": facts.name, "region": facts.region, "clock_ahead_ns": facts.clock_ahead_ns, "tip": truth.hash(tip)});
         writeln!(out, "{line}")?;
     }
     let chain: std::collections::HashSet<u32> = truth.chain().into_iter().collect();
     for (block, times) in truth.blocks.iter().zip(&truth.forging).skip(1) {
         let line = json!({
-            "kind": "block", "block": hash_of(truth, block.index), "slot": block.slot, "number": block.number(),
-            "parent": hash_of(truth, block.parent), "forger": topology.hosts[block.forger as usize].name, "size_bytes": block.size_bytes,
+            "kind": "block", "block": truth.hash(block.index), "slot": block.slot, "number": block.number(),
+            "parent": truth.hash(block.parent), "forger": topology.hosts[block.forger as usize].name, "size_bytes": block.size_bytes,
             "txs": block.txs, "vrf": block.vrf, "on_chain": chain.contains(&block.index),
             "started_ns": times.started_ns, "block_context_ns": times.block_context_ns, "ledger_state_ns": times.ledger_state_ns,
             "ledger_view_ns": times.ledger_view_ns, "leadership_ns": times.leadership_ns, "ledger_tick_ns": times.ledger_tick_ns,
@@ -242,7 +285,7 @@ fn truth_lines(out: &mut impl Write, truth: &Truth, topology: &Topology) -> std:
     }
     let told = |ns: u64| if ns == NEVER { Value::Null } else { json!(ns) };
     for block in truth.blocks.iter().skip(1) {
-        let hash = hash_of(truth, block.index);
+        let hash = truth.hash(block.index);
         for (host, facts) in topology.hosts.iter().enumerate() {
             let seen = truth.observation(host, block.index);
             let line = json!({
@@ -255,11 +298,4 @@ fn truth_lines(out: &mut impl Write, truth: &Truth, topology: &Topology) -> std:
         }
     }
     Ok(())
-}
-
-fn hash_of(truth: &Truth, block: u32) -> String {
-    if block == 0 {
-        return "GenesisHash".into();
-    }
-    truth.blocks[block as usize].hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }

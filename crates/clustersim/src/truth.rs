@@ -1,6 +1,6 @@
 //! What really happened, in true time.
 
-use crate::event::Block;
+use crate::event::{Block, GENESIS_HASH};
 
 /// No such moment.
 pub const NEVER: u64 = u64::MAX;
@@ -107,6 +107,14 @@ impl Truth {
     /// What a host did with a block.
     pub fn observation(&self, host: usize, block: u32) -> Observation {
         self.observations[host].get(block as usize).copied().unwrap_or_default()
+    }
+
+    /// The hash of a block in hex, or what a log has for that of genesis.
+    pub fn hash(&self, block: u32) -> String {
+        if block == 0 {
+            return GENESIS_HASH.into();
+        }
+        self.blocks[block as usize].hash.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The chain that ends in a block, genesis left out, oldest first.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
-use slotmark_clustersim::{Profile, SimulationError, propagation, simulate_truth, write_run};
+use slotmark_clustersim::{Profile, RunFacts, SimulationError, propagation, simulate_truth, write_run, write_tables};
 use slotmark_ouroboros::framing::FramedChain;
 use slotmark_ouroboros::server::{Config, Server};
 use slotmark_synth::{Recipe, Workload};
@@ -175,12 +175,36 @@ mod _core {
         if let Some(error) = raised.into_inner().unwrap_or_default() {
             return Err(error);
         }
-        let facts = written.map_err(simulation_error)?;
-        let facts = serde_json::json!({
-            "hosts": facts.hosts, "slots": facts.slots, "blocks_forged": facts.blocks_forged,
-            "blocks_chained": facts.blocks_chained, "lines": facts.lines, "bytes": facts.bytes,
+        Ok(facts_json(&written.map_err(simulation_error)?))
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (profile_toml, seed, name, tables, description, threads, progress))]
+    fn simulate_direct(
+        py: Python<'_>,
+        profile_toml: String,
+        seed: u64,
+        name: String,
+        tables: PathBuf,
+        description: PathBuf,
+        threads: usize,
+        progress: Py<PyAny>,
+    ) -> PyResult<(String, String)> {
+        let profile = Profile::from_layers(&[&profile_toml], &[]).map_err(simulation_error)?;
+        let raised = Mutex::new(None);
+        let mut told = |done, total| tell(&progress, done, total, &raised);
+        let written = py.detach(|| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.map_err(|error| slotmark_error("SimulationError", error))?;
+            let work = || write_tables(&profile, seed, &name, &tables, &description, &mut told);
+            pool.install(work).map_err(simulation_error)
         });
-        Ok(facts.to_string())
+        if let Some(error) = raised.into_inner().unwrap_or_default() {
+            return Err(error);
+        }
+        let (facts, ingested) = written?;
+        let ingested = serde_json::to_string(&ingested).map_err(|error| slotmark_error("SimulationError", error))?;
+        Ok((facts_json(&facts), ingested))
     }
 
     #[pyfunction]
@@ -267,6 +291,14 @@ fn tell(progress: &Py<PyAny>, done: u64, total: u64, raised: &Mutex<Option<PyErr
             ControlFlow::Break(())
         }
     }
+}
+
+fn facts_json(facts: &RunFacts) -> String {
+    let facts = serde_json::json!({
+        "hosts": facts.hosts, "slots": facts.slots, "blocks_forged": facts.blocks_forged,
+        "blocks_chained": facts.blocks_chained, "lines": facts.lines, "bytes": facts.bytes,
+    });
+    facts.to_string()
 }
 
 fn digests_over(folder: &Path, start: &str, blocks: u64, mode: &str, every: u64) -> Result<Vec<(u64, String, String)>, ChainError> {

@@ -1,35 +1,24 @@
 //! Files in, tables out: segments of logs in parallel, each writing parts of its own, and an account of every line.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
 use rayon::prelude::*;
-use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::line::{Body, Reason, read_line};
+use crate::account::{Account, Ingested, LineTables, Rejection, SourceFacts, settle};
+use crate::line::{Reason, read_line};
 use crate::reader::{Packing, lines};
-use crate::strings::{EndMap, Map};
-use crate::tables::{Rows, Written};
 
 /// A plain file is cut into segments of at least this many bytes.
 const SEGMENT_BYTES: u64 = 64 << 20;
 /// Of each rejected line, so much is kept.
 const KEPT_OF_A_LINE: usize = 300;
-/// Of each segment, so many rejected lines are kept; all are counted.
-const KEPT_REJECTIONS: usize = 20_000;
-/// A line may be this much older than one before it without being remarked on: threads write side by side.
-const BACKWARDS_NS: i64 = 1_000_000_000;
 /// The file of a host is a number above this many bits of the place of a line.
 const PLACE_BITS: u32 = 44;
 
@@ -77,86 +66,6 @@ pub enum IngestError {
     Interrupted,
 }
 
-/// What is known of a file.
-#[derive(Clone, Debug, Serialize)]
-pub struct SourceFacts {
-    /// As given.
-    pub path: PathBuf,
-    /// As it lies on the disk, packed or not.
-    pub bytes: u64,
-    /// Of the same bytes, in hex.
-    pub sha256: String,
-}
-
-/// What is known of a host.
-#[derive(Clone, Debug, Default, Serialize, PartialEq)]
-pub struct HostFacts {
-    /// Its name.
-    pub host: String,
-    /// Log files.
-    pub files: u64,
-    /// Lines, without empty ones.
-    pub lines: u64,
-    /// Lines that became rows.
-    pub kept: u64,
-    /// Lines that couldn't be read.
-    pub rejected: u64,
-    /// Lines of interest that are more than a second older than one before them.
-    pub backwards: u64,
-    /// Block hashes of less than 64 characters: blocks can't be followed with them.
-    pub short_hashes: u64,
-    /// Rows that came too late to stand in the order of their times.
-    pub late: u64,
-    /// Time of the first line of interest, ns since 1970.
-    pub first_ts_ns: Option<i64>,
-    /// Time of the last.
-    pub last_ts_ns: Option<i64>,
-    /// The node's version, where the log tells it.
-    pub version: String,
-    /// Its commit.
-    pub revision: String,
-    /// Its compiler's version.
-    pub compiler: String,
-}
-
-/// A line that couldn't be read.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
-pub struct Rejection {
-    /// Whose log it is in.
-    pub host: String,
-    /// The file.
-    pub file: String,
-    /// Counted from 1.
-    pub line: u64,
-    /// Where it begins in the (unpacked) file.
-    pub offset: u64,
-    /// Why.
-    pub reason: String,
-    /// How it begins.
-    pub text: String,
-}
-
-/// What came of it.
-#[derive(Debug, Serialize)]
-pub struct Ingested {
-    /// Rows of each table that was made.
-    pub tables: BTreeMap<String, u64>,
-    /// Every host, by name.
-    pub hosts: Vec<HostFacts>,
-    /// Every file, in the order given.
-    pub sources: Vec<SourceFacts>,
-    /// Lines in all, without empty ones.
-    pub lines: u64,
-    /// Of them, those that couldn't be read.
-    pub rejected: u64,
-    /// How many of them for which reason, the most frequent first.
-    pub reasons: Vec<(String, u64)>,
-    /// The first ones.
-    pub first_rejections: Vec<Rejection>,
-    /// Content bytes read, unpacked.
-    pub bytes: u64,
-}
-
 /// A stretch of one file.
 struct Segment {
     source: usize,
@@ -164,50 +73,6 @@ struct Segment {
     range: Range<u64>,
     /// The file's place among those of its host.
     turn: usize,
-}
-
-/// What a segment gave, besides rows.
-#[derive(Default)]
-struct Account {
-    hosts: Hosts,
-    names: EndMap<Vec<u8>, u64>,
-    reasons: BTreeMap<Reason, u64>,
-    rejections: Vec<Rejection>,
-    written: Vec<Written>,
-    lines: u64,
-    all_lines: u64,
-    bytes: u64,
-    sha256: Option<String>,
-}
-
-/// The hosts of a segment. Most have one, and lines of one host mostly follow each other.
-#[derive(Default)]
-struct Hosts {
-    places: Map<Vec<u8>, usize>,
-    facts: Vec<HostFacts>,
-    last: usize,
-}
-
-impl Hosts {
-    /// The place of a host, which gets one if it is new.
-    #[inline]
-    fn place(&mut self, name: &[u8]) -> usize {
-        if self.facts.get(self.last).is_none_or(|facts| facts.host.as_bytes() != name) {
-            self.last = match self.places.get(name) {
-                Some(&place) => place,
-                None => {
-                    self.facts.push(HostFacts { host: String::from_utf8_lossy(name).into(), ..HostFacts::default() });
-                    self.places.insert(name.to_vec(), self.facts.len() - 1);
-                    self.facts.len() - 1
-                }
-            };
-        }
-        self.last
-    }
-
-    fn known(&mut self, name: &[u8]) -> Option<&mut HostFacts> {
-        self.places.get(name).map(|&place| &mut self.facts[place])
-    }
 }
 
 /// Ingests logs.
@@ -281,7 +146,12 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
         }
     }
     number_lines(&segments, &mut accounts);
-    summarise(plan, &sizes, &hashes, accounts)
+    let sources = plan.sources.iter().enumerate().map(|(index, source)| SourceFacts {
+        path: source.path.clone(),
+        bytes: sizes[index],
+        sha256: hashes.remove(&index).unwrap_or_default(),
+    });
+    settle(&plan.tables, sources.collect(), accounts).map_err(|source| IngestError::Write { path: plan.tables.clone(), source })
 }
 
 /// What a thread does next.
@@ -425,12 +295,21 @@ fn read_segment(
 ) -> Result<Account, IngestError> {
     let Source { host, path } = &plan.sources[segment.source];
     let plain = segment.packing == Packing::Plain;
-    let mut account = Account::default();
-    let mut rows = Rows::new(&plan.tables, part);
+    let mut tables = LineTables::new(&plan.tables, part);
     let mut hash = hash.then(Sha256::new);
-    let mut newest = i64::MIN;
     let whose = host.as_bytes();
-    let by_path = (plan.host_from == HostFrom::Path).then(|| account.hosts.place(whose));
+    if plan.host_from == HostFrom::Path {
+        tables.host(whose);
+    }
+    let mut bytes_read = 0;
+    let rejection = |reason: Reason, line: u64, offset: u64, text: &[u8]| Rejection {
+        host: host.clone(),
+        file: path.display().to_string(),
+        line,
+        offset,
+        reason: reason.to_string(),
+        text: String::from_utf8_lossy(&text[..text.len().min(KEPT_OF_A_LINE)]).into(),
+    };
     let outcome = lines(
         path,
         segment.packing,
@@ -439,102 +318,49 @@ fn read_segment(
             if line.bytes.trim_ascii().is_empty() {
                 return Ok(());
             }
-            account.lines += 1;
-            let seen = read_line(line.bytes);
-            let (place, named) = match (by_path, &seen) {
-                (Some(place), _) => (place, whose),
-                (None, seen) => {
-                    let entry = seen.as_ref().ok().and_then(|seen| seen.entry.as_ref());
-                    let named = entry.and_then(|entry| entry.host).unwrap_or(whose);
-                    (account.hosts.place(named), named)
-                }
-            };
-            let facts = &mut account.hosts.facts[place];
-            facts.lines += 1;
-            let entry = match seen {
+            match read_line(line.bytes) {
                 Ok(seen) => {
-                    match account.names.get_mut(seen.name.as_ref()) {
-                        Some(count) => *count += 1,
-                        None => drop(account.names.insert(seen.name.into_owned(), 1)),
-                    }
-                    let Some(entry) = seen.entry else { return Ok(()) };
-                    entry
+                    let named = match plan.host_from {
+                        HostFrom::Field => seen.entry.as_ref().and_then(|entry| entry.host).unwrap_or(whose),
+                        HostFrom::Path => whose,
+                    };
+                    let place = (segment.turn as i64) << PLACE_BITS | line.offset as i64;
+                    tables.line(named, &seen.name, seen.entry.as_ref(), place).map_err(Stop::Write)
                 }
                 Err(reason) => {
                     // The last line of a log that was cut: whatever it looks like, its end is missing.
                     let reason = if line.ended || reason == Reason::Cut { reason } else { Reason::Cut };
-                    facts.rejected += 1;
-                    *account.reasons.entry(reason).or_default() += 1;
-                    if account.rejections.len() < KEPT_REJECTIONS {
-                        account.rejections.push(Rejection {
-                            host: host.clone(),
-                            file: path.display().to_string(),
-                            line: line.number + 1,
-                            offset: line.offset,
-                            reason: reason.to_string(),
-                            text: String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(KEPT_OF_A_LINE)]).into(),
-                        });
-                    }
-                    return Ok(());
+                    tables.reject(whose, reason, || rejection(reason, line.number + 1, line.offset, line.bytes));
+                    Ok(())
                 }
-            };
-            facts.kept += 1;
-            facts.backwards += u64::from(entry.ts_ns < newest.saturating_sub(BACKWARDS_NS));
-            newest = newest.max(entry.ts_ns);
-            facts.first_ts_ns = Some(facts.first_ts_ns.map_or(entry.ts_ns, |first| first.min(entry.ts_ns)));
-            facts.last_ts_ns = Some(facts.last_ts_ns.map_or(entry.ts_ns, |last| last.max(entry.ts_ns)));
-            if let Body::Version { version, revision, compiler } = entry.body {
-                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                (facts.version, facts.revision, facts.compiler) = (text(version), text(revision), text(compiler));
             }
-            let order = (segment.turn as i64) << PLACE_BITS | line.offset as i64;
-            let before = rows.short_hashes;
-            rows.push((place, named), &entry, order).map_err(Stop::Write)?;
-            facts.short_hashes += rows.short_hashes - before;
-            Ok(())
         },
         |bytes| {
             if let Some(hash) = &mut hash {
                 hash.update(bytes);
             }
-            account.bytes += bytes.len() as u64;
+            bytes_read += bytes.len() as u64;
             if plain { step(bytes.len() as u64).map_err(Stop::Ingest) } else { step(0).map_err(Stop::Ingest) }
         },
     );
     let write = |source| IngestError::Write { path: plan.tables.clone(), source };
-    match outcome {
-        Ok(lines) => account.all_lines = lines,
+    let all_lines = match outcome {
+        Ok(lines) => lines,
         Err(Stop::Ingest(error)) => return Err(error),
         Err(Stop::Write(error)) => return Err(write(error)),
         Err(Stop::Read(source)) if plain => return Err(IngestError::Read { path: path.clone(), source }),
         // A packed file whose end is missing: what could be unpacked counts, and its end is one rejected line.
         Err(Stop::Read(source)) => {
-            *account.reasons.entry(Reason::Cut).or_default() += 1;
-            account.lines += 1;
-            if let Some(facts) = account.hosts.known(whose) {
-                facts.lines += 1;
-                facts.rejected += 1;
-            }
-            let text = source.to_string();
-            account.rejections.push(Rejection {
-                host: host.clone(),
-                file: path.display().to_string(),
-                line: account.lines,
-                offset: account.bytes,
-                reason: Reason::Cut.to_string(),
-                text,
-            });
+            tables.cut(whose, |lines| rejection(Reason::Cut, lines, bytes_read, source.to_string().as_bytes()));
+            0
         }
-    }
+    };
     if !plain {
         step(size)?;
     }
+    let mut account = tables.finish(whose, u64::from(segment.range.start == 0)).map_err(write)?;
+    (account.bytes, account.all_lines) = (bytes_read, all_lines);
     account.sha256 = hash.map(|hash| hex(&hash.finalize()));
-    account.written = rows.finish().map_err(write)?.into();
-    if let Some(facts) = account.hosts.known(whose) {
-        facts.late += account.written.iter().map(|written| written.late).sum::<u64>();
-        facts.files += u64::from(segment.range.start == 0);
-    }
     Ok(account)
 }
 
@@ -550,117 +376,4 @@ fn number_lines(segments: &[Segment], accounts: &mut [Account]) {
         }
         before += accounts[place].all_lines;
     }
-}
-
-fn summarise(plan: &Plan, sizes: &[u64], hashes: &HashMap<usize, String>, accounts: Vec<Account>) -> Result<Ingested, IngestError> {
-    let mut hosts: BTreeMap<String, HostFacts> = BTreeMap::new();
-    let (mut names, mut reasons, mut tables) =
-        (BTreeMap::<(String, String), u64>::new(), BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
-    let (mut rejections, mut total_lines, mut bytes) = (Vec::new(), 0, 0);
-    for account in accounts {
-        let whose = account.hosts.facts.iter().map(|facts| facts.host.clone()).min().unwrap_or_default();
-        for (name, count) in account.names {
-            *names.entry((whose.clone(), String::from_utf8_lossy(&name).into())).or_default() += count;
-        }
-        for facts in account.hosts.facts {
-            merge(hosts.entry(facts.host.clone()).or_insert_with(|| HostFacts { host: facts.host.clone(), ..HostFacts::default() }), facts);
-        }
-        for (reason, count) in account.reasons {
-            *reasons.entry(reason.to_string()).or_default() += count;
-        }
-        for written in account.written {
-            *tables.entry(written.table.to_owned()).or_default() += written.rows;
-        }
-        rejections.extend(account.rejections);
-        total_lines += account.lines;
-        bytes += account.bytes;
-    }
-    let hosts: Vec<HostFacts> = hosts.into_values().collect();
-    let text = |values: Vec<&str>| Arc::new(StringArray::from(values)) as ArrayRef;
-    let whole = |values: Vec<u64>| Arc::new(Int64Array::from_iter_values(values.into_iter().map(|value| value as i64))) as ArrayRef;
-    let time = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
-    let mut write = |name: &str, columns: Vec<(&str, ArrayRef)>| {
-        let rows = columns.first().map_or(0, |(_, column)| column.len() as u64);
-        tables.insert(name.to_owned(), rows);
-        write_table(&plan.tables.join(name), columns).map_err(|source| IngestError::Write { path: plan.tables.join(name), source })
-    };
-    let each = |get: fn(&HostFacts) -> u64| whole(hosts.iter().map(get).collect());
-    write(
-        "hosts",
-        vec![
-            ("host", text(hosts.iter().map(|facts| facts.host.as_str()).collect())),
-            ("files", each(|facts| facts.files)),
-            ("lines", each(|facts| facts.lines)),
-            ("kept", each(|facts| facts.kept)),
-            ("rejected", each(|facts| facts.rejected)),
-            ("backwards", each(|facts| facts.backwards)),
-            ("short_hashes", each(|facts| facts.short_hashes)),
-            ("first_ts_ns", time(hosts.iter().map(|facts| facts.first_ts_ns).collect())),
-            ("last_ts_ns", time(hosts.iter().map(|facts| facts.last_ts_ns).collect())),
-            ("version", text(hosts.iter().map(|facts| facts.version.as_str()).collect())),
-            ("revision", text(hosts.iter().map(|facts| facts.revision.as_str()).collect())),
-            ("compiler", text(hosts.iter().map(|facts| facts.compiler.as_str()).collect())),
-        ],
-    )?;
-    write(
-        "trace_frequencies",
-        vec![
-            ("host", text(names.keys().map(|(host, _)| host.as_str()).collect())),
-            ("message", text(names.keys().map(|(_, name)| name.as_str()).collect())),
-            ("lines", whole(names.values().copied().collect())),
-        ],
-    )?;
-    write(
-        "rejected",
-        vec![
-            ("host", text(rejections.iter().map(|one: &Rejection| one.host.as_str()).collect())),
-            ("file", text(rejections.iter().map(|one| one.file.as_str()).collect())),
-            ("line", whole(rejections.iter().map(|one| one.line).collect())),
-            ("offset", whole(rejections.iter().map(|one| one.offset).collect())),
-            ("reason", text(rejections.iter().map(|one| one.reason.as_str()).collect())),
-            ("text", text(rejections.iter().map(|one| one.text.as_str()).collect())),
-        ],
-    )?;
-    let mut reasons: Vec<(String, u64)> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let sources = plan.sources.iter().enumerate().map(|(index, source)| SourceFacts {
-        path: source.path.clone(),
-        bytes: sizes[index],
-        sha256: hashes.get(&index).cloned().unwrap_or_default(),
-    });
-    Ok(Ingested {
-        sources: sources.collect(),
-        lines: total_lines,
-        rejected: reasons.iter().map(|(_, count)| count).sum(),
-        reasons,
-        first_rejections: rejections.into_iter().take(10).collect(),
-        bytes,
-        hosts,
-        tables,
-    })
-}
-
-fn merge(into: &mut HostFacts, facts: HostFacts) {
-    into.files += facts.files;
-    into.lines += facts.lines;
-    into.kept += facts.kept;
-    into.rejected += facts.rejected;
-    into.backwards += facts.backwards;
-    into.short_hashes += facts.short_hashes;
-    into.late += facts.late;
-    into.first_ts_ns = [into.first_ts_ns, facts.first_ts_ns].into_iter().flatten().min();
-    into.last_ts_ns = [into.last_ts_ns, facts.last_ts_ns].into_iter().flatten().max();
-    if !facts.version.is_empty() {
-        (into.version, into.revision, into.compiler) = (facts.version, facts.revision, facts.compiler);
-    }
-}
-
-fn write_table(folder: &Path, columns: Vec<(&str, ArrayRef)>) -> Result<(), ParquetError> {
-    fs::create_dir_all(folder)?;
-    let batch = RecordBatch::try_from_iter(columns)?;
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    let mut writer = ArrowWriter::try_new(File::create_new(folder.join("part-00000.parquet"))?, batch.schema(), Some(properties))?;
-    writer.write(&batch)?;
-    writer.close()?;
-    Ok(())
 }

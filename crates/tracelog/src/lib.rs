@@ -1,8 +1,10 @@
 //! Node logs, a line a message, to typed Parquet tables: one pass, bounded memory, every line accounted for.
 //!
 //! `messages` says which messages there are and what is taken from each (cardano-node's new tracing, its transitional names,
-//! and the legacy messages), `line` takes a line apart, `tables` are the rows that come out, `ingest` drives it over files.
+//! and the legacy messages), `line` takes a line apart, `tables` are the rows that come out, `account` keeps account of lines, `ingest`
+//! drives it over files.
 
+mod account;
 mod ingest;
 mod json;
 mod line;
@@ -13,7 +15,8 @@ mod strings;
 mod tables;
 mod time;
 
-pub use ingest::{HostFacts, HostFrom, IngestError, Ingested, Plan, Rejection, Source, SourceFacts, ingest};
+pub use account::{Account, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_table};
+pub use ingest::{HostFrom, IngestError, Plan, Source, ingest};
 pub use line::{Body, Entry, Reason, Seen, read_line};
 pub use messages::Message;
 pub use time::parse_time;

@@ -18,7 +18,7 @@ def simulate(
     profile: Annotated[
         str | None, typer.Argument(metavar="PROFILE", help="A TOML file or a shipped profile; --profiles lists those.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="DIR", help="The new run directory.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="DIR", help="The new run directory, or run folder with --direct.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter: ledger_tick.mean=33ms.")
     ] = None,
@@ -27,6 +27,10 @@ def simulate(
     topology: Annotated[
         Path | None, typer.Option(metavar="FILE", help="JSON with nodes and their producers, instead of the profile's.")
     ] = None,
+    direct: Annotated[
+        bool,
+        typer.Option("--direct", help="Write a run folder at once, as ingesting the logs would, with the truth as tables."),
+    ] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the whole profile and stop.")] = False,
     profiles: Annotated[
         bool, typer.Option("--profiles", help="Print the names of the shipped profiles and stop.")
@@ -36,7 +40,7 @@ def simulate(
         typer.Option("--validate", help="Print what is predicted beside what was published; all profiles, or PROFILE."),
     ] = False,
 ) -> None:
-    """Simulate a cluster: write the logs that its nodes would write, with what really happened in truth.jsonl."""
+    """Simulate a cluster: write the logs that its nodes would write, or a run folder, with what really happened beside."""
     from slotmark.benches.cluster import simulate as cluster
 
     if profiles:
@@ -67,6 +71,16 @@ def simulate(
         return
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
+    if direct:
+        from slotmark.benches.cluster.direct import simulate_direct
+
+        with progress("host-slots") as step:
+            run, facts = simulate_direct(text, seed, out, lambda done, total: step(done, total, f"simulating {profile}"))
+        talk.print(
+            f"{run.path}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
+            f"{facts.blocks_chained:,} on the chain, {facts.lines:,} lines that were never written"
+        )
+        return
     with progress("slots") as step:
         facts = cluster.simulate(text, seed, out, lambda done, total: step(done, total, f"simulating {profile}"))
     talk.print(

@@ -83,6 +83,24 @@ class Ingested(msgspec.Struct):
     bytes: int
 
 
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run comes from, besides its lines.
+
+    Attributes:
+        name: What the run is called where its metadata has no tag.
+        target: What reports call the run's target.
+        host_from: Whether the host of a line is its file's, or what its field ``host`` says.
+        genesis: The cluster's genesis.
+        metadata: What is known about the run.
+    """
+
+    name: str
+    target: str
+    host_from: str
+    genesis: Genesis
+    metadata: Metadata
+
+
 def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done, _total: None) -> tuple[Run, Ingested]:
     """Reads the logs of a cluster into a new run folder. ``on_step`` is told bytes done and in all, and may raise to stop.
 
@@ -108,11 +126,27 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
             raise LogError(
                 f"{request.logs}: no line of {ingested.lines:,} tells anything that is measured. Are these logs of block producers?"
             )
-        for name, rows in ingested.tables.items():
-            writer.add(name, rows)
-        writer.table("genesis", genesis_table(genesis, len(ingested.hosts)))
-        run = writer.finish(_manifest(request, genesis, metadata, ingested))
+        origin = Origin(
+            name=request.logs.resolve().name,
+            target=request.target or metadata.ident or request.out.name,
+            host_from=request.host_from,
+            genesis=genesis,
+            metadata=metadata,
+        )
+        run = finish_run(writer, origin, ingested)
     return run, ingested
+
+
+def finish_run(writer: RunWriter, origin: Origin, ingested: Ingested) -> Run:
+    """Completes a run folder whose tables of lines are written: the genesis, and the manifest.
+
+    Raises:
+        RunError: The run folder can't be written.
+    """
+    for name, rows in ingested.tables.items():
+        writer.add(name, rows)
+    writer.table("genesis", genesis_table(origin.genesis, len(ingested.hosts)))
+    return writer.finish(_manifest(origin, ingested))
 
 
 def genesis_table(genesis: Genesis, hosts: int) -> pa.Table:
@@ -144,7 +178,8 @@ def _refuse_rejected(ingested: Ingested, most: float) -> None:
     )
 
 
-def _manifest(request: Request, genesis: Genesis, metadata: Metadata, ingested: Ingested) -> Manifest:
+def _manifest(origin: Origin, ingested: Ingested) -> Manifest:
+    genesis, metadata = origin.genesis, origin.metadata
     told = next((host for host in ingested.hosts if host.version), None)
     node = metadata.packages.get("cardano-node")
     version = node.version if node and node.version != "unknown" else (told.version if told else "")
@@ -152,10 +187,10 @@ def _manifest(request: Request, genesis: Genesis, metadata: Metadata, ingested: 
     compiler = metadata.ghc_version if metadata.ghc_version != "unknown" else (told.compiler if told else "")
     digest = ingested.sources[0].sha256[:12] if ingested.sources else ""
     return Manifest(
-        id=f"{metadata.tag or request.logs.resolve().name}-{digest}",
+        id=f"{metadata.tag or origin.name}-{digest}",
         bench="cluster",
         target=Target(
-            name=request.target or metadata.ident or request.out.name,
+            name=origin.target,
             version=version,
             language="",
             commit=commit,
@@ -174,7 +209,7 @@ def _manifest(request: Request, genesis: Genesis, metadata: Metadata, ingested: 
             "profile": metadata.profile,
             "era": metadata.era,
             "tag": metadata.tag,
-            "host from": request.host_from,
+            "host from": origin.host_from,
         },
         session=f"{metadata.tag}-{digest}",
         machine=None,

@@ -1,0 +1,355 @@
+//! The account of every line, and the tables that say it: `hosts`, `trace_frequencies`, `rejected`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use serde::Serialize;
+
+use crate::line::{Body, Entry, Reason};
+use crate::strings::{EndMap, Map};
+use crate::tables::{Rows, Written};
+
+/// Of each part, so many rejected lines are kept; all are counted.
+const KEPT_REJECTIONS: usize = 20_000;
+/// A line may be this much older than one before it without being remarked on: threads write side by side.
+const BACKWARDS_NS: i64 = 1_000_000_000;
+
+/// What is known of a file.
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceFacts {
+    /// As given.
+    pub path: PathBuf,
+    /// As it lies on the disk, packed or not.
+    pub bytes: u64,
+    /// Of the same bytes, in hex.
+    pub sha256: String,
+}
+
+/// What is known of a host.
+#[derive(Clone, Debug, Default, Serialize, PartialEq)]
+pub struct HostFacts {
+    /// Its name.
+    pub host: String,
+    /// Log files.
+    pub files: u64,
+    /// Lines, without empty ones.
+    pub lines: u64,
+    /// Lines that became rows.
+    pub kept: u64,
+    /// Lines that couldn't be read.
+    pub rejected: u64,
+    /// Lines of interest that are more than a second older than one before them.
+    pub backwards: u64,
+    /// Block hashes of less than 64 characters: blocks can't be followed with them.
+    pub short_hashes: u64,
+    /// Rows that came too late to stand in the order of their times.
+    pub late: u64,
+    /// Time of the first line of interest, ns since 1970.
+    pub first_ts_ns: Option<i64>,
+    /// Time of the last.
+    pub last_ts_ns: Option<i64>,
+    /// The node's version, where the log tells it.
+    pub version: String,
+    /// Its commit.
+    pub revision: String,
+    /// Its compiler's version.
+    pub compiler: String,
+}
+
+/// A line that couldn't be read.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct Rejection {
+    /// Whose log it is in.
+    pub host: String,
+    /// The file.
+    pub file: String,
+    /// Counted from 1.
+    pub line: u64,
+    /// Where it begins in the (unpacked) file.
+    pub offset: u64,
+    /// Why.
+    pub reason: String,
+    /// How it begins.
+    pub text: String,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct Ingested {
+    /// Rows of each table that was made.
+    pub tables: BTreeMap<String, u64>,
+    /// Every host, by name.
+    pub hosts: Vec<HostFacts>,
+    /// Every file, in the order given.
+    pub sources: Vec<SourceFacts>,
+    /// Lines in all, without empty ones.
+    pub lines: u64,
+    /// Of them, those that couldn't be read.
+    pub rejected: u64,
+    /// How many of them for which reason, the most frequent first.
+    pub reasons: Vec<(String, u64)>,
+    /// The first ones.
+    pub first_rejections: Vec<Rejection>,
+    /// Content bytes read, unpacked.
+    pub bytes: u64,
+}
+
+/// Takes lines in their order, writes what they tell as one part of every table, and keeps account of them.
+///
+/// Whoever has lines, out of files or before they were ever text, makes rows of them with this.
+pub struct LineTables {
+    rows: Rows,
+    newest: i64,
+    hosts: Hosts,
+    account: Account,
+}
+
+/// What lines gave, besides rows.
+#[derive(Default)]
+pub struct Account {
+    hosts: Vec<HostFacts>,
+    names: EndMap<Vec<u8>, u64>,
+    reasons: BTreeMap<Reason, u64>,
+    pub(crate) rejections: Vec<Rejection>,
+    written: Vec<Written>,
+    pub(crate) lines: u64,
+    pub(crate) all_lines: u64,
+    pub(crate) bytes: u64,
+    pub(crate) sha256: Option<String>,
+}
+
+impl LineTables {
+    /// Writes `NAME/part-PART.parquet` below a folder of tables. Part 0 makes every table, if only its columns.
+    pub fn new(tables: &Path, part: usize) -> Self {
+        Self { rows: Rows::new(tables, part), newest: i64::MIN, hosts: Hosts::default(), account: Account::default() }
+    }
+
+    /// Knows of a host, whether or not it has lines.
+    pub fn host(&mut self, name: &[u8]) {
+        self.hosts.place(name);
+    }
+
+    /// Takes a line of a host: the name of its message, and what it tells, if that is of interest.
+    ///
+    /// `place` orders lines of the host that have one time.
+    ///
+    /// # Errors
+    /// A table can't be written.
+    #[inline]
+    pub fn line(&mut self, host: &[u8], name: &[u8], entry: Option<&Entry<'_>>, place: i64) -> Result<(), ParquetError> {
+        self.account.lines += 1;
+        match self.account.names.get_mut(name) {
+            Some(count) => *count += 1,
+            None => drop(self.account.names.insert(name.to_vec(), 1)),
+        }
+        let whose = self.hosts.place(host);
+        let facts = &mut self.hosts.facts[whose];
+        facts.lines += 1;
+        let Some(entry) = entry else { return Ok(()) };
+        facts.kept += 1;
+        facts.backwards += u64::from(entry.ts_ns < self.newest.saturating_sub(BACKWARDS_NS));
+        self.newest = self.newest.max(entry.ts_ns);
+        facts.first_ts_ns = Some(facts.first_ts_ns.map_or(entry.ts_ns, |first| first.min(entry.ts_ns)));
+        facts.last_ts_ns = Some(facts.last_ts_ns.map_or(entry.ts_ns, |last| last.max(entry.ts_ns)));
+        if let Body::Version { version, revision, compiler } = entry.body {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (facts.version, facts.revision, facts.compiler) = (text(version), text(revision), text(compiler));
+        }
+        let before = self.rows.short_hashes;
+        self.rows.push((whose, host), entry, place)?;
+        facts.short_hashes += self.rows.short_hashes - before;
+        Ok(())
+    }
+
+    /// Counts a line of a host that couldn't be read; `told` is asked for the rest only while there is room for more.
+    pub(crate) fn reject(&mut self, host: &[u8], reason: Reason, told: impl FnOnce() -> Rejection) {
+        self.account.lines += 1;
+        let whose = self.hosts.place(host);
+        let facts = &mut self.hosts.facts[whose];
+        facts.lines += 1;
+        facts.rejected += 1;
+        *self.account.reasons.entry(reason).or_default() += 1;
+        if self.account.rejections.len() < KEPT_REJECTIONS {
+            self.account.rejections.push(told());
+        }
+    }
+
+    /// Counts the end of what couldn't be read further; `told` is told the lines until then.
+    pub(crate) fn cut(&mut self, host: &[u8], told: impl FnOnce(u64) -> Rejection) {
+        self.account.lines += 1;
+        if let Some(facts) = self.hosts.known(host) {
+            facts.lines += 1;
+            facts.rejected += 1;
+        }
+        *self.account.reasons.entry(Reason::Cut).or_default() += 1;
+        self.account.rejections.push(told(self.account.lines));
+    }
+
+    /// Writes what is left. So many log files begin in this part, and whose they are.
+    ///
+    /// # Errors
+    /// A table can't be written.
+    pub fn finish(mut self, whose: &[u8], files: u64) -> Result<Account, ParquetError> {
+        self.account.written = self.rows.finish()?.into();
+        if let Some(facts) = self.hosts.known(whose) {
+            facts.files += files;
+            facts.late += self.account.written.iter().map(|written| written.late).sum::<u64>();
+        }
+        self.account.hosts = self.hosts.facts;
+        Ok(self.account)
+    }
+}
+
+/// The hosts of a segment. Most have one, and lines of one host mostly follow each other.
+#[derive(Default)]
+struct Hosts {
+    places: Map<Vec<u8>, usize>,
+    facts: Vec<HostFacts>,
+    last: usize,
+}
+
+impl Hosts {
+    /// The place of a host, which gets one if it is new.
+    #[inline]
+    fn place(&mut self, name: &[u8]) -> usize {
+        if self.facts.get(self.last).is_none_or(|facts| facts.host.as_bytes() != name) {
+            self.last = match self.places.get(name) {
+                Some(&place) => place,
+                None => {
+                    self.facts.push(HostFacts { host: String::from_utf8_lossy(name).into(), ..HostFacts::default() });
+                    self.places.insert(name.to_vec(), self.facts.len() - 1);
+                    self.facts.len() - 1
+                }
+            };
+        }
+        self.last
+    }
+
+    fn known(&mut self, name: &[u8]) -> Option<&mut HostFacts> {
+        self.places.get(name).map(|&place| &mut self.facts[place])
+    }
+}
+
+/// Adds up accounts, in the order of their parts, and writes the tables that say what became of all lines.
+///
+/// # Errors
+/// A table can't be written.
+pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) -> Result<Ingested, ParquetError> {
+    let mut hosts: BTreeMap<String, HostFacts> = BTreeMap::new();
+    let (mut names, mut reasons, mut counts) =
+        (BTreeMap::<(String, String), u64>::new(), BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
+    let (mut rejections, mut total_lines, mut bytes) = (Vec::new(), 0, 0);
+    for account in accounts {
+        let whose = account.hosts.iter().map(|facts| facts.host.clone()).min().unwrap_or_default();
+        for (name, count) in account.names {
+            *names.entry((whose.clone(), String::from_utf8_lossy(&name).into())).or_default() += count;
+        }
+        for facts in account.hosts {
+            merge(hosts.entry(facts.host.clone()).or_insert_with(|| HostFacts { host: facts.host.clone(), ..HostFacts::default() }), facts);
+        }
+        for (reason, count) in account.reasons {
+            *reasons.entry(reason.to_string()).or_default() += count;
+        }
+        for written in account.written {
+            *counts.entry(written.table.to_owned()).or_default() += written.rows;
+        }
+        rejections.extend(account.rejections);
+        total_lines += account.lines;
+        bytes += account.bytes;
+    }
+    let hosts: Vec<HostFacts> = hosts.into_values().collect();
+    let text = |values: Vec<&str>| Arc::new(StringArray::from(values)) as ArrayRef;
+    let whole = |values: Vec<u64>| Arc::new(Int64Array::from_iter_values(values.into_iter().map(|value| value as i64))) as ArrayRef;
+    let time = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    let mut write = |name: &str, columns: Vec<(&str, ArrayRef)>| {
+        let rows = columns.first().map_or(0, |(_, column)| column.len() as u64);
+        counts.insert(name.to_owned(), rows);
+        write_table(tables, name, columns)
+    };
+    let each = |get: fn(&HostFacts) -> u64| whole(hosts.iter().map(get).collect());
+    write(
+        "hosts",
+        vec![
+            ("host", text(hosts.iter().map(|facts| facts.host.as_str()).collect())),
+            ("files", each(|facts| facts.files)),
+            ("lines", each(|facts| facts.lines)),
+            ("kept", each(|facts| facts.kept)),
+            ("rejected", each(|facts| facts.rejected)),
+            ("backwards", each(|facts| facts.backwards)),
+            ("short_hashes", each(|facts| facts.short_hashes)),
+            ("first_ts_ns", time(hosts.iter().map(|facts| facts.first_ts_ns).collect())),
+            ("last_ts_ns", time(hosts.iter().map(|facts| facts.last_ts_ns).collect())),
+            ("version", text(hosts.iter().map(|facts| facts.version.as_str()).collect())),
+            ("revision", text(hosts.iter().map(|facts| facts.revision.as_str()).collect())),
+            ("compiler", text(hosts.iter().map(|facts| facts.compiler.as_str()).collect())),
+        ],
+    )?;
+    write(
+        "trace_frequencies",
+        vec![
+            ("host", text(names.keys().map(|(host, _)| host.as_str()).collect())),
+            ("message", text(names.keys().map(|(_, name)| name.as_str()).collect())),
+            ("lines", whole(names.values().copied().collect())),
+        ],
+    )?;
+    write(
+        "rejected",
+        vec![
+            ("host", text(rejections.iter().map(|one: &Rejection| one.host.as_str()).collect())),
+            ("file", text(rejections.iter().map(|one| one.file.as_str()).collect())),
+            ("line", whole(rejections.iter().map(|one| one.line).collect())),
+            ("offset", whole(rejections.iter().map(|one| one.offset).collect())),
+            ("reason", text(rejections.iter().map(|one| one.reason.as_str()).collect())),
+            ("text", text(rejections.iter().map(|one| one.text.as_str()).collect())),
+        ],
+    )?;
+    let mut reasons: Vec<(String, u64)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    Ok(Ingested {
+        sources,
+        lines: total_lines,
+        rejected: reasons.iter().map(|(_, count)| count).sum(),
+        reasons,
+        first_rejections: rejections.into_iter().take(10).collect(),
+        bytes,
+        hosts,
+        tables: counts,
+    })
+}
+
+fn merge(into: &mut HostFacts, facts: HostFacts) {
+    into.files += facts.files;
+    into.lines += facts.lines;
+    into.kept += facts.kept;
+    into.rejected += facts.rejected;
+    into.backwards += facts.backwards;
+    into.short_hashes += facts.short_hashes;
+    into.late += facts.late;
+    into.first_ts_ns = [into.first_ts_ns, facts.first_ts_ns].into_iter().flatten().min();
+    into.last_ts_ns = [into.last_ts_ns, facts.last_ts_ns].into_iter().flatten().max();
+    if !facts.version.is_empty() {
+        (into.version, into.revision, into.compiler) = (facts.version, facts.revision, facts.compiler);
+    }
+}
+
+/// Writes a whole table as one part, below a folder of tables.
+///
+/// # Errors
+/// The columns don't fit together, or the file can't be written.
+pub fn write_table(tables: &Path, name: &str, columns: Vec<(&str, ArrayRef)>) -> Result<(), ParquetError> {
+    let folder = tables.join(name);
+    fs::create_dir_all(&folder)?;
+    let batch = RecordBatch::try_from_iter(columns)?;
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let mut writer = ArrowWriter::try_new(File::create_new(folder.join("part-00000.parquet"))?, batch.schema(), Some(properties))?;
+    writer.write(&batch)?;
+    writer.close()?;
+    Ok(())
+}

@@ -1,0 +1,49 @@
+"""A simulated cluster straight to a run folder, without the text of logs in between."""
+
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from slotmark import _core
+from slotmark.benches.cluster.ingest import Ingested, Origin, finish_run
+from slotmark.benches.cluster.metadata import read_genesis, read_metadata
+from slotmark.benches.cluster.simulate import Progress, RunFacts
+from slotmark.run import Run, RunWriter
+
+
+def simulate_direct(
+    profile_toml: str, seed: int, out: Path, progress: Progress, *, threads: int = 0
+) -> tuple[Run, RunFacts]:
+    """Simulates a profile into a new run folder: the tables that ingesting its logs would give, and those of the truth.
+
+    Of the run's files only the manifest differs: its one source is the profile with the seed. Lines count what would be lines.
+    In ``block_events`` the column ``place`` counts the host's lines, where ingesting counts the bytes of its log: the same order.
+
+    Args:
+        profile_toml: A complete profile, as :func:`slotmark.benches.cluster.simulate.load_profile` gives it.
+        seed: Decides everything that is random.
+        out: The new run folder.
+        progress: Told slots of hosts done and in all; may raise to stop.
+        threads: How many hosts at once; 0 for as many as there are cores.
+
+    Raises:
+        SimulationError: A profile that makes no sense, or a table that can't be written.
+        RunError: The run folder is there already or can't be written.
+    """
+    with RunWriter(out) as writer, tempfile.TemporaryDirectory() as folder:
+        description = Path(folder)
+        facts, told = _core.simulate_direct(
+            profile_toml, seed, out.name, str(writer.tables_folder), folder, threads, progress
+        )
+        ingested = msgspec.json.decode(told, type=Ingested)
+        metadata = read_metadata(description, None)
+        origin = Origin(
+            name=out.name,
+            target=metadata.ident or out.name,
+            host_from="path",
+            genesis=read_genesis(description, None),
+            metadata=metadata,
+        )
+        run = finish_run(writer, origin, ingested)
+    return run, msgspec.json.decode(facts, type=RunFacts)

@@ -1,13 +1,14 @@
 //! `speed LAYER.toml... --out DIR`: what the simulator costs, as rows that benchmarks/simulate prints.
 //!
-//! A row a number of hosts: the blocks alone, everything told to nobody, and everything written as logs into DIR.
+//! A row a number of hosts: the blocks alone, everything told to nobody, written as tables (`--direct`), and written as logs
+//! into DIR. All but the first on one core.
 
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use slotmark_clustersim::{Nowhere, Profile, SimulationError, simulate, simulate_truth, write_run};
+use slotmark_clustersim::{Nowhere, Profile, SimulationError, simulate, simulate_truth, write_run, write_tables};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut layers, mut out) = (Vec::new(), None);
@@ -28,18 +29,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ControlFlow::Continue(())
     }
 
-    println!("{:>6} {:>7}  {:>14}  {:>17}  {:>26}", "hosts", "slots", "blocks alone", "told to nobody", "written as logs");
+    println!(
+        "{:>6} {:>7}  {:>14}  {:>17}  {:>26}  {:>26}",
+        "hosts", "slots", "blocks alone", "told to nobody", "written as tables", "written as logs"
+    );
     for (hosts, slots, log_slots) in [(10, 48_000, 4_000), (52, 48_000, 1_000), (200, 8_000, 250), (1_000, 2_000, 50)] {
         let whole = profile(hosts, slots)?;
         let alone = timed(|| simulate_truth(&whole, 1, &mut go_on).map(|_| 0))?.0;
         let told = one_core(|| timed(|| simulate(&whole, 1, &mut Nowhere, &mut go_on).map(|_| 0)))?.0;
         let target = out.join("run");
+        let (tables, description) = (target.join("tables"), target.join("description"));
+        std::fs::create_dir_all(&tables)?;
+        let direct = || write_tables(&whole, 1, "run", &tables, &description, &mut go_on).map(|(facts, _)| facts.lines);
+        let (direct, lines) = one_core(|| timed(direct))?;
+        std::fs::remove_dir_all(&target)?;
         let (logged, bytes) =
             one_core(|| timed(|| write_run(&profile(hosts, log_slots)?, 1, &target, &mut go_on).map(|facts| facts.bytes)))?;
         std::fs::remove_dir_all(&target)?;
         println!(
-            "{hosts:>6} {slots:>7}  {alone:>9.2} s     {told:>9.2} s {:>5.0}x  {:>6.1} MB {logged:>6.2} s {:>5.0} MB/s",
+            "{hosts:>6} {slots:>7}  {alone:>9.2} s     {told:>9.2} s {:>5.0}x  {direct:>7.2} s {:>5.0}x {:>7.1} M/s  {:>6.1} MB {logged:>6.2} s {:>5.0} MB/s",
             slots as f64 / told,
+            slots as f64 / direct,
+            lines as f64 / 1e6 / direct,
             bytes as f64 / 1e6,
             bytes as f64 / 1e6 / logged
         );

@@ -179,7 +179,7 @@ mod _core {
     }
 
     #[pyfunction]
-    #[pyo3(signature = (profile_toml, seed, name, tables, description, threads, progress))]
+    #[allow(clippy::too_many_arguments, reason = "one argument a thing that the caller decides")]
     fn simulate_direct(
         py: Python<'_>,
         profile_toml: String,

@@ -18,7 +18,10 @@ def simulate(
     profile: Annotated[
         str | None, typer.Argument(metavar="PROFILE", help="A TOML file or a shipped profile; --profiles lists those.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="DIR", help="The new run directory, or run folder with --direct.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="DIR", help="The new run directory, or run folder with --direct."),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter: ledger_tick.mean=33ms.")
     ] = None,
@@ -29,7 +32,9 @@ def simulate(
     ] = None,
     direct: Annotated[
         bool,
-        typer.Option("--direct", help="Write a run folder at once, as ingesting the logs would, with the truth as tables."),
+        typer.Option(
+            "--direct", help="Write a run folder at once, as ingesting the logs would, with the truth as tables."
+        ),
     ] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the whole profile and stop.")] = False,
     profiles: Annotated[
@@ -75,7 +80,9 @@ def simulate(
         from slotmark.benches.cluster.direct import simulate_direct
 
         with progress("host-slots") as step:
-            run, facts = simulate_direct(text, seed, out, lambda done, total: step(done, total, f"simulating {profile}"))
+            run, facts = simulate_direct(
+                text, seed, out, lambda done, total: step(done, total, f"simulating {profile}")
+            )
         talk.print(
             f"{run.path}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
             f"{facts.blocks_chained:,} on the chain, {facts.lines:,} lines that were never written"

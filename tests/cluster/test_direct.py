@@ -1,0 +1,136 @@
+"""A simulated cluster straight to a run folder, beside the same one by way of its logs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.simulate import load_profile, simulate
+from slotmark.errors import RunError, SimulationError
+from slotmark.metrics import Analysis
+from slotmark.run import Run
+
+SMALL = ("hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250")
+FAULTY = (
+    "hosts=12",
+    "pools=12",
+    "run.slots=1200",
+    "genesis.epoch_slots=500",
+    'fault=[{kind="clock-skew", host=2, ahead_ms=-40.5}, {kind="clock-skew", host=3, ahead_ms=12.25},'
+    '{kind="host-down", host=4, from=200, until=260}, {kind="partition", hosts=[0, 5, 10], from=300, until=500}]',
+)
+TRIANGLE = {
+    "nodes": [
+        {"nodeId": n, "name": f"node-{n}", "producers": {f"node-{m}": 20.0 + n for m in range(3) if m != n}}
+        for n in range(3)
+    ]
+}
+
+
+def quietly(done: int, total: int) -> None:
+    assert done <= total
+
+
+def both(folder: Path, settings: tuple[str, ...], *, threads: int = 0) -> tuple[Run, Run]:
+    """The same simulation by way of its logs and direct."""
+    profile = load_profile("value-only-10.5", settings)
+    simulate(profile, 7, folder / "logs", quietly)
+    ingested, _ = ingest(Request(logs=folder / "logs", out=folder / "ingested"))
+    direct, _ = simulate_direct(profile, 7, folder / "direct", quietly, threads=threads)
+    return ingested, direct
+
+
+def order(table: pa.Table) -> list[tuple[str, int]]:
+    """Of each row its host, and its rank by place among the rows of its host."""
+    hosts, places = table["host"].to_pylist(), table["place"].to_pylist()
+    ranks: dict[str, dict[int, int]] = {}
+    for host in set(hosts):
+        own = sorted(place for place, whose in zip(places, hosts, strict=True) if whose == host)
+        ranks[host] = {place: rank for rank, place in enumerate(own)}
+        assert len(ranks[host]) == len(own)
+    return [(host, ranks[host][place]) for host, place in zip(hosts, places, strict=True)]
+
+
+def assert_same(ingested: Run, direct: Run) -> None:
+    for name, rows in ingested.manifest.tables.items():
+        ours, theirs = direct.table(name), ingested.table(name)
+        assert rows == ours.num_rows
+        assert ours.schema == theirs.schema, name
+        if name == "block_events":
+            assert order(ours) == order(theirs)
+            ours, theirs = ours.drop_columns(["place"]), theirs.drop_columns(["place"])
+        assert ours.equals(theirs), name
+    told = [msgspec.to_builtins(run.manifest) for run in (ingested, direct)]
+    for manifest in told:
+        # These name what was read: logs there, the profile with its seed here.
+        for field in ("id", "session", "sources"):
+            assert manifest.pop(field)
+    extra = {name: told[1]["tables"].pop(name) for name in ("truth", "truth_blocks", "truth_hosts")}
+    assert all(extra.values())
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("settings", [SMALL, FAULTY], ids=["plain", "faulty"])
+def test_the_tables_are_those_that_the_logs_give(settings: tuple[str, ...], tmp_path: Path) -> None:
+    ingested, direct = both(tmp_path, settings)
+    assert ingested.manifest.tables["block_events"] > 500
+    assert_same(ingested, direct)
+
+
+def test_a_topology_of_a_file_goes_the_same_way(tmp_path: Path) -> None:
+    file = tmp_path / "topology.json"
+    file.write_text(json.dumps(TRIANGLE))
+    settings = ("hosts=3", "pools=3", "run.slots=400", f'network.topology={{kind="file", path="{file}"}}')
+    assert_same(*both(tmp_path, settings, threads=1))
+
+
+def test_every_metric_is_the_same_either_way(tmp_path: Path) -> None:
+    ingested, direct = both(tmp_path, SMALL)
+    with Analysis(ingested, filters=[]) as one, Analysis(direct, filters=[]) as other:
+        for metric in one.catalogue.metrics:
+            assert one.samples(metric.id).table.equals(other.samples(metric.id).table), metric.id
+
+
+def test_the_truth_tables_say_what_the_file_says(tmp_path: Path) -> None:
+    _, direct = both(tmp_path, FAULTY)
+    said: dict[str, list[dict[str, Any]]] = {"host": [], "block": [], "observation": []}
+    for line in (tmp_path / "logs/truth.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        said[row.pop("kind")].append(row)
+    assert direct.table("truth_hosts").to_pylist() == said["host"]
+    assert direct.table("truth_blocks").to_pylist() == said["block"]
+    assert direct.table("truth").to_pylist() == said["observation"]
+
+
+def test_one_thread_and_many_write_the_same_bytes_and_another_seed_is_another_session(tmp_path: Path) -> None:
+    profile = load_profile("value-only-10.5", SMALL)
+    one, _ = simulate_direct(profile, 1, tmp_path / "one", quietly, threads=1)
+    many, _ = simulate_direct(profile, 1, tmp_path / "many", quietly, threads=3)
+    other, _ = simulate_direct(profile, 2, tmp_path / "other", quietly)
+    files = [file.relative_to(one.path) for file in sorted(one.path.rglob("*.parquet"))]
+    assert files == [file.relative_to(many.path) for file in sorted(many.path.rglob("*.parquet"))]
+    for file in files:
+        assert (one.path / file).read_bytes() == (many.path / file).read_bytes(), file
+    assert one.manifest == many.manifest
+    assert one.manifest.session != other.manifest.session
+
+
+def test_what_fails_or_is_stopped_leaves_nothing(tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    profile = load_profile("value-only-10.5", SMALL)
+    with pytest.raises(KeyboardInterrupt):
+        simulate_direct(profile, 1, tmp_path / "run", stop)
+    with pytest.raises(SimulationError):
+        simulate_direct("name = 1", 1, tmp_path / "run", quietly)
+    (tmp_path / "there").mkdir()
+    with pytest.raises(RunError, match="already there"):
+        simulate_direct(profile, 1, tmp_path / "there", quietly)
+    assert [child.name for child in tmp_path.iterdir()] == ["there"]

@@ -1,0 +1,248 @@
+"""Planted truth: what the analysis says of simulated logs is what really happened.
+
+The truth is read from truth.jsonl, the metrics come by way of logs and ingest. Where the two differ on purpose, this module says
+how: the chain ends before its tip, a host's clock may be wrong, a block that a later one took along is in no log line as adopted,
+and observations that the rules call invalid don't count.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.simulate import load_profile, simulate
+from slotmark.metrics import Analysis
+
+PLAIN = ("hosts=13", "pools=13", "run.slots=4000", "genesis.epoch_slots=1500")
+# Slow enough for battles and forks, and for hosts that are behind and ask for ranges of blocks.
+ROUGH = (
+    *PLAIN,
+    'forging.ledger_tick={mean="400ms", sigma=0.8}',
+    'peer.adopt={mean="300ms", sigma=0.8}',
+    'fault=[{kind="clock-skew", host=2, ahead_ms=-40.5}, {kind="clock-skew", host=3, ahead_ms=12.25},'
+    '{kind="host-down", host=4, from=400, until=700}, {kind="partition", hosts=[0, 5, 10], from=1500, until=1700},'
+    '{kind="link-cut", between=[1, 2], from=2000, until=2400}, {kind="host-slow", host=6, from=2500, until=3500, factor=6.0}]',
+)
+# Ends while two blocks of one height are on their way.
+CONTESTED = (*ROUGH, "run.slots=3480")
+SLOT_NS = 10**9
+
+Block = dict[str, Any]
+Moments = dict[str, int | None]
+
+
+class Truth:
+    """What truth.jsonl says, in the words of the metrics."""
+
+    def __init__(self, file: Path) -> None:
+        self.ahead: dict[str, int] = {}
+        self.blocks: dict[str, Block] = {}
+        self.seen: dict[tuple[str, str], dict[str, Any]] = {}
+        for line in file.read_text().splitlines():
+            row = json.loads(line)
+            if row["kind"] == "host":
+                self.ahead[row["host"]] = row["clock_ahead_ns"]
+            elif row["kind"] == "block":
+                self.blocks[row["block"]] = row
+            else:
+                self.seen[row["block"], row["host"]] = row
+
+    def adopted_ns(self, block: str, host: str) -> int | None:
+        """When the host's log says that it adopted the block, true time: not at all if a later block took it along."""
+        seen = self.seen[block, host]
+        return seen["adopted_ns"] if seen["adopted_by"] in ("extension", "fork") else None
+
+    def adopters(self, block: str) -> int:
+        return sum(self.adopted_ns(block, host) is not None for host in self.ahead)
+
+    def chain(self) -> list[Block]:
+        """The blocks below the tip: the highest block that anybody forged, of several the one that most hosts adopted."""
+        tip = min(self.blocks.values(), key=lambda one: (-one["number"], -self.adopters(one["block"]), one["block"]))
+        chain = []
+        at = self.blocks.get(tip["parent"])
+        while at:
+            chain.append(at)
+            at = self.blocks.get(at["parent"])
+        return chain[::-1]
+
+    def complete(self, block: Block) -> bool:
+        """Whether its forger's log tells its size: it does where the forger adopted it as the tip of its chain."""
+        return self.adopted_ns(block["block"], block["forger"]) is not None
+
+    def since_slot(self, block: Block, host: str, at_ns: int | None) -> int | None:
+        """A moment as the host's clock shows it, since the block's slot began."""
+        return None if at_ns is None else at_ns + self.ahead[host] - block["slot"] * SLOT_NS
+
+    def phases(self, block: Block, host: str) -> Moments | None:
+        """A valid observation's phases: of a host that noticed, requested and fetched the block, and adopted it as the next one."""
+        seen = self.seen[block["block"], host]
+        noticed, requested, fetched = seen["noticed_ns"], seen["requested_ns"], seen["fetched_ns"]
+        adopted = self.adopted_ns(block["block"], host)
+        if host == block["forger"] or None in (noticed, requested, fetched, adopted):
+            return None
+        found: Moments = {
+            "noticed": self.since_slot(block, host, noticed),
+            "requested": requested - noticed,
+            "fetched": fetched - requested,
+            "adopted": difference(adopted, fetched),
+        }
+        # A range of blocks was asked for, or another peer delivered the block before it was asked for: invalid.
+        if seen["range"] > 1 or any(phase is None or phase < 0 for phase in found.values()):
+            return None
+        return found | {
+            "announced": difference(seen["announced_ns"], fetched),
+            "sending": difference(seen["sending_ns"], fetched),
+        }
+
+
+def difference(later: int | None, earlier: int) -> int | None:
+    return None if later is None else later - earlier
+
+
+@pytest.fixture(scope="module", params=[PLAIN, ROUGH, CONTESTED], ids=["plain", "rough", "contested tip"])
+def simulated(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterable[tuple[Truth, Analysis]]:
+    folder = tmp_path_factory.mktemp("truth")
+    simulate(load_profile("value-only-10.5", request.param), 11, folder / "logs", lambda _done, _total: None)
+    run, ingested = ingest(Request(logs=folder / "logs", out=folder / "run"))
+    assert not ingested.rejected
+    with Analysis(run, filters=[]) as analysis:
+        yield Truth(folder / "logs/truth.jsonl"), analysis
+
+
+Simulated = tuple[Truth, Analysis]
+
+
+def assert_counts(analysis: Analysis, metric: str, expected: dict[tuple[int | str, ...], float]) -> None:
+    assert analysis.samples(metric).of("") == expected
+
+
+def assert_times(analysis: Analysis, metric: str, expected: dict[tuple[int | str, ...], int | None]) -> None:
+    """Every moment that is there, and no other, to the microsecond."""
+    found = analysis.samples(metric).of("")
+    there = {key: ns for key, ns in expected.items() if ns is not None}
+    assert found.keys() == there.keys()
+    assert len(found) > 5
+    far = {key: (found[key], ns) for key, ns in there.items() if abs(found[key] * 1e9 - ns) > 1e3}
+    assert not far
+
+
+def test_the_chain_is_the_chain_without_its_tip(simulated: Simulated) -> None:
+    truth, analysis = simulated
+    chain = [block["block"] for block in truth.chain()]
+    assert len(chain) > 100
+    assert set(analysis.relation("chain")["block"].to_pylist()) == set(chain)
+    # What the simulator itself calls the chain, but for its last blocks: those which the run's end kept from spreading.
+    really = [block["block"] for block in truth.blocks.values() if block["on_chain"]]
+    assert chain[: len(really) - 2] == really[: len(chain)][: len(really) - 2]
+
+
+def test_counts_are_exact(simulated: Simulated) -> None:
+    truth, analysis = simulated
+    chain = truth.chain()
+    accepted = [block for block in chain if truth.complete(block)]
+    forged, chained, filtered = (defaultdict[str, int](int) for _ in range(3))
+    for count, blocks in ((forged, truth.blocks.values()), (chained, chain), (filtered, accepted)):
+        for block in blocks:
+            count[block["forger"]] += 1
+    heights = defaultdict[int, int](int)
+    for block in truth.blocks.values():
+        heights[block["number"]] += 1
+    assert_counts(analysis, "blocks_per_host", {(host,): forged[host] for host in truth.ahead})
+    assert_counts(analysis, "chained_to_forged", {(host,): chained[host] / forged[host] for host in forged})
+    assert_counts(analysis, "filtered_to_chained", {(host,): filtered[host] / chained[host] for host in chained})
+    assert_counts(analysis, "battles", {(one["number"],): heights[one["number"]] - 1 for one in accepted})
+    assert_counts(analysis, "block_bytes", {(one["number"],): one["size_bytes"] for one in accepted})
+    shares = {(one["number"],): truth.adopters(one["block"]) / len(truth.ahead) for one in accepted}
+    assert_counts(analysis, "adoption_share", shares)
+
+
+def test_every_step_of_forging_is_when_it_was(simulated: Simulated) -> None:
+    truth, analysis = simulated
+    expected: dict[str, dict[tuple[int | str, ...], int | None]] = defaultdict(dict)
+    for block in filter(truth.complete, truth.chain()):
+        key, forger = (block["number"],), block["forger"]
+        seen = truth.seen[block["block"], forger]
+        steps = (
+            "started",
+            "block_context",
+            "ledger_state",
+            "ledger_view",
+            "leadership",
+            "ledger_tick",
+            "mempool_snapshot",
+        )
+        at = [block[f"{step}_ns"] for step in steps] + [block["forged_ns"]]
+        names = ("context", "state", "view", "leading", "ticked", "snapshot", "forged")
+        expected["forge_started"][key] = truth.since_slot(block, forger, at[0])
+        for name, earlier, later in zip(names, at, at[1:], strict=False):
+            expected[f"forge_{name}"][key] = later - earlier
+        for name in ("announced", "sending", "adopted"):
+            expected[f"forge_{name}"][key] = difference(seen[f"{name}_ns"], block["forged_ns"])
+        expected["slot_to_announced"][key] = truth.since_slot(block, forger, seen["announced_ns"])
+    assert len(expected) == 12
+    for metric, moments in expected.items():
+        assert_times(analysis, metric, moments)
+
+
+def test_every_step_of_a_block_to_every_host_is_when_it_was(simulated: Simulated) -> None:
+    truth, analysis = simulated
+    expected: dict[str, dict[tuple[int | str, ...], int | None]] = defaultdict(dict)
+    for block in filter(truth.complete, truth.chain()):
+        number = block["number"]
+        observed = {host: phases for host in truth.ahead if (phases := truth.phases(block, host))}
+        for host, phases in observed.items():
+            for name in ("requested", "fetched", "announced", "sending", "adopted"):
+                expected[f"peer_{name}"][number, host] = phases[name]
+        if observed:
+            noticed = {host: phases["noticed"] or 0 for host, phases in observed.items()}
+            expected["first_notice"][number,] = min(noticed.values())
+            expected["first_fetch"][number,] = min(
+                noticed[host] + (phases["requested"] or 0) + (phases["fetched"] or 0)
+                for host, phases in observed.items()
+            )
+    assert len(expected) == 7
+    for metric, moments in expected.items():
+        assert_times(analysis, metric, moments)
+
+
+def test_every_centile_of_adoption_is_when_it_was(simulated: Simulated) -> None:
+    truth, analysis = simulated
+    hosts = len(truth.ahead)
+    by_centile: dict[int, dict[tuple[int | str, ...], int | None]] = defaultdict(dict)
+    by_host = defaultdict[str, list[int]](list)
+    for block in filter(truth.complete, truth.chain()):
+        moments = []
+        for host in truth.ahead:
+            at = truth.since_slot(block, host, truth.adopted_ns(block["block"], host))
+            if at is not None:
+                moments.append(at)
+                by_host[host].append(at)
+        moments.sort()
+        for centile in (50, 80, 90, 92, 94, 96, 98, 100):
+            place = min(hosts - 1, hosts * centile // 100)
+            by_centile[centile][block["number"],] = moments[place] if place < len(moments) else None
+    for centile, expected in by_centile.items():
+        assert_times(analysis, f"adopted_by_{centile:03}", expected)
+    assert_times(analysis, "host_adoption", {(host,): sum(own) // len(own) for host, own in by_host.items()})
+
+
+def test_the_rough_cluster_has_what_the_rules_are_about(tmp_path: Path) -> None:
+    simulate(load_profile("value-only-10.5", ROUGH), 11, tmp_path / "logs", lambda _done, _total: None)
+    truth = Truth(tmp_path / "logs/truth.jsonl")
+    methods = [seen["adopted_by"] for seen in truth.seen.values()]
+    invalid = [
+        seen
+        for (block, host), seen in truth.seen.items()
+        if host != truth.blocks[block]["forger"] and not truth.phases(truth.blocks[block], host)
+    ]
+    assert methods.count("fork") > 5
+    assert "carried" in methods
+    assert any(seen["range"] > 1 for seen in truth.seen.values())
+    assert len(invalid) > 50
+    assert len(truth.blocks) > len(truth.chain()) + 5

@@ -82,6 +82,7 @@ def test_equal_clusters_get_no_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_how_often_the_truth_is_covered_and_equal_clusters_differ(tmp_path: Path) -> None:
     covered, found, differing = 0, 0, 0
     for repetition in range(100):

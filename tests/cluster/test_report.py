@@ -14,6 +14,7 @@ from slotmark.benches.cluster.ingest import Request, ingest
 from slotmark.compare import Comparison, compare
 from slotmark.metrics import Filter
 from slotmark.report import comparison_document, print_document, write_report
+from slotmark.report.charts import courses, figures
 from slotmark.report.markdown import markdown
 from slotmark.run import Run, open_run
 from tests.cluster.made_up_logs import Cluster
@@ -50,6 +51,17 @@ def test_the_tables_in_the_established_tools_styles(
     document = comparison_document(comparison, style)
     print_document(document, console)
     assert [line.rstrip() for line in console.export_text().splitlines() if "adoption" in line] == snapshot
+
+
+def test_charts_of_durations_are_in_milliseconds(comparison: Comparison) -> None:
+    for charted, along in ((figures, "x"), (courses, "y")):
+        ((row, spec),) = [found for found in charted(comparison) if found[0].metric.id == "adopted_by_096"]
+        layer = spec["layer"][0]
+        summary = row.summaries[0]
+        assert summary is not None
+        values = [point["value"] for point in layer["data"]["values"] if point["run"] == "run-21"]
+        assert 1e3 * summary.minimum <= min(values) <= max(values) <= 1e3 * summary.maximum
+        assert layer["encoding"][along]["title"].endswith("ms")
 
 
 def test_several_runs_of_a_side_are_compared_by_their_means(tmp_path: Path) -> None:

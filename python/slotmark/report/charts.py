@@ -302,10 +302,7 @@ def course(row: Row, names: Sequence[str]) -> dict[str, Any]:
         for place, value in summary.course
     ]
     scales = _scales(names)
-    unit, along = (
-        row.metric.unit,
-        {"slot": "slot", "block_no": "block number"}.get(row.metric.grain[0], row.metric.grain[0]),
-    )
+    along = {"slot": "slot", "block_no": "block number"}.get(row.metric.grain[0], row.metric.grain[0])
     return {
         "$schema": SCHEMA,
         "width": "container",

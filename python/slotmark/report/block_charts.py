@@ -3,7 +3,7 @@
 from typing import Any
 
 from slotmark.compare.block_comparison import BlockComparison
-from slotmark.report.charts import COLOURS, DASHES, SCHEMA
+from slotmark.report.charts import drawn, scales
 
 ROW = 46
 """Pixels between two ridges."""
@@ -18,8 +18,8 @@ def ridgeline(comparison: BlockComparison) -> dict[str, Any]:
         for cost, height in zip(density.cost, density.height, strict=True)
     ]
     y = {"type": "quantitative", "axis": None, "scale": {"domain": [-len(names) + 0.8, 1.5]}}
-    return _drawn(
-        comparison,
+    return drawn(
+        _names(comparison),
         ROW * len(names) + 60,
         {
             "data": {"values": values},
@@ -28,7 +28,7 @@ def ridgeline(comparison: BlockComparison) -> dict[str, Any]:
                 "x": _cost(comparison),
                 "y": {"field": "from", **y},
                 "y2": {"field": "upto"},
-                "color": _colour(names),
+                "color": scales(names)["color"],
                 "tooltip": [{"field": "run"}, {"field": "cost", "format": ",.4~r", "title": _unit(comparison)}],
             },
         },
@@ -96,9 +96,9 @@ def ratios(comparison: BlockComparison, place: int) -> dict[str, Any]:
     scale = {"type": "log", "nice": False, "domain": [min(shown) * 0.995, max(shown) * 1.005]}
     axis = {"tickCount": 6, "format": ".4~r", "minExtent": 40}
     y = {"type": "quantitative", "title": "ratio to the baseline", "scale": scale, "axis": axis}
-    colour = _colour(_names(comparison))
-    return _drawn(
-        comparison,
+    colour = scales(_names(comparison))["color"]
+    return drawn(
+        _names(comparison),
         280,
         {
             "data": {"values": dots},
@@ -129,12 +129,12 @@ def _with_interval(
     comparison: BlockComparison, values: list[dict[str, Any]], x: dict[str, Any], field: str, title: str, nothing: float
 ) -> dict[str, Any]:
     names = _names(comparison)
-    colour = _colour(names)
+    colour = scales(names)["color"]
     y = {"type": "quantitative", "title": title, "scale": {"zero": False}, "axis": {"tickCount": 6, "minExtent": 40}}
-    dash = {"field": "run", "type": "nominal", "legend": None, "scale": {"domain": names, "range": [DASHES[i % len(DASHES)] for i in range(len(names))]}}  # fmt: skip
+    dash = {**scales(names)["dash"], "legend": None}
     tooltip = [{"field": "run"}, *({"field": one, "format": ".4~f"} for one in (field, "low", "high"))]
-    return _drawn(
-        comparison,
+    return drawn(
+        _names(comparison),
         260,
         {
             "data": {"values": values},
@@ -159,24 +159,6 @@ def _line_at(value: float) -> dict[str, Any]:
     }
 
 
-def _drawn(comparison: BlockComparison, height: int, *layers: dict[str, Any]) -> dict[str, Any]:
-    """The chart with a parameter, ``shown``, that holds the runs to show: the page changes it."""
-    names = _names(comparison)
-    shown = {"filter": "!isValid(datum.run) || indexof(shown, datum.run) >= 0"}
-    return {
-        "$schema": SCHEMA,
-        "width": "container",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
-        "height": height,
-        "params": [{"name": "shown", "value": names}],
-        "layer": [{**layer, "transform": [shown]} for layer in layers],
-        "usermeta": {
-            "runs": [{"name": name, "colour": COLOURS[place % len(COLOURS)]} for place, name in enumerate(names)]
-        },
-    }
-
-
 def _names(comparison: BlockComparison) -> list[str]:
     return [side.name for side in comparison.sides]
 
@@ -193,14 +175,4 @@ def _cost(comparison: BlockComparison) -> dict[str, Any]:
         "title": f"{metric.name.lower()} of a block, {metric.unit}",
         "scale": {"type": "log", "nice": False},
         "axis": {"tickCount": 8, "format": ",~r"},
-    }
-
-
-def _colour(names: list[str]) -> dict[str, Any]:
-    return {
-        "field": "run",
-        "type": "nominal",
-        "sort": names,
-        "title": None,
-        "scale": {"domain": names, "range": [COLOURS[place % len(COLOURS)] for place in range(len(names))]},
     }

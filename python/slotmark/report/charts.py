@@ -19,7 +19,8 @@ CLIPPED = 0.995
 """Where the axis of a distribution on a linear scale ends: a few far samples would squeeze all others."""
 
 
-def _scales(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def scales(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """How a run is told from the others, as Vega-Lite channels by name: color, shape and dash; the same run the same in every chart."""
     size = len(names)
     repeat = [index % len(COLOURS) for index in range(size)]
     return {
@@ -43,6 +44,26 @@ def _scales(names: Sequence[str]) -> dict[str, dict[str, Any]]:
             "sort": list(names),
             "title": None,
             "scale": {"domain": list(names), "range": [DASHES[i] for i in repeat]},
+        },
+    }
+
+
+def drawn(names: Sequence[str], height: int, *layers: dict[str, Any]) -> dict[str, Any]:
+    """A chart as wide as its place, with a parameter, ``shown``, that holds the runs to show: the page changes it.
+
+    Marks that belong to no run stay whichever are shown.
+    """
+    shown = {"filter": "!isValid(datum.run) || indexof(shown, datum.run) >= 0"}
+    return {
+        "$schema": SCHEMA,
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
+        "height": height,
+        "params": [{"name": "shown", "value": list(names)}],
+        "layer": [{**layer, "transform": [shown]} for layer in layers],
+        "usermeta": {
+            "runs": [{"name": name, "colour": COLOURS[place % len(COLOURS)]} for place, name in enumerate(names)]
         },
     }
 
@@ -72,7 +93,7 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
                 "high": summary.median_interval.high if summary.median_interval else summary.median,
             }
         )
-    scales = _scales(names)
+    by_run = scales(names)
     y = {
         "field": "run",
         "type": "nominal",
@@ -88,53 +109,48 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
         {"field": "value", "format": ",.4~r", "title": unit or "value"},
         {"field": "outlier", "title": "note"},
     ]
-    return {
-        "$schema": SCHEMA,
-        "width": "container",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
-        "height": 34 * len(medians) + 12,
-        "layer": [
-            {
-                "data": {"values": medians},
-                "mark": {"type": "rule", "strokeWidth": 9, "opacity": 0.28, "strokeCap": "round"},
-                "encoding": {
-                    "y": y,
-                    "x": {**x, "field": "low"},
-                    "x2": {"field": "high"},
-                    "color": {**scales["color"], "legend": None},
-                },
+    return drawn(
+        names,
+        34 * len(medians) + 12,
+        {
+            "data": {"values": medians},
+            "mark": {"type": "rule", "strokeWidth": 9, "opacity": 0.28, "strokeCap": "round"},
+            "encoding": {
+                "y": y,
+                "x": {**x, "field": "low"},
+                "x2": {"field": "high"},
+                "color": {**by_run["color"], "legend": None},
             },
-            {
-                "data": {"values": values},
-                "mark": {"type": "point", "filled": True, "size": 46, "opacity": 0.85},
-                "encoding": {
-                    "y": y,
-                    "x": x,
-                    "color": {**scales["color"], "legend": None},
-                    "shape": scales["shape"],
-                    "fillOpacity": {"condition": {"test": "datum.outlier != ''", "value": 0}, "value": 0.75},
-                    "strokeWidth": {"value": 1.4},
-                    "stroke": {**scales["color"], "legend": None},
-                    "tooltip": tooltip,
-                },
+        },
+        {
+            "data": {"values": values},
+            "mark": {"type": "point", "filled": True, "size": 46, "opacity": 0.85},
+            "encoding": {
+                "y": y,
+                "x": x,
+                "color": {**by_run["color"], "legend": None},
+                "shape": by_run["shape"],
+                "fillOpacity": {"condition": {"test": "datum.outlier != ''", "value": 0}, "value": 0.75},
+                "strokeWidth": {"value": 1.4},
+                "stroke": {**by_run["color"], "legend": None},
+                "tooltip": tooltip,
             },
-            {
-                "data": {"values": medians},
-                "mark": {"type": "tick", "thickness": 2.5, "size": 22, "color": "#111"},
-                "encoding": {
-                    "y": y,
-                    "x": x,
-                    "tooltip": [
-                        {"field": "run"},
-                        {"field": "value", "title": "median", "format": ",.4~r"},
-                        {"field": "low", "format": ",.4~r"},
-                        {"field": "high", "format": ",.4~r"},
-                    ],
-                },
+        },
+        {
+            "data": {"values": medians},
+            "mark": {"type": "tick", "thickness": 2.5, "size": 22, "color": "#111"},
+            "encoding": {
+                "y": y,
+                "x": x,
+                "tooltip": [
+                    {"field": "run"},
+                    {"field": "value", "title": "median", "format": ",.4~r"},
+                    {"field": "low", "format": ",.4~r"},
+                    {"field": "high", "format": ",.4~r"},
+                ],
             },
-        ],
-    }
+        },
+    )
 
 
 def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
@@ -155,7 +171,7 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
         ]
     if len({point["line"] for point in thin}) > MOST_LINES:
         thin = []
-    scales = _scales(names)
+    by_run = scales(names)
     unit = row.metric.unit
     x = {
         "field": "place",
@@ -169,38 +185,33 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
         {"field": "place", "title": row.metric.grain[-1], "format": ",d"},
         {"field": "value", "title": unit or "value", "format": ",.4~r"},
     ]
-    return {
-        "$schema": SCHEMA,
-        "width": "container",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
-        "height": 240,
-        "layer": [
-            {
-                "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
-                "data": {"values": thin},
-                "mark": {"type": "line", "strokeWidth": 1},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "detail": {"field": "line"},
-                    "color": scales["color"],
-                    "opacity": {"value": 0.22},
-                },
+    return drawn(
+        names,
+        240,
+        {
+            "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+            "data": {"values": thin},
+            "mark": {"type": "line", "strokeWidth": 1},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "detail": {"field": "line"},
+                "color": by_run["color"],
+                "opacity": {"value": 0.22},
             },
-            {
-                "data": {"values": bold},
-                "mark": {"type": "line", "strokeWidth": 2.4, "point": {"size": 26}},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "color": scales["color"],
-                    "strokeDash": scales["dash"],
-                    "tooltip": tooltip,
-                },
+        },
+        {
+            "data": {"values": bold},
+            "mark": {"type": "line", "strokeWidth": 2.4, "point": {"size": 26}},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "color": by_run["color"],
+                "strokeDash": by_run["dash"],
+                "tooltip": tooltip,
             },
-        ],
-    }
+        },
+    )
 
 
 def _readable(row: Row) -> tuple[float, str]:
@@ -240,56 +251,51 @@ def cdf(row: Row, names: Sequence[str]) -> dict[str, Any]:
         "scale": {"domain": [0, 1]},
         "axis": {"format": "%", "tickCount": 5},
     }
-    scales = _scales(names)
+    by_run = scales(names)
     tooltip = [
         {"field": "run"},
         {"field": "share", "title": "share of samples", "format": ".2%"},
         {"field": "value", "title": unit or "value", "format": ",.4~g"},
     ]
-    return {
-        "$schema": SCHEMA,
-        "width": "container",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
-        "height": 240,
-        "layer": [
-            {
-                "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
-                "data": {"values": points},
-                "mark": {
-                    "type": "line",
-                    "strokeWidth": 2.2,
-                    "point": {"size": 22},
-                    "orient": "horizontal",
-                    "clip": True,
-                },
-                "encoding": {
-                    "y": y,
-                    "x": {**x, "field": "value"},
-                    "order": {"field": "share"},
-                    "color": {**scales["color"], "legend": LINES},
-                    "strokeDash": {**scales["dash"], "legend": LINES},
-                    "tooltip": tooltip,
-                },
+    return drawn(
+        names,
+        240,
+        {
+            "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+            "data": {"values": points},
+            "mark": {
+                "type": "line",
+                "strokeWidth": 2.2,
+                "point": {"size": 22},
+                "orient": "horizontal",
+                "clip": True,
             },
-            *(
-                [
-                    {
-                        "data": {"values": bands},
-                        "mark": {"type": "area", "opacity": 0.13, "orient": "horizontal", "clip": True},
-                        "encoding": {
-                            "y": y,
-                            "x": {**x, "field": "low"},
-                            "x2": {"field": "high"},
-                            "color": {**scales["color"], "legend": LINES},
-                        },
-                    }
-                ]
-                if bands
-                else []
-            ),
-        ],
-    }
+            "encoding": {
+                "y": y,
+                "x": {**x, "field": "value"},
+                "order": {"field": "share"},
+                "color": {**by_run["color"], "legend": LINES},
+                "strokeDash": {**by_run["dash"], "legend": LINES},
+                "tooltip": tooltip,
+            },
+        },
+        *(
+            [
+                {
+                    "data": {"values": bands},
+                    "mark": {"type": "area", "opacity": 0.13, "orient": "horizontal", "clip": True},
+                    "encoding": {
+                        "y": y,
+                        "x": {**x, "field": "low"},
+                        "x2": {"field": "high"},
+                        "color": {**by_run["color"], "legend": LINES},
+                    },
+                }
+            ]
+            if bands
+            else []
+        ),
+    )
 
 
 def course(row: Row, names: Sequence[str]) -> dict[str, Any]:
@@ -301,63 +307,50 @@ def course(row: Row, names: Sequence[str]) -> dict[str, Any]:
         if summary
         for place, value in summary.course
     ]
-    scales = _scales(names)
+    by_run = scales(names)
     along = {"slot": "slot", "block_no": "block number"}.get(row.metric.grain[0], row.metric.grain[0])
-    return {
-        "$schema": SCHEMA,
-        "width": "container",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
-        "height": 180,
-        "layer": [
-            {
-                "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
-                "data": {"values": points},
-                "mark": {"type": "line", "strokeWidth": 1.6},
-                "encoding": {
-                    "x": {
-                        "field": "place",
-                        "type": "quantitative",
-                        "title": along,
-                        "scale": {"zero": False, "nice": False},
-                        "axis": {"format": ",d", "tickCount": 8},
-                    },
-                    "y": {
-                        "field": "value",
-                        "type": "quantitative",
-                        "title": unit or row.metric.name,
-                        "scale": {"zero": False},
-                        "axis": {"tickCount": 5},
-                    },
-                    "color": {**scales["color"], "legend": LINES},
-                    "strokeDash": {**scales["dash"], "legend": LINES},
-                    "tooltip": [
-                        {"field": "run"},
-                        {"field": "place", "title": along, "format": ",d"},
-                        {"field": "value", "title": unit or "value", "format": ",.4~g"},
-                    ],
+    return drawn(
+        names,
+        180,
+        {
+            "params": [{"name": "zoom", "select": "interval", "bind": "scales"}],
+            "data": {"values": points},
+            "mark": {"type": "line", "strokeWidth": 1.6},
+            "encoding": {
+                "x": {
+                    "field": "place",
+                    "type": "quantitative",
+                    "title": along,
+                    "scale": {"zero": False, "nice": False},
+                    "axis": {"format": ",d", "tickCount": 8},
                 },
+                "y": {
+                    "field": "value",
+                    "type": "quantitative",
+                    "title": unit or row.metric.name,
+                    "scale": {"zero": False},
+                    "axis": {"tickCount": 5},
+                },
+                "color": {**by_run["color"], "legend": LINES},
+                "strokeDash": {**by_run["dash"], "legend": LINES},
+                "tooltip": [
+                    {"field": "run"},
+                    {"field": "place", "title": along, "format": ",d"},
+                    {"field": "value", "title": unit or "value", "format": ",.4~g"},
+                ],
             },
-        ],
-    }
-
-
-def _toggled(spec: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The chart with a parameter, ``shown``, that holds the runs to show: the page changes it."""
-    shown = {"filter": "indexof(shown, datum.run) >= 0"}
-    layers = [{**layer, "transform": [shown]} for layer in spec["layer"]]
-    runs = [{"name": name, "colour": COLOURS[place % len(COLOURS)]} for place, name in enumerate(names)]
-    return {**spec, "params": [{"name": "shown", "value": list(names)}], "layer": layers, "usermeta": {"runs": runs}}
+        },
+    )
 
 
 def figures(comparison: Comparison) -> list[tuple[Row, dict[str, Any]]]:
     """The chart of every row whose metric is drawn, with the row."""
     names = [side.name for side in comparison.sides]
-    drawn = {"dots": dots, "timeline": timeline, "cdf": cdf}
+    charted = {"dots": dots, "timeline": timeline, "cdf": cdf}
     return [
-        (row, _toggled(drawn[row.metric.chart](row, names), names))
+        (row, charted[row.metric.chart](row, names))
         for row in comparison.rows
-        if row.metric.chart in drawn and any(row.summaries)
+        if row.metric.chart in charted and any(row.summaries)
     ]
 
 
@@ -365,7 +358,7 @@ def courses(comparison: Comparison) -> list[tuple[Row, dict[str, Any]]]:
     """The course over the run of every metric that has one."""
     names = [side.name for side in comparison.sides]
     return [
-        (row, _toggled(course(row, names), names))
+        (row, course(row, names))
         for row in comparison.rows
         if any(summary and len(summary.course) > 1 for summary in row.summaries)
     ]

@@ -11,7 +11,7 @@ from slotmark.benches.cluster.predict import (
     Scenario,
     SweptPrediction,
 )
-from slotmark.report.charts import COLOURS, DASHES, LINES, SCHEMA
+from slotmark.report.charts import COLOURS, DASHES, LINES, drawn
 from slotmark.report.document import Block, Cell, Column, Document, Figure, Paragraph, Section, Table
 from slotmark.report.numbers import percent
 
@@ -223,33 +223,23 @@ def _chart(swept: SweptPrediction, metrics: tuple[str, ...]) -> dict[str, Any]:
         {"field": "value", "title": swept.parameter + unit, "format": ".6~r"},
         *({"field": field, "title": f"{title}, ms", "format": ",.2f"} for field, title in (("mean", "mean"), ("low", "lowest"), ("high", "highest"))),
     ]  # fmt: skip
-    shown = {"filter": "indexof(shown, datum.run) >= 0"}
-    return {
-        "$schema": SCHEMA,
-        "width": "container",
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "padding": {"left": 8, "right": 12, "top": 4, "bottom": 4},
-        "height": 280,
-        "params": [{"name": "shown", "value": list(MAIN_ROWS)}],
-        "layer": [
-            {
-                "data": {"values": points},
-                "transform": [shown],
-                "mark": {"type": "area", "opacity": 0.2},
-                "encoding": {"x": x, "y": {"field": "low", **y}, "y2": {"field": "high"}, "color": colour},
+    return drawn(
+        MAIN_ROWS,
+        280,
+        {
+            "data": {"values": points},
+            "mark": {"type": "area", "opacity": 0.2},
+            "encoding": {"x": x, "y": {"field": "low", **y}, "y2": {"field": "high"}, "color": colour},
+        },
+        {
+            "data": {"values": points},
+            "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 34}},
+            "encoding": {
+                "x": x,
+                "y": {"field": "mean", **y},
+                "color": colour,
+                "strokeDash": dash,
+                "tooltip": tooltip,
             },
-            {
-                "data": {"values": points},
-                "transform": [shown],
-                "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 34}},
-                "encoding": {
-                    "x": x,
-                    "y": {"field": "mean", **y},
-                    "color": colour,
-                    "strokeDash": dash,
-                    "tooltip": tooltip,
-                },
-            },
-        ],
-        "usermeta": {"runs": [{"name": name, "colour": COLOURS[place]} for place, name in enumerate(MAIN_ROWS)]},
-    }
+        },
+    )

@@ -11,6 +11,7 @@ from rich.console import Console
 from slotmark import open_run
 from slotmark.compare import Comparison, compare
 from slotmark.report import comparison_document, print_document, runs_document, write_report
+from slotmark.report.document import Cell, Column, Document, Section, Table
 from slotmark.report.markdown import markdown
 from slotmark.report.numbers import number, p_value, ratio
 
@@ -135,3 +136,16 @@ def test_ratios_and_p_values_are_bounded_by_what_is_known() -> None:
     assert p_value(0.0, 9_999) == "≤ 0.0002"
     assert p_value(1.0, 9_999) == "1"
     assert p_value(0.0312, 9_999) == "0.031"
+
+
+def test_a_table_wider_than_the_terminal_is_printed_in_parts_that_break_no_word() -> None:
+    columns = [Column("Target", "left"), *(Column(f"Run{number} blk/s") for number in range(1, 11))]
+    rows = [[Cell("pallas"), *(Cell(f"{1000.5 + number}") for number in range(10))]]
+    document = Document("", "", [Section("", [Table("Rates", columns, rows)], brief=True)])
+    console = Console(width=60, record=True, color_system=None, file=io.StringIO())
+    print_document(document, console)
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert [line.strip() for line in lines if line.startswith("Rates")] == ["Rates", "Rates, continued"]
+    found = [word for line in lines if line.strip().startswith("pallas") for word in line.split()[1:]]
+    assert found == [cell.text for cell in rows[0][1:]]

@@ -131,6 +131,15 @@ def silent_hosts(hosts: Sequence[str]) -> Warning:
     )
 
 
+def missing_hosts(hosts: Sequence[str]) -> Warning:
+    """Hosts of the cluster of which there is no log."""
+    return Warning(
+        "missing_hosts",
+        f"There is no log of {_some(hosts)}: they don't count in the cluster's size, so shares of hosts are of the others, and their "
+        "blocks lack their forging. Copy their logs and ingest again.",
+    )
+
+
 def time_backwards(hosts: Sequence[str]) -> Warning:
     """Hosts whose clocks were set back, or whose logs were put together in a wrong order."""
     return Warning(

@@ -200,6 +200,16 @@ def test_what_is_odd_about_hosts_is_told(tmp_path: Path) -> None:
     assert run.table("genesis").to_pylist()[0]["hosts"] == 4
 
 
+def test_a_host_whose_log_is_missing_is_told(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    nodes = [{"name": f"node-{place}"} for place in range(5)] + [{"name": "explorer"}]
+    (logs / "topology.json").write_text(json.dumps({"coreNodes": nodes}))
+    (logs / "node-7").mkdir()
+    run, _ = ingested(logs, tmp_path / "run")
+    (doubt,) = [doubt for doubt in run.manifest.warnings if doubt.kind == "missing_hosts"]
+    assert "no log of node-3, node-4, node-7:" in doubt.text
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -1,7 +1,7 @@
 """Ingest: a folder of logs to a run folder."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,8 +9,8 @@ import msgspec
 import pyarrow as pa
 
 from slotmark import _core, warnings
-from slotmark.benches.cluster.logs import host_logs
-from slotmark.benches.cluster.metadata import Genesis, Metadata, read_genesis, read_metadata
+from slotmark.benches.cluster.logs import host_logs, without_logs
+from slotmark.benches.cluster.metadata import Genesis, Metadata, hosts_of_topology, read_genesis, read_metadata
 from slotmark.errors import LogError
 from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.versions import versions
@@ -92,6 +92,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         host_from: Whether the host of a line is its file's, or what its field ``host`` says.
         genesis: The cluster's genesis.
         metadata: What is known about the run.
+        missing: Hosts of which there is no log.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     host_from: str
     genesis: Genesis
     metadata: Metadata
+    missing: Sequence[str] = ()
 
 
 def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done, _total: None) -> tuple[Run, Ingested]:
@@ -132,6 +134,7 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
             host_from=request.host_from,
             genesis=genesis,
             metadata=metadata,
+            missing=_missing(folder, ingested) if request.host_from == "path" else (),
         )
         run = finish_run(writer, origin, ingested)
     return run, ingested
@@ -224,7 +227,7 @@ def _manifest(origin: Origin, ingested: Ingested) -> Manifest:
         },
         sources=ingested.sources,
         tables={},
-        warnings=_doubts(ingested),
+        warnings=_doubts(ingested, origin.missing),
     )
 
 
@@ -232,7 +235,11 @@ def _moment(ts_ns: int) -> str:
     return datetime.fromtimestamp(ts_ns // 10**9, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _doubts(ingested: Ingested) -> list[Warning]:
+def _missing(folder: Path, ingested: Ingested) -> list[str]:
+    return without_logs(folder, [host.host for host in ingested.hosts], hosts_of_topology(folder))
+
+
+def _doubts(ingested: Ingested, missing: Sequence[str]) -> list[Warning]:
     hosts = ingested.hosts
     found = []
     if ingested.rejected:
@@ -242,6 +249,7 @@ def _doubts(ingested: Ingested) -> list[Warning]:
             )
         )
     for kind, of in (
+        (warnings.missing_hosts, missing),
         (warnings.silent_hosts, [host.host for host in hosts if not host.kept]),
         (warnings.time_backwards, [host.host for host in hosts if host.backwards]),
         (warnings.short_hashes, [host.host for host in hosts if host.short_hashes]),

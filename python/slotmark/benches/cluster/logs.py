@@ -53,6 +53,19 @@ def host_logs(folder: Path) -> list[HostLog]:
     return sorted(found)
 
 
+def without_logs(folder: Path, hosts: Sequence[str], named: Sequence[str]) -> list[str]:
+    """The hosts that a run directory tells of and has no log of: those that its topology names, and folders beside the hosts' own.
+
+    Args:
+        folder: The run directory.
+        hosts: Those with logs.
+        named: Those of the topology.
+    """
+    in_folders = any((folder / host).is_dir() for host in hosts)
+    folders = [child.name for child in folder.iterdir() if child.is_dir()]
+    return sorted({*named, *(folders if in_folders else [])} - NOT_HOSTS - set(hosts))
+
+
 def _logs_in(folder: Path) -> Sequence[Path]:
     """The log files of one folder: of those that a node writes itself and those that a tracer does, only the former."""
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and _is_log(path)]

@@ -152,6 +152,17 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
     )
 
 
+def hosts_of_topology(folder: Path) -> list[str]:
+    """The names of the hosts that the ``topology.json`` of a run directory has; none where it isn't there.
+
+    Raises:
+        LogError: The file is damaged.
+    """
+    path = folder / "topology.json"
+    nodes = _object(path).get("coreNodes") if path.is_file() else None
+    return [str(node["name"]) for node in nodes if "name" in node] if isinstance(nodes, list) else []
+
+
 def _condition(entry: object, path: Path) -> str:
     """A filter expression, as ``{"tag": "CSlot", "contents": {"tag": "EpochGEq", "contents": 2}}``, in words: ``EpochGEq 2``."""
     inner = entry.get("contents") if isinstance(entry, dict) and entry.get("tag") in ("CBlock", "CSlot") else entry

@@ -1,4 +1,4 @@
-"""Writing a report's files, each whole or not at all."""
+"""Writing a report's files, all or none."""
 
 from pathlib import Path
 
@@ -29,16 +29,19 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
         "report.md": markdown(document).encode(),
         "report.json": json(result),
     }
+    partials = {name: folder / f".{name}.partial" for name in files}
+    there = folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            partial = folder / f".{name}.partial"
-            try:
-                partial.write_bytes(content)
-                partial.rename(folder / name)
-            finally:
-                partial.unlink(missing_ok=True)
+            partials[name].write_bytes(content)
+        for name, partial in partials.items():
+            partial.rename(folder / name)
     except OSError as error:
+        for partial in partials.values() if folder.is_dir() else ():
+            partial.unlink(missing_ok=True)
+        if not there and folder.is_dir():
+            folder.rmdir()
         raise RunError(
             f"{folder}: can't write the report ({error.strerror}). Choose another -o, or make room."
         ) from error

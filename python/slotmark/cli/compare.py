@@ -99,7 +99,7 @@ def compare(
     opened = [[open_run(path) for path in side.split(",") if path] for side in runs]
     chosen = None if filters is None else parse_filters(filters)
     if opened[0][0].manifest.bench == "ledger":
-        comparison, document = block_comparison(_one_a_side(opened), margins, seed)
+        comparison, document = block_comparison(opened, margins, seed)
     else:
         comparison = compare_runs(opened, filters=chosen, margins=margins, seed=seed)
         document = comparison_document(comparison, style.value)
@@ -119,14 +119,6 @@ def compare(
         raise typer.Exit(1)
     if fail_on is FailOn.inconclusive and "inconclusive" in verdicts:
         raise typer.Exit(3)
-
-
-def _one_a_side(sides: "Sequence[Sequence[Run]]") -> "list[Run]":
-    if any(len(side) > 1 for side in sides):
-        raise ArgumentError(
-            "a ledger run holds all runs of its target: name one folder a side, and import its files into one."
-        )
-    return [side[0] for side in sides]
 
 
 def _published(sides: "Sequence[Sequence[Run]]", filters: "Sequence[Filter] | None", style: Style) -> "Document":

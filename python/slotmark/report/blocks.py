@@ -6,6 +6,7 @@ from slotmark.compare.block_comparison import ALL, BlockComparison, BlockDiffere
 from slotmark.report import block_charts
 from slotmark.report.document import SYMBOLS, Block, Cell, Column, Document, Doubts, Figure, Paragraph, Section, Table
 from slotmark.report.numbers import number, percent, ratio_interval
+from slotmark.run import Manifest
 
 _LEAST = 1e-15
 
@@ -320,26 +321,39 @@ def _dictionary(comparison: BlockComparison) -> Table:
 
 
 def _manifests(comparison: BlockComparison) -> Table:
-    listed = []
-    for side in comparison.sides:
-        manifest = side.manifest
-        facts = {
-            "target": " ".join(filter(None, (manifest.target.name, manifest.target.version, manifest.target.commit))),
-            "toolchain": manifest.target.toolchain or "-",
-            **manifest.workload,
-            **{name: _shown(value) for name, value in manifest.parameters.items()},
-            "machine": f"{manifest.machine.cpu}, {manifest.machine.system}" if manifest.machine else "unknown",
-            "session": manifest.session,
-            **{
-                f"file {place}": f"{file.path}, SHA-256 {file.sha256}"
-                for place, file in enumerate(manifest.sources, start=1)
-            },
-            **manifest.versions,
-        }
-        listed.append(facts)
+    listed = [_facts(side.manifests, count) for side, count in zip(comparison.sides, comparison.processes, strict=True)]
     names = list(dict.fromkeys(name for facts in listed for name in facts))
     rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
     return Table("", [Column("", "left"), *(Column(side.name, "left") for side in comparison.sides)], rows, wide=True)
+
+
+def _facts(manifests: Sequence[Manifest], processes: int) -> dict[str, str]:
+    """What is known about the runs of a side; where they differ, the fact of each."""
+    of_runs = []
+    for manifest in manifests:
+        target, machine = manifest.target, manifest.machine
+        of_runs.append(
+            {
+                "target": " ".join(filter(None, (target.name, target.version, target.commit))),
+                "toolchain": target.toolchain or "-",
+                **manifest.workload,
+                **{name: _shown(value) for name, value in manifest.parameters.items()},
+                "processes": str(processes),
+                "machine": f"{machine.cpu}, {machine.system}" if machine else "unknown",
+                "session": manifest.session,
+                "started": manifest.started,
+                "ended": manifest.ended,
+                **manifest.versions,
+            }
+        )
+    names = list(dict.fromkeys(name for facts in of_runs for name in facts))
+    together = {
+        name: "; ".join(dict.fromkeys(facts[name] for facts in of_runs if facts.get(name))) or "-" for name in names
+    }
+    files = [file for manifest in manifests for file in manifest.sources]
+    return together | {
+        f"file {place}": f"{file.path}, SHA-256 {file.sha256}" for place, file in enumerate(files, start=1)
+    }
 
 
 def _shown(value: object) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 from benchmarks.ledger.made_up_runs import made_up_run
 
@@ -16,7 +18,7 @@ from slotmark.compare.verdict import decide
 from slotmark.errors import ComparisonError
 from slotmark.metrics.ledger.classes import block_classes
 from slotmark.metrics.matrix import cost_matrix
-from slotmark.run import Run
+from slotmark.run import Run, RunWriter, SourceFile, Target
 from tests.compare.planted_blocks import NOISES, Noise, recorded
 
 
@@ -132,6 +134,86 @@ def test_runs_over_other_blocks_are_refused(tmp_path: Path) -> None:
     (one,), (other,) = made(tmp_path / "a", 1.0, blocks=100), made(tmp_path / "b", 1.0, blocks=101)
     with pytest.raises(ComparisonError, match=r"did different work: blocks is 100 and 101"):
         compare_blocks([one, other])
+
+
+def test_runs_of_one_target_are_put_together(tmp_path: Path) -> None:
+    """Two folders of three processes are the same as one folder of all six."""
+    one, more, other = made(tmp_path, 1.0, 1.01, 1.05, processes=3)
+    together = _as_one_target(tmp_path / "together", one, more)
+    parts = [_as_one_target(tmp_path / f"part-{run.name}", run) for run in (one, more)]
+    whole, split = (
+        compare_blocks([side, other], classes=block_classes, pauses="gc_us", repetitions=300)
+        for side in (together, parts)
+    )
+    assert split.processes == whole.processes == [6, 3]
+    assert split.rows == whole.rows
+    assert (split.shifts, split.dots, split.bands) == (whole.shifts, whole.dots, whole.bands)
+    assert split.baseline.name == "part-run-0 and 1 more"
+
+
+def _as_one_target(folder: Path, *runs: Run, file: str = "", **changed: object) -> Run:
+    """A run with the processes of some, of a target called ``base``."""
+    tables, processes = [], 0
+    for run in runs:
+        table = run.table("blocks")
+        number = pa.array(table["run"].to_numpy() + processes, pa.int32())
+        tables.append(table.set_column(0, table.schema.field("run"), number))
+        processes += run.manifest.parameters["processes"]
+    manifest = msgspec.structs.replace(
+        runs[0].manifest,
+        target=Target("base", ""),
+        parameters={**runs[0].manifest.parameters, "processes": processes},
+        sources=[SourceFile(file, 1, file)] if file else [],
+        tables={},
+    )
+    with RunWriter(folder) as writer:
+        writer.table("blocks", pa.concat_tables(tables))
+        return writer.finish(msgspec.structs.replace(manifest, **changed))
+
+
+def test_what_is_no_run_of_the_same_target_is_refused(tmp_path: Path) -> None:
+    one, more, other = made(tmp_path, 1.0, 1.0, 1.0, processes=2, blocks=60)
+    base = _as_one_target(tmp_path / "base", one, file="a.csv")
+    with pytest.raises(ComparisonError, match=r"base is a run of target 'base', run-1 of 'run-1'.*--target"):
+        compare_blocks([[base, more], other])
+    levels = {"target factors": {"ghc": "9.6"}, "processes": 2}
+    with pytest.raises(ComparisonError, match=r"base has the factors none, levels has ghc=9.6"):
+        compare_blocks([[base, _as_one_target(tmp_path / "levels", more, parameters=levels)], other])
+    with pytest.raises(ComparisonError, match=r"base and again were made from the same file, a.csv: one process must"):
+        compare_blocks([[base, _as_one_target(tmp_path / "again", more, file="a.csv")], other])
+    with pytest.raises(ComparisonError, match=r"base and elsewhere were made from the same file, a.csv"):
+        compare_blocks([base, _as_one_target(tmp_path / "elsewhere", other, file="a.csv")])
+    (longer,) = made(tmp_path / "longer", 1.0, processes=2, blocks=61)
+    with pytest.raises(ComparisonError, match=r"base and longer did different work|base and run-0 did different work"):
+        compare_blocks([[base, longer], other])
+
+
+def test_runs_of_one_side_that_differ_are_named(tmp_path: Path) -> None:
+    one, more, other = made(tmp_path, 1.0, 1.0, 1.0, processes=2, blocks=60)
+    base = _as_one_target(tmp_path / "base", one, target=Target("base", "", commit="aaa"))
+    later = _as_one_target(tmp_path / "later", more, target=Target("base", "", commit="bbb"), session="tuesday")
+    found = {doubt.kind: doubt for doubt in compare_blocks([[base, later], other], repetitions=300).warnings}
+    assert found["runs_differ"].text == "Its runs differ in the commit: aaa, bbb. Their spread holds that difference."
+    assert found["runs_differ"].subject == "base and 1 more"
+    assert "not_interleaved" in found  # the candidate has no run of tuesday
+    both = [other, _as_one_target(tmp_path / "other", other, target=other.manifest.target, session="tuesday")]
+    kinds = {doubt.kind for doubt in compare_blocks([[base, later], both], repetitions=300).warnings}
+    assert "not_interleaved" not in kinds
+
+
+def test_a_metric_that_a_side_lacks_is_said_to_be_left_out(tmp_path: Path) -> None:
+    one, other = made(tmp_path, 1.0, 1.0, blocks=60)
+    table = other.table("blocks")
+    place = table.schema.get_field_index("gc_us")
+    with RunWriter(tmp_path / "without") as writer:
+        writer.table("blocks", table.set_column(place, table.schema.field(place), pa.nulls(len(table), pa.int64())))
+        without = writer.finish(msgspec.structs.replace(other.manifest, tables={}))
+    for runs in ([one, without], [without, one]):
+        found = compare_blocks(runs, repetitions=300)
+        assert "gc_us" not in {row.metric.id for row in found.rows}
+        assert [(doubt.kind, doubt.text.split("'")[1]) for doubt in found.warnings if doubt.kind == "lacking"] == [
+            ("lacking", "GC time")
+        ]
 
 
 def test_the_matrix_holds_processes_by_blocks(tmp_path: Path) -> None:

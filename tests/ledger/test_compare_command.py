@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from slotmark.benches.ledger.importing import Recording, factors_of, import_recordings
 from tests.conftest import slotmark
 from tests.ledger.recordings import AGE_2024, points, tab_separated, written
 
@@ -128,17 +129,15 @@ def _imported(
     """A run of some processes with 0.3 % noise between them."""
     files = []
     for seed in seeds:
-        factors = ratio * float(np.exp(np.random.default_rng(seed).normal(0, 0.003)))
+        noise = ratio * float(np.exp(np.random.default_rng(seed).normal(0, 0.003)))
         noisy = [
-            {key: _scaled(key, value, factors) for key, value in point.items()}
+            {key: _scaled(key, value, noise) for key, value in point.items()}
             for point in points(122, seed=3, with_table_read=False)
         ]
         files.append(written(folder, f"{name}-{seed}.csv", tab_separated(noisy, AGE_2024)))
-    done = slotmark(
-        "ledger", "import", *files, "--target", target or name, "--factor", factor, "-o", folder / "runs" / name
-    )
-    assert done.returncode == 0, done.stderr
-    return folder / "runs" / name
+    out, factors = folder / "runs" / name, factors_of([factor])
+    import_recordings([Recording(target=target or name, files=files, factors=factors, out=out)])
+    return out
 
 
 def test_several_folders_of_a_target_count_as_one_side(tmp_path: Path) -> None:
@@ -199,7 +198,7 @@ def test_a_gate_looks_at_its_metrics_alone(runs: Path, tmp_path: Path) -> None:
 
     assert ended('mut_us = "1%"', "-o", str(tmp_path / "out")).returncode == 1, "10 % slower"
     found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    (row,) = (row for row in found["rows"] if row["metric"]["id"] == "mut_us")
+    row = next(row for row in found["rows"] if row["metric"]["id"] == "mut_us")
     assert (row["metric"]["margin"], row["differences"][0]["verdict"]) == (0.01, "worse")
     ratio = row["differences"][0]["ratio"]
     at_the_edge = (ratio["estimate"] + ratio["high"]) / 2 - 1

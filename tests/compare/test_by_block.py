@@ -11,15 +11,11 @@ from benchmarks.ledger.made_up_runs import made_up_run
 
 from slotmark.compare.block_comparison import ALL, BlockComparison, BlockDifference
 from slotmark.compare.block_doubts import few_blocks
-from slotmark.compare.block_ratio import Part, total_ratio, typical_ratio
 from slotmark.compare.by_block import compare_blocks
-from slotmark.compare.two_level import hierarchical
-from slotmark.compare.verdict import decide
 from slotmark.errors import ComparisonError
 from slotmark.metrics.ledger.classes import block_classes
 from slotmark.metrics.matrix import cost_matrix
 from slotmark.run import Run, RunWriter, SourceFile, Target
-from tests.compare.planted_blocks import NOISES, Noise, recorded
 
 
 def made(
@@ -223,42 +219,3 @@ def test_the_matrix_holds_processes_by_blocks(tmp_path: Path) -> None:
     assert matrix.values.tolist() == run.table("blocks")["total_us"].to_numpy().reshape(3, 50).tolist()
     assert matrix.keys.tolist() == list(range(0, 1_000, 20))
     assert cost_matrix(run, "table_read_us") is None
-
-
-def false_verdicts(noise: Noise, repetitions: int, margin: float) -> float:
-    draws, wrong = np.random.default_rng(2026), 0
-    for index in range(repetitions):
-        sides = recorded(draws, noise)
-        for effects in (typical_ratio([Part(-1, sides[0]), Part(1, sides[1])]), total_ratio(*sides)):
-            one = hierarchical(effects, confidence=0.95, repetitions=200, seed=[index])
-            said = decide(one.ratio, one.p, margin=margin, better="lower", confidence=0.95, tests=1).verdict
-            wrong += said in ("better", "worse")
-    return wrong / repetitions / 2
-
-
-@pytest.mark.parametrize("noise", ["blocks", "processes", "both"])
-def test_equal_targets_get_no_verdict_of_better_or_worse(noise: str) -> None:
-    assert false_verdicts(NOISES[noise], 100, margin=0.01) <= 0.05
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", NOISES)
-def test_a_false_verdict_comes_at_most_once_in_twenty(noise: str) -> None:
-    """Two tests a comparison, unadjusted, at the default margin of 1 %; without a margin as often as the level says."""
-    assert false_verdicts(NOISES[noise], 400, margin=0.01) <= 0.05
-    # 800 tests: 5 % give or take .8 %.
-    assert false_verdicts(NOISES[noise], 400, margin=0.0) <= 0.075
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", NOISES)
-def test_a_planted_three_percent_is_found(noise: str) -> None:
-    draws, said = np.random.default_rng(7), []
-    for index in range(400):
-        sides = recorded(draws, NOISES[noise], truth=1.03)
-        one = hierarchical(
-            typical_ratio([Part(-1, sides[0]), Part(1, sides[1])]), confidence=0.95, repetitions=200, seed=[index]
-        )
-        said.append(decide(one.ratio, one.p, margin=0.01, better="lower", confidence=0.95, tests=1).verdict)
-    assert said.count("worse") >= 0.95 * len(said)
-    assert "better" not in said

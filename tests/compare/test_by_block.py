@@ -1,6 +1,7 @@
 """Comparisons of the same blocks: what is planted is found, what isn't there is not, and what a reader must know is said."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -118,6 +119,16 @@ def test_factors_and_their_interaction_are_told_apart(tmp_path: Path) -> None:
         assert effects[name].ratio.estimate == pytest.approx(truth, rel=0.02), name
     assert found.ranking is not None
     assert np.argsort(found.ranking.mean_ranks).tolist() == [2, 0, 1, 3]
+
+
+def test_bands_hold_blocks_of_about_one_cost(tmp_path: Path) -> None:
+    """Three clusters of cost lie far apart: no band reaches from one into the next."""
+    (found,) = compared(made(tmp_path, 1.0, 1.05)).bands
+    assert 10 <= len(found) <= 14
+    assert sum(band.blocks for band in found) >= 390
+    assert all(band.high / band.low < 2 for band in found)
+    assert all(one.high < other.low for one, other in pairwise(found))
+    assert all(band.blocks >= 8 for band in found)
 
 
 def test_threads_do_not_change_the_comparison(tmp_path: Path) -> None:

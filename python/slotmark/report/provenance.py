@@ -8,6 +8,8 @@ from slotmark.report.document import Block, Cell, Column, Facts, Table
 from slotmark.report.numbers import percent
 from slotmark.run import MachineFacts, Manifest
 
+_UNKNOWN = "unknown"
+
 
 def dictionary(metrics: Iterable[Metric]) -> Table:
     """The data dictionary: what each metric is, a row a metric."""
@@ -76,13 +78,19 @@ def _files(side: Side) -> Facts | None:
 
 
 def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
+    """What is known of it: of a machine that was named and never looked at, that is little."""
+    looked_at = machine.memory_bytes > 0
+    hardware = [
+        machine.cpu,
+        f"{machine.cores} cores" if machine.cores else "",
+        f"{machine.memory_bytes / 1e9:.1f} GB" if looked_at else "",
+        "" if machine.governor == _UNKNOWN else f"governor {machine.governor}",
+    ]
+    system = [fact for fact in (machine.system, machine.kernel, machine.virtualisation) if fact != _UNKNOWN]
     return [
-        (
-            "machine",
-            f"{machine.cpu}, {machine.cores} cores, {machine.memory_bytes / 1e9:.1f} GB, governor {machine.governor}",
-        ),
-        ("system", f"{machine.system}, {machine.kernel}, {machine.virtualisation}"),
-        ("load before", f"{machine.load:.2f}"),
+        ("machine", ", ".join(filter(None, hardware))),
+        ("system", ", ".join(system) or _UNKNOWN),
+        *([("load before", f"{machine.load:.2f}")] if looked_at else []),
     ]
 
 

@@ -119,7 +119,7 @@ def tables(sides: Sequence[Sequence[Run]]) -> list[PublishedTable]:
     return [
         _normality(cases[0], first, second, source),
         _significance(cases, compilers, branches, names),
-        *_pairs(cases, compilers, branches, names),
+        *_pairs(cases, compilers, branches, names, processes),
         _medians(cases, names, source),
         _quantiles(cases, names, source),
         *_speedups(cases, compilers, branches, names, source),
@@ -230,9 +230,10 @@ def _tested(groups: Sequence[np.ndarray]) -> list[str]:
 
 
 def _pairs(
-    cases: Sequence[Case], compilers: Sequence[str], branches: Sequence[str], names: tuple[str, str]
+    cases: Sequence[Case], compilers: Sequence[str], branches: Sequence[str], names: tuple[str, str], processes: int
 ) -> list[PublishedTable]:
     made = []
+    of = "One process a build" if processes == 1 else "Blocks are what is tested, not processes"
     for compiler in compilers:
         mine = {case.branch: case.total_us for case in cases if case.compiler == compiler}
         if len(mine) < 2:
@@ -249,9 +250,7 @@ def _pairs(
                 [names[1], *columns[:-1]],
                 rows,
                 labels=1,
-                notes=[
-                    "p-values, Holm-adjusted; of these rows alone. One process a build: they say nothing beyond these processes."
-                ],
+                notes=[f"p-values, Holm-adjusted; of these rows alone. {of}: they say nothing beyond these processes."],
             )
         )
     return made

@@ -131,6 +131,14 @@ def test_bands_hold_blocks_of_about_one_cost(tmp_path: Path) -> None:
     assert all(band.blocks >= 8 for band in found)
 
 
+def test_one_block_gets_no_ratio_and_says_why(tmp_path: Path) -> None:
+    found = compared(made(tmp_path, 1.0, 1.1, blocks=1))
+    one = difference(found, "total_us")
+    assert (one.ratio, one.verdict) == (None, "inconclusive")
+    assert one.reason == "one block tells nothing of others; record at least two"
+    assert "clusters" not in {doubt.kind for doubt in found.warnings}
+
+
 def test_threads_do_not_change_the_comparison(tmp_path: Path) -> None:
     runs = made(tmp_path, 1.0, 1.01, 1.02)
     one, other = (compare_blocks(runs, repetitions=300, threads=threads) for threads in (1, 3))

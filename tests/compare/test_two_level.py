@@ -85,6 +85,8 @@ def test_a_sum_that_few_blocks_decide_has_few_degrees_of_freedom() -> None:
     many, few = (total(np.tile(cost, (5, 1)), np.tile(cost * answers, (5, 1))) for cost in (even, uneven))
     assert many.degrees == pytest.approx(399, rel=0.1)
     assert few.degrees < 16, "8 blocks hold nearly all of the cost"
+    one = np.where(np.arange(400) < 1, 2e6, 1e4)
+    assert total(np.full((5, 400), 1e4), np.tile(one, (5, 1))).degrees == pytest.approx(4, rel=0.01), "never fewer"
     # A chi-squared variable with so many degrees of freedom varies as variances of so many draws do.
     effects = uneven * draws.normal(0, 0.05, (4_000, 400))
     variances = effects.var(axis=1, ddof=1)

@@ -260,8 +260,12 @@ def _measured_or_not(
             ours, theirs = ours[:, above], theirs[:, above]
     runs = len(ours), len(theirs)
     blocks = ours.shape[1]
-    if blocks < 2 or ours.sum() <= 0 or theirs.sum() <= 0:
+    if ours.sum() <= 0 or theirs.sum() <= 0:
         return _Measured(None, part == ALL, blocks, None, runs, "one side takes no time at all, so there is no ratio")
+    if blocks < 2:
+        return _Measured(
+            None, part == ALL, blocks, None, runs, "one block tells nothing of others; record at least two"
+        )
     logs = None
     if estimator == "typical block":
         sides = [Part(-1, ours), Part(1, theirs)]

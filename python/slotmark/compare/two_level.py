@@ -16,6 +16,9 @@ from slotmark.compare.comparison import Interval
 MOST_GROUPS = 1_000
 """From so many blocks on, neighbours in the chain are drawn together, in so many groups of equal size (Carlstein 1986)."""
 
+LEAST_DEGREES = 4.0
+"""Where fewer groups decide, Student's t with as few degrees of freedom is far wider than any resample of them."""
+
 _DRAWS_AT_ONCE = 1 << 21
 
 
@@ -113,15 +116,17 @@ def _degrees(groups: np.ndarray) -> float:
 
     n - 1 where they are spread like a normal distribution or less. Where few of them are far from the others, as in sums when few
     blocks hold most of the cost, the variance rests on those: the degrees are then those of a chi-squared variable that varies as
-    much. The variance of a sample variance is s^4 (k / n - (n - 3) / (n (n - 1))), with k the kurtosis.
+    much, and at least :data:`LEAST_DEGREES`. The variance of a sample variance is s^4 (k / n - (n - 3) / (n (n - 1))), with k the
+    kurtosis.
     """
     n, away = groups.size, groups - groups.mean()
     spread = float((away**2).mean())
     if n < 2 or spread == 0:
         return max(1.0, n - 1.0)
+    most = n - 1.0
     kurtosis = float((away**4).mean()) / spread**2
     varies = kurtosis / n - (n - 3) / (n * (n - 1))
-    return n - 1.0 if varies <= 2 / (n - 1) else max(1.0, 2 / varies)
+    return most if varies * most <= 2 else min(most, max(LEAST_DEGREES, 2 / varies))
 
 
 def draws_of(of_runs: Sequence[np.ndarray], groups: np.ndarray, repetitions: int, seed: Sequence[int]) -> np.ndarray:

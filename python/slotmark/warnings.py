@@ -101,6 +101,13 @@ def different(name: str, what: str, baseline: str, candidate: str) -> Warning:
     )
 
 
+def runs_differ(name: str, what: str, values: Sequence[str]) -> Warning:
+    """Runs of one side that should be alike and aren't."""
+    return Warning(
+        "runs_differ", f"Its runs differ in {what}: {', '.join(values)}. Their spread holds that difference.", name
+    )
+
+
 def unmatched(name: str, what: str) -> Warning:
     """Something that only one of two runs has."""
     return Warning("unmatched", f"Only one of the two runs has {what}: it is not compared.", name)

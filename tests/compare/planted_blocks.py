@@ -1,7 +1,16 @@
 """Ledger costs whose truth is known: blocks in three clusters of cost, as the 2023 study found them."""
 
+from collections.abc import Iterator, Sequence
+
 import msgspec
 import numpy as np
+
+from slotmark.compare.adjust import holm
+from slotmark.compare.block_ratio import Part, total_ratio, typical_ratio
+from slotmark.compare.two_level import Estimate, hierarchical
+from slotmark.compare.verdict import decide
+
+CONFIDENCE = 0.95
 
 
 class Noise(msgspec.Struct, frozen=True):
@@ -34,12 +43,49 @@ def recorded(
 
     Shape (processes, blocks) each.
     """
+    baseline, candidate = targets(draws, noise, [1.0, truth], processes=processes, blocks=blocks)
+    return baseline, candidate
+
+
+def targets(
+    draws: np.random.Generator, noise: Noise, truths: Sequence[float], *, processes: int = 5, blocks: int = 122
+) -> list[np.ndarray]:
+    """As :func:`recorded`, of several targets; the first answers to nothing."""
     clusters = np.log(draws.choice([12_500.0, 32_000.0, 450_000.0], blocks, p=[0.35, 0.45, 0.2]))
     base = clusters + draws.normal(0, 0.05, blocks)
-    answers = np.log(truth) + (draws.normal(0, noise.answers, blocks) if noise.answers else 0.0)
-
-    def side(logs: np.ndarray) -> np.ndarray:
+    sides = []
+    for place, truth in enumerate(truths):
+        answers = draws.normal(0, noise.answers, blocks) if noise.answers and place else 0.0
         of_processes = draws.normal(0, noise.processes, (processes, 1))
-        return np.exp(logs + of_processes + draws.normal(0, noise.blocks, (processes, blocks)))
+        of_blocks = draws.normal(0, noise.blocks, (processes, blocks))
+        sides.append(np.exp(base + np.log(truth) + answers + of_processes + of_blocks))
+    return sides
 
-    return side(base), side(base + answers)
+
+def estimated(baseline: np.ndarray, candidate: np.ndarray, *, seed: int, repetitions: int = 500) -> list[Estimate]:
+    """The typical block's and the sum's ratio."""
+    return [
+        hierarchical(effects, confidence=CONFIDENCE, repetitions=repetitions, seed=[seed])
+        for effects in (typical_ratio([Part(-1, baseline), Part(1, candidate)]), total_ratio(baseline, candidate))
+    ]
+
+
+def pairs(noise: Noise, processes: int, count: int, truth: float, *, seed: int) -> Iterator[list[Estimate]]:
+    """Both estimates of so many made-up pairs; the same seed gives the same."""
+    draws = np.random.default_rng([2026, processes, seed])
+    for index in range(count):
+        yield estimated(*recorded(draws, noise, truth=truth, processes=processes), seed=index)
+
+
+def verdicts(found: Sequence[Estimate], margin: float) -> list[str]:
+    """What a report says that tests these and nothing else: p-values are adjusted over them."""
+    adjusted = holm([one.p for one in found])
+    return [
+        decide(one.ratio, p, margin=margin, better="lower", confidence=CONFIDENCE, tests=len(found)).verdict
+        for one, p in zip(found, adjusted, strict=True)
+    ]
+
+
+def false(said: Sequence[str]) -> bool:
+    """Whether a report on equal targets tells them apart."""
+    return bool({"better", "worse"} & set(said))

@@ -1,23 +1,22 @@
 """Comparisons of the same blocks: what is planted is found, what isn't there is not, and what a reader must know is said."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 from benchmarks.ledger.made_up_runs import made_up_run
 
 from slotmark.compare.block_comparison import ALL, BlockComparison, BlockDifference
 from slotmark.compare.block_doubts import few_blocks
-from slotmark.compare.block_ratio import Part, total_ratio, typical_ratio
 from slotmark.compare.by_block import compare_blocks
-from slotmark.compare.two_level import hierarchical
-from slotmark.compare.verdict import decide
 from slotmark.errors import ComparisonError
 from slotmark.metrics.ledger.classes import block_classes
 from slotmark.metrics.matrix import cost_matrix
-from slotmark.run import Run
-from tests.compare.planted_blocks import NOISES, Noise, recorded
+from slotmark.run import Run, RunWriter, SourceFile, Target
 
 
 def made(
@@ -122,6 +121,24 @@ def test_factors_and_their_interaction_are_told_apart(tmp_path: Path) -> None:
     assert np.argsort(found.ranking.mean_ranks).tolist() == [2, 0, 1, 3]
 
 
+def test_bands_hold_blocks_of_about_one_cost(tmp_path: Path) -> None:
+    """Three clusters of cost lie far apart: no band reaches from one into the next."""
+    (found,) = compared(made(tmp_path, 1.0, 1.05)).bands
+    assert 10 <= len(found) <= 14
+    assert sum(band.blocks for band in found) >= 390
+    assert all(band.high / band.low < 2 for band in found)
+    assert all(one.high < other.low for one, other in pairwise(found))
+    assert all(band.blocks >= 8 for band in found)
+
+
+def test_one_block_gets_no_ratio_and_says_why(tmp_path: Path) -> None:
+    found = compared(made(tmp_path, 1.0, 1.1, blocks=1))
+    one = difference(found, "total_us")
+    assert (one.ratio, one.verdict) == (None, "inconclusive")
+    assert one.reason == "one block tells nothing of others; record at least two"
+    assert "clusters" not in {doubt.kind for doubt in found.warnings}
+
+
 def test_threads_do_not_change_the_comparison(tmp_path: Path) -> None:
     runs = made(tmp_path, 1.0, 1.01, 1.02)
     one, other = (compare_blocks(runs, repetitions=300, threads=threads) for threads in (1, 3))
@@ -134,6 +151,86 @@ def test_runs_over_other_blocks_are_refused(tmp_path: Path) -> None:
         compare_blocks([one, other])
 
 
+def test_runs_of_one_target_are_put_together(tmp_path: Path) -> None:
+    """Two folders of three processes are the same as one folder of all six."""
+    one, more, other = made(tmp_path, 1.0, 1.01, 1.05, processes=3)
+    together = _as_one_target(tmp_path / "together", one, more)
+    parts = [_as_one_target(tmp_path / f"part-{run.name}", run) for run in (one, more)]
+    whole, split = (
+        compare_blocks([side, other], classes=block_classes, pauses="gc_us", repetitions=300)
+        for side in (together, parts)
+    )
+    assert split.processes == whole.processes == [6, 3]
+    assert split.rows == whole.rows
+    assert (split.shifts, split.dots, split.bands) == (whole.shifts, whole.dots, whole.bands)
+    assert split.baseline.name == "part-run-0 and 1 more"
+
+
+def _as_one_target(folder: Path, *runs: Run, file: str = "", **changed: object) -> Run:
+    """A run with the processes of some, of a target called ``base``."""
+    tables, processes = [], 0
+    for run in runs:
+        table = run.table("blocks")
+        number = pa.array(table["run"].to_numpy() + processes, pa.int32())
+        tables.append(table.set_column(0, table.schema.field("run"), number))
+        processes += run.manifest.parameters["processes"]
+    manifest = msgspec.structs.replace(
+        runs[0].manifest,
+        target=Target("base", ""),
+        parameters={**runs[0].manifest.parameters, "processes": processes},
+        sources=[SourceFile(file, 1, file)] if file else [],
+        tables={},
+    )
+    with RunWriter(folder) as writer:
+        writer.table("blocks", pa.concat_tables(tables))
+        return writer.finish(msgspec.structs.replace(manifest, **changed))
+
+
+def test_what_is_no_run_of_the_same_target_is_refused(tmp_path: Path) -> None:
+    one, more, other = made(tmp_path, 1.0, 1.0, 1.0, processes=2, blocks=60)
+    base = _as_one_target(tmp_path / "base", one, file="a.csv")
+    with pytest.raises(ComparisonError, match=r"base is a run of target 'base', run-1 of 'run-1'.*--target"):
+        compare_blocks([[base, more], other])
+    levels = {"target factors": {"ghc": "9.6"}, "processes": 2}
+    with pytest.raises(ComparisonError, match=r"base has the factors none, levels has ghc=9.6"):
+        compare_blocks([[base, _as_one_target(tmp_path / "levels", more, parameters=levels)], other])
+    with pytest.raises(ComparisonError, match=r"base and again were made from the same file, a.csv: one process must"):
+        compare_blocks([[base, _as_one_target(tmp_path / "again", more, file="a.csv")], other])
+    with pytest.raises(ComparisonError, match=r"base and elsewhere were made from the same file, a.csv"):
+        compare_blocks([base, _as_one_target(tmp_path / "elsewhere", other, file="a.csv")])
+    (longer,) = made(tmp_path / "longer", 1.0, processes=2, blocks=61)
+    with pytest.raises(ComparisonError, match=r"base and longer did different work|base and run-0 did different work"):
+        compare_blocks([[base, longer], other])
+
+
+def test_runs_of_one_side_that_differ_are_named(tmp_path: Path) -> None:
+    one, more, other = made(tmp_path, 1.0, 1.0, 1.0, processes=2, blocks=60)
+    base = _as_one_target(tmp_path / "base", one, target=Target("base", "", commit="aaa"))
+    later = _as_one_target(tmp_path / "later", more, target=Target("base", "", commit="bbb"), session="tuesday")
+    found = {doubt.kind: doubt for doubt in compare_blocks([[base, later], other], repetitions=300).warnings}
+    assert found["runs_differ"].text == "Its runs differ in the commit: aaa, bbb. Their spread holds that difference."
+    assert found["runs_differ"].subject == "base and 1 more"
+    assert "not_interleaved" in found  # the candidate has no run of tuesday
+    both = [other, _as_one_target(tmp_path / "other", other, target=other.manifest.target, session="tuesday")]
+    kinds = {doubt.kind for doubt in compare_blocks([[base, later], both], repetitions=300).warnings}
+    assert "not_interleaved" not in kinds
+
+
+def test_a_metric_that_a_side_lacks_is_said_to_be_left_out(tmp_path: Path) -> None:
+    one, other = made(tmp_path, 1.0, 1.0, blocks=60)
+    table = other.table("blocks")
+    place = table.schema.get_field_index("gc_us")
+    with RunWriter(tmp_path / "without") as writer:
+        writer.table("blocks", table.set_column(place, table.schema.field(place), pa.nulls(len(table), pa.int64())))
+        without = writer.finish(msgspec.structs.replace(other.manifest, tables={}))
+    for runs in ([one, without], [without, one]):
+        found = compare_blocks(runs, repetitions=300)
+        assert "gc_us" not in {row.metric.id for row in found.rows}
+        assert [(doubt.kind, doubt.text.split("'")[1]) for doubt in found.warnings if doubt.kind == "lacking"] == [
+            ("lacking", "GC time")
+        ]
+
+
 def test_the_matrix_holds_processes_by_blocks(tmp_path: Path) -> None:
     (run,) = made(tmp_path, 1.0, processes=3, blocks=50)
     matrix = cost_matrix(run, "total_us")
@@ -141,42 +238,3 @@ def test_the_matrix_holds_processes_by_blocks(tmp_path: Path) -> None:
     assert matrix.values.tolist() == run.table("blocks")["total_us"].to_numpy().reshape(3, 50).tolist()
     assert matrix.keys.tolist() == list(range(0, 1_000, 20))
     assert cost_matrix(run, "table_read_us") is None
-
-
-def false_verdicts(noise: Noise, repetitions: int, margin: float) -> float:
-    draws, wrong = np.random.default_rng(2026), 0
-    for index in range(repetitions):
-        sides = recorded(draws, noise)
-        for effects in (typical_ratio([Part(-1, sides[0]), Part(1, sides[1])]), total_ratio(*sides)):
-            one = hierarchical(effects, confidence=0.95, repetitions=200, seed=[index])
-            said = decide(one.ratio, one.p, margin=margin, better="lower", confidence=0.95, tests=1).verdict
-            wrong += said in ("better", "worse")
-    return wrong / repetitions / 2
-
-
-@pytest.mark.parametrize("noise", ["blocks", "processes", "both"])
-def test_equal_targets_get_no_verdict_of_better_or_worse(noise: str) -> None:
-    assert false_verdicts(NOISES[noise], 100, margin=0.01) <= 0.05
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", NOISES)
-def test_a_false_verdict_comes_at_most_once_in_twenty(noise: str) -> None:
-    """Two tests a comparison, unadjusted, at the default margin of 1 %; without a margin as often as the level says."""
-    assert false_verdicts(NOISES[noise], 400, margin=0.01) <= 0.05
-    # 800 tests: 5 % give or take .8 %.
-    assert false_verdicts(NOISES[noise], 400, margin=0.0) <= 0.075
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", NOISES)
-def test_a_planted_three_percent_is_found(noise: str) -> None:
-    draws, said = np.random.default_rng(7), []
-    for index in range(400):
-        sides = recorded(draws, NOISES[noise], truth=1.03)
-        one = hierarchical(
-            typical_ratio([Part(-1, sides[0]), Part(1, sides[1])]), confidence=0.95, repetitions=200, seed=[index]
-        )
-        said.append(decide(one.ratio, one.p, margin=0.01, better="lower", confidence=0.95, tests=1).verdict)
-    assert said.count("worse") >= 0.95 * len(said)
-    assert "better" not in said

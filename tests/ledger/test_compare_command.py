@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from slotmark.benches.ledger.importing import Recording, factors_of, import_recordings
 from tests.conftest import slotmark
 from tests.ledger.recordings import AGE_2024, points, tab_separated, written
 
@@ -120,3 +121,142 @@ def test_markdown_is_made_of_every_section(runs: Path, tmp_path: Path) -> None:
     heads = [line[3:] for line in text.splitlines() if line.startswith("## ")]
     assert heads[:3] == ["Verdicts", "Warnings", "Comparison"]
     assert {"Parts", "Quantiles", "Design", "Method", "Data dictionary", "Manifest"} <= set(heads)
+
+
+def _imported(
+    folder: Path, name: str, *, seeds: range, ratio: float = 1.0, target: str = "", factor: str = "ghc=9.6"
+) -> Path:
+    """A run of some processes with 0.3 % noise between them."""
+    files = []
+    for seed in seeds:
+        noise = ratio * float(np.exp(np.random.default_rng(seed).normal(0, 0.003)))
+        noisy = [
+            {key: _scaled(key, value, noise) for key, value in point.items()}
+            for point in points(122, seed=3, with_table_read=False)
+        ]
+        files.append(written(folder, f"{name}-{seed}.csv", tab_separated(noisy, AGE_2024)))
+    out, factors = folder / "runs" / name, factors_of([factor])
+    import_recordings([Recording(target=target or name, files=files, factors=factors, out=out)])
+    return out
+
+
+def test_several_folders_of_a_target_count_as_one_side(tmp_path: Path) -> None:
+    base = [_imported(tmp_path, f"base-{day}", seeds=range(3 * day, 3 * day + 3), target="base") for day in (0, 1)]
+    slow = [
+        _imported(
+            tmp_path,
+            f"slow-{day}",
+            seeds=range(20 + 3 * day, 23 + 3 * day),
+            ratio=1.05,
+            target="slow",
+            factor="ghc=9.8",
+        )
+        for day in (0, 1)
+    ]
+    sides = [",".join(map(str, side)) for side in (base, slow)]
+    done = slotmark("compare", *sides, "-o", tmp_path / "out", "--fail-on", "worse")
+    assert done.returncode == 1, done.stderr
+    found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert found["processes"] == [6, 6]
+    assert [side["name"] for side in (found["baseline"], *found["candidates"])] == [
+        "base-0 and 1 more",
+        "slow-0 and 1 more",
+    ]
+    assert [one["target"]["name"] for one in found["baseline"]["others"]] == ["base"]
+    text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert all(f"base-{day}-{3 * day}.csv" in text for day in (0, 1)), "the files of both folders"
+    assert "base-0 and 1 more: 6 source files" in text
+    printed = slotmark("compare", *sides, "--method", "published")
+    assert printed.returncode == 0, printed.stderr
+    assert "Of 6 processes, the median of each block" in " ".join(printed.stdout.split())
+
+
+def test_folders_that_do_not_fit_on_one_side_are_refused(tmp_path: Path) -> None:
+    base = _imported(tmp_path, "base", seeds=range(2))
+    other = _imported(tmp_path, "other", seeds=range(2, 4))
+    level = _imported(tmp_path, "level", seeds=range(4, 6), target="base", factor="ghc=9.8")
+    again = _imported(tmp_path, "again", seeds=range(1, 3), target="base")
+    for sides, said in (
+        ((f"{base},{other}", level), "base is a run of target 'base', other of 'other'"),
+        ((f"{base},{level}", other), "base has the factors ghc=9.6, level has ghc=9.8"),
+        ((f"{base},{again}", level), "base and again were made from the same file"),
+        ((f"{base},{base}", other), "named twice"),
+        ((",", other), "a side names no folder"),
+    ):
+        done = slotmark("compare", *sides)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert said in done.stderr, done.stderr
+
+
+def test_a_gate_looks_at_its_metrics_alone(runs: Path, tmp_path: Path) -> None:
+    base, slow = runs / "8.10-base", runs / "8.10-split"
+    gate = tmp_path / "gate.toml"
+
+    def ended(lines: str, *more: str, sides: tuple[Path, Path] = (base, slow)):
+        gate.write_text(lines)
+        return slotmark("compare", *sides, "--gate", gate, *more)
+
+    assert ended('mut_us = "1%"', "-o", str(tmp_path / "out")).returncode == 1, "10 % slower"
+    found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    row = next(row for row in found["rows"] if row["metric"]["id"] == "mut_us")
+    assert (row["metric"]["margin"], row["differences"][0]["verdict"]) == (0.01, "worse")
+    ratio = row["differences"][0]["ratio"]
+    at_the_edge = (ratio["estimate"] + ratio["high"]) / 2 - 1
+    assert ended(f"mut_us = {at_the_edge}", "--fail-on", "inconclusive").returncode == 3
+    assert ended('gc_us = "1%"').returncode == 0, "GC is as it was, whatever total time is"
+    assert ended('total_us = "1%"', sides=(slow, base)).returncode == 0, "the other way round it's better"
+
+
+def test_a_gate_that_can_see_nothing_is_refused(runs: Path, tmp_path: Path) -> None:
+    base, slow = runs / "8.10-base", runs / "8.10-split"
+    gate = tmp_path / "gate.toml"
+    for lines, said in (
+        ('forge_ticked = "3%"', f"--gate {gate}: 'forge_ticked' isn't tested. Tested are: total_us, mut_us, gc_us"),
+        ('table_read_us = "3%"', "--gate: nothing was compared in 'table_read_us' for 8.10-split"),
+        ("mut_us = 'much'", f"--gate {gate}: mut_us"),
+        ("mut_us", f"--gate {gate}: not TOML"),
+        ("", f"--gate {gate}: names no metric"),
+    ):
+        gate.write_text(lines)
+        done = slotmark("compare", base, slow, "--gate", gate)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert said in done.stderr, done.stderr
+
+
+def test_parts_of_the_blocks_make_no_gate_fail(tmp_path: Path) -> None:
+    """Every seventh block has a major GC and costs twice; the typical block is as before, but the sum isn't."""
+    for name, seed in (("base", 0), ("slow", 10)):
+        files = []
+        for process in range(4):
+            noise = np.random.default_rng(seed + process)
+            slower = [
+                {
+                    key: round(
+                        value * 100 * (1 + (name == "slow" and index % 7 == 3)) * float(np.exp(noise.normal(0, 1e-4)))
+                    )
+                    if key == "totalTime"
+                    else value
+                    for key, value in point.items()
+                }
+                for index, point in enumerate(points(122, seed=3, with_table_read=False))
+            ]
+            files.append(written(tmp_path, f"{name}-{process}.csv", tab_separated(slower, AGE_2024)))
+        assert slotmark("ledger", "import", *files, "-o", tmp_path / name).returncode == 0
+    gate = written(tmp_path, "gate.toml", 'total_us = "1%"\n')
+    done = slotmark("compare", tmp_path / "base", tmp_path / "slow", "--gate", gate, "-o", tmp_path / "out")
+    found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    rows = {
+        (row["part"], row["estimator"]): row["differences"][0]
+        for row in found["rows"]
+        if row["metric"]["id"] == "total_us"
+    }
+    assert rows["with a major GC", "typical block"]["ratio"]["low"] > 1.9
+    assert rows["with a major GC", "typical block"]["verdict"] is None
+    assert rows["", "typical block"]["verdict"] == "equivalent"
+    assert rows["", "all blocks together"]["verdict"] in ("worse", "inconclusive")
+    assert done.returncode == (1 if rows["", "all blocks together"]["verdict"] == "worse" else 0)
+
+
+def test_there_is_nothing_to_filter(runs: Path) -> None:
+    done = slotmark("compare", runs / "8.10-base", runs / "8.10-split", "--filter", "size-full")
+    assert (done.returncode, "ledger runs have nothing to filter" in done.stderr) == (2, True)

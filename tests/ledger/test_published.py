@@ -318,9 +318,9 @@ def table(found: list[PublishedTable], start: str) -> PublishedTable:
 
 
 def test_the_table_set_comes_from_runs(tmp_path: Path) -> None:
-    runs = study_runs(tmp_path)
-    found = published_tables(runs)
-    _, cases = cases_of(runs)
+    sides = [[run] for run in study_runs(tmp_path)]
+    found = published_tables(sides)
+    _, cases = cases_of(sides)
     by_case = {(case.compiler, case.branch): case.total_us for case in cases}
     assert [one.title.split(",")[0].split(" over")[0] for one in found] == [
         "Shapiro-Wilk test of total time",
@@ -353,21 +353,31 @@ def test_the_table_set_comes_from_runs(tmp_path: Path) -> None:
 
 
 def test_of_several_processes_the_median_of_each_block_counts(tmp_path: Path) -> None:
-    runs = study_runs(tmp_path, processes=3)
-    values = runs[0].table("blocks")["total_us"].to_numpy().reshape(3, -1)
-    _, (first, *_) = cases_of(runs)
+    sides = [[run] for run in study_runs(tmp_path, processes=3)]
+    values = sides[0][0].table("blocks")["total_us"].to_numpy().reshape(3, -1)
+    _, (first, *_) = cases_of(sides)
     assert isinstance(first, Case)
     assert first.total_us.tolist() == np.median(values, axis=0).tolist()
-    assert any("the median of each block" in note for note in table(published_tables(runs), "Quantiles").notes)
+    found = published_tables(sides)
+    assert any("the median of each block" in note for note in table(found, "Quantiles").notes)
+    pairs = table(found, "Pairwise signed-rank tests with continuity correction, ghc 92")
+    assert not any("One process a build" in note for note in pairs.notes)
+
+
+def test_processes_in_several_runs_of_a_side_are_put_together(tmp_path: Path) -> None:
+    one, other = study_runs(tmp_path / "a", processes=3)[0], study_runs(tmp_path / "b", processes=2)[0]
+    both = np.concatenate([run.table("blocks")["total_us"].to_numpy().reshape(-1, 122) for run in (one, other)])
+    (case,) = cases_of([[one, other]])[1]
+    assert case.total_us.tolist() == np.median(both, axis=0).tolist()
 
 
 def test_targets_stand_in_for_factors(tmp_path: Path) -> None:
-    runs = study_runs(tmp_path, names=())
-    assert [case.branch for case in cases_of(runs[:2])[1]] == ["810-baseline", "810-SplitUMElem"]
-    found = published_tables(runs[:2])
+    sides = [[run] for run in study_runs(tmp_path, names=())]
+    assert [case.branch for case in cases_of(sides[:2])[1]] == ["810-baseline", "810-SplitUMElem"]
+    found = published_tables(sides[:2])
     assert [row[1] for row in table(found, "Speedup over").rows][:1] == ["810-SplitUMElem"]
     with pytest.raises(ComparisonError, match="another run is 810 baseline too"):
-        published_tables(study_runs(tmp_path / "b")[:1] * 2)
+        published_tables([study_runs(tmp_path / "b")[:1]] * 2)
 
 
 def test_every_metric_of_the_catalogue_has_samples(tmp_path: Path) -> None:

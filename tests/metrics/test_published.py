@@ -274,7 +274,7 @@ def test_tables_of_runs(tmp_path: Path) -> None:
     # Mean 1833.3; deviations -833.3, 166.7, 666.7: population variance 388,888.9, so 623.6. b: 500 throughout, 20 s.
     a = write_run(tmp_path / "a", "a", {"decode, sequential": [1_000, 2_000, 2_500]})
     b = write_run(tmp_path / "b", "b", {"decode, sequential": [500, 500, 500], "raw, sequential": [4_000]})
-    snapshot, decode, raw, deltas = published_tables([a, b])
+    snapshot, decode, raw, deltas = published_tables([[a], [b]])
     assert snapshot.columns == [
         *("Target", "Mode", "Run1 blk/s", "Run2 blk/s", "Run3 blk/s", "Avg blk/s", "Min-Max blk/s", "StdDev"),
         *("Avg MB/s", "Avg time", "vs a"),
@@ -308,11 +308,11 @@ def test_tables_of_runs(tmp_path: Path) -> None:
 
 def test_warm_up_is_left_out_and_rounds_are_in_order(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", "a", {"raw, sequential": [3_000, 1_000, 2_000]}, rounds=[3, 1, 2])
-    snapshot, _ = published_tables([run])
+    snapshot, _ = published_tables([[run]])
     assert snapshot.rows[0][2:5] == ["1000.0", "2000.0", "3000.0"]
 
 
 def test_a_bench_without_published_tables_is_named(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", "a", {"raw, sequential": [1_000]}, bench="cluster")
     with pytest.raises(ComparisonError, match="nobody has published tables of cluster"):
-        published_tables([run])
+        published_tables([[run]])

@@ -1,18 +1,15 @@
 """`slotmark compare`: runs in, verdicts out."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from slotmark.cli.gate import FailOn, exit_code, read_gate
 from slotmark.cli.quantities import fraction
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from slotmark.run import Run
 
 
 class Method(StrEnum):
@@ -28,13 +25,6 @@ class Style(StrEnum):
     modern = "modern"
     org = "org"
     typst = "typst"
-
-
-class FailOn(StrEnum):
-    """What makes the command fail."""
-
-    worse = "worse"
-    inconclusive = "inconclusive"
 
 
 def compare(
@@ -77,49 +67,38 @@ def compare(
     ] = None,
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
-    from slotmark.cli.gate import read_gate
     from slotmark.cli.ledger import block_comparison
     from slotmark.compare import compare as compare_runs
-    from slotmark.metrics import parse_filters
+    from slotmark.metrics import catalogue, parse_filters
     from slotmark.report import comparison_document, print_document, published_document, write_report
     from slotmark.run import open_run
 
     if len(runs) < 2:
         raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")
-    gated = read_gate(gate) if gate else {}
-    margins = {**gated, **dict(_margin(text) for text in margin or [])}
     opened = [[open_run(path) for path in side.split(",") if path] for side in runs]
+    if not all(opened):
+        raise ArgumentError("compare: a side names no folder at all. Name A1,A2 for several runs of one target.")
+    bench = opened[0][0].manifest.bench
+    entries = catalogue(bench)
+    if filters is not None and not entries.relations:
+        raise ArgumentError(f"--filter: {bench} runs have nothing to filter. Leave it out.")
+    gated = read_gate(gate, [metric.id for metric in entries.metrics if metric.tested]) if gate else {}
+    margins = {**gated, **dict(_margin(text) for text in margin or [])}
     chosen = None if filters is None else parse_filters(filters)
-    if opened[0][0].manifest.bench == "ledger":
-        comparison, document = block_comparison(_one_a_side(opened), margins, seed)
+    if bench == "ledger":
+        comparison, document = block_comparison(opened, margins, seed)
     else:
         comparison = compare_runs(opened, filters=chosen, margins=margins, seed=seed)
         document = comparison_document(comparison, style.value)
     if method is Method.published:
         printed = "org" if style is Style.modern else style.value
-        document = published_document([run for side in opened for run in side], chosen, printed)
+        document = published_document(opened, chosen, printed)
     print_document(document)
     if out is not None:
         for path in write_report(document, comparison, out):
             typer.echo(path)
-    verdicts = {
-        difference.verdict
-        for row in comparison.rows
-        for difference in row.differences
-        if difference is not None and (not gated or row.metric.id in gated)
-    }
-    if (fail_on is not None or gated) and "worse" in verdicts:
-        raise typer.Exit(1)
-    if fail_on is FailOn.inconclusive and "inconclusive" in verdicts:
-        raise typer.Exit(3)
-
-
-def _one_a_side(sides: "Sequence[Sequence[Run]]") -> "list[Run]":
-    if any(len(side) > 1 for side in sides):
-        raise ArgumentError(
-            "a ledger run holds all runs of its target: name one folder a side, and import its files into one."
-        )
-    return [side[0] for side in sides]
+    if code := exit_code(comparison, gated, fail_on):
+        raise typer.Exit(code)
 
 
 def _margin(text: str) -> tuple[str, float]:

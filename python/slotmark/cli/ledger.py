@@ -72,9 +72,9 @@ def import_(
 
 
 def block_comparison(
-    runs: "Sequence[Run]", margins: Mapping[str, float], seed: int
+    runs: "Sequence[Sequence[Run]]", margins: Mapping[str, float], seed: int
 ) -> "tuple[BlockComparison, Document]":
-    """The comparison of ledger runs, the baseline first, and its report: what `slotmark compare` shows of them."""
+    """The comparison of ledger runs, by side, the baseline first, and its report: what `slotmark compare` shows of them."""
     from slotmark.compare.by_block import compare_blocks
     from slotmark.metrics.ledger.classes import block_classes
     from slotmark.report.blocks import block_document

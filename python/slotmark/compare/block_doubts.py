@@ -98,6 +98,11 @@ def coarse(metric: str, typical_us: float) -> Warning:
     )
 
 
+def lacking(name: str, metric: str) -> Warning:
+    """A metric that not all runs of a pair of sides have."""
+    return Warning("lacking", f"'{metric}' is not compared: not all of its runs and the baseline's have it.", name)
+
+
 def not_interleaved(name: str) -> Warning:
     """Targets that weren't recorded in turns."""
     return Warning(

@@ -15,6 +15,9 @@ MOST_DOTS = 1_500
 
 BANDS = 12
 LEAST_IN_BAND = 8
+GAP = 0.2
+"""No band reaches over a gap as wide as this between the costs of two blocks, in natural logarithms: there are no such blocks."""
+
 CELLS = 240
 SMOOTHED = 0.05
 """Standard deviation of the smoothing of distributions, in natural logarithms."""
@@ -84,18 +87,24 @@ def dots(keys: np.ndarray, baseline: np.ndarray, candidate: np.ndarray) -> list[
 
 
 def bands(baseline: np.ndarray, candidate: np.ndarray, *, confidence: float, repetitions: int, seed: int) -> list[Band]:
-    """The typical ratio of blocks of about one cost, of as many blocks each, by rising cost; arguments as for :func:`dots`."""
+    """The typical ratio of blocks of about one cost, of about as many blocks each, by rising cost; arguments as for :func:`dots`.
+
+    Blocks that are too few for a band, between two gaps, are in none.
+    """
     cost = np.exp(np.log(baseline).mean(axis=0))
     order = np.argsort(cost, kind="stable")
-    count = min(BANDS, order.size // LEAST_IN_BAND)
     found = []
-    for place, which in enumerate(np.array_split(order, count) if count else []):
-        inside = np.sort(which)  # in the order of the chain
-        estimate = hierarchical(
-            typical_ratio([Part(-1, baseline[:, inside]), Part(1, candidate[:, inside])]),
-            confidence=confidence,
-            repetitions=repetitions,
-            seed=[seed, 11, place],
-        )
-        found.append(Band(float(cost[inside].min()), float(cost[inside].max()), inside.size, estimate.ratio))
+    for stretch in np.split(order, np.flatnonzero(np.diff(np.log(cost[order])) > GAP) + 1):
+        if stretch.size < LEAST_IN_BAND:
+            continue
+        count = min(max(1, round(BANDS * stretch.size / order.size)), stretch.size // LEAST_IN_BAND)
+        for which in np.array_split(stretch, count):
+            inside = np.sort(which)  # in the order of the chain
+            estimate = hierarchical(
+                typical_ratio([Part(-1, baseline[:, inside]), Part(1, candidate[:, inside])]),
+                confidence=confidence,
+                repetitions=repetitions,
+                seed=[seed, 11, len(found)],
+            )
+            found.append(Band(float(cost[inside].min()), float(cost[inside].max()), inside.size, estimate.ratio))
     return found

@@ -28,7 +28,15 @@ from slotmark.compare.factors import factor_effects
 from slotmark.compare.friedman import friedman, post_hoc
 from slotmark.compare.planning import detectable_change, runs_needed
 from slotmark.compare.shift import Shift, shift_function
-from slotmark.compare.sides import doubts_about, doubts_of_runs, name_sides, refuse_different_work, said_once
+from slotmark.compare.sides import (
+    doubts_about,
+    doubts_of_runs,
+    doubts_within,
+    in_turns,
+    name_sides,
+    refuse_unlike_runs,
+    said_once,
+)
 from slotmark.compare.two_level import Estimate, hierarchical
 from slotmark.compare.verdict import decide
 from slotmark.errors import ComparisonError
@@ -70,7 +78,7 @@ class _Measured(msgspec.Struct, frozen=True):
 
 
 def compare_blocks(
-    runs: Sequence[Run],
+    runs: Sequence[Run | Sequence[Run]],
     *,
     classes: Callable[[Sequence[Run]], Classes] | None = None,
     pauses: str | None = None,
@@ -83,8 +91,9 @@ def compare_blocks(
     """Compares a baseline with candidates, block by block.
 
     Args:
-        runs: The baseline, then one or more candidates, over the same blocks.
-        classes: Says which blocks of some runs belong to which part; parts are asked for a pair of runs at a time.
+        runs: The baseline, then one or more candidates, over the same blocks; each a run, or several runs of one target, whose
+            processes are put together.
+        classes: Says which blocks of some runs belong to which part; parts are asked for the runs of a pair of sides at a time.
         pauses: The metric that is a part of the main one without being its work: a large share of it is warned of.
         margins: Equivalence margins by metric id, as fractions, in place of the catalogue's.
         confidence: Of every interval, as a fraction.
@@ -93,29 +102,30 @@ def compare_blocks(
         threads: How many candidates are worked on at a time.
 
     Raises:
-        ComparisonError: The runs did different work, or hold other blocks.
+        ComparisonError: The runs did different work, hold other blocks, or runs of one side are of other targets.
         RunError: A run is damaged.
     """
     if len(runs) < 2:
         raise ComparisonError("A comparison needs a baseline and at least one candidate: name two runs or more.")
     how = _How(confidence, repetitions, seed)
-    sides = name_sides([[run] for run in runs])
-    for side in sides[1:]:
-        refuse_different_work(sides[0], side)
+    groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
+    sides = name_sides(groups)
+    refuse_unlike_runs(groups)
     metrics = _with_margins(catalogue(sides[0].manifest.bench).metrics, margins or {})
     main, *others = metrics
-    matrices = _matrices(runs, sides, main)
-    parts = [classes([runs[0], run]) if classes else {} for run in runs[1:]]
+    matrices = _matrices(groups, sides, main)
+    parts = [classes([*groups[0], *group]) if classes else {} for group in groups[1:]]
     with ThreadPoolExecutor(max(1, threads)) as pool:
         rows = list(_rows_of(main, matrices, how, pool, parts))
-        shifts = list(pool.map(lambda place: _shift(matrices[0], matrices[place], how, place), range(1, len(runs))))
+        shifts = list(pool.map(lambda place: _shift(matrices[0], matrices[place], how, place), range(1, len(groups))))
         found = block_doubts.thin_quantiles(shifts[0]) if shifts and shifts[0] else []
         for metric in others:
-            costs = [cost_matrix(run, metric.id) for run in runs]
+            costs = [_together(group, metric.id) for group in groups]
             if costs[0] is not None and any(cost is not None for cost in costs[1:]):
-                rows += _rows_of(metric, costs, how, pool, [{} for _ in runs[1:]])
+                rows += _rows_of(metric, costs, how, pool, [{} for _ in groups[1:]])
                 found += _coarse(metric, costs[0])
-    ranking, factors = _ranking(matrices), _factors(runs, matrices, how)
+            found += _lacking(metric, sides, costs)
+    ranking, factors = _ranking(matrices), _factors(sides, matrices, how)
     pictures = _pictures(matrices, how)
     decided, tests = _decided(rows, how)
     return BlockComparison(
@@ -135,7 +145,7 @@ def compare_blocks(
         confidence=confidence,
         repetitions=repetitions,
         seed=seed,
-        warnings=said_once(_doubts(runs, sides, matrices, main, pauses) + found),
+        warnings=said_once(_doubts(groups, sides, matrices, main, pauses) + found),
     )
 
 
@@ -157,11 +167,25 @@ def _with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> li
     return [msgspec.structs.replace(metric, margin=margins.get(metric.id, metric.margin)) for metric in metrics]
 
 
-def _matrices(runs: Sequence[Run], sides: Sequence[Side], main: Metric) -> list[CostMatrix | None]:
-    """The main metric of every run, which all must have, over the same blocks."""
+def _together(group: Sequence[Run], metric_id: str) -> CostMatrix | None:
+    """The processes of all runs of a side; None where a run lacks the metric."""
+    found = [cost_matrix(run, metric_id) for run in group]
+    matrices = [matrix for matrix in found if matrix is not None]
+    if len(matrices) < len(found):
+        return None
+    for run, matrix in zip(group, matrices, strict=True):
+        if not np.array_equal(matrix.keys, matrices[0].keys):
+            raise ComparisonError(
+                f"{group[0].path} and {run.path} hold other blocks: only processes over the same blocks can be put together."
+            )
+    return CostMatrix(matrices[0].keys, np.concatenate([matrix.values for matrix in matrices]))
+
+
+def _matrices(groups: Sequence[Sequence[Run]], sides: Sequence[Side], main: Metric) -> list[CostMatrix | None]:
+    """The main metric of every side, which all must have, over the same blocks."""
     matrices: list[CostMatrix | None] = []
-    for run, side in zip(runs, sides, strict=True):
-        matrix = cost_matrix(run, main.id)
+    for group, side in zip(groups, sides, strict=True):
+        matrix = _together(group, main.id)
         if matrix is None:
             raise ComparisonError(f"{side.name} has no '{main.name}': there is nothing to compare. Import it again.")
         first = matrices[0] if matrices else matrix
@@ -236,8 +260,12 @@ def _measured_or_not(
             ours, theirs = ours[:, above], theirs[:, above]
     runs = len(ours), len(theirs)
     blocks = ours.shape[1]
-    if blocks < 2 or ours.sum() <= 0 or theirs.sum() <= 0:
+    if ours.sum() <= 0 or theirs.sum() <= 0:
         return _Measured(None, part == ALL, blocks, None, runs, "one side takes no time at all, so there is no ratio")
+    if blocks < 2:
+        return _Measured(
+            None, part == ALL, blocks, None, runs, "one block tells nothing of others; record at least two"
+        )
     logs = None
     if estimator == "typical block":
         sides = [Part(-1, ours), Part(1, theirs)]
@@ -392,15 +420,15 @@ def _ranking(matrices: Sequence[CostMatrix | None]) -> Ranking | None:
     return Ranking(chi_squared=found.chi_squared, p=found.p, mean_ranks=found.mean_ranks, pairs=post_hoc(costs))
 
 
-def _factors(runs: Sequence[Run], matrices: Sequence[CostMatrix | None], how: _How) -> list[FactorEffect]:
-    levels = [run.manifest.parameters.get("target factors", {}) for run in runs]
+def _factors(sides: Sequence[Side], matrices: Sequence[CostMatrix | None], how: _How) -> list[FactorEffect]:
+    levels = [side.manifest.parameters.get("target factors", {}) for side in sides]
     names = list(levels[0])
     if not names or any(set(one) != set(names) for one in levels):
         return []
     values = [_of(matrix).values for matrix in matrices]
     above = np.logical_and.reduce([(one > 0).all(axis=0) for one in values])
     costs = {tuple(one[name] for name in names): value[:, above] for one, value in zip(levels, values, strict=True)}
-    if len(costs) < len(runs) or above.sum() < 2:
+    if len(costs) < len(sides) or above.sum() < 2:
         return []
     return factor_effects(names, costs, confidence=how.confidence, repetitions=how.repetitions, seed=how.seed)
 
@@ -410,8 +438,17 @@ def _coarse(metric: Metric, cost: CostMatrix) -> list[Warning]:
     return [block_doubts.coarse(metric.name, typical)] if 0 < typical < COARSE else []
 
 
+def _lacking(metric: Metric, sides: Sequence[Side], costs: Sequence[CostMatrix | None]) -> list[Warning]:
+    """A doubt for each candidate that can't be compared in a metric that it or the baseline has."""
+    return [
+        block_doubts.lacking(side.name, metric.name)
+        for side, cost in zip(sides[1:], costs[1:], strict=True)
+        if (cost is None) != (costs[0] is None)
+    ]
+
+
 def _doubts(
-    runs: Sequence[Run],
+    groups: Sequence[Sequence[Run]],
     sides: Sequence[Side],
     matrices: Sequence[CostMatrix | None],
     main: Metric,
@@ -423,13 +460,12 @@ def _doubts(
         if len(_of(matrix).values) < 2
     ]
     for side in sides[1:]:
-        apart = [doubt for doubt in doubts_about(sides[0], side) if doubt.kind != "apart"]
-        found += apart
-        if side.manifest.session != sides[0].manifest.session:
+        found += [doubt for doubt in doubts_about(sides[0], side) if doubt.kind != "apart"]
+        if not in_turns(sides[0], side):
             found.append(block_doubts.not_interleaved(side.name))
     means = [_of(matrix).values.mean(axis=0) for matrix in matrices]
-    for run, side, mean in zip(runs, sides, means, strict=True):
-        collected = cost_matrix(run, pauses) if pauses else None
+    for group, side, mean in zip(groups, sides, means, strict=True):
+        collected = _together(group, pauses) if pauses else None
         if collected is not None and mean.sum() > 0:
             share = float(collected.values.mean(axis=0).sum() / mean.sum())
             if share >= block_doubts.GC_SHARE:
@@ -438,6 +474,7 @@ def _doubts(
     keys = _of(matrices[0]).keys
     for side, mean in zip(sides[1:], means[1:], strict=True):
         found += block_doubts.few_blocks(side.name, means[0], mean, keys, main.margin)
+    found += [doubt for side in sides for doubt in doubts_within(side)]
     return found + [doubt for doubt in doubts_of_runs(sides) if doubt.kind != "one_process"]
 
 

@@ -11,8 +11,8 @@ SMOOTHED = 0.06
 VALLEY = 0.5
 """Two humps are two where the lowest place between them is below this share of the lower one."""
 
-LEAST_SHARE = 0.05
-"""A hump with fewer blocks than this is none."""
+LEAST_SHARE, LEAST_BLOCKS = 0.05, 5
+"""A hump with fewer blocks than either is none."""
 
 _CELLS = 2_048
 
@@ -41,7 +41,7 @@ def cluster_edges(values: np.ndarray) -> list[float]:
         worst = int(np.argmax(depth))
         if depth[worst] <= VALLEY:
             small = int(np.argmin(shares))
-            if shares[small] >= LEAST_SHARE:
+            if shares[small] >= max(LEAST_SHARE, LEAST_BLOCKS / values.size):
                 break
             del humps[small]
         else:

@@ -75,6 +75,11 @@ class Side(msgspec.Struct, frozen=True):
     filters: list[str] = []
     facts: list[tuple[str, str]] = []
 
+    @property
+    def manifests(self) -> list[Manifest]:
+        """Of all its runs, in order."""
+        return [self.manifest, *self.others]
+
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate against the baseline in one metric and setting.

@@ -24,7 +24,10 @@ _MACHINE = {
 }
 """Facts that should be equal; the load is a doubt about one run, not about two."""
 
-_OF_NO_MATTER = frozenset({"seed", "batch", "tag", "profile"})
+_BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the toolchain"}
+"""Facts of a target that should be equal between runs of it."""
+
+_OF_NO_MATTER = frozenset({"seed", "batch", "tag", "profile", "processes"})
 """Parameters that may differ."""
 
 
@@ -78,6 +81,50 @@ def refuse_different_work(baseline: Side, candidate: Side) -> None:
         )
 
 
+def refuse_unlike_runs(groups: Sequence[Sequence[Run]]) -> None:
+    """Raises ComparisonError where runs can't be put together: other work, other targets on one side, or one file twice.
+
+    Args:
+        groups: One a side, of runs whose repetitions count alike.
+    """
+    named = iter(name_sides([[run] for group in groups for run in group]))
+    sides = [[next(named) for _ in group] for group in groups]
+    read: dict[str, str] = {}
+    for group in sides:
+        for side in group:
+            refuse_different_work(sides[0][0], side)
+            _refuse_another_target(group[0], side)
+            files = {file.sha256: file.path for file in side.manifest.sources}
+            for digest, path in files.items():
+                if digest in read:
+                    raise ComparisonError(
+                        f"{read[digest]} and {side.name} were made from the same file, {path}: one process must count once. "
+                        "Leave one out."
+                    )
+            read |= dict.fromkeys(files, side.name)
+
+
+def _refuse_another_target(first: Side, other: Side) -> None:
+    ours, theirs = first.manifest, other.manifest
+    if ours.target.name != theirs.target.name:
+        raise ComparisonError(
+            f"{first.name} is a run of target '{ours.target.name}', {other.name} of '{theirs.target.name}': only runs of one target "
+            "can stand on one side. Give each a side of its own, or import both with the same --target."
+        )
+    levels = [manifest.parameters.get("target factors", {}) for manifest in (ours, theirs)]
+    if levels[0] != levels[1]:
+        shown = [", ".join(f"{name}={level}" for name, level in one.items()) or "none" for one in levels]
+        raise ComparisonError(
+            f"{first.name} has the factors {shown[0]}, {other.name} has {shown[1]}: only runs of one target can stand on one side. "
+            "Give each a side of its own, or import both with the same --factor."
+        )
+
+
+def in_turns(baseline: Side, candidate: Side) -> bool:
+    """Whether the runs of the two took turns, in one session or session by session."""
+    return {run.session for run in baseline.manifests} == {run.session for run in candidate.manifests}
+
+
 def in_one_session(baseline: Side, candidate: Side) -> bool:
     """Whether the two were measured together, interleaved."""
     return baseline.manifest.session == candidate.manifest.session
@@ -88,16 +135,25 @@ def doubts_about(baseline: Side, candidate: Side) -> list[Warning]:
     ours, theirs = baseline.manifest, candidate.manifest
     apart = catalogue(ours.bench).in_rounds and not in_one_session(baseline, candidate)
     found = [warnings.apart(candidate.name)] if apart else []
-    pairs = [
-        *_machine_facts(ours, theirs),
-        *((f"parameter '{name}'", mine, other) for name, mine, other in _common(ours.parameters, theirs.parameters)),
-        *((f"the version of {name}", mine, other) for name, mine, other in _common(ours.versions, theirs.versions)),
-    ]
     return found + [
         warnings.different(candidate.name, _capitalised(what), _shown(mine), _shown(other))
-        for what, mine, other in pairs
+        for what, mine, other in _pairs(ours, theirs)
         if mine != other
     ]
+
+
+def doubts_within(side: Side) -> list[Warning]:
+    """What should be equal between the runs of one side and isn't."""
+    differing: dict[str, list[str]] = {}
+    for other in side.others:
+        of_target = [
+            (words, getattr(side.manifest.target, field), getattr(other.target, field))
+            for field, words in _BUILD.items()
+        ]
+        for what, mine, its in [*of_target, *_pairs(side.manifest, other)]:
+            if mine != its:
+                differing.setdefault(what, [_shown(mine)]).append(_shown(its))
+    return [warnings.runs_differ(side.name, what, list(dict.fromkeys(values))) for what, values in differing.items()]
 
 
 def doubts_of_runs(sides: Sequence[Side]) -> list[Warning]:
@@ -105,7 +161,8 @@ def doubts_of_runs(sides: Sequence[Side]) -> list[Warning]:
     return [
         msgspec.structs.replace(doubt, subject=": ".join(dict.fromkeys(filter(None, (side.name, doubt.subject)))))
         for side in sides
-        for doubt in side.manifest.warnings
+        for manifest in side.manifests
+        for doubt in manifest.warnings
     ]
 
 
@@ -115,6 +172,15 @@ def said_once(doubts: Sequence[Warning]) -> list[Warning]:
     for doubt in doubts:
         subjects.setdefault((doubt.kind, doubt.text), []).append(doubt.subject)
     return [Warning(kind, text, "; ".join(dict.fromkeys(filter(None, of)))) for (kind, text), of in subjects.items()]
+
+
+def _pairs(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
+    """What should be equal between two runs, in words, with what it is in each."""
+    yield from _machine_facts(ours, theirs)
+    for name, mine, other in _common(ours.parameters, theirs.parameters):
+        yield f"parameter '{name}'", mine, other
+    for name, mine, other in _common(ours.versions, theirs.versions):
+        yield f"the version of {name}", mine, other
 
 
 def _machine_facts(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:

@@ -16,6 +16,9 @@ from slotmark.compare.comparison import Interval
 MOST_GROUPS = 1_000
 """From so many blocks on, neighbours in the chain are drawn together, in so many groups of equal size (Carlstein 1986)."""
 
+LEAST_DEGREES = 4.0
+"""Where fewer groups decide, Student's t with as few degrees of freedom is far wider than any resample of them."""
+
 _DRAWS_AT_ONCE = 1 << 21
 
 
@@ -92,7 +95,7 @@ def hierarchical(effects: Effects, *, confidence: float, repetitions: int, seed:
             error_of_blocks=0.0,
             p=1.0 if abs(effects.estimate) < 1e-12 else 0.0,
         )
-    squares = [(variance, degrees) for variance, degrees in parts if known] + [(blocks, groups.size - 1)]
+    squares = [(variance, degrees) for variance, degrees in parts if known] + [(blocks, _degrees(groups))]
     degrees = error**4 / sum(variance**2 / degrees for variance, degrees in squares if variance > 0)
     reach = float(stats.t.ppf((1 + confidence) / 2, degrees)) * error
     below, above = _sides(effects.of_runs if known else [], groups * np.sqrt(1 - share), confidence, repetitions, seed)
@@ -106,6 +109,24 @@ def hierarchical(effects: Effects, *, confidence: float, repetitions: int, seed:
         error_of_blocks=float(np.sqrt(blocks)),
         p=float(2 * stats.t.sf(abs(effects.estimate) / error, degrees)),
     )
+
+
+def _degrees(groups: np.ndarray) -> float:
+    """Degrees of freedom of the variance of at least two groups' effects.
+
+    n - 1 where they are spread like a normal distribution or less. Where few of them are far from the others, as in sums when few
+    blocks hold most of the cost, the variance rests on those: the degrees are then those of a chi-squared variable that varies as
+    much, and at least :data:`LEAST_DEGREES`. The variance of a sample variance is s^4 (k / n - (n - 3) / (n (n - 1))), with k the
+    kurtosis.
+    """
+    n, away = groups.size, groups - groups.mean()
+    spread = float((away**2).mean())
+    if n < 2 or spread == 0:
+        return max(1.0, n - 1.0)
+    most = n - 1.0
+    kurtosis = float((away**4).mean()) / spread**2
+    varies = kurtosis / n - (n - 3) / (n * (n - 1))
+    return most if varies * most <= 2 else min(most, max(LEAST_DEGREES, 2 / varies))
 
 
 def draws_of(of_runs: Sequence[np.ndarray], groups: np.ndarray, repetitions: int, seed: Sequence[int]) -> np.ndarray:

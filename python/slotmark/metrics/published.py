@@ -1,6 +1,6 @@
 """Tables as an established tool or report prints them: ``--method published``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -26,8 +26,12 @@ class PublishedTable(msgspec.Struct, frozen=True):
     notes: list[str] = []
 
 
-def published_tables(runs: Sequence[Run]) -> list[PublishedTable]:
-    """The established report's tables from these runs, the first of them as the reference.
+def published_tables(sides: Sequence[Sequence[Run]]) -> list[PublishedTable]:
+    """The established report's tables from these runs, the first side as the reference.
+
+    Args:
+        sides: Each of one run or several of one target. Chain-sync's tables have a row a run; a ledger side's processes are put
+            together.
 
     Raises:
         ComparisonError: Nobody has published tables of this bench.
@@ -35,11 +39,9 @@ def published_tables(runs: Sequence[Run]) -> list[PublishedTable]:
     from slotmark.metrics.chainsync import published as chainsync  # noqa: PLC0415 - each bench has its own
     from slotmark.metrics.ledger import published as ledger  # noqa: PLC0415
 
-    makers: dict[str, Callable[[Sequence[Run]], list[PublishedTable]]] = {
-        "chainsync": chainsync.tables,
-        "ledger": ledger.tables,
-    }
-    bench = runs[0].manifest.bench
-    if bench not in makers:
-        raise ComparisonError(f"--method published: nobody has published tables of {bench}. Leave it out.")
-    return makers[bench](runs)
+    bench = sides[0][0].manifest.bench
+    if bench == "chainsync":
+        return chainsync.tables([run for side in sides for run in side])
+    if bench == "ledger":
+        return ledger.tables(sides)
+    raise ComparisonError(f"--method published: nobody has published tables of {bench}. Leave it out.")

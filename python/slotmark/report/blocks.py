@@ -250,18 +250,13 @@ def _design(comparison: BlockComparison) -> list[Block]:
     columns = [
         Column("", "left"),
         Column("of", "left"),
-        *map(
-            Column,
-            (
-                "processes",
-                "s.e. from processes",
-                "s.e. from blocks",
-                "can find",
-                "margin",
-                "equivalence p",
-                "needed a side",
-            ),
-        ),
+        Column("processes"),
+        Column("s.e. from processes", detail=True),
+        Column("s.e. from blocks", detail=True),
+        Column("can find"),
+        Column("margin"),
+        Column("equivalence p", detail=True),
+        Column("needed a side"),
     ]
     rows = []
     main = comparison.rows[0].metric

@@ -140,11 +140,13 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
     )
 
 
-def published_document(runs: Sequence[Run], filters: Sequence[Filter] | None = None, style: str = "org") -> Document:
+def published_document(
+    sides: Sequence[Sequence[Run]], filters: Sequence[Filter] | None = None, style: str = "org"
+) -> Document:
     """The tables of the established report of the runs' bench, by its own formulas and roundings.
 
     Args:
-        runs: The first is the reference.
+        sides: The first is the reference; each of one run or several.
         filters: What is analysed, for benches with filters; None for what each run's profile says.
         style: How a cluster's tables are printed: ``org`` or ``typst``.
 
@@ -152,6 +154,7 @@ def published_document(runs: Sequence[Run], filters: Sequence[Filter] | None = N
         ComparisonError: Nobody has published tables of this bench.
     """
     title = "By the published method"
+    runs = [run for side in sides for run in side]
     if catalogue(runs[0].manifest.bench).relations:
         names = [side.name for side in name_sides([[run] for run in runs])]
         tables: list[Block] = list(mean_published_tables(names, published_means(runs, filters), style))
@@ -164,7 +167,7 @@ def published_document(runs: Sequence[Run], filters: Sequence[Filter] | None = N
             [[Cell(text) for text in row] for row in table.rows],
             table.notes,
         )
-        for table in published_tables(runs)
+        for table in published_tables(sides)
     ]
     said = "The established report's tables and formulas; slotmark's own method is the default."
     return Document(title, said, [Section("", blocks, brief=True)])

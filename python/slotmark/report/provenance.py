@@ -8,6 +8,8 @@ from slotmark.report.document import Block, Cell, Column, Facts, Table
 from slotmark.report.numbers import percent
 from slotmark.run import MachineFacts, Manifest
 
+_UNKNOWN = "unknown"
+
 
 def dictionary(metrics: Iterable[Metric]) -> Table:
     """The data dictionary: what each metric is, a row a metric."""
@@ -30,12 +32,21 @@ def dictionary(metrics: Iterable[Metric]) -> Table:
 
 
 def manifests(sides: Sequence[Side]) -> list[Block]:
-    """What is known of each side's first run, a column a side, and the files that each side's runs were made from."""
-    listed = [dict([*manifest_facts(side.manifest), *side.facts]) for side in sides]
+    """What is known of each side's runs, a column a side, and the files that they were made from."""
+    listed = [_facts(side) for side in sides]
     names = list(dict.fromkeys(name for facts in listed for name in facts))
     rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
     columns = [Column("", "left"), *(Column(side.name, "left") for side in sides)]
     return [Table("", columns, rows, wide=True), *(files for side in sides if (files := _files(side)))]
+
+
+def _facts(side: Side) -> dict[str, str]:
+    """Of several runs the values of all where they differ, in their order."""
+    of_runs = [dict(manifest_facts(manifest)) for manifest in side.manifests]
+    several = {"runs": f"{len(of_runs)}; one value is that of each"} if side.others else {}
+    names = dict.fromkeys(name for facts in of_runs for name in facts)
+    shared = {name: "; ".join(dict.fromkeys(facts.get(name, "-") for facts in of_runs)) for name in names}
+    return several | shared | dict(side.facts)
 
 
 def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
@@ -56,7 +67,7 @@ def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
 
 
 def _files(side: Side) -> Facts | None:
-    files = [file for manifest in (side.manifest, *side.others) for file in manifest.sources]
+    files = [file for manifest in side.manifests for file in manifest.sources]
     if not files:
         return None
     return Facts(
@@ -67,13 +78,19 @@ def _files(side: Side) -> Facts | None:
 
 
 def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
+    """What is known of it: of a machine that was named and never looked at, that is little."""
+    looked_at = machine.memory_bytes > 0
+    hardware = [
+        machine.cpu,
+        f"{machine.cores} cores" if machine.cores else "",
+        f"{machine.memory_bytes / 1e9:.1f} GB" if looked_at else "",
+        "" if machine.governor == _UNKNOWN else f"governor {machine.governor}",
+    ]
+    system = [fact for fact in (machine.system, machine.kernel, machine.virtualisation) if fact != _UNKNOWN]
     return [
-        (
-            "machine",
-            f"{machine.cpu}, {machine.cores} cores, {machine.memory_bytes / 1e9:.1f} GB, governor {machine.governor}",
-        ),
-        ("system", f"{machine.system}, {machine.kernel}, {machine.virtualisation}"),
-        ("load before", f"{machine.load:.2f}"),
+        ("machine", ", ".join(filter(None, hardware))),
+        ("system", ", ".join(system) or _UNKNOWN),
+        *([("load before", f"{machine.load:.2f}")] if looked_at else []),
     ]
 
 

@@ -99,37 +99,41 @@ def printed_p(p: float) -> str:
     return f"< {SMALLEST_PRINTED:.1e}" if p < SMALLEST_PRINTED else f"{p:.4g}"
 
 
-def tables(runs: Sequence[Run]) -> list[PublishedTable]:
-    """The study's tables; the first run is the baseline of both factors.
+def tables(sides: Sequence[Sequence[Run]]) -> list[PublishedTable]:
+    """The study's tables; the first side is the baseline of both factors.
+
+    Args:
+        sides: Each of one run, or of several of one target, whose processes are put together.
 
     Raises:
-        ComparisonError: Two runs have the same factors, or more factors than two.
+        ComparisonError: Two sides have the same factors, or more factors than two.
     """
-    names, cases = cases_of(runs)
+    names, cases = cases_of(sides)
     first, second = names
     compilers = list(dict.fromkeys(case.compiler for case in cases))
     branches = list(dict.fromkeys(case.branch for case in cases))
-    processes = max(run.manifest.parameters.get("processes", 1) for run in runs)
+    processes = max(sum(run.manifest.parameters.get("processes", 1) for run in side) for side in sides)
     source = (
         [UNIT] if processes == 1 else [UNIT, f"Of {processes} processes, the median of each block: the study had one."]
     )
     return [
         _normality(cases[0], first, second, source),
         _significance(cases, compilers, branches, names),
-        *_pairs(cases, compilers, branches, names),
+        *_pairs(cases, compilers, branches, names, processes),
         _medians(cases, names, source),
         _quantiles(cases, names, source),
         *_speedups(cases, compilers, branches, names, source),
     ]
 
 
-def cases_of(runs: Sequence[Run]) -> tuple[tuple[str, str], list[Case]]:
-    """The names of the two factors, and each run's case; the names of targets stand in for factors that aren't there.
+def cases_of(sides: Sequence[Sequence[Run]]) -> tuple[tuple[str, str], list[Case]]:
+    """The names of the two factors, and each side's case; the names of targets stand in for factors that aren't there.
 
     Raises:
-        ComparisonError: Two runs have the same levels, runs have other blocks, or a run has more factors than two.
+        ComparisonError: Two sides have the same levels, runs have other blocks, or a run has more factors than two.
     """
-    levels = [dict(run.manifest.parameters.get("target factors", {})) for run in runs]
+    firsts = [side[0] for side in sides]
+    levels = [dict(run.manifest.parameters.get("target factors", {})) for run in firsts]
     names = list(levels[0])
     if any(list(one) != names and set(one) != set(names) for one in levels) or len(names) > 2:
         raise ComparisonError(
@@ -139,27 +143,32 @@ def cases_of(runs: Sequence[Run]) -> tuple[tuple[str, str], list[Case]]:
     if not names:
         columns = ["", "target"]
     cases, slots = [], None
-    for run, level in zip(runs, levels, strict=True):
+    for side, run, level in zip(sides, firsts, levels, strict=True):
         values = [level.get(name, run.manifest.target.name) if name else "" for name in columns]
-        found, total = _medians_over_processes(run)
-        if slots is not None and not np.array_equal(slots, found):
-            raise ComparisonError(f"{run.name}: other blocks than {runs[0].name}. Record both over the same blocks.")
-        slots = found
+        processes = []
+        for one in side:
+            found, totals = _processes(one)
+            if slots is not None and not np.array_equal(slots, found):
+                raise ComparisonError(
+                    f"{one.name}: other blocks than {firsts[0].name}. Record both over the same blocks."
+                )
+            slots = found
+            processes.append(totals)
         if any((case.compiler, case.branch) == tuple(values) for case in cases):
             raise ComparisonError(
                 f"{run.name}: another run is {' '.join(values)} too. Give each run factors of its own."
             )
-        cases.append(Case(values[0], values[1], total))
+        cases.append(Case(values[0], values[1], np.median(np.concatenate(processes), axis=0)))
     return (columns[0], columns[1]), cases
 
 
-def _medians_over_processes(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Slots, rising, and the median total time of each over processes."""
-    table = run.table("blocks").select(["run", "slot", "total_us"])
-    processes = len(table["run"].unique())
-    by_slot = table.sort_by([("slot", "ascending"), ("run", "ascending")])
-    slots = by_slot["slot"].to_numpy()[::processes]
-    return slots, np.median(by_slot["total_us"].to_numpy().reshape(-1, processes), axis=1)
+def _processes(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Slots, rising, and the total time of each in every process; shape (processes, slots)."""
+    table = (
+        run.table("blocks").select(["run", "slot", "total_us"]).sort_by([("run", "ascending"), ("slot", "ascending")])
+    )
+    totals = table["total_us"].to_numpy().reshape(len(table["run"].unique()), -1)
+    return table["slot"].to_numpy()[: totals.shape[1]], totals
 
 
 def _normality(case: Case, first: str, second: str, source: list[str]) -> PublishedTable:
@@ -221,9 +230,10 @@ def _tested(groups: Sequence[np.ndarray]) -> list[str]:
 
 
 def _pairs(
-    cases: Sequence[Case], compilers: Sequence[str], branches: Sequence[str], names: tuple[str, str]
+    cases: Sequence[Case], compilers: Sequence[str], branches: Sequence[str], names: tuple[str, str], processes: int
 ) -> list[PublishedTable]:
     made = []
+    of = "One process a build" if processes == 1 else "Blocks are what is tested, not processes"
     for compiler in compilers:
         mine = {case.branch: case.total_us for case in cases if case.compiler == compiler}
         if len(mine) < 2:
@@ -240,9 +250,7 @@ def _pairs(
                 [names[1], *columns[:-1]],
                 rows,
                 labels=1,
-                notes=[
-                    "p-values, Holm-adjusted; of these rows alone. One process a build: they say nothing beyond these processes."
-                ],
+                notes=[f"p-values, Holm-adjusted; of these rows alone. {of}: they say nothing beyond these processes."],
             )
         )
     return made

@@ -44,7 +44,7 @@ pub use rundir::{RunFacts, write_run, write_tables};
 pub use sink::{Collected, HostSink, InMemory, Kind, Nowhere, Sink};
 pub use tables::{TableFiles, TableWriter};
 pub use topology::{Host, Link, Topology};
-pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, Truth};
+pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, SlotTruth, Truth};
 
 use crate::engine::Engine;
 use crate::narrator::{Narration, Narrator};

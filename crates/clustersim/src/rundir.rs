@@ -37,7 +37,7 @@ pub struct RunFacts {
 }
 
 /// Simulates a profile and writes its run directory: logs, `meta.json`, `profile.json`, `genesis/genesis.shelley.json`,
-/// `topology.json` and `truth.jsonl`. The directory appears when it is complete.
+/// `topology.json`, `truth.jsonl` and a `truth-slots.jsonl` beside each log. The directory appears when it is complete.
 pub fn write_run(
     profile: &Profile,
     seed: u64,
@@ -92,6 +92,7 @@ pub fn write_tables(
     let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
     let outcome = simulate_by_host(profile, seed, &mut TableFiles::below(tables, start_s), progress)?;
     write_description(profile, seed, description, name, &outcome.topology)?;
+    let slots = outcome.sinks.iter().map(|sink| sink.slots).sum();
     let mut accounts: Vec<_> = outcome.sinks.into_iter().map(TableWriter::into_account).collect();
     accounts.sort_by_key(|(part, _)| *part);
     let accounts = accounts.into_iter().filter_map(|(_, account)| account).collect();
@@ -101,6 +102,7 @@ pub fn write_tables(
     let mut ingested =
         settle(tables, vec![source], accounts).map_err(|source| SimulationError::Table { path: tables.to_path_buf(), source })?;
     ingested.tables.extend(write_truth_tables(tables, &outcome.truth, &outcome.topology)?);
+    ingested.tables.insert("truth_slots".to_owned(), slots);
     let facts = facts(profile, &outcome.topology, &outcome.truth, ingested.lines, 0);
     Ok((facts, ingested))
 }

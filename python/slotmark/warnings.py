@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+_SHOWN = 5
+
 
 class Warning(msgspec.Struct, frozen=True, order=True):
     """One doubt.
@@ -121,27 +123,27 @@ def rejected_lines(rejected: int, lines: int, reasons: Sequence[str]) -> Warning
     )
 
 
-def silent_hosts(names: str) -> Warning:
+def silent_hosts(hosts: Sequence[str]) -> Warning:
     """Hosts whose logs hold nothing that is measured."""
     return Warning(
         "silent_hosts",
-        f"No line of these hosts tells anything that is measured: {names}. They count in the cluster's size; check that they ran and logged.",
+        f"No line of these hosts tells anything that is measured: {_some(hosts)}. They count in the cluster's size; check that they ran and logged.",
     )
 
 
-def time_backwards(names: str) -> Warning:
+def time_backwards(hosts: Sequence[str]) -> Warning:
     """Hosts whose clocks were set back, or whose logs were put together in a wrong order."""
     return Warning(
         "time_backwards",
-        f"Times go backwards by more than a second in the logs of {names}. Check those hosts' clocks, and the order in which their logs were joined.",
+        f"Times go backwards by more than a second in the logs of {_some(hosts)}. Check those hosts' clocks, and the order in which their logs were joined.",
     )
 
 
-def short_hashes(names: str) -> Warning:
+def short_hashes(hosts: Sequence[str]) -> Warning:
     """Hosts that log block hashes cut to a few characters."""
     return Warning(
         "short_hashes",
-        f"Block hashes are cut in the logs of {names}: blocks can't be followed from host to host. Log with detail DNormal.",
+        f"Block hashes are cut in the logs of {_some(hosts)}: blocks can't be followed from host to host. Log with detail DNormal.",
     )
 
 
@@ -173,19 +175,23 @@ def incomplete_blocks(incomplete: int, chained: int) -> Warning:
     )
 
 
-def counters_restarted(names: str) -> Warning:
+def counters_restarted(hosts: Sequence[str]) -> Warning:
     """Nodes that were started anew."""
     return Warning(
         "counters_restarted",
-        f"Resource counters went back on {names}: the node was started anew there. That one sample of each is left out; what a fresh node "
+        f"Resource counters went back on {_some(hosts)}: the node was started anew there. That one sample of each is left out; what a fresh node "
         "does is inside the others.",
     )
 
 
-def stopped_early(names: str, seconds: int) -> Warning:
+def stopped_early(hosts: Sequence[str], seconds: int) -> Warning:
     """Hosts whose logs end before the others'."""
     return Warning(
         "stopped_early",
-        f"The logs of {names} end more than {seconds} s before the last one's: blocks after that were not adopted by all hosts. "
+        f"The logs of {_some(hosts)} end more than {seconds} s before the last one's: blocks after that were not adopted by all hosts. "
         "Check why they stopped.",
     )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

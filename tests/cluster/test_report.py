@@ -20,6 +20,7 @@ from slotmark.run import Run, open_run
 from tests.cluster.made_up_logs import Cluster
 from tests.cluster.test_planted_truth import made_up
 from tests.conftest import slotmark
+from tests.pages import opened_page
 
 NASTY = "<script>alert(1)</script>"
 
@@ -75,11 +76,6 @@ def test_several_runs_of_a_side_are_compared_by_their_means(tmp_path: Path) -> N
 
 
 def test_the_page_draws_offline_and_a_run_can_be_switched_off(tmp_path: Path) -> None:
-    chromium = Path("/usr/bin/chromium")
-    if not chromium.exists():
-        pytest.skip("Debian's chromium is not at /usr/bin/chromium")
-    from playwright.sync_api import sync_playwright
-
     opened = []
     for name, profile in (("first", "value-only-10.5"), ("second", "value-only-10.6-pre")):
         made = slotmark("simulate", profile, "--slots", "300", "-o", tmp_path / "logs" / name)
@@ -92,27 +88,12 @@ def test_the_page_draws_offline_and_a_run_can_be_switched_off(tmp_path: Path) ->
     assert pdf.read_bytes().startswith(b"%PDF")
     assert NASTY not in brief.read_text()
     assert json.loads(told.read_text())["bench"] == "cluster"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        requests, complaints = [], []
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(dialog.message))
-        page.goto(page_file.as_uri())
-        page.wait_for_function(
-            "document.querySelectorAll('.chart svg').length === document.querySelectorAll('.chart').length"
-        )
+    with opened_page(page_file) as page:
         assert page.locator(".chart").count() >= 29
-        assert requests == [page_file.as_uri()]
-        assert complaints == []
-        assert page.locator("main script").count() == 0
         lines = "() => document.querySelector('.chart').querySelectorAll('.mark-line path').length"
         assert page.evaluate(lines) == 2
         page.get_by_role("checkbox", name="second").uncheck()
         page.wait_for_function(f"({lines})() === 1")
-        browser.close()
 
 
 def test_the_commands_from_logs_to_a_gate(tmp_path: Path) -> None:

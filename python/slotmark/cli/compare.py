@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.cli.quantities import fraction
+from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from slotmark.metrics import Filter
-    from slotmark.report import Document
     from slotmark.run import Run
 
 
@@ -61,14 +60,7 @@ def compare(
             metavar="METRIC=SHARE", help="Equivalence margin of a metric, as blocks_per_s=5%; again for more."
         ),
     ] = None,
-    filters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter",
-            metavar="NAME",
-            help="What of a cluster run to analyse, in the place of what its profile says: a named set, a condition as 'EpochGEq 2', or none; again for more.",
-        ),
-    ] = None,
+    filters: Filters = None,
     style: Annotated[
         Style, typer.Option(help="How means are printed: modern, or as the established tool's org and typst reports.")
     ] = Style.modern,
@@ -89,7 +81,7 @@ def compare(
     from slotmark.cli.ledger import block_comparison
     from slotmark.compare import compare as compare_runs
     from slotmark.metrics import parse_filters
-    from slotmark.report import comparison_document, print_document, write_report
+    from slotmark.report import comparison_document, print_document, published_document, write_report
     from slotmark.run import open_run
 
     if len(runs) < 2:
@@ -104,7 +96,8 @@ def compare(
         comparison = compare_runs(opened, filters=chosen, margins=margins, seed=seed)
         document = comparison_document(comparison, style.value)
     if method is Method.published:
-        document = _published(opened, chosen, style)
+        printed = "org" if style is Style.modern else style.value
+        document = published_document([run for side in opened for run in side], chosen, printed)
     print_document(document)
     if out is not None:
         for path in write_report(document, comparison, out):
@@ -127,18 +120,6 @@ def _one_a_side(sides: "Sequence[Sequence[Run]]") -> "list[Run]":
             "a ledger run holds all runs of its target: name one folder a side, and import its files into one."
         )
     return [side[0] for side in sides]
-
-
-def _published(sides: "Sequence[Sequence[Run]]", filters: "Sequence[Filter] | None", style: Style) -> "Document":
-    from slotmark.metrics.cluster.published import published_means
-    from slotmark.metrics.published import published_tables
-    from slotmark.report import published_cluster_document, published_document
-
-    runs = [run for side in sides for run in side]
-    if runs[0].manifest.bench != "cluster":
-        return published_document(published_tables(runs))
-    printed = "org" if style is Style.modern else style.value
-    return published_cluster_document([run.name for run in runs], published_means(runs, filters), printed)
 
 
 def _margin(text: str) -> tuple[str, float]:

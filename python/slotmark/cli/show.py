@@ -21,7 +21,7 @@ Filters = Annotated[
     typer.Option(
         "--filter",
         metavar="NAME",
-        help="What of a cluster run to analyse, in the place of what its profile says: a named set, a condition as 'EpochGEq 2', or none.",
+        help="What of a cluster run to analyse, in the place of what its profile says: a named set, a condition as 'EpochGEq 2', or none; again for more.",
     ),
 ]
 

@@ -2,6 +2,7 @@
 
 from slotmark.compare.comparing import compare
 from slotmark.compare.comparison import Comparison, Difference, Interval, Row, Side, Summary, Verdict
+from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.compare.verdict import ENOUGH_ROUNDS
 
@@ -15,6 +16,7 @@ __all__ = [
     "Summary",
     "Verdict",
     "compare",
+    "name_sides",
     "summarise",
     "summarise_runs",
 ]

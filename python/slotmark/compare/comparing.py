@@ -87,7 +87,10 @@ def compare(
         most = len(sides[1:]) * sum(len(settings[metric.id]) for metric in metrics if metric.tested)
         bootstrap = Bootstrap(confidence, max(repetitions, round(_FINER * most / (1 - confidence))), seed)
         entries = [
-            entry for metric in metrics for entry in _entries(sides, metric, settings[metric.id], analyses, bootstrap)
+            entry
+            for metric in metrics
+            for entry in _entries(sides, metric, settings[metric.id], analyses, bootstrap)
+            if any(entry.summaries)
         ]
         doubts = [
             msgspec.structs.replace(doubt, subject=side.name)
@@ -110,7 +113,7 @@ def compare(
 
 
 def _settings(metric: Metric, analyses: Sequence[Sequence[Analysis]]) -> list[str]:
-    """The settings that any run has of a metric."""
+    """The settings that any run may have of a metric."""
     return sorted({setting for of_side in analyses for analysis in of_side for setting in analysis.settings(metric.id)})
 
 
@@ -234,7 +237,7 @@ def _doubts(sides: Sequence[Side], entries: Sequence[_Entry]) -> list[Warning]:
     fewest = min(
         (one.replicates for entry in entries for one in entry.tested if entry.metric.tested and one), default=0
     )
-    in_rounds = any(entry.metric.grain[:1] == ("round",) for entry in entries)
+    in_rounds = catalogue(sides[0].manifest.bench).in_rounds
     few = [warnings.few_rounds(fewest, ENOUGH_ROUNDS)] if in_rounds and 0 < fewest < ENOUGH_ROUNDS else []
     if not in_rounds and entries and any(not side.others for side in sides):
         few = [warnings.one_run_a_side([side.name for side in sides if not side.others])]

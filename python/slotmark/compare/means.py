@@ -59,13 +59,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
 
 def stretches(samples: Samples, setting: str) -> Stretches:
     """The samples of a setting, put together by the first grain column, in its order."""
-    rows = samples.within(setting)
-    units = rows[samples.metric.grain[0]].combine_chunks()
-    values = samples.values(setting)
-    new = np.concatenate(
-        [[True], np.asarray(units[1:].to_numpy(zero_copy_only=False) != units[:-1].to_numpy(zero_copy_only=False))]
-    )
-    starts = np.flatnonzero(new)
+    values, starts = samples.values(setting), samples.unit_starts(setting)
     least = 1 if samples.metric.grain[0] == "host" else round(starts.size ** (1 / 3))  # hosts have no order
     count = min(MOST_STRETCHES, max(1, starts.size // least))
     edges = starts[np.linspace(0, starts.size, count, endpoint=False).astype(np.int64)]

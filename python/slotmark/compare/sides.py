@@ -8,6 +8,7 @@ import msgspec
 from slotmark import warnings
 from slotmark.compare.comparison import Side
 from slotmark.errors import ComparisonError
+from slotmark.metrics import catalogue
 from slotmark.run import Manifest, Run
 from slotmark.warnings import Warning
 
@@ -85,7 +86,7 @@ def in_one_session(baseline: Side, candidate: Side) -> bool:
 def doubts_about(baseline: Side, candidate: Side) -> list[Warning]:
     """What should be equal between two runs and isn't."""
     ours, theirs = baseline.manifest, candidate.manifest
-    apart = ours.bench == "chainsync" and not in_one_session(baseline, candidate)
+    apart = catalogue(ours.bench).in_rounds and not in_one_session(baseline, candidate)
     found = [warnings.apart(candidate.name)] if apart else []
     pairs = [
         *_machine_facts(ours, theirs),

@@ -148,8 +148,7 @@ def _band(runs: Sequence[Samples], each: Sequence[np.ndarray], setting: str) -> 
 def _course(samples: Samples, setting: str) -> list[tuple[float, float]]:
     """The mean of each of some stretches of consecutive units, by the first unit of each."""
     units = samples.within(setting)[samples.metric.grain[0]].to_numpy()
-    values = samples.values(setting)
-    starts = np.flatnonzero(np.concatenate([[True], units[1:] != units[:-1]]))
+    values, starts = samples.values(setting), samples.unit_starts(setting)
     edges = starts[
         np.unique(np.linspace(0, starts.size, min(_COURSE_POINTS, starts.size), endpoint=False).astype(np.int64))
     ]

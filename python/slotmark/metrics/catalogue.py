@@ -36,6 +36,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         least: The smallest difference that matters, in the metric's unit, whatever its share of the baseline.
         scale: Of the chart's axis of values.
         locli: What the Cardano performance team's tool calls it, where it has it.
+        width: Of its field in that tool's tables, in characters.
         tested: Whether compare tests it. False where it says the same as another metric, or is only drawn.
         margin: The equivalence margin, as a fraction of the baseline: differences within it don't matter.
         short: The head of its column where a session is shown in short; empty where it isn't shown there.
@@ -62,6 +63,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     least: float = 0.0
     scale: Literal["linear", "log"] = "linear"
     locli: str = ""
+    width: int = 5
     definition: str
     published: str = ""
 
@@ -77,6 +79,11 @@ class Catalogue(msgspec.Struct, frozen=True):
     bench: str
     metrics: tuple[Metric, ...]
     relations: tuple[str, ...] = ()
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether targets are measured together, in interleaved rounds."""
+        return all(metric.grain[:1] == ("round",) for metric in self.metrics)
 
     def __getitem__(self, metric_id: str) -> Metric:
         """The metric of this id; RunError, with those that there are, where it has none."""

@@ -5,7 +5,6 @@ from slotmark.metrics.samples import Analysis
 from slotmark.warnings import Warning
 
 _EARLY_S = 60
-_SHOWN = 5
 
 
 def doubts_of_analysis(analysis: Analysis) -> list[Warning]:
@@ -23,14 +22,10 @@ def doubts_of_analysis(analysis: Analysis) -> list[Warning]:
         found.append(warnings.incomplete_blocks(facts["incomplete"], facts["chained"]))
     restarted = analysis.query("SELECT DISTINCT host FROM usage WHERE was_reset ORDER BY host")["host"].to_pylist()
     if restarted:
-        found.append(warnings.counters_restarted(_some(restarted)))
+        found.append(warnings.counters_restarted(restarted))
     early = analysis.query(
         f"SELECT host FROM hosts WHERE last_ts_ns < (SELECT MAX(last_ts_ns) FROM hosts) - {_EARLY_S * 10**9} ORDER BY host"
     )["host"].to_pylist()
     if early:
-        found.append(warnings.stopped_early(_some(early), _EARLY_S))
+        found.append(warnings.stopped_early(early, _EARLY_S))
     return found
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

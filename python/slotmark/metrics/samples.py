@@ -55,6 +55,11 @@ class Samples(msgspec.Struct, frozen=True):
         """The values of one setting, in key order; shape (n,), float64."""
         return self.within(setting)["value"].to_numpy()
 
+    def unit_starts(self, setting: str) -> np.ndarray:
+        """The row at which each unit, a value of the first grain column, begins among the setting's; shape (units,), int64."""
+        units = self.within(setting)[self.metric.grain[0]].combine_chunks().to_numpy(zero_copy_only=False)
+        return np.flatnonzero(np.concatenate([[True], units[1:] != units[:-1]]))
+
     def relation(self) -> duckdb.DuckDBPyRelation:
         """The samples as a DuckDB relation."""
         return duckdb.from_arrow(self.table)
@@ -122,7 +127,9 @@ class Analysis:
         return self._select(sql, "a query")
 
     def settings(self, metric_id: str) -> list[str]:
-        """The settings in which a metric has samples, sorted."""
+        """The settings in which a metric may have samples, sorted: benches with relations have only one, without a name."""
+        if self.catalogue.relations:
+            return [""]
         sql = self._ready(metric_id)
         return self._select(f"SELECT DISTINCT setting FROM ({sql}\n) ORDER BY setting", f"'{metric_id}'")[0].to_pylist()
 

@@ -1,11 +1,10 @@
 """From a comparison of block costs to a document."""
 
-from collections.abc import Sequence
-
 from slotmark.compare.block_comparison import ALL, BlockComparison, BlockDifference, BlockRow
 from slotmark.report import block_charts
 from slotmark.report.document import SYMBOLS, Block, Cell, Column, Document, Doubts, Figure, Paragraph, Section, Table
 from slotmark.report.numbers import number, percent, ratio_interval
+from slotmark.report.provenance import dictionary, manifests
 
 _LEAST = 1e-15
 
@@ -23,8 +22,8 @@ def block_document(comparison: BlockComparison) -> Document:
         Section("Ranks", _ranks(comparison)),
         Section("Design", _design(comparison), brief=True),
         Section("Method", _method(comparison)),
-        Section("Data dictionary", [_dictionary(comparison)]),
-        Section("Manifest", [_manifests(comparison)]),
+        Section("Data dictionary", [dictionary(row.metric for row in comparison.rows)]),
+        Section("Manifest", manifests(comparison.sides)),
     ]
     names = [side.name for side in comparison.candidates]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -305,47 +304,6 @@ def _method(comparison: BlockComparison) -> list[Block]:
         "Quantiles are Harrell-Davis's. docs/ledger.md says why, and how often it is right."
     )
     return [Paragraph(text)]
-
-
-def _dictionary(comparison: BlockComparison) -> Table:
-    metrics = {row.metric.id: row.metric for row in comparison.rows}
-    columns = [
-        Column(title, "left") for title in ("metric", "id", "unit", "better", "margin", "definition", "as published")
-    ]
-    rows = [
-        [Cell(one) for one in (metric.name, metric.id, metric.unit or "-", metric.better, percent(metric.margin), metric.definition, metric.published or "the same")]
-        for metric in metrics.values()
-    ]  # fmt: skip
-    return Table("", columns, rows, wide=True)
-
-
-def _manifests(comparison: BlockComparison) -> Table:
-    listed = []
-    for side in comparison.sides:
-        manifest = side.manifest
-        facts = {
-            "target": " ".join(filter(None, (manifest.target.name, manifest.target.version, manifest.target.commit))),
-            "toolchain": manifest.target.toolchain or "-",
-            **manifest.workload,
-            **{name: _shown(value) for name, value in manifest.parameters.items()},
-            "machine": f"{manifest.machine.cpu}, {manifest.machine.system}" if manifest.machine else "unknown",
-            "session": manifest.session,
-            **{
-                f"file {place}": f"{file.path}, SHA-256 {file.sha256}"
-                for place, file in enumerate(manifest.sources, start=1)
-            },
-            **manifest.versions,
-        }
-        listed.append(facts)
-    names = list(dict.fromkeys(name for facts in listed for name in facts))
-    rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
-    return Table("", [Column("", "left"), *(Column(side.name, "left") for side in comparison.sides)], rows, wide=True)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {level}" for name, level in value.items()) or "-"
-    return ", ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
 
 
 def _p(p: float) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slotmark.compare import Comparison, Difference, Row, Summary, Verdict, summarise_runs
+from slotmark.compare import Comparison, Difference, Row, Summary, Verdict, name_sides, summarise_runs
 from slotmark.metrics import Analysis, Filter, Metric, catalogue, doubts_of_analysis, facts_of_analysis, samples
-from slotmark.metrics.cluster.published import PublishedMean
-from slotmark.metrics.published import PublishedTable
+from slotmark.metrics.cluster.published import published_means
+from slotmark.metrics.published import published_tables
 from slotmark.report.charts import CLIPPED, courses, figures
 from slotmark.report.document import (
     SYMBOLS,
@@ -25,7 +25,8 @@ from slotmark.report.document import (
 from slotmark.report.means import mean_tables, observations
 from slotmark.report.means import published_tables as mean_published_tables
 from slotmark.report.numbers import interval, number, p_value, percent, ratio, ratio_interval
-from slotmark.run import MachineFacts, Manifest, Run
+from slotmark.report.provenance import dictionary, manifest_facts, manifests
+from slotmark.run import Run
 
 DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
 
@@ -58,8 +59,8 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Distributions", list(_centile_tables(comparison))),
         Section("Every run", list(_sample_tables(comparison))),
         Section("Method", _method(comparison)),
-        Section("Data dictionary", [_dictionary(comparison)]),
-        Section("Manifest", _manifests(comparison)),
+        Section("Data dictionary", [dictionary(row.metric for row in comparison.rows)]),
+        Section("Manifest", manifests(comparison.sides)),
     ]
     title = f"{_listed(names)} against {comparison.baseline.name}"
     main = ("workload", "hosts", "Plutus script")
@@ -115,10 +116,11 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
     with Analysis(run, filters=filters) as analysis:
         said = [str(one) for one in analysis.filters] if analysis.catalogue.relations else []
         doubts = [*run.manifest.warnings, *doubts_of_analysis(analysis)]
-        facts = [*_facts(run.manifest), *facts_of_analysis(analysis)]
+        facts = [*manifest_facts(run.manifest), *facts_of_analysis(analysis)]
         for metric in analysis.catalogue.metrics:
-            for setting in analysis.settings(metric.id):
-                one = summarise_runs([analysis.samples(metric.id)], setting)
+            of_metric = analysis.samples(metric.id)
+            for setting in of_metric.settings:
+                one = summarise_runs([of_metric], setting)
                 figures_ = (one.mean, one.sd, one.median, one.minimum, one.maximum)
                 title = ": ".join(filter(None, (metric.section, setting)))
                 cells = [Cell(_headed(metric)), Cell(f"{one.n:,}"), *(Cell(number(value)) for value in figures_)]
@@ -138,8 +140,23 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
     )
 
 
-def published_document(tables: Sequence[PublishedTable]) -> Document:
-    """Tables as the established report prints them."""
+def published_document(runs: Sequence[Run], filters: Sequence[Filter] | None = None, style: str = "org") -> Document:
+    """The tables of the established report of the runs' bench, by its own formulas and roundings.
+
+    Args:
+        runs: The first is the reference.
+        filters: What is analysed, for benches with filters; None for what each run's profile says.
+        style: How a cluster's tables are printed: ``org`` or ``typst``.
+
+    Raises:
+        ComparisonError: Nobody has published tables of this bench.
+    """
+    title = "By the published method"
+    if catalogue(runs[0].manifest.bench).relations:
+        names = [side.name for side in name_sides([[run] for run in runs])]
+        tables: list[Block] = list(mean_published_tables(names, published_means(runs, filters), style))
+        said = f"The tables and formulas of locli, printed as its {style} reports do; slotmark's own method is the default."
+        return Document(title, said, [Section("", tables, brief=True)])
     blocks: list[Block] = [
         Table(
             table.title,
@@ -147,22 +164,10 @@ def published_document(tables: Sequence[PublishedTable]) -> Document:
             [[Cell(text) for text in row] for row in table.rows],
             table.notes,
         )
-        for table in tables
+        for table in published_tables(runs)
     ]
-    return Document(
-        "By the published method",
-        "The established report's tables and formulas; slotmark's own method is the default.",
-        [Section("", blocks, brief=True)],
-    )
-
-
-def published_cluster_document(names: Sequence[str], rows: Sequence[PublishedMean], style: str) -> Document:
-    """The tables of the published cluster reports, in one of their styles."""
-    return Document(
-        "By the published method",
-        f"The tables and formulas of locli, printed as its {style} reports do; slotmark's own method is the default.",
-        [Section("", list(mean_published_tables(names, rows, style)), brief=True)],
-    )
+    said = "The established report's tables and formulas; slotmark's own method is the default."
+    return Document(title, said, [Section("", blocks, brief=True)])
 
 
 def _headed(metric: Metric) -> str:
@@ -384,81 +389,3 @@ def _method(comparison: Comparison) -> list[Block]:
         "Ratios and intervals come from unrounded values. The unit of replication is the process run; outliers are marked, never dropped. docs/method.md says why."
     )
     return [Paragraph(text)]
-
-
-def _dictionary(comparison: Comparison) -> Table:
-    metrics = {row.metric.id: row.metric for row in comparison.rows}
-    columns = [
-        Column(title, "left") for title in ("metric", "id", "unit", "better", "margin", "definition", "as published")
-    ]
-    rows = [
-        [
-            Cell(metric.name),
-            Cell(metric.id),
-            Cell(metric.unit or "-"),
-            Cell(metric.better),
-            Cell(_margin(metric)),
-            Cell(metric.definition),
-            Cell(metric.published or "the same"),
-        ]
-        for metric in metrics.values()
-    ]
-    return Table("", columns, rows, wide=True)
-
-
-def _margin(metric: Metric) -> str:
-    if not metric.tested:
-        return "not tested"
-    least = f", at least {metric.least:g}{metric.unit_suffix}" if metric.least else ""
-    return f"{percent(metric.margin)}{least}"
-
-
-def _manifests(comparison: Comparison) -> list[Block]:
-    sides = comparison.sides
-    listed = [dict([*_facts(side.manifest), *side.facts]) for side in sides]
-    names = list(dict.fromkeys(name for facts in listed for name in facts))
-    rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
-    files = comparison.baseline.manifest.sources
-    blocks: list[Block] = [
-        Table("", [Column("", "left"), *(Column(side.name, "left") for side in sides)], rows, wide=True)
-    ]
-    if files:
-        blocks.append(
-            Facts(
-                f"{len(files)} source files",
-                [(file.path, f"{file.bytes:,} bytes, SHA-256 {file.sha256}") for file in files],
-                wide=True,
-            )
-        )
-    return blocks
-
-
-def _facts(manifest: Manifest) -> list[tuple[str, str]]:
-    target = manifest.target
-    return [
-        ("target", " ".join(filter(None, (target.name, target.version, target.commit)))),
-        ("language", " ".join(filter(None, (target.language, target.toolchain))) or "-"),
-        *manifest.workload.items(),
-        *((name, _shown(value)) for name, value in manifest.parameters.items()),
-        *(_machine_facts(manifest.machine) if manifest.machine else []),
-        *manifest.versions.items(),
-        ("session", manifest.session),
-        ("started", manifest.started),
-        ("ended", manifest.ended),
-        ("tables", ", ".join(f"{name} ({rows:,} rows)" for name, rows in manifest.tables.items())),
-    ]
-
-
-def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
-    return [
-        (
-            "machine",
-            f"{machine.cpu}, {machine.cores} cores, {machine.memory_bytes / 1e9:.1f} GB, governor {machine.governor}",
-        ),
-        ("system", f"{machine.system}, {machine.kernel}, {machine.virtualisation}"),
-        ("load before", f"{machine.load:.2f}"),
-    ]
-
-
-def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -36,6 +36,11 @@ def breakable(text: str) -> str:
     return _LONG.sub(lambda word: BREAK.join(map(_pieces, _PIECE.findall(word[0]))), text)
 
 
+def longest_word(text: str) -> int:
+    """The letters of its longest piece that may not be broken."""
+    return max(len(word) for word in re.split(rf"[ \n\t{BREAK}]", breakable(text)))
+
+
 def fit(table: Table, *, line: float, size: float) -> Fit:
     """The table's measures, so that its columns fill the line and no word runs into the next column.
 
@@ -52,27 +57,15 @@ def fit(table: Table, *, line: float, size: float) -> Fit:
         [column.title, *(row[place].text + "  " * (row[place].verdict is not None) for row in table.rows)]
         for place, column in enumerate(table.columns)
     ]
-    words = [max(len(word) for text in column for word in _unbroken(text)) for column in texts]
+    words = [max(map(longest_word, column)) for column in texts]
     lines = [max(map(len, column)) for column in texts]
     trials = [(size * share, 4.0 if share == 1 else 2.5) for share in SIZES]
     chosen, inset = next((trial for trial in trials if sum(_widths(words, *trial)) <= line), trials[-1])
-    return Fit(chosen, inset, _spread(_widths(words, chosen, inset), _widths(lines, chosen, inset), line))
+    return Fit(chosen, inset, spread(_widths(words, chosen, inset), _widths(lines, chosen, inset), line))
 
 
-def _widths(letters: Sequence[int], size: float, inset: float) -> list[float]:
-    return [count * LETTER * size + 2 * inset for count in letters]
-
-
-def _pieces(piece: str) -> str:
-    return piece if len(piece) <= LONG_PIECE else BREAK.join(piece)
-
-
-def _unbroken(text: str) -> Sequence[str]:
-    return re.split(rf"[ \n\t{BREAK}]", breakable(text))
-
-
-def _spread(least: Sequence[float], most: Sequence[float], line: float) -> list[float]:
-    """Widths that fill the line, between least and most where that can be."""
+def spread(least: Sequence[float], most: Sequence[float], line: float) -> list[float]:
+    """Widths that fill the line, between least and most where that can be; all in one unit, of any kind."""
     left = line - sum(least)
     if left < 0:
         return [width * line / sum(least) for width in least]
@@ -88,3 +81,11 @@ def _spread(least: Sequence[float], most: Sequence[float], line: float) -> list[
         wanting = wanting - content if content else set()
     widths[0] += max(0.0, left)
     return widths
+
+
+def _widths(letters: Sequence[int], size: float, inset: float) -> list[float]:
+    return [count * LETTER * size + 2 * inset for count in letters]
+
+
+def _pieces(piece: str) -> str:
+    return piece if len(piece) <= LONG_PIECE else BREAK.join(piece)

@@ -9,10 +9,6 @@ from slotmark.report.document import SYMBOLS, Block, Cell, Column, Paragraph, Ta
 from slotmark.report.numbers import number, p_value
 from slotmark.report.styles import STYLES, Style
 
-NARROW = 4
-WIDE = 5
-"""Widths of locli's fields, which its styles print by: durations and two more are narrow."""
-
 
 def mean_rows(comparison: Comparison) -> list[Row]:
     """The rows of metrics whose means are compared."""
@@ -95,7 +91,7 @@ def published_tables(names: Sequence[str], rows: Sequence[PublishedMean], style:
 
 
 def _published(row: PublishedMean, style: Style) -> Iterator[Cell]:
-    width, base = locli_width(row.metric), row.means[0]
+    width, base = row.metric.width, row.means[0]
     for place, value in enumerate(row.means):
         yield Cell("-" if value is None else style.cell(value, width))
         if place:
@@ -164,7 +160,7 @@ def _cells(comparison: Comparison, row: Row, place: int, style: Style | None) ->
         return [Cell(name, remark=remark), *values, Cell("-"), Cell("-"), Cell(""), Cell(""), Cell("not compared")]
     delta = theirs.mean - base.mean
     if style:
-        width = locli_width(metric)
+        width = metric.width
         change = [style.delta(base.mean, theirs.mean, width), style.percent(base.mean, theirs.mean, width)]
     else:
         change = [_signed(scale * delta), _percent(delta, base.mean)]
@@ -195,15 +191,10 @@ def _reach(difference: Difference, base: Summary, scale: float, unit: str) -> Ce
     return Cell(f"{_percent(delta.low, base.mean)} to {_percent(delta.high, base.mean)}", remark=words)
 
 
-def locli_width(metric: Metric) -> int:
-    """The width of the metric's field in locli's catalogue."""
-    return NARROW if metric.unit == "s" or metric.id in ("forge_starts", "battles") else WIDE
-
-
 def _mean(summary: Summary | None, metric: Metric, style: Style | None, scale: float) -> Cell:
     if summary is None:
         return Cell("-")
-    text = style.cell(summary.mean, locli_width(metric)) if style else number(scale * summary.mean)
+    text = style.cell(summary.mean, metric.width) if style else number(scale * summary.mean)
     runs = f" of {summary.runs} runs" if summary.runs > 1 else ""
     return Cell(text, remark=f"{summary.n:,} samples{runs}, standard deviation {number(scale * summary.sd)}")
 

@@ -1,7 +1,7 @@
 """Ingest: a folder of logs to a run folder."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -247,9 +247,5 @@ def _doubts(ingested: Ingested) -> list[Warning]:
         (warnings.short_hashes, [host.host for host in hosts if host.short_hashes]),
     ):
         if of:
-            found.append(kind(_some(of)))
+            found.append(kind(of))
     return found
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -212,6 +212,16 @@ fn a_partition_makes_two_chains_and_its_end_makes_one() {
 }
 
 #[test]
+fn a_forger_that_switches_to_its_own_block_announces_it() {
+    let truth = truth_of(&value_only(&["run.slots=20000"]), 1);
+    let end_ns = 20_000_000_000_000;
+    let switched = truth.blocks.iter().skip(1).map(|block| truth.observation(block.forger as usize, block.index));
+    let switched: Vec<_> = switched.filter(|own| own.adopted_by == AdoptedBy::Fork && own.adopted_ns < end_ns - 1_000_000_000).collect();
+    assert!(switched.len() > 1, "{}", switched.len());
+    assert!(switched.iter().all(|own| own.announced_ns != NEVER), "{switched:?}");
+}
+
+#[test]
 fn a_cut_link_delays_and_a_slow_host_is_late() {
     let line = &["hosts=6", "pools=1", "run.slots=300", r#"network.topology={kind="line"}"#];
     let plain = truth_of(&value_only(line), 2);

@@ -4,6 +4,7 @@
 //! blocks, so it is told host by host, on as many threads as there are.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::draws::{Draws, Purpose, Sampler, Stream, threshold};
 use crate::engine::{Journal, Record, misses_slot};
@@ -93,14 +94,13 @@ impl<'p> Narration<'p> {
         }
     }
 
-    /// Tells a sink what a host logs up to `until_slot`, by its own clock.
+    /// Tells a sink what a host logs in some slots, by its own clock.
     pub(crate) fn tell(
         &self,
         narrator: &mut Narrator,
         journal: &mut Journal,
         blocks: &[Block],
-        from_slot: u64,
-        until_slot: u64,
+        slots: Range<u64>,
         sink: &mut impl HostSink,
     ) {
         narrator.records.append(&mut journal.records);
@@ -109,7 +109,7 @@ impl<'p> Narration<'p> {
         narrator.led.append(&mut journal.led);
         let (records, replies) = (std::mem::take(&mut narrator.records), std::mem::take(&mut narrator.replies));
         let mut teller = Teller { narration: self, narrator, blocks, records: &records, replies: &replies, record: 0, reply: 0, sink };
-        for slot in from_slot..until_slot {
+        for slot in slots {
             teller.slot(slot);
             teller.until((slot + 1) as i64 * self.slot_ns);
             teller.close(slot + 1 == self.profile.run.slots);

@@ -1,6 +1,7 @@
 """A simulated cluster straight to a run folder, beside the same one by way of its logs."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,18 @@ def test_one_thread_and_many_write_the_same_bytes_and_another_seed_is_another_se
         assert (one.path / file).read_bytes() == (many.path / file).read_bytes(), file
     assert one.manifest == many.manifest
     assert one.manifest.session != other.manifest.session
+
+
+def test_progress_is_told_where_an_interrupt_arrives(tmp_path: Path) -> None:
+    threads: set[int] = set()
+    simulate_direct(
+        load_profile("value-only-10.5", SMALL),
+        1,
+        tmp_path / "run",
+        lambda _done, _total: threads.add(threading.get_ident()),
+        threads=3,
+    )
+    assert threads == {threading.get_ident()}
 
 
 def test_what_fails_or_is_stopped_leaves_nothing(tmp_path: Path) -> None:

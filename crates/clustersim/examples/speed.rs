@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::fs::remove_dir_all(&target)?;
         let (tables, description) = (target.join("tables"), target.join("description"));
         std::fs::create_dir_all(&tables)?;
-        let direct = || write_tables(&whole, 1, "run", &tables, &description, &mut go_on).map(|(facts, _)| facts.lines);
+        let direct = || write_tables(&whole, 1, "run", &tables, &description, 1, &mut go_on).map(|(facts, _)| facts.lines);
         let (direct, lines) = one_core(|| timed(direct))?;
         std::fs::remove_dir_all(&target)?;
         println!(

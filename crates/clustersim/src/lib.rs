@@ -29,6 +29,7 @@ mod truth_tables;
 
 use std::ops::{ControlFlow, Range};
 
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 pub use error::SimulationError;
@@ -95,14 +96,16 @@ pub fn simulate<S: Sink>(profile: &Profile, seed: u64, sink: &mut S, progress: P
     Ok(outcome(topology, engine.into_truth(), hosts))
 }
 
-/// Simulates a profile to its end, then tells all of one host after all of another, one a thread: what [`simulate`] tells.
+/// Simulates a profile to its end, then tells all of one host after all of another, one a thread of `pool`: what [`simulate`]
+/// tells.
 ///
 /// Until a host is told, what its blocks and transactions did is kept, some ten bytes for each line of it. `progress` is told
-/// slots of hosts.
+/// slots of hosts, on the caller's thread.
 pub fn simulate_by_host<S: Sink>(
     profile: &Profile,
     seed: u64,
     sink: &mut S,
+    pool: &ThreadPool,
     progress: Progress<'_>,
 ) -> Result<Outcome<S::Host>, SimulationError> {
     let topology = topology_of(profile, seed)?;
@@ -113,7 +116,7 @@ pub fn simulate_by_host<S: Sink>(
     let mut engine = in_stretches(profile, &topology, seed, |_, stretch| step(progress, stretch.end, total))?;
     let mut journals = std::mem::take(&mut engine.journals);
     let truth = engine.into_truth();
-    let threads = rayon::current_num_threads();
+    let threads = pool.current_num_threads();
     let mut done = slots;
     for (hosts, journals) in hosts.chunks_mut(threads).zip(journals.chunks_mut(threads)) {
         let told = hosts.par_iter_mut().zip(journals.par_iter_mut()).map(|((sink, narrator), journal)| {
@@ -121,7 +124,7 @@ pub fn simulate_by_host<S: Sink>(
             narration.tell(narrator, &mut journal, &truth.blocks, 0..slots, sink);
             sink.finish()
         });
-        told.collect::<Result<(), SimulationError>>()?;
+        pool.install(|| told.collect::<Result<(), SimulationError>>())?;
         done += slots * hosts.len() as u64;
         step(progress, done, total)?;
     }
@@ -132,6 +135,14 @@ fn topology_of(profile: &Profile, seed: u64) -> Result<Topology, SimulationError
     let mut topology = Topology::of(profile, seed)?;
     for (n, host) in topology.hosts.iter_mut().enumerate() {
         host.clock_ahead_ns = profile.clock_ahead_ns(n as u32);
+    }
+    for fault in &profile.fault {
+        if let Fault::LinkCut { between: (a, b), .. } = fault
+            && !topology.links.iter().any(|link| [(*a, *b), (*b, *a)].contains(&(link.follower, link.producer)))
+        {
+            let message = format!("a fault cuts the link between hosts {a} and {b}, and there is none; name two hosts with a link.");
+            return Err(SimulationError::profile(&profile.name, message));
+        }
     }
     Ok(topology)
 }

@@ -80,17 +80,20 @@ fn write_into(
 /// Simulates a profile straight into tables, as [`slotmark_tracelog::ingest`] makes them of the logs, and those of the truth.
 ///
 /// `tables` and `description` are folders that exist and are empty; what else a run directory holds goes into `description`.
-/// `progress` is told slots of hosts. The one source is the profile, with its seed as a last line.
+/// `threads` hosts are told at once, as many as there are cores for 0. `progress` is told slots of hosts. The one source is the profile, with its seed as a last line.
 pub fn write_tables(
     profile: &Profile,
     seed: u64,
     name: &str,
     tables: &Path,
     description: &Path,
+    threads: usize,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(RunFacts, Ingested), SimulationError> {
     let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
-    let outcome = simulate_by_host(profile, seed, &mut TableFiles::below(tables, start_s), progress)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|source| SimulationError::Threads { count: threads, source })?;
+    let outcome = simulate_by_host(profile, seed, &mut TableFiles::below(tables, start_s), &pool, progress)?;
     write_description(profile, seed, description, name, &outcome.topology)?;
     let slots = outcome.sinks.iter().map(|sink| sink.slots).sum();
     let mut accounts: Vec<_> = outcome.sinks.into_iter().map(TableWriter::into_account).collect();

@@ -1,6 +1,7 @@
 """A simulated cluster straight to a run folder, beside the same one by way of its logs."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def assert_same(ingested: Run, direct: Run) -> None:
         # These name what was read: logs there, the profile with its seed here.
         for field in ("id", "session", "sources"):
             assert manifest.pop(field)
-    extra = {name: told[1]["tables"].pop(name) for name in ("truth", "truth_blocks", "truth_hosts")}
+    extra = {name: told[1]["tables"].pop(name) for name in ("truth", "truth_blocks", "truth_hosts", "truth_slots")}
     assert all(extra.values())
     assert told[0] == told[1]
 
@@ -105,6 +106,14 @@ def test_the_truth_tables_say_what_the_file_says(tmp_path: Path) -> None:
     assert direct.table("truth_hosts").to_pylist() == said["host"]
     assert direct.table("truth_blocks").to_pylist() == said["block"]
     assert direct.table("truth").to_pylist() == said["observation"]
+    slots = [
+        {"host": file.parent.name} | json.loads(line)
+        for file in sorted((tmp_path / "logs").glob("node-*/truth-slots.jsonl"))
+        for line in file.read_text().splitlines()
+    ]
+    assert len(slots) > 10_000
+    assert direct.table("truth_slots").to_pylist() == slots
+    assert direct.manifest.tables["truth_slots"] == len(slots)
 
 
 def test_one_thread_and_many_write_the_same_bytes_and_another_seed_is_another_session(tmp_path: Path) -> None:
@@ -118,6 +127,18 @@ def test_one_thread_and_many_write_the_same_bytes_and_another_seed_is_another_se
         assert (one.path / file).read_bytes() == (many.path / file).read_bytes(), file
     assert one.manifest == many.manifest
     assert one.manifest.session != other.manifest.session
+
+
+def test_progress_is_told_where_an_interrupt_arrives(tmp_path: Path) -> None:
+    threads: set[int] = set()
+    simulate_direct(
+        load_profile("value-only-10.5", SMALL),
+        1,
+        tmp_path / "run",
+        lambda _done, _total: threads.add(threading.get_ident()),
+        threads=3,
+    )
+    assert threads == {threading.get_ident()}
 
 
 def test_what_fails_or_is_stopped_leaves_nothing(tmp_path: Path) -> None:

@@ -11,6 +11,11 @@ from slotmark.run import Run
 from tests.cluster.made_up_logs import Cluster
 
 
+BLOCKS = 200
+"""Of a side where rates are counted: blocks vary by 8 %, so 5 % is six standard errors; half of them would be too few for the
+p-values that a report of a hundred tests needs."""
+
+
 def made_up(folder: Path, seed: int, *, slower: float = 1.0, blocks: int = 120) -> Run:
     """A cluster of three hosts whose phases vary from block to block; ledger ticking takes ``slower`` times as long."""
     draws = np.random.default_rng(seed)
@@ -88,9 +93,9 @@ def test_how_often_the_truth_is_covered_and_equal_clusters_differ(tmp_path: Path
     for repetition in range(100):
         folder = tmp_path / str(repetition)
         folder.mkdir()
-        base = made_up(folder, 1_000 + 3 * repetition)
-        slower = made_up(folder, 1_001 + 3 * repetition, slower=1.05)
-        same = made_up(folder, 1_002 + 3 * repetition)
+        base = made_up(folder, 1_000 + 3 * repetition, blocks=BLOCKS)
+        slower = made_up(folder, 1_001 + 3 * repetition, slower=1.05, blocks=BLOCKS)
+        same = made_up(folder, 1_002 + 3 * repetition, blocks=BLOCKS)
         comparison = compare([base, slower, same])
         (row,) = [row for row in comparison.rows if row.metric.id == "forge_ticked"]
         with_truth, without = row.differences
@@ -104,5 +109,5 @@ def test_how_often_the_truth_is_covered_and_equal_clusters_differ(tmp_path: Path
         )
     print(f"covered {covered} of 100, found {found} of 100, equal clusters called different {differing} of 100")
     assert 90 <= covered <= 99
-    assert found >= 80
+    assert found >= 95
     assert differing <= 5

@@ -17,6 +17,7 @@ from slotmark.benches.cluster.sweep import Spacing, parse_sweep
 from slotmark.errors import SimulationError
 from slotmark.report import write_report
 from slotmark.report.document import Table
+from slotmark.report.markdown import markdown
 from slotmark.report.predictions import prediction_document, sweep_document
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -68,13 +69,20 @@ def test_how_long_to_run_alone_is_nothing_to_compare() -> None:
     found = predict_change("value-only-10.5", SHORT, [1], quietly)
     assert found.unchanged is None
     assert not found.differences
-    assert found.scenario.rows["0.96 adoption"].interval() is None
+    assert found.scenario.rows["0.95 adoption"].interval() is None
+
+
+def test_when_95_percent_have_a_block_is_told_and_lies_between_the_published_centiles() -> None:
+    found = predict_change("value-only-10.5", [*SHORT, "hosts=100", "pools=100"], [1], quietly)
+    means = [found.scenario.rows[f"{centile} adoption"].mean for centile in ("0.94", "0.95", "0.96")]
+    assert means[0] < means[1] < means[2]
+    assert f"95 % of the hosts have adopted a block {means[1] * 1e3:.2f} ms" in markdown(prediction_document(found))
 
 
 def test_larger_blocks_take_their_load_along_and_arrive_later() -> None:
     swept = predict_sweep("value-only-10.5", parse_sweep("block_size=22kB..180kB"), 3, SHORT, [1], quietly)
     assert [(step.value, swept.unit) for step in swept.steps] == [(22.0, "kB"), (63.0, "kB"), (180.0, "kB")]
-    means = [step.scenario.rows["0.96 adoption"].mean for step in swept.steps]
+    means = [step.scenario.rows["0.95 adoption"].mean for step in swept.steps]
     assert means == sorted(means)
     blocks = [step.scenario.blocks for step in swept.steps]
     assert min(blocks) > 0.9 * max(blocks)
@@ -165,7 +173,7 @@ def test_a_sweep_is_written_as_a_report_with_charts(tmp_path: Path) -> None:
     assert [row[0].text for row in table.rows] == ["50ms", "70ms", "90ms"]
     page, paper, text, data = write_report(document, swept, tmp_path)
     assert paper.read_bytes().startswith(b"%PDF")
-    assert "0.96 adoption" in page.read_text()
+    assert "0.95 adoption" in page.read_text()
     assert "| 70ms |" in text.read_text()
     told = json.loads(data.read_text())
     assert told["parameter"] == "peer.adopt.mean"

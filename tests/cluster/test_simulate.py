@@ -98,6 +98,8 @@ def test_a_profile_that_cannot_be_read_is_named(text: str, said: str, tmp_path: 
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(SimulationError, match=said):
         load_profile(tmp_path / "mine.toml")
+    with pytest.raises(SimulationError, match=r"mine\.toml"):
+        load_profile(tmp_path / "mine.toml")
 
 
 def test_a_directory_that_exists_is_left_alone(tmp_path: Path) -> None:

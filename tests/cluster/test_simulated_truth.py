@@ -1,13 +1,16 @@
 """Planted truth: what the analysis says of simulated logs is what really happened.
 
-The truth is read from truth.jsonl, the metrics come by way of logs and ingest. Where the two differ on purpose, this module says
-how: the chain ends before its tip, a host's clock may be wrong, a block that a later one took along is in no log line as adopted,
-and observations that the rules call invalid don't count.
+The truth is read from truth.jsonl and truth-slots.jsonl, the metrics come by way of logs and ingest. Where the two differ on
+purpose, this module says how: the chain ends before its tip, a host's clock may be wrong, a block that a later one took along is
+in no log line as adopted, and observations that the rules call invalid don't count.
+
+Every metric of the catalogue is checked, by what `counts`, `times` and `usage` expect of it.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Iterable
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +33,23 @@ ROUGH = (
 # Ends while two blocks of one height are on their way.
 CONTESTED = (*ROUGH, "run.slots=3480")
 SLOT_NS = 10**9
+EPOCH_SLOTS = 1500
 
 Block = dict[str, Any]
+Slot = dict[str, Any]
+Key = tuple[int | str, ...]
+Expected = dict[str, dict[Key, Any]]
 Moments = dict[str, int | None]
 
 
 class Truth:
-    """What truth.jsonl says, in the words of the metrics."""
+    """What truth.jsonl and truth-slots.jsonl say, in the words of the metrics."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.ahead: dict[str, int] = {}
         self.blocks: dict[str, Block] = {}
         self.seen: dict[tuple[str, str], dict[str, Any]] = {}
-        for line in file.read_text().splitlines():
+        for line in (folder / "truth.jsonl").read_text().splitlines():
             row = json.loads(line)
             if row["kind"] == "host":
                 self.ahead[row["host"]] = row["clock_ahead_ns"]
@@ -50,6 +57,10 @@ class Truth:
                 self.blocks[row["block"]] = row
             else:
                 self.seen[row["block"], row["host"]] = row
+        self.slots: dict[str, list[Slot]] = {
+            host: [json.loads(line) for line in (folder / host / "truth-slots.jsonl").read_text().splitlines()]
+            for host in self.ahead
+        }
 
     def adopted_ns(self, block: str, host: str) -> int | None:
         """When the host's log says that it adopted the block, true time: not at all if a later block took it along."""
@@ -103,6 +114,182 @@ def difference(later: int | None, earlier: int) -> int | None:
     return None if later is None else later - earlier
 
 
+def counts(truth: Truth) -> Expected:
+    """Metrics that are counts, or a quotient of two: exact."""
+    chain = truth.chain()
+    accepted = [block for block in chain if truth.complete(block)]
+    forged, chained, filtered = (defaultdict[str, int](int) for _ in range(3))
+    for count, blocks in ((forged, truth.blocks.values()), (chained, chain), (filtered, accepted)):
+        for block in blocks:
+            count[block["forger"]] += 1
+    heights = defaultdict[int, int](int)
+    for block in truth.blocks.values():
+        heights[block["number"]] += 1
+    expected: Expected = defaultdict(dict)
+    expected["blocks_per_host"] = {(host,): forged[host] for host in truth.ahead}
+    expected["chained_to_forged"] = {(host,): chained[host] / forged[host] for host in forged}
+    expected["filtered_to_chained"] = {(host,): filtered[host] / chained[host] for host in chained}
+    expected["battles"] = {(one["number"],): heights[one["number"]] - 1 for one in accepted}
+    expected["block_bytes"] = {(one["number"],): one["size_bytes"] for one in accepted}
+    expected["adoption_share"] = {(one["number"],): truth.adopters(one["block"]) / len(truth.ahead) for one in accepted}
+    # The simulator's mempools refuse nothing.
+    expected["mempool_rejected"] = {(host,): 0 for host in truth.ahead}
+    for host, slots in truth.slots.items():
+        told = {slot["slot"]: slot for slot in slots}
+        for slot in range(min(told), max(told) + 1):
+            started = slot in told and told[slot]["started_ns"] is not None
+            expected["forge_starts"][slot, host] = int(started)
+        known = grown = None
+        for slot in slots:
+            key = slot["slot"], host
+            if slot["context_number"] is not None:
+                if slot["context_number"] != known:
+                    known, grown = slot["context_number"], slot["slot"]
+                expected["block_gap"][key] = slot["slot"] - grown
+            if slot["measured_ns"] is not None:
+                blocks = slot["tip_number"] + 1
+                expected["chain_density"][key] = blocks / (slot["tip_slot"] + 1) if blocks else 0
+                expected["utxo_size"][key] = slot["utxo"]
+            if slot["mempool_txs"] is not None:
+                expected["mempool_txs"][key] = slot["mempool_txs"]
+    return expected
+
+
+def times(truth: Truth) -> Expected:
+    """Metrics that are times, in ns."""
+    expected: Expected = defaultdict(dict)
+    by_host = defaultdict[str, list[int]](list)
+    for block in filter(truth.complete, truth.chain()):
+        forging_times(truth, block, expected)
+        peer_times(truth, block, expected)
+        adoption_times(truth, block, expected, by_host)
+    expected["host_adoption"] = {(host,): sum(own) // len(own) for host, own in by_host.items()}
+    steps = ("started", "block_context", "ledger_state", "ledger_view", "leadership")
+    names = ("context", "state", "view", "leading")
+    for host, slots in truth.slots.items():
+        for slot in slots:
+            key = slot["slot"], host
+            at = [slot[f"{step}_ns"] for step in steps]
+            if at[0] is not None:
+                expected["slot_started"][key] = at[0] + truth.ahead[host] - slot["slot"] * SLOT_NS
+            for name, earlier, later in zip(names, at, at[1:], strict=False):
+                expected[f"slot_{name}"][key] = difference(later, earlier)
+    return expected
+
+
+def forging_times(truth: Truth, block: Block, expected: Expected) -> None:
+    key, forger = (block["number"],), block["forger"]
+    seen = truth.seen[block["block"], forger]
+    steps = (
+        "started",
+        "block_context",
+        "ledger_state",
+        "ledger_view",
+        "leadership",
+        "ledger_tick",
+        "mempool_snapshot",
+        "forged",
+    )
+    at = [block[f"{step}_ns"] for step in steps]
+    names = ("context", "state", "view", "leading", "ticked", "snapshot", "forged")
+    expected["forge_started"][key] = truth.since_slot(block, forger, at[0])
+    for name, earlier, later in zip(names, at, at[1:], strict=False):
+        expected[f"forge_{name}"][key] = later - earlier
+    for name in ("announced", "sending", "adopted"):
+        expected[f"forge_{name}"][key] = difference(seen[f"{name}_ns"], block["forged_ns"])
+    expected["slot_to_announced"][key] = truth.since_slot(block, forger, seen["announced_ns"])
+
+
+def peer_times(truth: Truth, block: Block, expected: Expected) -> None:
+    number = block["number"]
+    observed = {host: phases for host in truth.ahead if (phases := truth.phases(block, host))}
+    for host, phases in observed.items():
+        for name in ("requested", "fetched", "announced", "sending", "adopted"):
+            expected[f"peer_{name}"][number, host] = phases[name]
+    if observed:
+        noticed = {host: phases["noticed"] or 0 for host, phases in observed.items()}
+        expected["first_notice"][number,] = min(noticed.values())
+        expected["first_fetch"][number,] = min(
+            noticed[host] + (phases["requested"] or 0) + (phases["fetched"] or 0) for host, phases in observed.items()
+        )
+
+
+def adoption_times(truth: Truth, block: Block, expected: Expected, by_host: dict[str, list[int]]) -> None:
+    hosts = len(truth.ahead)
+    moments = []
+    for host in truth.ahead:
+        at = truth.since_slot(block, host, truth.adopted_ns(block["block"], host))
+        if at is not None:
+            moments.append(at)
+            by_host[host].append(at)
+    moments.sort()
+    for centile in (50, 80, 90, 92, 94, 95, 96, 98, 100):
+        place = min(hosts - 1, hosts * centile // 100)
+        expected[f"adopted_by_{centile:03}"][block["number"],] = moments[place] if place < len(moments) else None
+
+
+def usage(truth: Truth) -> Expected:
+    """Metrics of resources: sizes, and what counters grew by between two samples a second, as the node rounds them."""
+    expected: Expected = defaultdict(dict)
+    for host, slots in truth.slots.items():
+        before: dict[str, int] | None = None
+        for slot in slots:
+            if slot["sampled_ns"] is None:
+                continue
+            key = slot["slot"], host
+            for name in ("rss", "heap", "live"):
+                expected[f"{name}_mib"][key] = slot[f"{name}_bytes"] / 2**20
+            now = counters(slot)
+            if before is not None:
+                span_s = (slot["sampled_ns"] - before["at"]) / 1e9
+                grown = {name: now[name] - before[name] for name in now}
+                # A counter that went down: the node was started anew.
+                if min(grown.values()) >= 0:
+                    for name, (metric, unit) in RATES.items():
+                        expected[metric][key] = grown[name] / unit / span_s
+                    for metric in NOT_MODELLED:
+                        expected[metric][key] = 0
+            before = now
+        shares = ((slot["slot"], expected["cpu_percent"].get((slot["slot"], host))) for slot in slots)
+        spans(host, {slot for slot, share in shares if share is not None and share >= 85}, expected)
+    return expected
+
+
+RATES = {
+    "cpu_cs": ("cpu_percent", 1),
+    "gc_cs": ("gc_percent", 1),
+    "mutator_cs": ("mutator_percent", 1),
+    "major_gcs": ("major_gcs", 1),
+    "minor_gcs": ("minor_gcs", 1),
+    "allocated_bytes": ("allocated_mib", 2**20),
+    "fs_written_bytes": ("fs_written_kib", 2**10),
+}
+NOT_MODELLED = ("net_read_kib", "net_written_kib", "fs_read_kib")
+
+
+def counters(slot: Slot) -> dict[str, int]:
+    """What the node would tell of a sample: CPU time in whole hundredths of a second."""
+    return {
+        "at": slot["sampled_ns"],
+        "cpu_cs": (slot["mutator_ns"] + slot["gc_ns"]) // 10**7,
+        "gc_cs": slot["gc_ns"] // 10**7,
+        "mutator_cs": slot["mutator_ns"] // 10**7,
+    } | {name: slot[name] for name in ("major_gcs", "minor_gcs", "allocated_bytes", "fs_written_bytes")}
+
+
+def spans(host: str, busy: set[int], expected: Expected) -> None:
+    """The stretches of busy slots, and those that begin in the first three slots of an epoch and go on."""
+    begins = [slot for slot in busy if slot - 1 not in busy]
+    for begin in begins:
+        end = begin
+        while end in busy:
+            end += 1
+        expected["busy_span_slots"][begin, host] = end - begin
+        inside = [slot % EPOCH_SLOTS for slot in range(begin, end)]
+        if min(inside) < 3 < max(inside):
+            expected["epoch_span_slots"][begin, host] = end - begin
+
+
 @pytest.fixture(scope="module", params=[PLAIN, ROUGH, CONTESTED], ids=["plain", "rough", "contested tip"])
 def simulated(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -112,24 +299,10 @@ def simulated(
     run, ingested = ingest(Request(logs=folder / "logs", out=folder / "run"))
     assert not ingested.rejected
     with Analysis(run, filters=[]) as analysis:
-        yield Truth(folder / "logs/truth.jsonl"), analysis
+        yield Truth(folder / "logs"), analysis
 
 
 Simulated = tuple[Truth, Analysis]
-
-
-def assert_counts(analysis: Analysis, metric: str, expected: dict[tuple[int | str, ...], float]) -> None:
-    assert analysis.samples(metric).of("") == expected
-
-
-def assert_times(analysis: Analysis, metric: str, expected: dict[tuple[int | str, ...], int | None]) -> None:
-    """Every moment that is there, and no other, to the microsecond."""
-    found = analysis.samples(metric).of("")
-    there = {key: ns for key, ns in expected.items() if ns is not None}
-    assert found.keys() == there.keys()
-    assert len(found) > 5
-    far = {key: (found[key], ns) for key, ns in there.items() if abs(found[key] * 1e9 - ns) > 1e3}
-    assert not far
 
 
 def test_the_chain_is_the_chain_without_its_tip(simulated: Simulated) -> None:
@@ -142,99 +315,45 @@ def test_the_chain_is_the_chain_without_its_tip(simulated: Simulated) -> None:
     assert chain[: len(really) - 2] == really[: len(chain)][: len(really) - 2]
 
 
+def test_every_metric_of_the_catalogue_is_checked_once(simulated: Simulated) -> None:
+    truth, analysis = simulated
+    checked = [*counts(truth), *times(truth), *usage(truth)]
+    assert sorted(checked) == sorted(metric.id for metric in analysis.catalogue.metrics)
+
+
 def test_counts_are_exact(simulated: Simulated) -> None:
     truth, analysis = simulated
-    chain = truth.chain()
-    accepted = [block for block in chain if truth.complete(block)]
-    forged, chained, filtered = (defaultdict[str, int](int) for _ in range(3))
-    for count, blocks in ((forged, truth.blocks.values()), (chained, chain), (filtered, accepted)):
-        for block in blocks:
-            count[block["forger"]] += 1
-    heights = defaultdict[int, int](int)
-    for block in truth.blocks.values():
-        heights[block["number"]] += 1
-    assert_counts(analysis, "blocks_per_host", {(host,): forged[host] for host in truth.ahead})
-    assert_counts(analysis, "chained_to_forged", {(host,): chained[host] / forged[host] for host in forged})
-    assert_counts(analysis, "filtered_to_chained", {(host,): filtered[host] / chained[host] for host in chained})
-    assert_counts(analysis, "battles", {(one["number"],): heights[one["number"]] - 1 for one in accepted})
-    assert_counts(analysis, "block_bytes", {(one["number"],): one["size_bytes"] for one in accepted})
-    shares = {(one["number"],): truth.adopters(one["block"]) / len(truth.ahead) for one in accepted}
-    assert_counts(analysis, "adoption_share", shares)
+    for metric, expected in counts(truth).items():
+        assert analysis.samples(metric).of("") == expected, metric
 
 
-def test_every_step_of_forging_is_when_it_was(simulated: Simulated) -> None:
+def test_times_are_right_to_the_microsecond(simulated: Simulated) -> None:
+    """Every moment that is there, and no other."""
     truth, analysis = simulated
-    expected: dict[str, dict[tuple[int | str, ...], int | None]] = defaultdict(dict)
-    for block in filter(truth.complete, truth.chain()):
-        key, forger = (block["number"],), block["forger"]
-        seen = truth.seen[block["block"], forger]
-        steps = (
-            "started",
-            "block_context",
-            "ledger_state",
-            "ledger_view",
-            "leadership",
-            "ledger_tick",
-            "mempool_snapshot",
-        )
-        at = [block[f"{step}_ns"] for step in steps] + [block["forged_ns"]]
-        names = ("context", "state", "view", "leading", "ticked", "snapshot", "forged")
-        expected["forge_started"][key] = truth.since_slot(block, forger, at[0])
-        for name, earlier, later in zip(names, at, at[1:], strict=False):
-            expected[f"forge_{name}"][key] = later - earlier
-        for name in ("announced", "sending", "adopted"):
-            expected[f"forge_{name}"][key] = difference(seen[f"{name}_ns"], block["forged_ns"])
-        expected["slot_to_announced"][key] = truth.since_slot(block, forger, seen["announced_ns"])
-    assert len(expected) == 12
-    for metric, moments in expected.items():
-        assert_times(analysis, metric, moments)
+    for metric, expected in times(truth).items():
+        found = analysis.samples(metric).of("")
+        there = {key: ns for key, ns in expected.items() if ns is not None}
+        assert found.keys() == there.keys(), metric
+        assert len(found) > 5, metric
+        assert not {key: (found[key], ns) for key, ns in there.items() if abs(found[key] * 1e9 - ns) > 1e3}, metric
 
 
-def test_every_step_of_a_block_to_every_host_is_when_it_was(simulated: Simulated) -> None:
+def test_usage_is_what_was_used(simulated: Simulated) -> None:
+    """Quotients of whole numbers: equal but for the last digits of a double."""
     truth, analysis = simulated
-    expected: dict[str, dict[tuple[int | str, ...], int | None]] = defaultdict(dict)
-    for block in filter(truth.complete, truth.chain()):
-        number = block["number"]
-        observed = {host: phases for host in truth.ahead if (phases := truth.phases(block, host))}
-        for host, phases in observed.items():
-            for name in ("requested", "fetched", "announced", "sending", "adopted"):
-                expected[f"peer_{name}"][number, host] = phases[name]
-        if observed:
-            noticed = {host: phases["noticed"] or 0 for host, phases in observed.items()}
-            expected["first_notice"][number,] = min(noticed.values())
-            expected["first_fetch"][number,] = min(
-                noticed[host] + (phases["requested"] or 0) + (phases["fetched"] or 0)
-                for host, phases in observed.items()
-            )
-    assert len(expected) == 7
-    for metric, moments in expected.items():
-        assert_times(analysis, metric, moments)
-
-
-def test_every_centile_of_adoption_is_when_it_was(simulated: Simulated) -> None:
-    truth, analysis = simulated
-    hosts = len(truth.ahead)
-    by_centile: dict[int, dict[tuple[int | str, ...], int | None]] = defaultdict(dict)
-    by_host = defaultdict[str, list[int]](list)
-    for block in filter(truth.complete, truth.chain()):
-        moments = []
-        for host in truth.ahead:
-            at = truth.since_slot(block, host, truth.adopted_ns(block["block"], host))
-            if at is not None:
-                moments.append(at)
-                by_host[host].append(at)
-        moments.sort()
-        for centile in (50, 80, 90, 92, 94, 96, 98, 100):
-            place = min(hosts - 1, hosts * centile // 100)
-            by_centile[centile][block["number"],] = moments[place] if place < len(moments) else None
-    for centile, expected in by_centile.items():
-        assert_times(analysis, f"adopted_by_{centile:03}", expected)
-    assert_times(analysis, "host_adoption", {(host,): sum(own) // len(own) for host, own in by_host.items()})
+    for metric, expected in usage(truth).items():
+        found = analysis.samples(metric).of("")
+        assert found.keys() == expected.keys(), metric
+        assert len(found) > 5, metric
+        far = {
+            key: (found[key], value) for key, value in expected.items() if not isclose(found[key], value, rel_tol=1e-12)
+        }
+        assert not far, metric
 
 
 def test_the_rough_cluster_has_what_the_rules_are_about(tmp_path: Path) -> None:
     simulate(load_profile("value-only-10.5", ROUGH), 11, tmp_path / "logs", lambda _done, _total: None)
-    truth = Truth(tmp_path / "logs/truth.jsonl")
+    truth = Truth(tmp_path / "logs")
     methods = [seen["adopted_by"] for seen in truth.seen.values()]
     invalid = [
         seen
@@ -246,3 +365,5 @@ def test_the_rough_cluster_has_what_the_rules_are_about(tmp_path: Path) -> None:
     assert any(seen["range"] > 1 for seen in truth.seen.values())
     assert len(invalid) > 50
     assert len(truth.blocks) > len(truth.chain()) + 5
+    assert any(slot["started_ns"] is None for slots in truth.slots.values() for slot in slots)
+    assert {len(slots) for slots in truth.slots.values()} == {4000, 3700}

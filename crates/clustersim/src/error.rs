@@ -40,6 +40,14 @@ pub enum SimulationError {
         /// What the writer said.
         source: parquet::errors::ParquetError,
     },
+    /// So many threads can't be had.
+    #[error("{count} threads can't be started ({source}); ask for fewer.")]
+    Threads {
+        /// As many as were asked for.
+        count: usize,
+        /// Why not.
+        source: rayon::ThreadPoolBuildError,
+    },
     /// The caller asked to stop.
     #[error("stopped before the end; nothing was kept.")]
     Stopped,

@@ -27,8 +27,9 @@ mod topology;
 mod truth;
 mod truth_tables;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 pub use error::SimulationError;
@@ -44,7 +45,7 @@ pub use rundir::{RunFacts, write_run, write_tables};
 pub use sink::{Collected, HostSink, InMemory, Kind, Nowhere, Sink};
 pub use tables::{TableFiles, TableWriter};
 pub use topology::{Host, Link, Topology};
-pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, Truth};
+pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, SlotTruth, Truth};
 
 use crate::engine::Engine;
 use crate::narrator::{Narration, Narrator};
@@ -63,24 +64,71 @@ pub struct Outcome<H> {
     pub sinks: Vec<H>,
 }
 
-/// What really happens in a profile, without telling what hosts log: the blocks alone, in a small part of the time.
-pub fn simulate_truth(
+/// Is told what is done and what there is to do, and may stop a simulation.
+type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>;
+
+/// What really happens in a profile, without telling what hosts log: the blocks alone, in a small part of the time. `progress` is
+/// told slots.
+pub fn simulate_truth(profile: &Profile, seed: u64, progress: Progress<'_>) -> Result<Truth, SimulationError> {
+    let topology = topology_of(profile, seed)?;
+    let engine = in_stretches(profile, &topology, seed, |engine, slots| {
+        engine.forget_journals();
+        step(progress, slots.end, profile.run.slots)
+    })?;
+    Ok(engine.into_truth())
+}
+
+/// Simulates a profile and tells what hosts log stretch by stretch, all hosts of one at a time. `progress` is told slots.
+pub fn simulate<S: Sink>(profile: &Profile, seed: u64, sink: &mut S, progress: Progress<'_>) -> Result<Outcome<S::Host>, SimulationError> {
+    let topology = topology_of(profile, seed)?;
+    let mut hosts = tellers(profile, seed, &topology, sink)?;
+    let narration = Narration::new(profile, seed);
+    let engine = in_stretches(profile, &topology, seed, |engine, slots| {
+        let blocks = &engine.truth.blocks;
+        let told = hosts.par_iter_mut().zip(engine.journals.par_iter_mut()).map(|((sink, narrator), journal)| {
+            narration.tell(narrator, journal, blocks, slots.clone(), sink);
+            sink.end_of_stretch()
+        });
+        told.collect::<Result<(), SimulationError>>()?;
+        step(progress, slots.end, profile.run.slots)
+    })?;
+    hosts.par_iter_mut().map(|(sink, _)| sink.finish()).collect::<Result<(), SimulationError>>()?;
+    Ok(outcome(topology, engine.into_truth(), hosts))
+}
+
+/// Simulates a profile to its end, then tells all of one host after all of another, one a thread of `pool`: what [`simulate`]
+/// tells.
+///
+/// Until a host is told, what its blocks and transactions did is kept, some ten bytes for each line of it. `progress` is told
+/// slots of hosts, on the caller's thread.
+pub fn simulate_by_host<S: Sink>(
     profile: &Profile,
     seed: u64,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<Truth, SimulationError> {
+    sink: &mut S,
+    pool: &ThreadPool,
+    progress: Progress<'_>,
+) -> Result<Outcome<S::Host>, SimulationError> {
     let topology = topology_of(profile, seed)?;
-    let mut engine = Engine::new(profile, &topology, seed);
-    let mut from = 0;
-    while from < profile.run.slots {
-        from = (from + STRETCH_SLOTS).min(profile.run.slots);
-        engine.run_until(from * profile.genesis.slot_length.0 + behind_ns(&topology));
-        engine.forget_journals();
-        if progress(from, profile.run.slots).is_break() {
-            return Err(SimulationError::Stopped);
-        }
+    let mut hosts = tellers(profile, seed, &topology, sink)?;
+    let narration = Narration::new(profile, seed);
+    let slots = profile.run.slots;
+    let total = slots * (1 + hosts.len() as u64);
+    let mut engine = in_stretches(profile, &topology, seed, |_, stretch| step(progress, stretch.end, total))?;
+    let mut journals = std::mem::take(&mut engine.journals);
+    let truth = engine.into_truth();
+    let threads = pool.current_num_threads();
+    let mut done = slots;
+    for (hosts, journals) in hosts.chunks_mut(threads).zip(journals.chunks_mut(threads)) {
+        let told = hosts.par_iter_mut().zip(journals.par_iter_mut()).map(|((sink, narrator), journal)| {
+            let mut journal = std::mem::take(journal);
+            narration.tell(narrator, &mut journal, &truth.blocks, 0..slots, sink);
+            sink.finish()
+        });
+        pool.install(|| told.collect::<Result<(), SimulationError>>())?;
+        done += slots * hosts.len() as u64;
+        step(progress, done, total)?;
     }
-    Ok(engine.into_truth())
+    Ok(outcome(topology, truth, hosts))
 }
 
 fn topology_of(profile: &Profile, seed: u64) -> Result<Topology, SimulationError> {
@@ -88,48 +136,39 @@ fn topology_of(profile: &Profile, seed: u64) -> Result<Topology, SimulationError
     for (n, host) in topology.hosts.iter_mut().enumerate() {
         host.clock_ahead_ns = profile.clock_ahead_ns(n as u32);
     }
+    for fault in &profile.fault {
+        if let Fault::LinkCut { between: (a, b), .. } = fault
+            && !topology.links.iter().any(|link| [(*a, *b), (*b, *a)].contains(&(link.follower, link.producer)))
+        {
+            let message = format!("a fault cuts the link between hosts {a} and {b}, and there is none; name two hosts with a link.");
+            return Err(SimulationError::profile(&profile.name, message));
+        }
+    }
     Ok(topology)
 }
 
-/// By how much the clock that is most behind is behind: a host logs a slot when it is over for the others.
-fn behind_ns(topology: &Topology) -> u64 {
-    topology.hosts.iter().map(|host| (-host.clock_ahead_ns).max(0) as u64).max().unwrap_or_default()
-}
-
-/// Simulates a profile. `progress` is told slots done and slots in all, and may stop it.
-pub fn simulate<S: Sink>(
-    profile: &Profile,
+/// Lets blocks happen from the first slot to the last; `each` is called when all that hosts log in some slots has happened.
+fn in_stretches<'p>(
+    profile: &'p Profile,
+    topology: &Topology,
     seed: u64,
-    sink: &mut S,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<Outcome<S::Host>, SimulationError> {
-    let topology = topology_of(profile, seed)?;
-    let mut hosts = tellers(profile, seed, &topology, sink)?;
-    let mut engine = Engine::new(profile, &topology, seed);
-    let narration = Narration::new(profile, seed);
-    let slot_ns = profile.genesis.slot_length.0;
+    mut each: impl FnMut(&mut Engine<'p>, Range<u64>) -> Result<(), SimulationError>,
+) -> Result<Engine<'p>, SimulationError> {
+    let mut engine = Engine::new(profile, topology, seed);
+    // The clock that is most behind: its host logs a slot when it is over for the others.
+    let behind_ns = topology.hosts.iter().map(|host| (-host.clock_ahead_ns).max(0) as u64).max().unwrap_or_default();
     let mut from = 0;
     while from < profile.run.slots {
         let until = (from + STRETCH_SLOTS).min(profile.run.slots);
-        engine.run_until(until * slot_ns + behind_ns(&topology));
-        let blocks = &engine.truth.blocks;
-        let told: Result<(), SimulationError> = hosts
-            .par_iter_mut()
-            .zip(engine.journals.par_iter_mut())
-            .map(|((sink, narrator), journal)| {
-                narration.tell(narrator, journal, blocks, from, until, sink);
-                sink.end_of_stretch()
-            })
-            .collect();
-        told?;
+        engine.run_until(until * profile.genesis.slot_length.0 + behind_ns);
+        each(&mut engine, from..until)?;
         from = until;
-        if progress(from, profile.run.slots).is_break() {
-            return Err(SimulationError::Stopped);
-        }
     }
-    hosts.par_iter_mut().map(|(sink, _)| sink.finish()).collect::<Result<(), SimulationError>>()?;
-    let truth = engine.into_truth();
-    Ok(Outcome { topology, truth, sinks: hosts.into_iter().map(|(sink, _)| sink).collect() })
+    Ok(engine)
+}
+
+fn step(progress: Progress<'_>, done: u64, total: u64) -> Result<(), SimulationError> {
+    if progress(done, total).is_break() { Err(SimulationError::Stopped) } else { Ok(()) }
 }
 
 /// A host's sink and who tells it.
@@ -145,42 +184,6 @@ fn tellers<S: Sink>(profile: &Profile, seed: u64, topology: &Topology, sink: &mu
     hosts.collect()
 }
 
-/// Simulates a profile to its end, then tells all of one host after all of another, one a thread: what [`simulate`] tells.
-///
-/// Until a host is told, what its blocks and transactions did is kept, some ten bytes for each line of it. `progress` is told
-/// slots of hosts, and may stop it.
-pub fn simulate_by_host<S: Sink>(
-    profile: &Profile,
-    seed: u64,
-    sink: &mut S,
-    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<Outcome<S::Host>, SimulationError> {
-    let topology = topology_of(profile, seed)?;
-    let mut hosts = tellers(profile, seed, &topology, sink)?;
-    let mut engine = Engine::new(profile, &topology, seed);
-    let slots = profile.run.slots;
-    let total = slots * (1 + hosts.len() as u64);
-    let mut step = |done| if progress(done, total).is_break() { Err(SimulationError::Stopped) } else { Ok(()) };
-    let mut from = 0;
-    while from < slots {
-        from = (from + STRETCH_SLOTS).min(slots);
-        engine.run_until(from * profile.genesis.slot_length.0 + behind_ns(&topology));
-        step(from)?;
-    }
-    let narration = Narration::new(profile, seed);
-    let mut journals = std::mem::take(&mut engine.journals);
-    let truth = engine.into_truth();
-    let threads = rayon::current_num_threads();
-    let mut done = slots;
-    for (hosts, journals) in hosts.chunks_mut(threads).zip(journals.chunks_mut(threads)) {
-        let told = hosts.par_iter_mut().zip(journals.par_iter_mut()).map(|((sink, narrator), journal)| {
-            let mut journal = std::mem::take(journal);
-            narration.tell(narrator, &mut journal, &truth.blocks, 0, slots, sink);
-            sink.finish()
-        });
-        told.collect::<Result<(), SimulationError>>()?;
-        done += slots * hosts.len() as u64;
-        step(done)?;
-    }
-    Ok(Outcome { topology, truth, sinks: hosts.into_iter().map(|(sink, _)| sink).collect() })
+fn outcome<H>(topology: Topology, truth: Truth, hosts: Vec<Told<H>>) -> Outcome<H> {
+    Outcome { topology, truth, sinks: hosts.into_iter().map(|(sink, _)| sink).collect() }
 }

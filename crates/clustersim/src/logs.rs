@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::clock::date_of;
 use crate::draws::{Draws, Purpose};
@@ -13,21 +14,23 @@ use crate::error::SimulationError;
 use crate::event::{Block, Event, GENESIS_HASH, GENESIS_POINT, threads};
 use crate::sink::{HostSink, Sink};
 use crate::topology::Topology;
+use crate::truth::SlotTruth;
 
 const BUFFER_BYTES: usize = 192 << 10;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Writes `HOST/stdout` for each host into a directory.
+/// Writes `HOST/stdout` for each host into a directory, and `HOST/truth-slots.jsonl` beside it.
 #[derive(Debug)]
 pub struct LogFiles {
     directory: PathBuf,
     start_s: u64,
+    addresses: Arc<[Vec<u8>]>,
 }
 
 impl LogFiles {
     /// Logs below a directory that exists; slot 0 is `start_s` seconds after 1970.
     pub fn below(directory: &Path, start_s: u64) -> Self {
-        Self { directory: directory.to_path_buf(), start_s }
+        Self { directory: directory.to_path_buf(), start_s, addresses: Arc::default() }
     }
 }
 
@@ -35,11 +38,37 @@ impl Sink for LogFiles {
     type Host = LogWriter;
 
     fn host(&mut self, topology: &Topology, host: u32) -> Result<LogWriter, SimulationError> {
+        if self.addresses.is_empty() {
+            self.addresses = addresses(topology);
+        }
         let folder = self.directory.join(&topology.hosts[host as usize].name);
         std::fs::create_dir_all(&folder).map_err(SimulationError::io(&folder))?;
-        let path = folder.join("stdout");
-        let file = File::create(&path).map_err(SimulationError::io(&path))?;
-        Ok(LogWriter::new(topology, host, self.start_s, Some((file, path))))
+        let file = |name: &str| -> Result<Appended, SimulationError> {
+            let path = folder.join(name);
+            File::create_new(&path).map_err(SimulationError::io(&path))?;
+            Ok(Appended { path, file: None })
+        };
+        let files = Some((file("stdout")?, file("truth-slots.jsonl")?));
+        Ok(LogWriter::new(topology, host, self.start_s, Arc::clone(&self.addresses), files))
+    }
+}
+
+/// A file that is only open while its host is told, so that a cluster may have more hosts than a process open files.
+#[derive(Debug)]
+struct Appended {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Appended {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SimulationError> {
+        let opened = match self.file.take() {
+            Some(file) => Ok(file),
+            None => File::options().append(true).open(&self.path),
+        };
+        let written = opened.and_then(|mut file| file.write_all(bytes).map(|()| file));
+        self.file = Some(written.map_err(SimulationError::io(&self.path))?);
+        Ok(())
     }
 }
 
@@ -47,7 +76,9 @@ impl Sink for LogFiles {
 #[derive(Debug)]
 pub struct LogWriter {
     buffer: Vec<u8>,
-    file: Option<(File, PathBuf)>,
+    truth: Vec<u8>,
+    /// The log's file, and that of what really happened.
+    files: Option<(Appended, Appended)>,
     failed: Option<SimulationError>,
     written_bytes: u64,
     lines: u64,
@@ -57,21 +88,26 @@ pub struct LogWriter {
     stamp: [u8; 19],
     /// `","host":"node-0"}` and the line's end.
     tail: Vec<u8>,
-    connections: Vec<Vec<u8>>,
+    /// What a line about a peer has before the peer's address.
+    peer_head: Vec<u8>,
+    /// Every host's address.
+    addresses: Arc<[Vec<u8>]>,
     tx_names: Draws,
 }
 
-/// A host's address: `10.REGION-ish.x.y:3001`, the same in every log.
-fn address(host: u32) -> String {
-    format!("10.{}.{}.{}:3001", host >> 16, host >> 8 & 255, host & 255)
+/// The hosts' addresses, `10.HOST:3001`: the same in every log.
+fn addresses(topology: &Topology) -> Arc<[Vec<u8>]> {
+    let hosts = 0..topology.hosts.len() as u32;
+    hosts.map(|host| format!("10.{}.{}.{}:3001", host >> 16, host >> 8 & 255, host & 255).into_bytes()).collect()
 }
 
 impl LogWriter {
-    fn new(topology: &Topology, host: u32, start_s: u64, file: Option<(File, PathBuf)>) -> Self {
-        let own = address(host);
+    fn new(topology: &Topology, host: u32, start_s: u64, addresses: Arc<[Vec<u8>]>, files: Option<(Appended, Appended)>) -> Self {
+        let peer_head = [b"\"peer\":{\"connectionId\":\"", addresses[host as usize].as_slice(), b" "].concat();
         Self {
-            buffer: Vec::with_capacity(BUFFER_BYTES + 16_384),
-            file,
+            buffer: Vec::new(),
+            truth: Vec::new(),
+            files,
             failed: None,
             written_bytes: 0,
             lines: 0,
@@ -79,14 +115,15 @@ impl LogWriter {
             second: i64::MIN,
             stamp: [0; 19],
             tail: format!("\",\"host\":\"{}\"}}\n", topology.hosts[host as usize].name).into_bytes(),
-            connections: (0..topology.hosts.len() as u32).map(|peer| format!("{own} {}", address(peer)).into_bytes()).collect(),
+            peer_head,
+            addresses,
             tx_names: Draws::new(0),
         }
     }
 
     /// A writer that keeps everything in memory.
     pub fn in_memory(topology: &Topology, host: u32, start_s: u64) -> Self {
-        Self::new(topology, host, start_s, None)
+        Self::new(topology, host, start_s, addresses(topology), None)
     }
 
     /// What was written and is still in memory.
@@ -100,9 +137,9 @@ impl LogWriter {
     }
 
     fn write_out(&mut self) {
-        if let Some((file, path)) = &mut self.file {
-            if let Err(source) = file.write_all(&self.buffer) {
-                self.failed.get_or_insert(SimulationError::Io { path: path.clone(), source });
+        if let Some((log, _)) = &mut self.files {
+            if let Err(error) = log.write(&self.buffer) {
+                self.failed.get_or_insert(error);
             }
             self.written_bytes += self.buffer.len() as u64;
             self.buffer.clear();
@@ -139,9 +176,8 @@ impl LogWriter {
     }
 
     fn peer(&mut self, peer: u32) {
-        self.put(b"\"peer\":{\"connectionId\":\"");
-        let connection = &self.connections[peer as usize];
-        self.buffer.extend_from_slice(connection);
+        self.buffer.extend_from_slice(&self.peer_head);
+        self.buffer.extend_from_slice(&self.addresses[peer as usize]);
         self.put(b"\"}");
     }
 
@@ -258,6 +294,9 @@ impl LogWriter {
 
 impl HostSink for LogWriter {
     fn event(&mut self, at_ns: i64, event: &Event<'_>) {
+        if self.buffer.capacity() == 0 {
+            self.buffer.reserve_exact(BUFFER_BYTES + 16_384);
+        }
         self.at(at_ns);
         self.lines += 1;
         match *event {
@@ -484,15 +523,31 @@ impl HostSink for LogWriter {
         }
     }
 
-    fn end_of_stretch(&mut self) -> Result<(), SimulationError> {
-        match self.failed.take() {
-            Some(error) => Err(error),
-            None => Ok(()),
+    fn slot(&mut self, truth: &SlotTruth) {
+        for (n, (name, value)) in SlotTruth::FIELDS.iter().zip(truth.values()).enumerate() {
+            self.truth.extend_from_slice(if n == 0 { b"{\"" } else { b",\"" });
+            self.truth.extend_from_slice(name.as_bytes());
+            self.truth.extend_from_slice(b"\":");
+            match value {
+                Some(value) => self.truth.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
+                None => self.truth.extend_from_slice(b"null"),
+            }
         }
+        self.truth.extend_from_slice(b"}\n");
+    }
+
+    /// Writes out and gives the memory back: hosts that are told one after another by one thread take turns with one buffer.
+    fn end_of_stretch(&mut self) -> Result<(), SimulationError> {
+        self.write_out();
+        if let Some((log, truth)) = &mut self.files {
+            truth.write(&std::mem::take(&mut self.truth))?;
+            (log.file, truth.file) = (None, None);
+            self.buffer = Vec::new();
+        }
+        self.failed.take().map_or(Ok(()), Err)
     }
 
     fn finish(&mut self) -> Result<(), SimulationError> {
-        self.write_out();
         self.end_of_stretch()
     }
 }

@@ -3,6 +3,9 @@
 //! Every slot the forge loop checks for leadership, resources are sampled and the ledger is measured. None of this moves
 //! blocks, so it is told host by host, on as many threads as there are.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+
 use crate::draws::{Draws, Purpose, Sampler, Stream, threshold};
 use crate::engine::{Journal, Record, misses_slot};
 use crate::event::{Block, Event, ResourceSample};
@@ -10,6 +13,7 @@ use crate::mempool::Reply;
 use crate::profile::Profile;
 use crate::quantity::Span;
 use crate::sink::HostSink;
+use crate::truth::SlotTruth;
 
 /// Before the first transaction of a reply is in the mempool.
 const COLLECTED_NS: i64 = 1_200_000;
@@ -66,6 +70,8 @@ pub(crate) struct Narrator {
     live_grown: u64,
     adopted_in_slot: u32,
     busy_left: u64,
+    /// What really happened in the slots that are not over: more than one where the host leads one and is slow to say so.
+    open: VecDeque<SlotTruth>,
 }
 
 impl<'p> Narration<'p> {
@@ -88,14 +94,13 @@ impl<'p> Narration<'p> {
         }
     }
 
-    /// Tells a sink what a host logs up to `until_slot`, by its own clock.
+    /// Tells a sink what a host logs in some slots, by its own clock.
     pub(crate) fn tell(
         &self,
         narrator: &mut Narrator,
         journal: &mut Journal,
         blocks: &[Block],
-        from_slot: u64,
-        until_slot: u64,
+        slots: Range<u64>,
         sink: &mut impl HostSink,
     ) {
         narrator.records.append(&mut journal.records);
@@ -104,10 +109,11 @@ impl<'p> Narration<'p> {
         narrator.led.append(&mut journal.led);
         let (records, replies) = (std::mem::take(&mut narrator.records), std::mem::take(&mut narrator.replies));
         let mut teller = Teller { narration: self, narrator, blocks, records: &records, replies: &replies, record: 0, reply: 0, sink };
-        for slot in from_slot..until_slot {
+        for slot in slots {
             teller.slot(slot);
+            teller.until((slot + 1) as i64 * self.slot_ns);
+            teller.close(slot + 1 == self.profile.run.slots);
         }
-        teller.until(until_slot as i64 * self.slot_ns);
         let (record, reply) = (teller.record, teller.reply);
         narrator.records = records[record..].to_vec();
         narrator.replies = replies[reply..].to_vec();
@@ -138,6 +144,7 @@ impl Narrator {
             live_grown: 0,
             adopted_in_slot: 0,
             busy_left: 0,
+            open: VecDeque::new(),
         }
     }
 }
@@ -165,9 +172,11 @@ impl<S: HostSink> Teller<'_, '_, S> {
         }
         if narration.profile.is_down(host, slot) {
             self.narrator.was_down = true;
+            self.close(true);
             self.until(starts);
             return;
         }
+        self.narrator.open.push_back(SlotTruth { slot, leads: led, ..SlotTruth::default() });
         if std::mem::take(&mut self.narrator.was_down) {
             // A new process counts from zero.
             self.narrator.cpu_ns = 0;
@@ -206,21 +215,98 @@ impl<S: HostSink> Teller<'_, '_, S> {
         }
     }
 
+    /// Tells what really happened in the slots that are over, or in all.
+    fn close(&mut self, all: bool) {
+        while let Some(truth) = self.narrator.open.front()
+            && (all || !truth.leads || truth.leadership_ns.is_some())
+        {
+            self.sink.slot(truth);
+            self.narrator.open.pop_front();
+        }
+    }
+
+    /// What really happened in a slot that is not over.
+    fn truth(&mut self, slot: u64) -> Option<&mut SlotTruth> {
+        self.narrator.open.iter_mut().rev().find(|truth| truth.slot == slot)
+    }
+
+    fn note(&mut self, slot: u64, at_ns: i64, moment: impl Fn(&mut SlotTruth) -> &mut Option<i64>) {
+        let at_ns = at_ns - self.narrator.ahead_ns;
+        if let Some(truth) = self.truth(slot) {
+            *moment(truth) = Some(at_ns);
+        }
+    }
+
+    /// The mempool changed.
+    fn note_mempool(&mut self, at_ns: i64, txs: u32) {
+        let Ok(slot) = u64::try_from(at_ns.div_euclid(self.narration.slot_ns)) else { return };
+        let open = &mut self.narrator.open;
+        if open.back().is_none_or(|truth| truth.slot < slot) {
+            // By its own clock, a host goes down within a slot.
+            open.push_back(SlotTruth { slot, ..SlotTruth::default() });
+        }
+        if let Some(truth) = open.back_mut() {
+            truth.mempool_txs = truth.mempool_txs.max(Some(i64::from(txs)));
+        }
+    }
+
+    fn note_context(&mut self, slot: u64, at_ns: i64, tip: &Block) {
+        self.note(slot, at_ns, |truth| &mut truth.block_context_ns);
+        if let Some(truth) = self.truth(slot) {
+            truth.context_number = Some(tip.number());
+        }
+    }
+
     fn routine(&mut self, at_ns: i64, what: Routine, slot: u64, stream: &mut Stream) {
-        let tip = &self.blocks[self.narrator.tip as usize];
+        let blocks = self.blocks;
+        let tip = &blocks[self.narrator.tip as usize];
         let event = match what {
-            Routine::Started => Event::StartLeadershipCheck { slot },
-            Routine::BlockContext => Event::BlockContext { slot, tip },
-            Routine::LedgerState => Event::LedgerState { slot },
-            Routine::LedgerView => Event::LedgerView { slot },
-            Routine::NotLeader => Event::NodeNotLeader { slot },
-            Routine::LedgerMetrics => Event::LedgerMetrics {
-                slot,
-                utxo: self.narration.profile.genesis.utxo_entries,
-                density: if tip.is_genesis() { 0.0 } else { tip.height as f64 / (tip.slot + 1) as f64 },
-                delegations: self.narration.profile.genesis.delegators,
-            },
-            Routine::Resources => Event::Resources(self.sample(slot, stream)),
+            Routine::Started => {
+                self.note(slot, at_ns, |truth| &mut truth.started_ns);
+                Event::StartLeadershipCheck { slot }
+            }
+            Routine::BlockContext => {
+                self.note_context(slot, at_ns, tip);
+                Event::BlockContext { slot, tip }
+            }
+            Routine::LedgerState => {
+                self.note(slot, at_ns, |truth| &mut truth.ledger_state_ns);
+                Event::LedgerState { slot }
+            }
+            Routine::LedgerView => {
+                self.note(slot, at_ns, |truth| &mut truth.ledger_view_ns);
+                Event::LedgerView { slot }
+            }
+            Routine::NotLeader => {
+                self.note(slot, at_ns, |truth| &mut truth.leadership_ns);
+                Event::NodeNotLeader { slot }
+            }
+            Routine::LedgerMetrics => {
+                let utxo = self.narration.profile.genesis.utxo_entries;
+                self.note(slot, at_ns, |truth| &mut truth.measured_ns);
+                if let Some(truth) = self.truth(slot) {
+                    truth.tip_number = Some(tip.number());
+                    truth.tip_slot = Some(tip.slot as i64);
+                    truth.utxo = Some(utxo as i64);
+                }
+                Event::LedgerMetrics {
+                    slot,
+                    utxo,
+                    density: if tip.is_genesis() { 0.0 } else { tip.height as f64 / (tip.slot + 1) as f64 },
+                    delegations: self.narration.profile.genesis.delegators,
+                }
+            }
+            Routine::Resources => {
+                let sample = self.sample(slot, stream);
+                let (mutator_ns, gc_ns) = (self.narrator.cpu_ns as i64, self.narrator.gc_ns as i64);
+                self.note(slot, at_ns, |truth| &mut truth.sampled_ns);
+                if let Some(truth) = self.truth(slot) {
+                    truth.mutator_ns = Some(mutator_ns);
+                    truth.gc_ns = Some(gc_ns);
+                    truth.resources = Some(sample);
+                }
+                Event::Resources(sample)
+            }
         };
         self.sink.event(at_ns, &event);
     }
@@ -263,6 +349,7 @@ impl<S: HostSink> Teller<'_, '_, S> {
         } else if step <= reply.count {
             let mempool_txs = reply.mempool_txs - reply.count + step;
             let event = Event::AddedTx { tx: reply.first + step - 1, mempool_txs, mempool_bytes: u64::from(mempool_txs) * tx_bytes };
+            self.note_mempool(at_ns, mempool_txs);
             self.sink.event(at_ns, &event);
         } else {
             self.sink.event(at_ns, &Event::TxsProcessed { peer, accepted: reply.count, rejected: 0 });
@@ -274,7 +361,17 @@ impl<S: HostSink> Teller<'_, '_, S> {
     }
 
     fn tell_record(&mut self, at_ns: i64, record: Record) {
-        let block = |index: u32| &self.blocks[index as usize];
+        let blocks = self.blocks;
+        let block = |index: u32| &blocks[index as usize];
+        match record {
+            Record::Started { slot } => self.note(slot, at_ns, |truth| &mut truth.started_ns),
+            Record::BlockContext { slot, tip } => self.note_context(slot, at_ns, block(tip)),
+            Record::LedgerState { slot } => self.note(slot, at_ns, |truth| &mut truth.ledger_state_ns),
+            Record::LedgerView { slot } => self.note(slot, at_ns, |truth| &mut truth.ledger_view_ns),
+            Record::Leader { slot } => self.note(slot, at_ns, |truth| &mut truth.leadership_ns),
+            Record::TxsRemoved { left, .. } => self.note_mempool(at_ns, left),
+            _ => {}
+        }
         let event = match record {
             Record::Started { slot } => Event::StartLeadershipCheck { slot },
             Record::BlockContext { slot, tip } => Event::BlockContext { slot, tip: block(tip) },

@@ -499,6 +499,19 @@ impl Profile {
             if from >= until {
                 return wrong(format!("a fault lasts from slot {from} until slot {until}: expected a later end."));
             }
+            let run_ms = self.genesis.slot_length.0 as f64 * self.run.slots as f64 / 1e6;
+            match fault {
+                Fault::HostSlow { factor, .. } if !(factor.is_finite() && *factor > 0.0) => {
+                    return wrong(format!("a fault makes a host {factor} times as slow: expected a factor above 0."));
+                }
+                Fault::Partition { hosts, .. } if !(0..network.hosts).any(|host| hosts.contains(&host) != hosts.contains(&0)) => {
+                    return wrong("a fault parts nobody from nobody: expected some of the hosts, not all.".into());
+                }
+                Fault::ClockSkew { ahead_ms, .. } if ahead_ms.is_nan() || ahead_ms.abs() > run_ms => {
+                    return wrong(format!("a fault sets a clock {ahead_ms} ms ahead: expected no more than the run lasts, {run_ms} ms."));
+                }
+                _ => {}
+            }
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ pub struct RunFacts {
 }
 
 /// Simulates a profile and writes its run directory: logs, `meta.json`, `profile.json`, `genesis/genesis.shelley.json`,
-/// `topology.json` and `truth.jsonl`. The directory appears when it is complete.
+/// `topology.json`, `truth.jsonl` and a `truth-slots.jsonl` beside each log. The directory appears when it is complete.
 pub fn write_run(
     profile: &Profile,
     seed: u64,
@@ -80,18 +80,22 @@ fn write_into(
 /// Simulates a profile straight into tables, as [`slotmark_tracelog::ingest`] makes them of the logs, and those of the truth.
 ///
 /// `tables` and `description` are folders that exist and are empty; what else a run directory holds goes into `description`.
-/// `progress` is told slots of hosts. The one source is the profile, with its seed as a last line.
+/// `threads` hosts are told at once, as many as there are cores for 0. `progress` is told slots of hosts. The one source is the profile, with its seed as a last line.
 pub fn write_tables(
     profile: &Profile,
     seed: u64,
     name: &str,
     tables: &Path,
     description: &Path,
+    threads: usize,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(RunFacts, Ingested), SimulationError> {
     let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
-    let outcome = simulate_by_host(profile, seed, &mut TableFiles::below(tables, start_s), progress)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|source| SimulationError::Threads { count: threads, source })?;
+    let outcome = simulate_by_host(profile, seed, &mut TableFiles::below(tables, start_s), &pool, progress)?;
     write_description(profile, seed, description, name, &outcome.topology)?;
+    let slots = outcome.sinks.iter().map(|sink| sink.slots).sum();
     let mut accounts: Vec<_> = outcome.sinks.into_iter().map(TableWriter::into_account).collect();
     accounts.sort_by_key(|(part, _)| *part);
     let accounts = accounts.into_iter().filter_map(|(_, account)| account).collect();
@@ -101,6 +105,7 @@ pub fn write_tables(
     let mut ingested =
         settle(tables, vec![source], accounts).map_err(|source| SimulationError::Table { path: tables.to_path_buf(), source })?;
     ingested.tables.extend(write_truth_tables(tables, &outcome.truth, &outcome.topology)?);
+    ingested.tables.insert("truth_slots".to_owned(), slots);
     let facts = facts(profile, &outcome.topology, &outcome.truth, ingested.lines, 0);
     Ok((facts, ingested))
 }

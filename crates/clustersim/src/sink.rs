@@ -3,6 +3,7 @@
 use crate::error::SimulationError;
 use crate::event::{Block, Event};
 use crate::topology::Topology;
+use crate::truth::SlotTruth;
 
 /// Takes the events of a whole cluster: makes one sink a host.
 pub trait Sink {
@@ -17,6 +18,9 @@ pub trait Sink {
 pub trait HostSink: Send {
     /// An event; `at_ns` is the host's clock, in ns since slot 0.
     fn event(&mut self, at_ns: i64, event: &Event<'_>);
+
+    /// What really happened on the host in a slot, whatever blocks did: told in the order of slots, none while the host is down.
+    fn slot(&mut self, _truth: &SlotTruth) {}
 
     /// A stretch of slots is over: the time to write out, and to say what went wrong since the last one.
     fn end_of_stretch(&mut self) -> Result<(), SimulationError> {

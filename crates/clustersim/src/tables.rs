@@ -8,6 +8,8 @@ use crate::error::SimulationError;
 use crate::event::{Block, Event, GENESIS_HASH, GENESIS_POINT, threads};
 use crate::sink::{HostSink, Sink};
 use crate::topology::Topology;
+use crate::truth::SlotTruth;
+use crate::truth_tables::write_slots;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -37,11 +39,13 @@ impl Sink for TableFiles {
         Ok(TableWriter {
             lines: Some(lines),
             account: None,
+            slots: 0,
             name: name.clone(),
             part,
             tables: self.tables.clone(),
             start_ns: self.start_ns,
             place: 0,
+            truth: Vec::new(),
             failed: None,
         })
     }
@@ -51,12 +55,16 @@ impl Sink for TableFiles {
 pub struct TableWriter {
     lines: Option<LineTables>,
     account: Option<Account>,
+    /// Rows of its part of `truth_slots`, once it is finished.
+    pub(crate) slots: u64,
     name: String,
     part: usize,
     tables: PathBuf,
     start_ns: i64,
     /// Lines so far: what orders those of one time.
     place: i64,
+    /// What really happened in each slot.
+    truth: Vec<SlotTruth>,
     failed: Option<SimulationError>,
 }
 
@@ -79,6 +87,10 @@ impl HostSink for TableWriter {
         self.place += 1;
     }
 
+    fn slot(&mut self, truth: &SlotTruth) {
+        self.truth.push(*truth);
+    }
+
     fn end_of_stretch(&mut self) -> Result<(), SimulationError> {
         self.failed.take().map_or(Ok(()), Err)
     }
@@ -88,6 +100,7 @@ impl HostSink for TableWriter {
         if let Some(lines) = self.lines.take() {
             let account = lines.finish(self.name.as_bytes(), 1);
             self.account = Some(account.map_err(|source| SimulationError::Table { path: self.tables.clone(), source })?);
+            self.slots = write_slots(&self.tables, self.part, &self.name, &std::mem::take(&mut self.truth))?;
         }
         Ok(())
     }

@@ -102,19 +102,24 @@ impl Topology {
     }
 
     fn from_file(path: &str, expected: u32) -> Result<Self, SimulationError> {
-        let text = std::fs::read_to_string(path).map_err(SimulationError::io(path))?;
-        let mut file: File = serde_json::from_str(&text)
-            .map_err(|error| SimulationError::topology(path, format!("{error}; expected nodes with nodeId, name, producers.")))?;
+        let wanted = r#"expected JSON like {"nodes":[{"nodeId":0,"name":"node-0","producers":{"node-1":45.1}}]}, one-way latencies in ms"#;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| SimulationError::topology(path, format!("can't be read ({error}); {wanted}.")))?;
+        let mut file: File =
+            serde_json::from_str(&text).map_err(|error| SimulationError::topology(path, format!("{error}; {wanted}; mend it there.")))?;
         file.nodes.sort_by_key(|node| node.node_id);
         if file.nodes.len() != expected as usize || file.nodes.iter().enumerate().any(|(n, node)| node.node_id as usize != n) {
-            let message = format!("{} nodes: expected network.hosts = {expected} of them, numbered from 0.", file.nodes.len());
+            let message = format!(
+                "{} nodes: expected network.hosts = {expected} of them, numbered from 0; set hosts and pools to fit.",
+                file.nodes.len()
+            );
             return Err(SimulationError::topology(path, message));
         }
         let mut links = Vec::new();
         for node in &file.nodes {
             for (producer, one_way_ms) in &node.producers {
                 let Some(producer) = file.nodes.iter().find(|other| other.name == *producer) else {
-                    let message = format!("node {} has a producer {producer}, which is no node.", node.name);
+                    let message = format!("node {} has a producer {producer}, which is no node; add it or take it out.", node.name);
                     return Err(SimulationError::topology(path, message));
                 };
                 let latency_ns = (one_way_ms.max(0.0) * 1e6 + 0.5) as u64;

@@ -1,6 +1,6 @@
 //! What really happened, in true time.
 
-use crate::event::{Block, GENESIS_HASH};
+use crate::event::{Block, GENESIS_HASH, ResourceSample};
 
 /// No such moment.
 pub const NEVER: u64 = u64::MAX;
@@ -84,6 +84,105 @@ pub struct ForgingTimes {
     pub ledger_tick_ns: u64,
     /// The mempool's snapshot was there.
     pub mempool_snapshot_ns: u64,
+}
+
+/// What really happened on a host in one slot of its own clock. Moments are ns since slot 0 and true time, before 0 where the
+/// host's clock is ahead; `None` for what did not happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotTruth {
+    /// The slot.
+    pub slot: u64,
+    /// Whether the host led it.
+    pub leads: bool,
+    /// The forge loop started.
+    pub started_ns: Option<i64>,
+    /// The block context was there.
+    pub block_context_ns: Option<i64>,
+    /// The number of the block to build on; -1 for genesis.
+    pub context_number: Option<i64>,
+    /// The ledger state was there.
+    pub ledger_state_ns: Option<i64>,
+    /// The ledger view was there.
+    pub ledger_view_ns: Option<i64>,
+    /// The host knew whether it leads.
+    pub leadership_ns: Option<i64>,
+    /// The ledger was measured.
+    pub measured_ns: Option<i64>,
+    /// The number of the tip then; -1 for genesis.
+    pub tip_number: Option<i64>,
+    /// The slot of the tip then.
+    pub tip_slot: Option<i64>,
+    /// Unspent outputs then.
+    pub utxo: Option<i64>,
+    /// Resources were sampled.
+    pub sampled_ns: Option<i64>,
+    /// Since the node started, CPU time of the mutator, in ns; the node tells whole hundredths of a second.
+    pub mutator_ns: Option<i64>,
+    /// Since the node started, CPU time of collections, in ns.
+    pub gc_ns: Option<i64>,
+    /// The other counters and the sizes, as the node tells them.
+    pub resources: Option<ResourceSample>,
+    /// The most transactions that the mempool held when it changed.
+    pub mempool_txs: Option<i64>,
+}
+
+impl SlotTruth {
+    /// The columns of the table `truth_slots`, and the fields of a line of `truth-slots.jsonl`.
+    pub const FIELDS: [&'static str; 23] = [
+        "slot",
+        "leads",
+        "started_ns",
+        "block_context_ns",
+        "context_number",
+        "ledger_state_ns",
+        "ledger_view_ns",
+        "leadership_ns",
+        "measured_ns",
+        "tip_number",
+        "tip_slot",
+        "utxo",
+        "sampled_ns",
+        "mutator_ns",
+        "gc_ns",
+        "major_gcs",
+        "minor_gcs",
+        "allocated_bytes",
+        "live_bytes",
+        "heap_bytes",
+        "rss_bytes",
+        "fs_written_bytes",
+        "mempool_txs",
+    ];
+
+    /// The values of these fields; `leads` is 1 or 0.
+    pub fn values(&self) -> [Option<i64>; Self::FIELDS.len()] {
+        let sampled = |get: fn(ResourceSample) -> u64| self.resources.map(|sample| get(sample) as i64);
+        [
+            Some(self.slot as i64),
+            Some(i64::from(self.leads)),
+            self.started_ns,
+            self.block_context_ns,
+            self.context_number,
+            self.ledger_state_ns,
+            self.ledger_view_ns,
+            self.leadership_ns,
+            self.measured_ns,
+            self.tip_number,
+            self.tip_slot,
+            self.utxo,
+            self.sampled_ns,
+            self.mutator_ns,
+            self.gc_ns,
+            sampled(|sample| sample.gcs_major),
+            sampled(|sample| sample.gcs_minor),
+            sampled(|sample| sample.alloc_bytes),
+            sampled(|sample| sample.live_bytes),
+            sampled(|sample| sample.heap_bytes),
+            sampled(|sample| sample.rss_bytes),
+            sampled(|sample| sample.fs_written_bytes),
+            self.mempool_txs,
+        ]
+    }
 }
 
 /// What really happened in a simulation.

@@ -1,18 +1,19 @@
-//! What really happened, as tables: `truth` a row a block and host, `truth_blocks` a row a block, `truth_hosts` a row a host.
+//! What really happened, as tables: `truth` a row a block and host, `truth_blocks` a row a block, `truth_hosts` a row a host,
+//! `truth_slots` a row a slot and host.
 //!
-//! Columns are the fields of `truth.jsonl`; times are ns since slot 0 by a clock that is right.
+//! Columns are the fields of `truth.jsonl` and `truth-slots.jsonl`; times are ns since slot 0 by a clock that is right.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
-use slotmark_tracelog::write_table;
+use slotmark_tracelog::{write_part, write_table};
 
 use crate::error::SimulationError;
 use crate::event::Block;
 use crate::topology::Topology;
-use crate::truth::{ForgingTimes, NEVER, Observation, Truth};
+use crate::truth::{ForgingTimes, NEVER, Observation, SlotTruth, Truth};
 
 /// Writes the tables below a folder of tables and gives the rows of each.
 pub(crate) fn write_truth_tables(tables: &Path, truth: &Truth, topology: &Topology) -> Result<BTreeMap<String, u64>, SimulationError> {
@@ -28,6 +29,21 @@ pub(crate) fn write_truth_tables(tables: &Path, truth: &Truth, topology: &Topolo
         write_table(tables, name, columns).map_err(|source| SimulationError::Table { path: tables.join(name), source })?;
     }
     Ok(rows)
+}
+
+/// Writes a host's part of `truth_slots` and gives its rows.
+pub(crate) fn write_slots(tables: &Path, part: usize, host: &str, slots: &[SlotTruth]) -> Result<u64, SimulationError> {
+    let mut values: Vec<Vec<Option<i64>>> = SlotTruth::FIELDS.iter().map(|_| Vec::with_capacity(slots.len())).collect();
+    for truth in slots {
+        for (column, value) in values.iter_mut().zip(truth.values()) {
+            column.push(value);
+        }
+    }
+    let mut columns: Columns = vec![("host", text(slots.iter().map(|_| host)))];
+    columns.extend(SlotTruth::FIELDS.into_iter().zip(values.into_iter().map(|column| Arc::new(Int64Array::from(column)) as ArrayRef)));
+    let name = "truth_slots";
+    write_part(tables, name, part, columns).map_err(|source| SimulationError::Table { path: tables.join(name), source })?;
+    Ok(slots.len() as u64)
 }
 
 type Columns = Vec<(&'static str, ArrayRef)>;

@@ -212,6 +212,16 @@ fn a_partition_makes_two_chains_and_its_end_makes_one() {
 }
 
 #[test]
+fn a_forger_that_switches_to_its_own_block_announces_it() {
+    let truth = truth_of(&value_only(&["run.slots=20000"]), 1);
+    let end_ns = 20_000_000_000_000;
+    let switched = truth.blocks.iter().skip(1).map(|block| truth.observation(block.forger as usize, block.index));
+    let switched: Vec<_> = switched.filter(|own| own.adopted_by == AdoptedBy::Fork && own.adopted_ns < end_ns - 1_000_000_000).collect();
+    assert!(switched.len() > 1, "{}", switched.len());
+    assert!(switched.iter().all(|own| own.announced_ns != NEVER), "{switched:?}");
+}
+
+#[test]
 fn a_cut_link_delays_and_a_slow_host_is_late() {
     let line = &["hosts=6", "pools=1", "run.slots=300", r#"network.topology={kind="line"}"#];
     let plain = truth_of(&value_only(line), 2);
@@ -274,6 +284,9 @@ fn a_profile_that_makes_no_sense_is_refused_with_what_to_do() {
         ("network.loss=1.5", "network.loss"),
         ("nonsense", "key=value"),
         (r#"fault=[{kind="host-down", host=52, from=1, until=2}]"#, "host 52"),
+        (r#"fault=[{kind="host-slow", host=1, from=1, until=2, factor=-3.0}]"#, "factor above 0"),
+        (r#"fault=[{kind="partition", hosts=[], from=1, until=2}]"#, "some of the hosts"),
+        (r#"fault=[{kind="clock-skew", host=1, ahead_ms=1e12}]"#, "the run lasts"),
         (r#"network.topology={kind="torus"}"#, "torus"),
         ("system_start=yesterday", "2025-08-01T16:54:49Z"),
     ] {
@@ -282,6 +295,21 @@ fn a_profile_that_makes_no_sense_is_refused_with_what_to_do() {
     }
     let error = Profile::from_layers(&["name = \"x\"", "a = = 1"], &[]).unwrap_err().to_string();
     assert!(error.contains("line 1"), "{error}");
+}
+
+#[test]
+fn a_cut_of_no_link_and_a_topology_that_cannot_be_read_are_refused() {
+    let refused =
+        |settings: &[&str]| simulate_truth(&value_only(settings), 1, &mut |_, _| ControlFlow::Continue(())).unwrap_err().to_string();
+    let cut = refused(&[
+        "hosts=6",
+        "pools=6",
+        r#"network.topology={kind="line"}"#,
+        r#"fault=[{kind="link-cut", between=[0, 2], from=1, until=2}]"#,
+    ]);
+    assert!(cut.contains("between hosts 0 and 2"), "{cut}");
+    let missing = refused(&[r#"network.topology={kind="file", path="no-such.json"}"#]);
+    assert!(missing.contains("no-such.json") && missing.contains("nodeId"), "{missing}");
 }
 
 #[test]

@@ -193,16 +193,11 @@ mod _core {
         let profile = Profile::from_layers(&[&profile_toml], &[]).map_err(simulation_error)?;
         let raised = Mutex::new(None);
         let mut told = |done, total| tell(&progress, done, total, &raised);
-        let written = py.detach(|| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            let pool = pool.map_err(|error| slotmark_error("SimulationError", error))?;
-            let work = || write_tables(&profile, seed, &name, &tables, &description, &mut told);
-            pool.install(work).map_err(simulation_error)
-        });
+        let written = py.detach(|| write_tables(&profile, seed, &name, &tables, &description, threads, &mut told));
         if let Some(error) = raised.into_inner().unwrap_or_default() {
             return Err(error);
         }
-        let (facts, ingested) = written?;
+        let (facts, ingested) = written.map_err(simulation_error)?;
         let ingested = serde_json::to_string(&ingested).map_err(|error| slotmark_error("SimulationError", error))?;
         Ok((facts_json(&facts), ingested))
     }

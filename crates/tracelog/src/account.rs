@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_schema::DataType;
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
 use serde::Serialize;
 
 use crate::line::{Body, Entry, Reason};
@@ -344,12 +346,35 @@ fn merge(into: &mut HostFacts, facts: HostFacts) {
 /// # Errors
 /// The columns don't fit together, or the file can't be written.
 pub fn write_table(tables: &Path, name: &str, columns: Vec<(&str, ArrayRef)>) -> Result<(), ParquetError> {
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    write_batch(tables, name, 0, &RecordBatch::try_from_iter(columns)?, properties)
+}
+
+/// Writes one part of a table of many, below a folder of tables: every column may have nulls, here or in another part, and whole
+/// numbers are expected to change little from row to row.
+///
+/// # Errors
+/// The columns don't fit together, or the file can't be written.
+pub fn write_part(tables: &Path, name: &str, part: usize, columns: Vec<(&str, ArrayRef)>) -> Result<(), ParquetError> {
+    let mut properties = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(EnabledStatistics::Chunk);
+    for (column, _) in columns.iter().filter(|(_, values)| *values.data_type() == DataType::Int64) {
+        properties = properties
+            .set_column_dictionary_enabled(ColumnPath::from(*column), false)
+            .set_column_encoding(ColumnPath::from(*column), Encoding::DELTA_BINARY_PACKED);
+    }
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(column, values)| (column, values, true)))?;
+    write_batch(tables, name, part, &batch, properties.build())
+}
+
+fn write_batch(tables: &Path, name: &str, part: usize, batch: &RecordBatch, properties: WriterProperties) -> Result<(), ParquetError> {
     let folder = tables.join(name);
     fs::create_dir_all(&folder)?;
-    let batch = RecordBatch::try_from_iter(columns)?;
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    let mut writer = ArrowWriter::try_new(File::create_new(folder.join("part-00000.parquet"))?, batch.schema(), Some(properties))?;
-    writer.write(&batch)?;
+    let file = File::create_new(folder.join(format!("part-{part:05}.parquet")))?;
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
+    writer.write(batch)?;
     writer.close()?;
     Ok(())
 }

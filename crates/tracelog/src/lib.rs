@@ -15,7 +15,7 @@ mod strings;
 mod tables;
 mod time;
 
-pub use account::{Account, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_table};
+pub use account::{Account, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
 pub use ingest::{HostFrom, IngestError, Plan, Source, ingest};
 pub use line::{Body, Entry, Reason, Seen, read_line};
 pub use messages::Message;

@@ -57,6 +57,8 @@ def simulate(
     if topology is not None:
         changes.append(f'network.topology={{kind="file", path="{topology}"}}')
     if validate:
+        if out is not None or direct:
+            raise ArgumentError("--validate writes nothing: leave out --out and --direct.")
         for name in [profile] if profile else [*cluster.FITTED, *cluster.HELD_OUT]:
             with progress("slots") as step:
                 tables = cluster.predict(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from slotmark.benches.cluster.predict import (
+    ANSWER,
     CONFIDENCE,
     MAIN_ROWS,
     ROWS,
@@ -14,9 +15,6 @@ from slotmark.benches.cluster.predict import (
 from slotmark.report.charts import COLOURS, DASHES, LINES, drawn
 from slotmark.report.document import Block, Cell, Column, Document, Figure, Paragraph, Section, Table
 from slotmark.report.numbers import percent
-
-ANSWER = "0.96 adoption"
-"""The row that is said in words."""
 
 CHARTS = {
     "Adoption": tuple(metric for metric in MAIN_ROWS if metric.endswith("adoption")),

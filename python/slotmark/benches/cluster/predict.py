@@ -16,8 +16,11 @@ from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS, Progre
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.errors import SimulationError
 
-ROWS = ("Slot start to announced", *PEER_ROWS, *END_TO_END_ROWS)
-"""The rows that are predicted, by their published names."""
+ANSWER = "0.95 adoption"
+"""The row that is said in words. No published table has it: it lies between 0.94 and 0.96 adoption."""
+
+ROWS = ("Slot start to announced", *PEER_ROWS, *sorted((*END_TO_END_ROWS, ANSWER)))
+"""The rows that are predicted: published names, and the answer's."""
 
 MAIN_ROWS = (
     "Slot start to announced",
@@ -25,7 +28,7 @@ MAIN_ROWS = (
     "Fetch duration",
     "0.50 adoption",
     "0.80 adoption",
-    "0.96 adoption",
+    ANSWER,
     "1.00 adoption",
 )
 """The rows that a sweep shows."""

@@ -104,7 +104,8 @@ def load_profile(profile: str | Path, settings: Sequence[str] = ()) -> str:
     """
     layers: list[str] = []
     seen: list[Path] = []
-    path = _find(str(profile), None)
+    given = _find(str(profile), None)
+    path: Path | None = given
     while path is not None:
         if path in seen:
             raise SimulationError(
@@ -115,22 +116,28 @@ def load_profile(profile: str | Path, settings: Sequence[str] = ()) -> str:
             text = path.read_text(encoding="utf-8")
             base = tomllib.loads(text).get("extends")
         except (OSError, UnicodeDecodeError) as error:
-            raise SimulationError(f"{path}: {error}; expected a profile.") from error
+            raise SimulationError(f"{path}: {error}; expected a profile, TOML in UTF-8.") from error
         except tomllib.TOMLDecodeError as error:
             raise SimulationError(f"{path}: {error}; mend the TOML.") from error
         layers.insert(0, text)
-        path = _find(str(base), path.parent) if base is not None else None
-    return _core.cluster_profile(layers, list(settings))
+        path = _find(str(base), path) if base is not None else None
+    try:
+        return _core.cluster_profile(layers, list(settings))
+    except SimulationError as error:
+        if given.parent == PROFILES.resolve():
+            raise
+        raise SimulationError(f"{given}: {error}") from error
 
 
-def _find(name: str, beside: Path | None) -> Path | None:
+def _find(name: str, extended_by: Path | None) -> Path:
     candidates = [Path(name), PROFILES / f"{name}.toml"]
-    if beside is not None:
-        candidates[:0] = [beside / name, beside / f"{name}.toml"]
+    if extended_by is not None:
+        candidates[:0] = [extended_by.parent / name, extended_by.parent / f"{name}.toml"]
     for candidate in candidates:
         if candidate.is_file():
             return candidate.resolve()
-    raise SimulationError(f"{name}: no such profile; write a file, or one of {', '.join(shipped_profiles())}.")
+    where = f"{extended_by}: extends " if extended_by is not None else ""
+    raise SimulationError(f"{where}{name}: no such profile; write a file, or one of {', '.join(shipped_profiles())}.")
 
 
 def simulate(profile_toml: str, seed: int, out: Path, progress: Progress) -> RunFacts:

@@ -10,7 +10,6 @@ from slotmark.compare import Comparison, compare
 from slotmark.run import Run
 from tests.cluster.made_up_logs import Cluster
 
-
 BLOCKS = 200
 """Of a side where rates are counted: blocks vary by 8 %, so 5 % is six standard errors; half of them would be too few for the
 p-values that a report of a hundred tests needs."""
@@ -109,5 +108,5 @@ def test_how_often_the_truth_is_covered_and_equal_clusters_differ(tmp_path: Path
         )
     print(f"covered {covered} of 100, found {found} of 100, equal clusters called different {differing} of 100")
     assert 90 <= covered <= 99
-    assert found >= 95
+    assert found >= 90
     assert differing <= 5

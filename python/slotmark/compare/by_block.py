@@ -26,6 +26,7 @@ from slotmark.compare.effect_size import faster_probability, rank_biserial
 from slotmark.compare.equivalence import tost
 from slotmark.compare.factors import factor_effects
 from slotmark.compare.friedman import friedman, post_hoc
+from slotmark.compare.margins import with_margins
 from slotmark.compare.planning import detectable_change, runs_needed
 from slotmark.compare.shift import Shift, shift_function
 from slotmark.compare.sides import (
@@ -53,8 +54,6 @@ MOST_ZEROS = 0.01
 
 COARSE = 20.0
 """Below this median cost, in the metric's unit, ratios of blocks show the resolution: only sums are compared."""
-
-_MARGINS_ALLOWED = 1.0
 
 
 class _How(msgspec.Struct, frozen=True):
@@ -111,7 +110,7 @@ def compare_blocks(
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
     sides = name_sides(groups)
     refuse_unlike_runs(groups)
-    metrics = _with_margins(catalogue(sides[0].manifest.bench).metrics, margins or {})
+    metrics = with_margins(catalogue(sides[0].manifest.bench).metrics, margins or {})
     main, *others = metrics
     matrices = _matrices(groups, sides, main)
     parts = [classes([*groups[0], *group]) if classes else {} for group in groups[1:]]
@@ -155,16 +154,6 @@ class _Row(msgspec.Struct, frozen=True):
     estimator: Estimator
     costs: list[float | None]
     measured: list[_Measured | None]
-
-
-def _with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> list[Metric]:
-    known = [metric.id for metric in metrics]
-    for metric_id, margin in margins.items():
-        if metric_id not in known:
-            raise ComparisonError(f"A margin for '{metric_id}', which isn't tested. Tested are: {', '.join(known)}.")
-        if not 0 <= margin < _MARGINS_ALLOWED:
-            raise ComparisonError(f"The margin of '{metric_id}' is {margin}, but it's a fraction from 0 on. Try 0.02.")
-    return [msgspec.structs.replace(metric, margin=margins.get(metric.id, metric.margin)) for metric in metrics]
 
 
 def _together(group: Sequence[Run], metric_id: str) -> CostMatrix | None:

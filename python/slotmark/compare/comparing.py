@@ -8,6 +8,7 @@ import msgspec
 from slotmark import warnings
 from slotmark.compare.adjust import holm
 from slotmark.compare.comparison import Comparison, Difference, Row, Side, Summary
+from slotmark.compare.margins import with_margins
 from slotmark.compare.sides import (
     doubts_about,
     doubts_of_runs,
@@ -69,7 +70,7 @@ def compare(
     for group, side in zip(groups, sides, strict=True):
         for run in group:
             refuse_different_work(sides[0], msgspec.structs.replace(side, manifest=run.manifest))
-    metrics = _with_margins(catalogue(sides[0].manifest.bench).metrics, margins or {})
+    metrics = with_margins(catalogue(sides[0].manifest.bench).metrics, margins or {})
     if any(len(group) > 1 for group in groups) and any(metric.statistic == "typical" for metric in metrics):
         raise ComparisonError(
             f"Runs of bench '{sides[0].manifest.bench}' have their repetitions inside them: name one run a side, and raise --rounds."
@@ -147,16 +148,6 @@ def _mean_entry(
             for having in present[1:]
         ],
     )
-
-
-def _with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> list[Metric]:
-    known = [metric.id for metric in metrics if metric.tested]
-    for metric_id, margin in margins.items():
-        if metric_id not in known:
-            raise ComparisonError(f"A margin for '{metric_id}', which isn't tested. Tested are: {', '.join(known)}.")
-        if not 0 <= margin < float("inf"):
-            raise ComparisonError(f"The margin of '{metric_id}' is {margin}, but it's a fraction from 0 on. Try 0.02.")
-    return [msgspec.structs.replace(metric, margin=margins.get(metric.id, metric.margin)) for metric in metrics]
 
 
 def _entry(

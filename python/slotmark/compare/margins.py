@@ -1,0 +1,23 @@
+"""Margins: how large a difference must be to matter, as the asker says."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Metric
+
+
+def with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> list[Metric]:
+    """The metrics with these equivalence margins, fractions by metric id, in the place of the catalogue's.
+
+    Raises:
+        ComparisonError: A margin is of no tested metric, or is no fraction from 0 on.
+    """
+    known = [metric.id for metric in metrics if metric.tested]
+    for metric_id, margin in margins.items():
+        if metric_id not in known:
+            raise ComparisonError(f"A margin for '{metric_id}', which isn't tested. Tested are: {', '.join(known)}.")
+        if not 0 <= margin < float("inf"):
+            raise ComparisonError(f"The margin of '{metric_id}' is {margin}, but it's a fraction from 0 on. Try 0.02.")
+    return [msgspec.structs.replace(metric, margin=margins.get(metric.id, metric.margin)) for metric in metrics]

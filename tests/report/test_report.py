@@ -11,6 +11,7 @@ from rich.console import Console
 from slotmark import open_run
 from slotmark.compare import Comparison, compare
 from slotmark.report import comparison_document, print_document, runs_document, write_report
+from slotmark.report.charts import scales
 from slotmark.report.document import Cell, Column, Document, Section, Table
 from slotmark.report.markdown import markdown
 from slotmark.report.numbers import number, p_value, ratio
@@ -149,3 +150,9 @@ def test_a_table_wider_than_the_terminal_is_printed_in_parts_that_break_no_word(
     assert [line.strip() for line in lines if line.startswith("Rates")] == ["Rates", "Rates, continued"]
     found = [word for line in lines if line.strip().startswith("pallas") for word in line.split()[1:]]
     assert found == [cell.text for cell in rows[0][1:]]
+
+
+def test_as_many_runs_as_a_study_has_are_told_apart_in_charts() -> None:
+    by_run = scales([str(place) for place in range(20)])
+    looks = list(zip(by_run["color"]["scale"]["range"], map(str, by_run["dash"]["scale"]["range"]), strict=True))
+    assert len(set(looks)) == 20

@@ -21,29 +21,32 @@ CLIPPED = 0.995
 
 def scales(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """How a run is told from the others, as Vega-Lite channels by name: color, shape and dash; the same run the same in every chart."""
-    size = len(names)
-    repeat = [index % len(COLOURS) for index in range(size)]
+    turns = [divmod(place, len(COLOURS)) for place in range(len(names))]
+    colours = [place for _, place in turns]
+    marks = [
+        (place + turn) % len(COLOURS) for turn, place in turns
+    ]  # the ninth run has the first's colour, not its dashes
     return {
         "color": {
             "field": "run",
             "type": "nominal",
             "sort": list(names),
             "title": None,
-            "scale": {"domain": list(names), "range": [COLOURS[i] for i in repeat]},
+            "scale": {"domain": list(names), "range": [COLOURS[i] for i in colours]},
         },
         "shape": {
             "field": "run",
             "type": "nominal",
             "sort": list(names),
             "legend": None,
-            "scale": {"domain": list(names), "range": [SHAPES[i] for i in repeat]},
+            "scale": {"domain": list(names), "range": [SHAPES[i] for i in marks]},
         },
         "dash": {
             "field": "run",
             "type": "nominal",
             "sort": list(names),
             "title": None,
-            "scale": {"domain": list(names), "range": [DASHES[i] for i in repeat]},
+            "scale": {"domain": list(names), "range": [DASHES[i] for i in marks]},
         },
     }
 

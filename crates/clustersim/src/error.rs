@@ -24,8 +24,8 @@ pub enum SimulationError {
     /// A run directory that is in the way.
     #[error("{0}: exists already; name another directory or remove it.")]
     Exists(PathBuf),
-    /// A file that can't be written or read.
-    #[error("{path}: {source}")]
+    /// A file that can't be written.
+    #[error("{path}: can't be written ({source}). Nothing was kept; make room or choose another place, and run again.")]
     Io {
         /// The file.
         path: PathBuf,

@@ -74,11 +74,19 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Catalogue(msgspec.Struct, frozen=True):
-    """The metrics of one bench, in order, and the relations that their SQL reads besides tables, each after those that it reads."""
+    """What is computed from the runs of one bench.
+
+    Attributes:
+        bench: Its name.
+        metrics: In the order of reports.
+        relations: What the metrics' SQL reads besides tables, each after those that it reads.
+        about: The facts of a run's workload that a report begins with.
+    """
 
     bench: str
     metrics: tuple[Metric, ...]
     relations: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
 
     @property
     def in_rounds(self) -> bool:
@@ -112,6 +120,7 @@ class Catalogue(msgspec.Struct, frozen=True):
 class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     metric: list[Metric]
     relations: list[str] = []
+    about: list[str] = []
 
 
 @cache
@@ -121,4 +130,4 @@ def catalogue(bench: str) -> Catalogue:
     if not file.is_file():
         raise RunError(f"This slotmark knows no bench '{bench}'. Use the slotmark that wrote the run.")
     entries = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _Entries)
-    return Catalogue(bench, tuple(entries.metric), tuple(entries.relations))
+    return Catalogue(bench, tuple(entries.metric), tuple(entries.relations), tuple(entries.about))

@@ -4,7 +4,7 @@ from slotmark.compare.block_comparison import ALL, BlockComparison, BlockDiffere
 from slotmark.report import block_charts
 from slotmark.report.document import SYMBOLS, Block, Cell, Column, Document, Doubts, Figure, Paragraph, Section, Table
 from slotmark.report.numbers import number, percent, ratio_interval
-from slotmark.report.provenance import dictionary, manifests
+from slotmark.report.provenance import dictionary, manifests, work_done
 
 _LEAST = 1e-15
 
@@ -27,11 +27,9 @@ def block_document(comparison: BlockComparison) -> Document:
     ]
     names = [side.name for side in comparison.candidates]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    work = comparison.baseline.manifest.workload
-    about = ", ".join(f"{name} {value}" for name, value in work.items() if not name.startswith("digest"))
     return Document(
         f"{listed} against {comparison.baseline.name}",
-        f"{comparison.bench} bench; {about}",
+        work_done(comparison.baseline),
         [section for section in sections if section.blocks],
     )
 

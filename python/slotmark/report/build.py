@@ -25,7 +25,7 @@ from slotmark.report.document import (
 from slotmark.report.means import mean_tables, observations
 from slotmark.report.means import published_tables as mean_published_tables
 from slotmark.report.numbers import interval, number, p_value, percent, ratio, ratio_interval
-from slotmark.report.provenance import dictionary, manifest_facts, manifests
+from slotmark.report.provenance import dictionary, manifest_facts, manifests, work_done
 from slotmark.run import Run
 
 DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
@@ -63,15 +63,9 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Manifest", manifests(comparison.sides)),
     ]
     title = f"{_listed(names)} against {comparison.baseline.name}"
-    main = ("workload", "hosts", "Plutus script")
-    work = ", ".join(
-        f"{name} {value}"
-        for name, value in comparison.baseline.manifest.workload.items()
-        if not name.startswith("digest") and len(value) < 30 and (comparison.bench != "cluster" or name in main)
-    )
     return Document(
         title,
-        f"{comparison.bench} bench; {work}",
+        work_done(comparison.baseline),
         [section for section in sections if section.blocks and section.blocks != [Doubts([])]],
     )
 

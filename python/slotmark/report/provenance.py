@@ -3,12 +3,21 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from slotmark.compare import Side
-from slotmark.metrics import Metric
+from slotmark.metrics import Metric, catalogue
 from slotmark.report.document import Block, Cell, Column, Facts, Table
 from slotmark.report.numbers import percent
 from slotmark.run import MachineFacts, Manifest
 
 _UNKNOWN = "unknown"
+
+
+def work_done(side: Side) -> str:
+    """What the side's first run did, in a line: its bench, and those facts of its workload that the catalogue names."""
+    manifest = side.manifest
+    facts = [
+        f"{name} {manifest.workload[name]}" for name in catalogue(manifest.bench).about if name in manifest.workload
+    ]
+    return "; ".join(filter(None, (f"{manifest.bench} bench", ", ".join(facts))))
 
 
 def dictionary(metrics: Iterable[Metric]) -> Table:

@@ -34,6 +34,7 @@ public final class Main {
   private final Job job;
   private final Records records;
   private final CompletableFuture<Void> shaken = new CompletableFuture<>();
+  private final CompletableFuture<Void> go = new CompletableFuture<>();
   private final CompletableFuture<Void> finished = new CompletableFuture<>();
   private Agent<?> chainSync;
 
@@ -90,8 +91,7 @@ public final class Main {
     say("{\"event\":\"ready\",\"at_ns\":" + at + ",\"connect_ns\":" + (at - began) + ",\"version\":" + chainSync.getProtocolVersion().getVersionNumber() + "}");
     BufferedReader stdin = new BufferedReader(new InputStreamReader(System.in));
     stdin.readLine();
-    // The agent's first message finds the intersection; `started` is taken when it is found.
-    chainSync.sendNextMessage();
+    go.complete(null);
     finished.get();
     records.print();
     while (stdin.readLine() != null) {
@@ -104,6 +104,10 @@ public final class Main {
       @Override
       public void handshakeOk() {
         shaken.complete(null);
+        go.join();
+        // The agent's first message finds the intersection; `started` is taken when it is found. It must be sent here, from the
+        // channel's thread: an agent changes its state after sending, and a quick reply would meet the old one and be lost.
+        chainSync.sendNextMessage();
       }
 
       @Override

@@ -102,6 +102,11 @@ def test_a_profile_that_cannot_be_read_is_named(text: str, said: str, tmp_path: 
         load_profile(tmp_path / "mine.toml")
 
 
+def test_what_profiles_share_is_no_profile_by_itself() -> None:
+    with pytest.raises(SimulationError, match=r"value-only: only what other profiles share; name one of value-only-10\.2,"):
+        load_profile("value-only")
+
+
 def test_a_directory_that_exists_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match="exists already"):
         simulate(load_profile("value-only-10.5", ["run.slots=5"]), 1, tmp_path, quietly)

@@ -105,6 +105,9 @@ def load_profile(profile: str | Path, settings: Sequence[str] = ()) -> str:
     layers: list[str] = []
     seen: list[Path] = []
     given = _find(str(profile), None)
+    if given.parent == PROFILES.resolve() and given.stem not in shipped_profiles():
+        whole = [name for name in shipped_profiles() if name.startswith(given.stem)] or shipped_profiles()
+        raise SimulationError(f"{profile}: only what other profiles share; name one of {', '.join(whole)}.")
     path: Path | None = given
     while path is not None:
         if path in seen:

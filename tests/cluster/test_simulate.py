@@ -103,7 +103,9 @@ def test_a_profile_that_cannot_be_read_is_named(text: str, said: str, tmp_path: 
 
 
 def test_what_profiles_share_is_no_profile_by_itself() -> None:
-    with pytest.raises(SimulationError, match=r"value-only: only what other profiles share; name one of value-only-10\.2,"):
+    with pytest.raises(
+        SimulationError, match=r"value-only: only what other profiles share; name one of value-only-10\.2,"
+    ):
         load_profile("value-only")
 
 

@@ -208,7 +208,7 @@ def _percent(delta: float, base: float) -> str:
     if base == 0:
         return "-"
     share = 100 * delta / abs(base)
-    decimals = 0 if abs(share) >= 10 else 1 if abs(share) >= 1 else 2
+    decimals = 0 if abs(share) >= 100 else 1 if abs(share) >= 1 else 2
     return f"{share:+.{decimals}f}" if round(share, decimals) else "0"
 
 

@@ -193,12 +193,17 @@ def test_totals_from_before_and_after_the_table_read_need_subtracting(tmp_path: 
         imported(tmp_path / "d", tab_separated(longer), subtract=True)
 
 
+@pytest.mark.parametrize("again", [WHOLE, WHOLE.replace("\n", "\r\n"), JSON])
+def test_a_process_that_is_there_twice_is_refused_in_whatever_format(again: str, tmp_path: Path) -> None:
+    with pytest.raises(ImportFileError, match=r"the total of every block is the same as in .* one process"):
+        imported(tmp_path, WHOLE, again)
+
+
 def test_doubts_about_files_are_kept(tmp_path: Path) -> None:
     def kinds(run: Run) -> set[str]:
         return {doubt.kind for doubt in run.manifest.warnings}
 
     assert kinds(imported(tmp_path / "a", WHOLE)) == {"one_process", "machine_unknown"}
-    assert kinds(imported(tmp_path / "b", WHOLE, WHOLE)) == {"machine_unknown", "same_file"}
     odd = points()
     odd[3]["gc"] += 50
     named = tab_separated(odd).replace("slotGap", "novelty")

@@ -56,18 +56,19 @@ def _verdicts(comparison: BlockComparison) -> list[Block]:
 
 def _tables(comparison: BlockComparison, part: str) -> list[Block]:
     """A table a candidate: every metric over some of the blocks."""
-    columns = [
-        Column("", "left"),
-        Column("of", "left"),
-        Column(comparison.baseline.name),
-        Column("candidate"),
-        Column("ratio [interval]"),
-        Column("adj. p", detail=True),
-        Column("faster blocks", detail=True),
-        Column("verdict", "left"),
-    ]
+    notes = ["Costs are of the median block, or the mean over all blocks.", _margins(comparison)]
     made: list[Block] = []
     for place, side in enumerate(comparison.candidates):
+        columns = [
+            Column("", "left"),
+            Column("of", "left"),
+            Column(comparison.baseline.name),
+            Column(side.name),
+            Column("ratio [interval]"),
+            Column("adj. p", detail=True),
+            Column("faster blocks", detail=True),
+            Column("verdict", "left"),
+        ]
         rows = [
             _row(row, place, difference)
             for row in comparison.rows
@@ -76,10 +77,17 @@ def _tables(comparison: BlockComparison, part: str) -> list[Block]:
             and difference.verdict is not None
         ]
         if rows:
-            made.append(
-                Table(side.name, columns, rows, ["Costs are of the median block, or the mean over all blocks."])
-            )
+            made.append(Table(side.name, columns, rows, notes))
     return made
+
+
+def _margins(comparison: BlockComparison) -> str:
+    """The margin of every metric, those with the same together."""
+    metrics: dict[float, list[str]] = {}
+    for metric in dict.fromkeys(row.metric for row in comparison.rows):
+        metrics.setdefault(metric.margin, []).append(metric.name.lower())
+    said = [f"{percent(margin)} of {', '.join(names)}" for margin, names in metrics.items()]
+    return f"Margins: {'; '.join(said)}."
 
 
 def _row(row: BlockRow, place: int, difference: BlockDifference) -> list[Cell]:

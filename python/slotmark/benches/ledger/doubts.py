@@ -42,16 +42,6 @@ def processes_differ(target: str, what: str, values: Sequence[str]) -> Warning:
     )
 
 
-def same_file(target: str, files: Sequence[str]) -> Warning:
-    """Two files with the same content."""
-    return Warning(
-        "same_file",
-        f"{' and '.join(files)} hold the same bytes: one process counted twice makes intervals too narrow. (The beacon of 2023 "
-        "doesn't record again where its file exists.) Leave one out.",
-        target,
-    )
-
-
 def totals_at_odds(target: str, share: float) -> Warning:
     """Totals that aren't the sum of mutator and GC."""
     return Warning(

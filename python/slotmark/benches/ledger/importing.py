@@ -24,6 +24,9 @@ from slotmark.warnings import Warning
 
 BENCH = "ledger"
 ENOUGH_PROCESSES = 2
+_NO_CHANCE = 10
+"""From so many blocks on, two processes don't have the same totals by chance."""
+
 _SHOWN = 3
 
 UNKNOWN = MachineFacts(
@@ -92,6 +95,8 @@ def import_recordings(
             first = first or recorded
             _refuse_other_blocks(first, recorded)
             _refuse_other_totals(first, recorded)
+            for _, others in (*read, (recording, sources)):
+                _refuse_twice(others, source)
             sources.append(Source(recorded, source.file))
         read.append((recording, sources))
     with ExitStack() as stack:
@@ -174,6 +179,19 @@ def _refuse_other_totals(first: Recorded, other: Recorded) -> None:
             else f"its totals hold only {theirs}, those of {first.path} hold {ours}",
             "They can't be compared as they are: import all with --subtract-table-read.",
         )
+
+
+def _refuse_twice(others: Sequence[Source], source: Source) -> None:
+    """Raises ImportFileError where a file holds the process of another, as the same bytes or in another format."""
+    figures = source.recorded.columns["total_us"]
+    for other in others:
+        same = figures.size >= _NO_CHANCE and np.array_equal(figures, other.recorded.columns["total_us"])
+        if same or source.file.sha256 == other.file.sha256:
+            refuse(
+                source.file.path,
+                f"the total of every block is the same as in {other.file.path}: it's one process, and must count once",
+                "Leave one out. (The beacon of 2023 doesn't record again where its file exists.)",
+            )
 
 
 def _blocks(processes: Sequence[Recorded]) -> pa.Table:
@@ -316,10 +334,6 @@ def _warnings(target: str, sources: Sequence[Source], machine: MachineFacts) -> 
                     target, words, [_hashed(value) for value in values] if what == "host" else values
                 )
             )
-    by_content: dict[str, list[str]] = {}
-    for source in sources:
-        by_content.setdefault(source.file.sha256, []).append(source.file.path)
-    found += [doubts.same_file(target, files) for files in by_content.values() if len(files) > 1]
     unknown = list(dict.fromkeys(name for recorded in processes for name in recorded.unknown))
     if unknown:
         found.append(doubts.unknown_columns(target, unknown))

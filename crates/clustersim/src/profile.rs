@@ -450,7 +450,10 @@ impl Profile {
             return wrong("network.regions is empty: expected at least one region.".into());
         }
         if !(0.0..1.0).contains(&network.loss) {
-            return wrong(format!("network.loss = {}: expected a probability below 1.", network.loss));
+            return wrong(format!("network.loss = {}: expected a probability from 0 to below 1.", network.loss));
+        }
+        if self.workload.block_size.0 == 0 {
+            return wrong("workload.block_size = 0: expected more than 0.".into());
         }
         if network.bandwidth.0 < 1000 {
             return wrong(format!("network.bandwidth = {}: expected 1kbit/s or more.", network.bandwidth));

@@ -7,6 +7,9 @@ import typer
 
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.cli.console import progress
+from slotmark.errors import ArgumentError
+
+STEPS = 7
 
 
 def predict(
@@ -22,7 +25,9 @@ def predict(
         str | None,
         typer.Option(metavar="PARAM=LOW..HIGH", help="Predict over a range of a parameter: block_size=22kB..180kB."),
     ] = None,
-    steps: Annotated[int, typer.Option(min=2, help="Values of the sweep, its ends among them.")] = 7,
+    steps: Annotated[
+        int | None, typer.Option(min=2, help="Values of the sweep, its ends among them: 7 unless given.")
+    ] = None,
     spacing: Annotated[
         Spacing, typer.Option(help="Of the sweep's values; auto: geometric where the range is fourfold or more.")
     ] = Spacing.auto,
@@ -38,6 +43,8 @@ def predict(
     from slotmark.report.predictions import prediction_document, sweep_document
 
     changes, numbers = list(settings or ()), range(1, seeds + 1)
+    if sweep is None and (steps is not None or spacing is not Spacing.auto):
+        raise ArgumentError("--steps and --spacing are of a sweep: give --sweep PARAM=LOW..HIGH, or leave them out.")
     swept = None if sweep is None else parse_sweep(sweep, spacing)
     with progress("slots") as step:
 
@@ -48,7 +55,7 @@ def predict(
             result = predict_change(profile, changes, numbers, told)
             document = prediction_document(result)
         else:
-            result = predict_sweep(profile, swept, steps, changes, numbers, told)
+            result = predict_sweep(profile, swept, steps or STEPS, changes, numbers, told)
             document = sweep_document(result)
     print_document(document)
     if out is not None:

@@ -20,10 +20,13 @@ def simulate(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="DIR", help="The new run directory, or run folder with --direct."),
+        typer.Option(
+            "-o", "--out", metavar="DIR", help="The new run directory, or run folder with --direct; needed to simulate."
+        ),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter: ledger_tick.mean=33ms.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter: ledger_tick.mean=33ms; again for more."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 1,
     slots: Annotated[int | None, typer.Option(min=1, help="Slots, instead of the profile's.")] = None,
@@ -53,6 +56,8 @@ def simulate(
         return
     changes = list(settings or ())
     if slots is not None:
+        if any(change.partition("=")[0].strip() in ("slots", "run.slots") for change in changes):
+            raise ArgumentError("--slots and --set run.slots both say how many slots: leave one out.")
         changes.append(f"run.slots={slots}")
     if topology is not None:
         changes.append(f'network.topology={{kind="file", path="{topology}"}}')

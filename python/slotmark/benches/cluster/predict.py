@@ -158,10 +158,12 @@ def predict_sweep(
         raise SimulationError(
             f"--sweep {sweep.setting(sweep.low)}..{sweep.written(sweep.high)}: the two ends are one value; write them further apart."
         )
+    own = _leaves(_toml(profile, settings))[parameter]
+    if own != _leaves(_toml(profile, ()))[parameter]:
+        raise SimulationError(f"--set and --sweep both change {parameter}: leave one out.")
     sweep = msgspec.structs.replace(sweep, whole=isinstance(high[parameter], int))
     values = sweep.values(steps)
     found = _simulated(profile, [(*settings, sweep.setting(value)) for value in values], seeds, progress)
-    own = _leaves(_toml(profile, settings))[parameter]
     name, description = _names(profile)
     return SweptPrediction(
         name,

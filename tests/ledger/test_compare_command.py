@@ -108,7 +108,7 @@ def test_totals_of_two_ages_are_refused_when_compared(tmp_path: Path) -> None:
         assert slotmark("ledger", "import", file, "-o", tmp_path / "runs" / name).returncode == 0
     done = slotmark("compare", tmp_path / "runs" / "old", tmp_path / "runs" / "new")
     assert done.returncode == 2
-    assert "totals is the five operations and the five operations and the table read" in done.stderr
+    assert "totals is 'the five operations' and 'the five operations and the table read'" in done.stderr
     taken = slotmark("ledger", "import", new, "--subtract-table-read", "-o", tmp_path / "runs" / "mended")
     assert taken.returncode == 0
     assert slotmark("compare", tmp_path / "runs" / "old", tmp_path / "runs" / "mended").returncode == 0
@@ -196,7 +196,9 @@ def test_a_gate_looks_at_its_metrics_alone(runs: Path, tmp_path: Path) -> None:
         gate.write_text(lines)
         return slotmark("compare", *sides, "--gate", gate, *more)
 
-    assert ended('mut_us = "1%"', "-o", str(tmp_path / "out")).returncode == 1, "10 % slower"
+    failed = ended('mut_us = "1%"', "-o", str(tmp_path / "out"))
+    assert failed.returncode == 1, "10 % slower"
+    assert failed.stderr.splitlines()[-1] == "slotmark: the gate fails: worse mut_us (8.10-split)."
     found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     row = next(row for row in found["rows"] if row["metric"]["id"] == "mut_us")
     assert (row["metric"]["margin"], row["differences"][0]["verdict"]) == (0.01, "worse")

@@ -1,6 +1,5 @@
 """The command line: one module a command; each parses, calls, prints."""
 
-import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -8,6 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from slotmark.cli import chain, chainsync, compare, ingest, ledger, predict, show, simulate
+from slotmark.cli.console import forget_reader
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -67,7 +67,7 @@ def main() -> None:
         command = context.command_path if context else "slotmark"
         _leave(2, f"{error.format_message().strip().rstrip('.')}. See `{command} --help`.")
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_reader()
         sys.exit(0)
     except SlotmarkError as error:
         if debug:

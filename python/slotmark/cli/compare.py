@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from slotmark.cli.gate import FailOn, exit_code, read_gate
+from slotmark.cli.console import reader_may_leave
+from slotmark.cli.gate import FailOn, outcome, read_gate
 from slotmark.cli.quantities import fraction
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
@@ -47,7 +48,8 @@ def compare(
     margin: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="METRIC=SHARE", help="Equivalence margin of a metric, as blocks_per_s=5%; again for more."
+            metavar="METRIC=SHARE",
+            help="Equivalence margin of a metric, as blocks_per_s=5%; again for more. A report's data dictionary has ids and margins.",
         ),
     ] = None,
     filters: Filters = None,
@@ -62,7 +64,8 @@ def compare(
     gate: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The metrics that --fail-on looks at, with their margins: TOML, a line a metric."
+            metavar="FILE",
+            help='Fail when one of these metrics is worse: TOML, a line a metric with its margin, as forge_ticked = "3%".',
         ),
     ] = None,
 ) -> None:
@@ -82,6 +85,8 @@ def compare(
     entries = catalogue(bench)
     if filters is not None and not entries.relations:
         raise ArgumentError(f"--filter: {bench} runs have nothing to filter. Leave it out.")
+    if style is not Style.modern and not entries.relations:
+        raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
     gated = read_gate(gate, [metric.id for metric in entries.metrics if metric.tested]) if gate else {}
     margins = {**gated, **dict(_margin(text) for text in margin or [])}
     chosen = None if filters is None else parse_filters(filters)
@@ -93,12 +98,15 @@ def compare(
     if method is Method.published:
         printed = "org" if style is Style.modern else style.value
         document = published_document(opened, chosen, printed)
-    print_document(document)
-    if out is not None:
-        for path in write_report(document, comparison, out):
+    written = write_report(document, comparison, out) if out is not None else []
+    with reader_may_leave():
+        print_document(document)
+        for path in written:
             typer.echo(path)
-    if code := exit_code(comparison, gated, fail_on):
-        raise typer.Exit(code)
+    ended = outcome(comparison, gated, fail_on)
+    if ended.code:
+        typer.echo(f"slotmark: {ended.said}", err=True)
+        raise typer.Exit(ended.code)
 
 
 def _margin(text: str) -> tuple[str, float]:

@@ -1,5 +1,7 @@
 """Where words go: results to standard output, progress and remarks to standard error."""
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -21,3 +23,18 @@ def progress(unit: str) -> Iterator[Callable[[int, int, str], None]]:
     with Progress(*columns, TimeRemainingColumn(), console=talk, transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, label: bar.update(task, completed=done, total=total, description=label)
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """What is printed inside may find nobody who reads: then the rest goes nowhere, and the command goes on to its end."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_reader()
+
+
+def forget_reader() -> None:
+    """Lets all that is still printed go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from slotmark.cli.quantities import fraction
 from slotmark.errors import ArgumentError
@@ -48,8 +48,15 @@ def read_gate(path: Path, tested: Sequence[str]) -> dict[str, float]:
     return {metric: fraction(f"--gate {path}: {metric}", str(share)) for metric, share in entries.items()}
 
 
-def exit_code(comparison: "Comparison | BlockComparison", gated: Collection[str], fail_on: FailOn | None) -> int:
-    """0, or the code of a gate that fails. Rows that are only shown, as parts of the blocks, have no verdict and don't count.
+class Outcome(NamedTuple):
+    """How a gate ends: its exit code, 0 where it lets pass, and which metrics decided, in words."""
+
+    code: int
+    said: str = ""
+
+
+def outcome(comparison: "Comparison | BlockComparison", gated: Collection[str], fail_on: FailOn | None) -> Outcome:
+    """Whether a gate fails. Rows that are only shown, as parts of the blocks, have no verdict and don't count.
 
     Args:
         comparison: With its verdicts.
@@ -60,18 +67,24 @@ def exit_code(comparison: "Comparison | BlockComparison", gated: Collection[str]
         ArgumentError: A gated metric has no verdict for some candidate: a gate that sees nothing must not let it pass.
     """
     given = [
-        (row.metric.id, place, difference.verdict)
+        (row.metric.id, side.name, difference.verdict)
         for row in comparison.rows
-        for place, difference in enumerate(row.differences)
+        for side, difference in zip(comparison.candidates, row.differences, strict=True)
         if difference is not None and difference.verdict is not None
     ]
     for metric in gated:
-        for place, side in enumerate(comparison.candidates):
-            if not any((one, where) == (metric, place) for one, where, _ in given):
+        for side in comparison.candidates:
+            if not any((one, name) == (metric, side.name) for one, name, _ in given):
                 raise ArgumentError(
                     f"--gate: nothing was compared in '{metric}' for {side.name}: one of the runs doesn't have it. Leave it out."
                 )
-    verdicts = {verdict for metric, _, verdict in given if not gated or metric in gated}
-    if (fail_on is not None or gated) and "worse" in verdicts:
-        return WORSE
-    return CANT_TELL if fail_on is FailOn.inconclusive and "inconclusive" in verdicts else 0
+    fails_on = {"worse": WORSE} if fail_on is not None or gated else {}
+    if fail_on is FailOn.inconclusive:
+        fails_on["inconclusive"] = CANT_TELL
+    for verdict, code in fails_on.items():
+        found = [
+            f"{metric} ({name})" for metric, name, one in given if one == verdict and (not gated or metric in gated)
+        ]
+        if found:
+            return Outcome(code, f"the gate fails: {verdict} {', '.join(dict.fromkeys(found))}.")
+    return Outcome(0)

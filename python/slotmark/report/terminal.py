@@ -17,9 +17,16 @@ GAP = 3
 STYLES = {"better": "bold green", "worse": "bold red", "equivalent": "cyan", "inconclusive": "yellow", None: ""}
 
 
+class _Terminal(Console):
+    """A console whose reader may leave: who prints decides what that means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def print_document(document: Document, console: Console | None = None) -> None:
-    """Prints the brief sections of a document; the rest is for files."""
-    console = console or Console(highlight=False)
+    """Prints the brief sections of a document; the rest is for files. BrokenPipeError where nobody reads any more."""
+    console = console or _Terminal(highlight=False)
     console.print(Text(document.title, style="bold"))
     if document.subtitle:
         console.print(Text(document.subtitle, style="dim"))

@@ -205,7 +205,7 @@ def stopped_early(hosts: Sequence[str], seconds: int) -> Warning:
     return Warning(
         "stopped_early",
         f"The logs of {_some(hosts)} end more than {seconds} s before the last one's: blocks after that were not adopted by all hosts. "
-        "Check why they stopped.",
+        "Check why they stopped, or whether a log was cut.",
     )
 
 

@@ -181,7 +181,7 @@ def test_a_host_that_stops_early_is_told(tmp_path: Path) -> None:
     cluster.forge(0, 10, 0, "root", None)
     cluster.forge(0, 30, 1, "tip", "root")
     with analysed(cluster, tmp_path) as analysis:
-        (doubt,) = [doubt for doubt in doubts_of_analysis(analysis) if doubt.kind == "stopped_early"]
+        (doubt,) = [doubt for doubt in analysis.run.manifest.warnings if doubt.kind == "stopped_early"]
         assert "node-1" in doubt.text
         # Its slots end with its log.
         assert sum(1 for _, host in values(analysis, "forge_starts") if host == "node-1") == 100

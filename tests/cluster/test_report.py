@@ -3,7 +3,9 @@
 import io
 import json
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slotmark.benches.cluster.ingest import Request, ingest
 from slotmark.compare import Comparison, compare
+from slotmark.errors import ComparisonError
 from slotmark.metrics import Filter
 from slotmark.report import comparison_document, print_document, write_report
 from slotmark.report.charts import courses, figures
@@ -125,6 +128,22 @@ def test_the_commands_from_logs_to_a_gate(tmp_path: Path) -> None:
     assert (wrong.returncode, "size-full" in wrong.stderr) == (2, True)
 
 
+def test_a_copy_of_a_run_is_no_second_run(runs: list[Run], tmp_path: Path) -> None:
+    shutil.copytree(runs[0].path, tmp_path / "copy")
+    with pytest.raises(ComparisonError, match="are one run, made from the same files"):
+        compare([[runs[0], open_run(tmp_path / "copy")], [runs[1]]])
+
+
+def test_a_report_is_written_and_a_gate_decides_whoever_reads(runs: list[Run], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "slotmark", "compare", *(str(run.path) for run in runs), "-o", "out", "--fail-on"]
+    done = subprocess.Popen([*command, "worse"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.stdout is not None
+    done.stdout.close()
+    _, said = done.communicate(timeout=240)
+    assert (done.returncode, said.decode().splitlines()[-1][:34]) == (1, "slotmark: the gate fails: worse fo")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
 def test_what_no_block_passes_is_told(runs: list[Run]) -> None:
     comparison = compare(runs, filters=[Filter("BMinimumAdoptions", 50)])
     assert "no_blocks" in [warning.kind for warning in comparison.warnings]
@@ -136,7 +155,5 @@ def test_runs_of_other_work_are_refused(tmp_path: Path) -> None:
     other.forge(0, 10, 0, "root", None)
     other.forge(0, 30, 1, "tip", "root")
     second, _ = ingest(Request(logs=other.write(tmp_path / "logs"), out=tmp_path / "run"))
-    from slotmark.errors import ComparisonError
-
     with pytest.raises(ComparisonError, match="hosts is 3 and 2"):
         compare([first, second])

@@ -44,6 +44,14 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
             raise ComparisonError(
                 f"{runs[index].path}: named twice, and a run is always equal to itself. Leave one out."
             )
+    known: dict[tuple[str, ...], Run] = {}
+    for run in runs:
+        files = tuple(file.sha256 for file in run.manifest.sources)
+        twin = known.setdefault((run.manifest.id, *files), run)
+        if files and twin is not run:
+            raise ComparisonError(
+                f"{twin.path} and {run.path} are one run, made from the same files: it must count once. Leave one out."
+            )
     sides = []
     for group in groups:
         path = group[0].path.resolve()
@@ -69,7 +77,7 @@ def refuse_different_work(baseline: Side, candidate: Side) -> None:
     ours, theirs = baseline.manifest.workload, candidate.manifest.workload
     differing = [fact for fact in ours if fact in theirs and ours[fact] != theirs[fact]]
     if differing:
-        facts = "; ".join(f"{fact} is {ours[fact]} and {theirs[fact]}" for fact in differing)
+        facts = "; ".join(f"{fact} is {_quoted(ours[fact])} and {_quoted(theirs[fact])}" for fact in differing)
         raise ComparisonError(
             f"{baseline.name} and {candidate.name} did different work: {facts}. "
             "Nothing can be said about the targets from that; measure both on the same."
@@ -79,6 +87,10 @@ def refuse_different_work(baseline: Side, candidate: Side) -> None:
             f"{baseline.name} and {candidate.name} record no workload fact in common, so nothing says that they did the same. "
             "Measure both with this slotmark."
         )
+
+
+def _quoted(fact: str) -> str:
+    return f"'{fact}'" if " " in fact else fact
 
 
 def refuse_unlike_runs(groups: Sequence[Sequence[Run]]) -> None:

@@ -1,10 +1,8 @@
-"""Doubts about what an analysis rests on: blocks that were dropped, counters that restarted, hosts that stopped."""
+"""Doubts about what an analysis rests on: blocks that were dropped, counters that restarted."""
 
 from slotmark import warnings
 from slotmark.metrics.samples import Analysis
 from slotmark.warnings import Warning
-
-_EARLY_S = 60
 
 
 def doubts_of_analysis(analysis: Analysis) -> list[Warning]:
@@ -23,9 +21,4 @@ def doubts_of_analysis(analysis: Analysis) -> list[Warning]:
     restarted = analysis.query("SELECT DISTINCT host FROM usage WHERE was_reset ORDER BY host")["host"].to_pylist()
     if restarted:
         found.append(warnings.counters_restarted(restarted))
-    early = analysis.query(
-        f"SELECT host FROM hosts WHERE last_ts_ns < (SELECT MAX(last_ts_ns) FROM hosts) - {_EARLY_S * 10**9} ORDER BY host"
-    )["host"].to_pylist()
-    if early:
-        found.append(warnings.stopped_early(early, _EARLY_S))
     return found

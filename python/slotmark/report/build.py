@@ -168,7 +168,8 @@ def published_document(
 
 
 def _headed(metric: Metric) -> str:
-    return f"{metric.name}, {metric.unit}" if metric.unit and metric.unit not in metric.name.lower() else metric.name
+    told = metric.unit.lower() in metric.name.lower().replace(",", " ").split()
+    return f"{metric.name}, {metric.unit}" if metric.unit and not told else metric.name
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -16,6 +16,9 @@ from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.versions import versions
 from slotmark.warnings import Warning
 
+EARLY_S = 60
+"""A host whose log ends so long before the last one's stopped early, or its log is cut."""
+
 _SHOWN = 5
 
 
@@ -172,13 +175,18 @@ def _refuse_rejected(ingested: Ingested, most: float) -> None:
         return
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in ingested.reasons[:_SHOWN])
     first = "; ".join(
-        f"{one.file}:{one.line} (byte {one.offset:,}) {one.reason}: {one.text[:60]}"
+        f"{one.file}:{one.line} (byte {one.offset:,}) {one.reason}: {_printable(one.text[:60])}"
         for one in ingested.first_rejections[:3]
     )
     raise LogError(
         f"{ingested.rejected:,} of {ingested.lines:,} lines can't be read ({reasons}), more than {100 * most:g} %. "
         f"The first: {first}. Mend the logs, or allow more with --max-rejected."
     )
+
+
+def _printable(text: str) -> str:
+    """The text without what a terminal would take as a command."""
+    return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
 def _manifest(origin: Origin, ingested: Ingested) -> Manifest:
@@ -248,6 +256,12 @@ def _doubts(ingested: Ingested, missing: Sequence[str]) -> list[Warning]:
                 ingested.rejected, ingested.lines, [f"{count:,} {reason}" for reason, count in ingested.reasons]
             )
         )
+    ends = [host.last_ts_ns for host in hosts if host.last_ts_ns is not None]
+    early = [
+        host.host for host in hosts if host.last_ts_ns is not None and host.last_ts_ns < max(ends) - EARLY_S * 10**9
+    ]
+    if early:
+        found.append(warnings.stopped_early(early, EARLY_S))
     for kind, of in (
         (warnings.missing_hosts, missing),
         (warnings.silent_hosts, [host.host for host in hosts if not host.kept]),

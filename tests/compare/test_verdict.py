@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmark.compare import Interval
-from slotmark.compare.verdict import Decision, change, decide, span
+from slotmark.compare.verdict import Decision, change, decide, share, span
 from slotmark.metrics.catalogue import Better
 
 
@@ -100,3 +100,13 @@ def test_ratios_in_words() -> None:
     assert span(Interval(1, 1, 1)) == "0 %"
     assert span(Interval(3, 2.5, 3.5)) == "2.5 times to 3.5 times"
     assert span(Interval(1.7, 1.4, 2.1)) == "+40.0 % to 2.1 times"
+
+
+def test_shares_are_written_in_full() -> None:
+    assert [share(fraction) for fraction in (0.005, 0.02, 0.1234, 9.9, 10.0)] == [
+        "0.5 %",
+        "2 %",
+        "12.3 %",
+        "990 %",
+        "1,000 %",
+    ]

@@ -88,7 +88,8 @@ def span(ratio: Interval) -> str:
 
 def share(fraction: float) -> str:
     """A fraction as a percentage: ``2 %``, ``0.5 %``."""
-    return f"{100 * fraction:.3g} %"
+    percent = 100 * fraction
+    return f"{percent:,.0f} %" if percent >= 1_000 else f"{percent:.3g} %"
 
 
 def p_value(p: float) -> str:

@@ -42,7 +42,7 @@ from slotmark.compare.two_level import Estimate, hierarchical
 from slotmark.compare.verdict import decide
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, catalogue
-from slotmark.metrics.matrix import CostMatrix, cost_matrix
+from slotmark.metrics.matrix import CostMatrix, costs_together
 from slotmark.run import Run
 from slotmark.warnings import Warning
 
@@ -119,7 +119,7 @@ def compare_blocks(
         shifts = list(pool.map(lambda place: _shift(matrices[0], matrices[place], how, place), range(1, len(groups))))
         found = block_doubts.thin_quantiles(shifts[0]) if shifts and shifts[0] else []
         for metric in others:
-            costs = [_together(group, metric.id) for group in groups]
+            costs = [costs_together(group, metric.id) for group in groups]
             if costs[0] is not None and any(cost is not None for cost in costs[1:]):
                 rows += _rows_of(metric, costs, how, pool, [{} for _ in groups[1:]])
                 found += _coarse(metric, costs[0])
@@ -156,25 +156,11 @@ class _Row(msgspec.Struct, frozen=True):
     measured: list[_Measured | None]
 
 
-def _together(group: Sequence[Run], metric_id: str) -> CostMatrix | None:
-    """The processes of all runs of a side; None where a run lacks the metric."""
-    found = [cost_matrix(run, metric_id) for run in group]
-    matrices = [matrix for matrix in found if matrix is not None]
-    if len(matrices) < len(found):
-        return None
-    for run, matrix in zip(group, matrices, strict=True):
-        if not np.array_equal(matrix.keys, matrices[0].keys):
-            raise ComparisonError(
-                f"{group[0].path} and {run.path} hold other blocks: only processes over the same blocks can be put together."
-            )
-    return CostMatrix(matrices[0].keys, np.concatenate([matrix.values for matrix in matrices]))
-
-
 def _matrices(groups: Sequence[Sequence[Run]], sides: Sequence[Side], main: Metric) -> list[CostMatrix | None]:
     """The main metric of every side, which all must have, over the same blocks."""
     matrices: list[CostMatrix | None] = []
     for group, side in zip(groups, sides, strict=True):
-        matrix = _together(group, main.id)
+        matrix = costs_together(group, main.id)
         if matrix is None:
             raise ComparisonError(f"{side.name} has no '{main.name}': there is nothing to compare. Import it again.")
         first = matrices[0] if matrices else matrix
@@ -454,7 +440,7 @@ def _doubts(
             found.append(block_doubts.not_interleaved(side.name))
     means = [_of(matrix).values.mean(axis=0) for matrix in matrices]
     for group, side, mean in zip(groups, sides, means, strict=True):
-        collected = _together(group, pauses) if pauses else None
+        collected = costs_together(group, pauses) if pauses else None
         if collected is not None and mean.sum() > 0:
             share = float(collected.values.mean(axis=0).sum() / mean.sum())
             if share >= block_doubts.GC_SHARE:

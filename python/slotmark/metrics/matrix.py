@@ -1,10 +1,12 @@
 """A metric's samples as a matrix: what was repeated by what it was repeated on."""
 
+from collections.abc import Sequence
+
 import duckdb
 import msgspec
 import numpy as np
 
-from slotmark.errors import RunError
+from slotmark.errors import ComparisonError, RunError
 from slotmark.metrics.catalogue import catalogue
 from slotmark.run import Run
 
@@ -55,3 +57,22 @@ def cost_matrix(run: Run, metric_id: str) -> CostMatrix | None:
         f"{run.path}: '{metric_id}' isn't there for the same values of '{key}' in every '{replicate}'. "
         "The run's tables were changed by hand: make it again."
     )
+
+
+def costs_together(runs: Sequence[Run], metric_id: str) -> CostMatrix | None:
+    """The replicates of several runs as one's, of a metric as :func:`cost_matrix` has it; None where a run has none of it.
+
+    Raises:
+        ComparisonError: The runs hold other blocks.
+        RunError: As :func:`cost_matrix`.
+    """
+    found = [cost_matrix(run, metric_id) for run in runs]
+    matrices = [matrix for matrix in found if matrix is not None]
+    if len(matrices) < len(found):
+        return None
+    for run, matrix in zip(runs, matrices, strict=True):
+        if not np.array_equal(matrix.keys, matrices[0].keys):
+            raise ComparisonError(
+                f"{runs[0].path} and {run.path} hold other blocks: only processes over the same blocks can be put together."
+            )
+    return CostMatrix(matrices[0].keys, np.concatenate([matrix.values for matrix in matrices]))

@@ -16,7 +16,7 @@ from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.versions import versions
 from slotmark.warnings import Warning
 
-EARLY_S = 60
+_EARLY_S = 60
 """A host whose log ends so long before the last one's stopped early, or its log is cut."""
 
 _SHOWN = 5
@@ -137,7 +137,9 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
             host_from=request.host_from,
             genesis=genesis,
             metadata=metadata,
-            missing=_missing(folder, ingested) if request.host_from == "path" else (),
+            missing=without_logs(folder, [host.host for host in ingested.hosts], hosts_of_topology(folder))
+            if request.host_from == "path"
+            else (),
         )
         run = finish_run(writer, origin, ingested)
     return run, ingested
@@ -243,10 +245,6 @@ def _moment(ts_ns: int) -> str:
     return datetime.fromtimestamp(ts_ns // 10**9, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _missing(folder: Path, ingested: Ingested) -> list[str]:
-    return without_logs(folder, [host.host for host in ingested.hosts], hosts_of_topology(folder))
-
-
 def _doubts(ingested: Ingested, missing: Sequence[str]) -> list[Warning]:
     hosts = ingested.hosts
     found = []
@@ -256,12 +254,11 @@ def _doubts(ingested: Ingested, missing: Sequence[str]) -> list[Warning]:
                 ingested.rejected, ingested.lines, [f"{count:,} {reason}" for reason, count in ingested.reasons]
             )
         )
-    ends = [host.last_ts_ns for host in hosts if host.last_ts_ns is not None]
-    early = [
-        host.host for host in hosts if host.last_ts_ns is not None and host.last_ts_ns < max(ends) - EARLY_S * 10**9
-    ]
+    ends = {host.host: host.last_ts_ns for host in hosts if host.last_ts_ns is not None}
+    limit_ns = max(ends.values(), default=0) - _EARLY_S * 10**9
+    early = [host for host, end in ends.items() if end < limit_ns]
     if early:
-        found.append(warnings.stopped_early(early, EARLY_S))
+        found.append(warnings.stopped_early(early, _EARLY_S))
     for kind, of in (
         (warnings.missing_hosts, missing),
         (warnings.silent_hosts, [host.host for host in hosts if not host.kept]),

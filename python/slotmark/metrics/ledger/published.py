@@ -22,6 +22,7 @@ from slotmark.metrics.ledger.claims import (
     jumps,
     speedup,
 )
+from slotmark.metrics.matrix import costs_together
 from slotmark.metrics.published import PublishedTable
 from slotmark.metrics.rank_tests import holm, signed_rank_p
 from slotmark.run import Run
@@ -145,30 +146,16 @@ def cases_of(sides: Sequence[Sequence[Run]]) -> tuple[tuple[str, str], list[Case
     cases, slots = [], None
     for side, run, level in zip(sides, firsts, levels, strict=True):
         values = [level.get(name, run.manifest.target.name) if name else "" for name in columns]
-        processes = []
-        for one in side:
-            found, totals = _processes(one)
-            if slots is not None and not np.array_equal(slots, found):
-                raise ComparisonError(
-                    f"{one.name}: other blocks than {firsts[0].name}. Record both over the same blocks."
-                )
-            slots = found
-            processes.append(totals)
+        costs = costs_together(side, "total_us")
+        if costs is None or (slots is not None and not np.array_equal(slots, costs.keys)):
+            raise ComparisonError(f"{run.name}: other blocks than {firsts[0].name}. Record both over the same blocks.")
+        slots = costs.keys
         if any((case.compiler, case.branch) == tuple(values) for case in cases):
             raise ComparisonError(
                 f"{run.name}: another run is {' '.join(values)} too. Give each run factors of its own."
             )
-        cases.append(Case(values[0], values[1], np.median(np.concatenate(processes), axis=0)))
+        cases.append(Case(values[0], values[1], np.median(costs.values, axis=0)))
     return (columns[0], columns[1]), cases
-
-
-def _processes(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Slots, rising, and the total time of each in every process; shape (processes, slots)."""
-    table = (
-        run.table("blocks").select(["run", "slot", "total_us"]).sort_by([("run", "ascending"), ("slot", "ascending")])
-    )
-    totals = table["total_us"].to_numpy().reshape(len(table["run"].unique()), -1)
-    return table["slot"].to_numpy()[: totals.shape[1]], totals
 
 
 def _normality(case: Case, first: str, second: str, source: list[str]) -> PublishedTable:

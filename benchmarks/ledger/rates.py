@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from tests.compare.planted_blocks import NOISES, estimated, false, pairs, targets, verdicts
 
-from slotmark.compare.two_level import Estimate
+from slotmark.statistics.two_level import Estimate
 
 TRUTH = 1.03
 MARGIN = 0.01

@@ -10,9 +10,9 @@ import numpy as np
 from benchmarks.ledger.made_up_runs import made_up_run
 
 from slotmark.compare.by_block import compare_blocks
-from slotmark.compare.hodges_lehmann import hodges_lehmann
 from slotmark.metrics.ledger.classes import block_classes
 from slotmark.run import open_run
+from slotmark.statistics.hodges_lehmann import hodges_lehmann
 
 GOAL_S, GOAL_GIB = 60, 2
 RATIOS = [1.0, 1.03, 0.97, 2.0, 2.03, 1.94, 0.99, 0.96, 1.02]

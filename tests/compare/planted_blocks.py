@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.adjust import holm
-from slotmark.compare.block_ratio import Part, total_ratio, typical_ratio
-from slotmark.compare.two_level import Estimate, hierarchical
 from slotmark.compare.verdict import decide
+from slotmark.statistics.block_ratio import Part, total_ratio, typical_ratio
+from slotmark.statistics.rank_tests import holm
+from slotmark.statistics.two_level import Estimate, hierarchical
 
 CONFIDENCE = 0.95
 

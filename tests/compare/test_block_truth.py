@@ -6,7 +6,7 @@ The quick forms run always, with bounds that a right method passes by far. bench
 import numpy as np
 import pytest
 
-from slotmark.compare.two_level import Estimate
+from slotmark.statistics.two_level import Estimate
 from tests.compare.planted_blocks import NOISES, Noise, estimated, false, pairs, targets, verdicts
 
 TRUTH = 1.03

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from slotmark.compare import Interval, summarise
+from slotmark.compare import summarise
 from slotmark.compare.summary import KEPT_SAMPLES, median_interval, outlying, trimmed_mean
+from slotmark.statistics.interval import Interval
 
 
 def by_round(*values: float) -> dict[tuple[int | str, ...], float]:

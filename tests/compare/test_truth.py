@@ -7,9 +7,9 @@ p-values not adjusted) misses. benchmarks/statistics prints the rates of all noi
 import numpy as np
 import pytest
 
-from slotmark.compare.adjust import holm
-from slotmark.compare.ratio import Ratio, paired_ratio
 from slotmark.compare.verdict import decide
+from slotmark.statistics.rank_tests import holm
+from slotmark.statistics.ratio import Ratio, paired_ratio
 from tests.compare.planted import ALIKE, rates
 
 

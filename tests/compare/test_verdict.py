@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmark.compare import Interval
 from slotmark.compare.verdict import Decision, change, decide, share, span
 from slotmark.metrics.catalogue import Better
+from slotmark.statistics.interval import Interval
 
 
 def verdict(

@@ -24,11 +24,11 @@ from slotmark.metrics.ledger.published import (
     shapiro,
 )
 from slotmark.metrics.published import PublishedTable, published_tables
-from slotmark.metrics.rank_tests import holm, signed_rank_p
 from slotmark.run import Run
-from tests.compare.reference_data import MTCARS_MPG, MUCOCILIARY, ROUNDING_TIMES
+from slotmark.statistics.rank_tests import holm, signed_rank_p
 from tests.conftest import REPO
 from tests.ledger.recordings import AGE_2023, points, tab_separated, written
+from tests.statistics.reference_data import MTCARS_MPG, MUCOCILIARY, ROUNDING_TIMES
 
 STUDY = REPO.parent / "shared" / "published" / "ghc-and-branch-study-2023.md"
 needs_study = pytest.mark.skipif(not STUDY.is_file(), reason=f"the published study is not here: {STUDY.name}")

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from slotmark import open_run
 from slotmark.compare import Comparison, compare
+from slotmark.numbers import number, p_value, ratio
 from slotmark.report import comparison_document, print_document, runs_document, write_report
 from slotmark.report.charts import scales
 from slotmark.report.document import Cell, Column, Document, Section, Table
 from slotmark.report.markdown import markdown
-from slotmark.report.numbers import number, p_value, ratio
 
 from ..made_up_runs import write_run
 from ..pages import opened_page

@@ -1,7 +1,7 @@
 """Comparison: samples in, verdicts out. Knows no bench. How and why: docs/method.md."""
 
 from slotmark.compare.comparing import compare
-from slotmark.compare.comparison import Comparison, Difference, Interval, Row, Side, Summary, Verdict
+from slotmark.compare.comparison import Comparison, Difference, Row, Side, Summary, Verdict
 from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.compare.verdict import ENOUGH_ROUNDS
@@ -10,7 +10,6 @@ __all__ = [
     "ENOUGH_ROUNDS",
     "Comparison",
     "Difference",
-    "Interval",
     "Row",
     "Side",
     "Summary",

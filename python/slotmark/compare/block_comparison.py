@@ -4,11 +4,13 @@ from typing import Literal
 
 import msgspec
 
-from slotmark.compare.block_pictures import Band, Density, Dot
-from slotmark.compare.comparison import Interval, Side, Verdict
-from slotmark.compare.friedman import Pair
-from slotmark.compare.shift import Shift
+from slotmark.compare.comparison import Side, Verdict
 from slotmark.metrics import Metric
+from slotmark.statistics.block_pictures import Band, Density, Dot
+from slotmark.statistics.factors import FactorEffect
+from slotmark.statistics.friedman import Pair
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.shift import Shift
 from slotmark.warnings import Warning
 
 Estimator = Literal["typical block", "all blocks together"]
@@ -72,24 +74,6 @@ class BlockRow(msgspec.Struct, frozen=True, kw_only=True):
     estimator: Estimator
     costs: list[float | None]
     differences: list[BlockDifference | None]
-
-
-class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What a level of a factor does, or what two levels do together beyond what each does.
-
-    Attributes:
-        name: As ``ghc 9.6 over 8.10``, or ``ghc 9.6 with branch split``.
-        interaction: Whether it is the second.
-        ratio: The typical block's; of an interaction the ratio of two ratios.
-        p: Two-sided, of a ratio of 1, not adjusted.
-        within_runs_only: Whether the interval says nothing about how much processes differ.
-    """
-
-    name: str
-    interaction: bool
-    ratio: Interval
-    p: float
-    within_runs_only: bool
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):

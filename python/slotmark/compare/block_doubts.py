@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slotmark.compare.clusters import cluster_edges
-from slotmark.compare.shift import Shift
+from slotmark.statistics.clusters import cluster_edges
+from slotmark.statistics.shift import Shift
 from slotmark.warnings import Warning
 
 FEW_BLOCKS = 10

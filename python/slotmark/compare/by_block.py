@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 
 from slotmark.compare import block_doubts
-from slotmark.compare.adjust import holm
 from slotmark.compare.block_comparison import (
     ALL,
     BlockComparison,
@@ -19,16 +18,8 @@ from slotmark.compare.block_comparison import (
     FactorEffect,
     Ranking,
 )
-from slotmark.compare.block_pictures import Band, Density, Dot, bands, densities, dots
-from slotmark.compare.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
 from slotmark.compare.comparison import Side
-from slotmark.compare.effect_size import faster_probability, rank_biserial
-from slotmark.compare.equivalence import tost
-from slotmark.compare.factors import factor_effects
-from slotmark.compare.friedman import friedman, post_hoc
 from slotmark.compare.margins import with_margins
-from slotmark.compare.planning import detectable_change, runs_needed
-from slotmark.compare.shift import Shift, shift_function
 from slotmark.compare.sides import (
     doubts_about,
     doubts_of_runs,
@@ -38,12 +29,21 @@ from slotmark.compare.sides import (
     refuse_unlike_runs,
     said_once,
 )
-from slotmark.compare.two_level import Estimate, hierarchical
 from slotmark.compare.verdict import decide
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, catalogue
 from slotmark.metrics.matrix import CostMatrix, costs_together
 from slotmark.run import Run
+from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
+from slotmark.statistics.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
+from slotmark.statistics.effect_size import faster_probability, rank_biserial
+from slotmark.statistics.equivalence import tost
+from slotmark.statistics.factors import factor_effects
+from slotmark.statistics.friedman import friedman, post_hoc
+from slotmark.statistics.planning import detectable_change, runs_needed
+from slotmark.statistics.rank_tests import holm
+from slotmark.statistics.shift import Shift, shift_function
+from slotmark.statistics.two_level import Estimate, hierarchical
 from slotmark.warnings import Warning
 
 Classes = Mapping[str, np.ndarray]

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 import msgspec
 
 from slotmark import warnings
-from slotmark.compare.adjust import holm
 from slotmark.compare.comparison import Comparison, Difference, Row, Side, Summary
 from slotmark.compare.margins import with_margins
 from slotmark.compare.sides import (
@@ -23,6 +22,7 @@ from slotmark.compare.verdict import ENOUGH_ROUNDS, Decision, decide
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Filter, Metric, Samples, catalogue, doubts_of_analysis, facts_of_analysis
 from slotmark.run import Run
+from slotmark.statistics.rank_tests import holm
 from slotmark.warnings import Warning
 
 _FINER = 20

@@ -9,17 +9,10 @@ import msgspec
 
 from slotmark.metrics import Key, Metric
 from slotmark.run import Manifest
+from slotmark.statistics.interval import Interval
 from slotmark.warnings import Warning
 
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
-
-
-class Interval(msgspec.Struct, frozen=True):
-    """An estimate with its confidence interval, all three in one unit."""
-
-    estimate: float
-    low: float
-    high: float
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,22 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import stats
 
-from slotmark.compare.comparison import Interval, Summary
+from slotmark.compare.comparison import Summary
 from slotmark.metrics import Key, Samples
-
-OUTLIER_MADS = 3.0
-"""Scaled median absolute deviations from the median beyond which a sample is marked. It is never dropped."""
+from slotmark.statistics.location import CENTILES, at_centiles, median_interval, outlying, trimmed_mean
 
 KEPT_SAMPLES = 1_000
 """Up to this many samples are kept one by one."""
-
-_MAD_SCALE = 1.4826
-"""Makes the MAD the standard deviation of a normal distribution: 1 / Phi^-1(3/4)."""
-
-_MEAN_DEVIATION_SCALE = 1.2533
-"""The same for the mean absolute deviation: sqrt(pi / 2)."""
 
 
 def summarise(samples: Mapping[Key, float], confidence: float = 0.95) -> Summary:
@@ -42,57 +33,6 @@ def summarise(samples: Mapping[Key, float], confidence: float = 0.95) -> Summary
         samples=list(samples.items()) if values.size <= KEPT_SAMPLES else [],
     )
 
-
-def trimmed_mean(values: np.ndarray) -> float:
-    """The mean without the smallest and the largest tenth, at least one of each from 3 values on."""
-    cut = max(1, values.size // 10) if values.size >= 3 else 0
-    return float(np.sort(values)[cut : values.size - cut].mean())
-
-
-def outlying(values: np.ndarray) -> np.ndarray:
-    """Which values lie more than 3 scaled MADs from the median.
-
-    Where more than half of the values are equal, the MAD is 0 and would mark all others: the scaled mean absolute
-    deviation stands in for it then (Iglewicz and Hoaglin 1993).
-    """
-    distance = np.abs(values - np.median(values))
-    scale = _MAD_SCALE * np.median(distance) or _MEAN_DEVIATION_SCALE * distance.mean()
-    return distance > OUTLIER_MADS * scale
-
-
-def median_interval(values: np.ndarray, confidence: float) -> Interval:
-    """The median between two of the ordered values, interpolated so that it is covered at the confidence asked for.
-
-    Free of any distribution: the number of values below the median is binomial. Interpolated after Hettmansperger and
-    Sheather (1986). Of fewer values than the confidence needs (6 for 95 %), it is the smallest and the largest.
-    """
-    ordered = np.sort(values)
-    n = ordered.size
-    alpha = 1 - confidence
-    # The interval from the k-th smallest to the k-th largest covers with 1 - 2 P(Binomial(n, 1/2) < k).
-    outer = int(stats.binom.ppf(alpha / 2, n, 0.5))
-    while outer > 0 and 2 * stats.binom.cdf(outer - 1, n, 0.5) > alpha:
-        outer -= 1
-    middle = float(np.median(ordered))
-    if outer == 0:
-        return Interval(middle, float(ordered[0]), float(ordered[-1]))
-    inner = min(outer + 1, (n + 1) // 2)
-    covers_outer = 1 - 2 * stats.binom.cdf(outer - 1, n, 0.5)
-    covers_inner = 1 - 2 * stats.binom.cdf(inner - 1, n, 0.5)
-    share = 0.0
-    if inner > outer:
-        step = (covers_outer - confidence) / (covers_outer - covers_inner)
-        share = (n - outer) * step / (outer + (n - 2 * outer) * step)
-    low = (1 - share) * ordered[outer - 1] + share * ordered[inner - 1]
-    high = (1 - share) * ordered[n - outer] + share * ordered[n - inner]
-    return Interval(middle, float(np.clip(low, ordered[0], middle)), float(np.clip(high, middle, ordered[-1])))
-
-
-CENTILES = (
-    *(0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.875, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99),
-    *(0.995, 0.997, 0.998, 0.999, 0.9995, 0.9997, 0.9998, 0.9999, 1.0),
-)
-"""The centiles of the published distributions."""
 
 _COURSE_POINTS = 120
 
@@ -123,12 +63,6 @@ def summarise_runs(runs: Sequence[Samples], setting: str) -> Summary:
         band=_band(runs, each, setting) if drawn else [],
         course=_course(runs[0], setting) if metric.course else [],
     )
-
-
-def at_centiles(ordered: np.ndarray) -> np.ndarray:
-    """The values at :data:`CENTILES` of ordered values: the one at the place floor(n * centile), as published."""
-    places = np.minimum(ordered.size - 1, np.floor(ordered.size * np.array(CENTILES)).astype(np.int64))
-    return ordered[places]
 
 
 def _band(runs: Sequence[Samples], each: Sequence[np.ndarray], setting: str) -> list[tuple[float, float, float]]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.comparison import Interval
-from slotmark.compare.means import mean_difference, stretches
 from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
-from slotmark.compare.ratio import Ratio, paired_ratio, unpaired_ratio
 from slotmark.compare.verdict import ENOUGH_ROUNDS, Decision
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Samples
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.ratio import Ratio, paired_ratio, unpaired_ratio
+from slotmark.statistics.stretches import mean_difference, stretches
 
 
 class Bootstrap(msgspec.Struct, frozen=True):
@@ -112,7 +112,10 @@ def tested_means(
         bootstrap: How.
     """
     metric = baseline[0].metric
-    ours, theirs = ([stretches(one, setting) for one in side] for side in (baseline, candidate))
+    ours, theirs = (
+        [stretches(one.values(setting), one.unit_starts(setting), ordered=metric.grain[0] != "host") for one in side]
+        for side in (baseline, candidate)
+    )
     runs = min(len(ours), len(theirs))
     fewest = runs if runs > 1 else min(sum(one.units for one in side) for side in (ours, theirs))
     found = mean_difference(

@@ -2,8 +2,9 @@
 
 import msgspec
 
-from slotmark.compare.comparison import Interval, Verdict
+from slotmark.compare.comparison import Verdict
 from slotmark.metrics.catalogue import Better
+from slotmark.statistics.interval import Interval
 
 ENOUGH_ROUNDS = 5
 """Below so many rounds, or whatever else was repeated, no verdict is given."""

@@ -1,9 +1,9 @@
 """From a comparison of block costs to a document."""
 
 from slotmark.compare.block_comparison import ALL, BlockComparison, BlockDifference, BlockRow
+from slotmark.numbers import number, percent, ratio_interval
 from slotmark.report import block_charts
 from slotmark.report.document import SYMBOLS, Block, Cell, Column, Document, Doubts, Figure, Paragraph, Section, Table
-from slotmark.report.numbers import number, percent, ratio_interval
 from slotmark.report.provenance import dictionary, manifests, work_done
 
 _LEAST = 1e-15

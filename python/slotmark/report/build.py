@@ -8,6 +8,7 @@ from slotmark.compare import Comparison, Difference, Row, Summary, Verdict, name
 from slotmark.metrics import Analysis, Filter, Metric, catalogue, doubts_of_analysis, facts_of_analysis, samples
 from slotmark.metrics.cluster.published import published_means
 from slotmark.metrics.published import published_tables
+from slotmark.numbers import interval, number, p_value, percent, ratio, ratio_interval
 from slotmark.report.charts import CLIPPED, courses, figures
 from slotmark.report.document import (
     SYMBOLS,
@@ -24,7 +25,6 @@ from slotmark.report.document import (
 )
 from slotmark.report.means import mean_tables, observations
 from slotmark.report.means import published_tables as mean_published_tables
-from slotmark.report.numbers import interval, number, p_value, percent, ratio, ratio_interval
 from slotmark.report.provenance import dictionary, manifest_facts, manifests, work_done
 from slotmark.run import Run
 
@@ -247,7 +247,11 @@ def _compared(comparison: Comparison, row: Row) -> list[list[Cell]]:
         if difference is not None:
             judged = [
                 Cell(ratio_interval(difference.ratio) if difference.ratio else "-"),
-                Cell("" if difference.p_adjusted is None else p_value(difference.p_adjusted, comparison.repetitions)),
+                Cell(
+                    ""
+                    if difference.p_adjusted is None
+                    else p_value(difference.p_adjusted, bound=difference.p_adjusted <= 2 / (comparison.repetitions + 1))
+                ),
                 _verdict(difference.verdict, difference.reason),
             ]
         rows.append([nothing, Cell(side.name), _median(summary), *judged])

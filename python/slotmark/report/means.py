@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from slotmark.compare import Comparison, Difference, Row, Summary
 from slotmark.metrics import Metric
 from slotmark.metrics.cluster.published import PublishedMean
+from slotmark.numbers import number, p_value
 from slotmark.report.document import SYMBOLS, Block, Cell, Column, Paragraph, Table
-from slotmark.report.numbers import number, p_value
 from slotmark.report.styles import STYLES, Style
 
 
@@ -169,7 +169,11 @@ def _cells(comparison: Comparison, row: Row, place: int, style: Style | None) ->
         if difference.verdict is None
         else Cell(f"{SYMBOLS[difference.verdict]} {difference.verdict}", difference.verdict, difference.reason)
     )
-    p = "" if difference.p_adjusted is None else p_value(difference.p_adjusted, comparison.repetitions)
+    p = (
+        ""
+        if difference.p_adjusted is None
+        else p_value(difference.p_adjusted, bound=difference.p_adjusted <= 2 / (comparison.repetitions + 1))
+    )
     return [
         Cell(name, remark=remark),
         *values,

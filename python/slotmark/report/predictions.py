@@ -12,9 +12,9 @@ from slotmark.benches.cluster.predict import (
     Scenario,
     SweptPrediction,
 )
+from slotmark.numbers import percent
 from slotmark.report.charts import COLOURS, DASHES, LINES, drawn
 from slotmark.report.document import Block, Cell, Column, Document, Figure, Paragraph, Section, Table
-from slotmark.report.numbers import percent
 
 CHARTS = {
     "Adoption": tuple(metric for metric in MAIN_ROWS if metric.endswith("adoption")),

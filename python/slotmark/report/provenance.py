@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from slotmark.compare import Side
 from slotmark.metrics import Metric, catalogue
+from slotmark.numbers import percent
 from slotmark.report.document import Block, Cell, Column, Facts, Table
-from slotmark.report.numbers import percent
 from slotmark.run import MachineFacts, Manifest
 
 _UNKNOWN = "unknown"

@@ -24,8 +24,8 @@ from slotmark.metrics.ledger.claims import (
 )
 from slotmark.metrics.matrix import costs_together
 from slotmark.metrics.published import PublishedTable
-from slotmark.metrics.rank_tests import holm, signed_rank_p
 from slotmark.run import Run
+from slotmark.statistics.rank_tests import holm, signed_rank_p
 
 QUANTILES = (0.05, 0.1, 0.5, 0.9, 0.95)
 DECILES = tuple(tenth / 10 for tenth in range(11))

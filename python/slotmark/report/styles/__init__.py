@@ -1,6 +1,6 @@
 """How the established tool, locli, prints the cells of its tables: two styles, a module each, with the same functions.
 
-For published tables only. slotmark's own reports print numbers by :mod:`slotmark.report.numbers`.
+For published tables only. slotmark's own reports print numbers by :mod:`slotmark.numbers`.
 """
 
 from collections.abc import Mapping

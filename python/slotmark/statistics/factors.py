@@ -3,13 +3,32 @@
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+import msgspec
 import numpy as np
 
-from slotmark.compare.block_comparison import FactorEffect
-from slotmark.compare.block_ratio import Part, typical_ratio
-from slotmark.compare.two_level import hierarchical
+from slotmark.statistics.block_ratio import Part, typical_ratio
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.two_level import hierarchical
 
 Levels = tuple[str, ...]
+
+
+class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """What a level of a factor does, or what two levels do together beyond what each does.
+
+    Attributes:
+        name: As ``ghc 9.6 over 8.10``, or ``ghc 9.6 with branch split``.
+        interaction: Whether it is the second.
+        ratio: The typical block's; of an interaction the ratio of two ratios.
+        p: Two-sided, of a ratio of 1, not adjusted.
+        within_runs_only: Whether the interval says nothing about how much processes differ.
+    """
+
+    name: str
+    interaction: bool
+    ratio: Interval
+    p: float
+    within_runs_only: bool
 
 
 def factor_effects(

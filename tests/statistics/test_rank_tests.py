@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from slotmark.compare.adjust import holm
+from slotmark.statistics.rank_tests import holm
 
 
 def test_hand_worked() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.hodges_lehmann import linearised
-from slotmark.compare.two_level import Effects
+from slotmark.statistics.hodges_lehmann import linearised
+from slotmark.statistics.two_level import Effects
 
 _KEPT = 0.98
 """Blocks beyond the central share of the ratios don't count where the noise between processes is judged."""

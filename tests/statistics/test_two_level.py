@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from slotmark.compare.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
-from slotmark.compare.hodges_lehmann import hodges_lehmann
-from slotmark.compare.two_level import Estimate, draws_of, hierarchical
+from slotmark.statistics.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
+from slotmark.statistics.hodges_lehmann import hodges_lehmann
+from slotmark.statistics.two_level import Estimate, draws_of, hierarchical
 from tests.compare.planted_blocks import NOISES, Noise, recorded
 
 HOW = {"confidence": 0.95, "repetitions": 500}

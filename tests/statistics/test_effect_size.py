@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slotmark.compare.effect_size import faster_probability, rank_biserial
-from slotmark.metrics.rank_tests import signed_rank_p
-from tests.compare.reference_data import DEPRESSION, ROUNDING_TIMES
+from slotmark.statistics.effect_size import faster_probability, rank_biserial
+from slotmark.statistics.rank_tests import signed_rank_p
+from tests.statistics.reference_data import DEPRESSION, ROUNDING_TIMES
 
 DIFFERENCES = DEPRESSION[0] - DEPRESSION[1]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from slotmark.compare.ratio import Ratio, paired_ratio, unpaired_ratio
+from slotmark.statistics.ratio import Ratio, paired_ratio, unpaired_ratio
 
 rate = st.floats(1, 1e6)
 pairs = st.lists(st.tuples(rate, rate), min_size=2, max_size=15).map(np.array)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slotmark.compare.clusters import cluster_edges
+from slotmark.statistics.clusters import cluster_edges
 
 
 @pytest.mark.parametrize("blocks", [122, 1_000, 100_000])

@@ -9,9 +9,6 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from scipy import stats
-
-from slotmark.compare.comparison import Interval
 
 _ALL_UP_TO = 300
 """Up to this many different values all averages are formed."""
@@ -41,27 +38,6 @@ def hodges_lehmann(values: np.ndarray) -> float:
     pairs = values.size * (values.size + 1) // 2
     low, high = _Averages(values).ranked((pairs + 1) // 2, pairs // 2 + 1)
     return (low + high) / 2
-
-
-def walsh_interval(values: np.ndarray, confidence: float) -> Interval:
-    """The pseudomedian between two Walsh averages whose ranks follow from the signed-rank test's normal approximation.
-
-    It is the set of shifts that the test doesn't reject (Hollander and Wolfe 1973); nothing about runs is in it.
-
-    Args:
-        values: At least two.
-        confidence: Of the interval, as a fraction.
-    """
-    n, averages = values.size, _Averages(values)
-    pairs = n * (n + 1) // 2
-    reach = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    low = max(1, int(np.floor(pairs / 2 - reach)))
-    middle = (pairs + 1) // 2, pairs // 2 + 1
-    return Interval(
-        float(np.mean(averages.ranked(*middle))),
-        averages.ranked(low, low)[0],
-        averages.ranked(pairs + 1 - low, pairs + 1 - low)[0],
-    )
 
 
 def linearised(values: np.ndarray, change: float = 0.0) -> Linearised:

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from slotmark.compare.comparison import Interval
-from slotmark.metrics import Samples
+from slotmark.statistics.interval import Interval
 
 MOST_STRETCHES = 50
 """Into so many stretches a run is cut at most. A stretch of n consecutive units is at least the cube root of n long."""
@@ -57,10 +56,15 @@ class MeanDifference(msgspec.Struct, frozen=True):
     p: float
 
 
-def stretches(samples: Samples, setting: str) -> Stretches:
-    """The samples of a setting, put together by the first grain column, in its order."""
-    values, starts = samples.values(setting), samples.unit_starts(setting)
-    least = 1 if samples.metric.grain[0] == "host" else round(starts.size ** (1 / 3))  # hosts have no order
+def stretches(values: np.ndarray, starts: np.ndarray, *, ordered: bool = True) -> Stretches:
+    """The values put together in stretches of consecutive units.
+
+    Args:
+        values: Shape (n,), unit by unit.
+        starts: The place at which each unit begins; rising from 0, shape (units,).
+        ordered: Whether units lie one after the other, as blocks do and hosts don't.
+    """
+    least = round(starts.size ** (1 / 3)) if ordered else 1
     count = min(MOST_STRETCHES, max(1, starts.size // least))
     edges = starts[np.linspace(0, starts.size, count, endpoint=False).astype(np.int64)]
     return Stretches(

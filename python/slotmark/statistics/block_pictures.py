@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 from scipy import ndimage
 
-from slotmark.compare.block_ratio import Part, block_log_ratios, typical_ratio
-from slotmark.compare.comparison import Interval
-from slotmark.compare.two_level import hierarchical
+from slotmark.statistics.block_ratio import Part, block_log_ratios, typical_ratio
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.two_level import hierarchical
 
 MOST_DOTS = 1_500
 """Of more blocks so many are drawn, evenly by cost."""

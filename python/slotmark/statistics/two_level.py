@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from slotmark.compare.comparison import Interval
+from slotmark.statistics.interval import Interval
 
 MOST_GROUPS = 1_000
 """From so many blocks on, neighbours in the chain are drawn together, in so many groups of equal size (Carlstein 1986)."""

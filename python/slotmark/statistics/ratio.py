@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.comparison import Interval
-from slotmark.compare.resampling import studentised
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.resampling import studentised
 
 
 class Ratio(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slotmark.compare.planning import detectable_change, power, runs_needed
+from slotmark.statistics.planning import detectable_change, power, runs_needed
 
 # In percent, 80 % power, two-sided t on process means at .05: by standard deviation between processes, then processes a side.
 BETWEEN_RUNS = {

@@ -1,35 +1,20 @@
 """Means of runs: their difference, its interval, and how often it is right."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from slotmark.compare.means import MOST_STRETCHES, Stretches, mean_difference, stretches
-from slotmark.metrics import Samples, catalogue
+from slotmark.statistics.stretches import MOST_STRETCHES, Stretches, mean_difference, stretches
 
 HOW = {"confidence": 0.95, "repetitions": 2_000, "seed": [1]}
 
 
-def samples(values: dict[tuple[int, str], float]) -> Samples:
-    keys = sorted(values)
-    table = pa.table(
-        {
-            "setting": [""] * len(keys),
-            "block_no": [block for block, _ in keys],
-            "host": [host for _, host in keys],
-            "value": [values[key] for key in keys],
-        }
-    )
-    return Samples(catalogue("cluster")["peer_fetched"], table)
-
-
 def run(values: np.ndarray) -> Stretches:
-    """A run with one value a block."""
-    return stretches(samples({(block, "h"): float(value) for block, value in enumerate(values)}), "")
+    """A run with one value per block."""
+    return stretches(values, np.arange(values.size))
 
 
 def test_samples_of_one_block_stay_together() -> None:
-    found = stretches(samples({(1, "a"): 1.0, (1, "b"): 2.0, (2, "a"): 5.0}), "")
+    found = stretches(np.array([1.0, 2.0, 5.0]), np.array([0, 2]))
     assert (found.sums.tolist(), found.counts.tolist(), found.units) == ([3, 5], [2, 1], 2)
     assert found.mean == pytest.approx(8 / 3)
 

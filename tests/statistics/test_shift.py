@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats.mstats import hdquantiles
 
-from slotmark.compare.shift import DECILES, harrell_davis, shift_function
+from slotmark.statistics.shift import DECILES, harrell_davis, shift_function
 from tests.compare.planted_blocks import NOISES, recorded
 
 HOW = {"confidence": 0.95, "repetitions": 300}
@@ -55,6 +55,6 @@ def test_many_blocks_spread_as_if_they_were_drawn(monkeypatch: pytest.MonkeyPatc
         return [float(np.log(one.ratio.high / one.ratio.low)) for one in found]
 
     by_influence = widths()
-    monkeypatch.setattr("slotmark.compare.shift.LINEAR_FROM", 10_000)
+    monkeypatch.setattr("slotmark.statistics.shift.LINEAR_FROM", 10_000)
     # Near a cluster's edge a quantile doesn't answer linearly, and the two differ more than by chance (some 3 %).
     assert by_influence == pytest.approx(widths(), rel=0.2)

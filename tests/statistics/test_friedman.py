@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slotmark.compare.friedman import friedman, post_hoc
-from tests.compare.reference_data import ROUNDING_TIMES
+from slotmark.statistics.friedman import friedman, post_hoc
+from tests.statistics.reference_data import ROUNDING_TIMES
 
 
 def test_the_rounding_times_as_in_r() -> None:

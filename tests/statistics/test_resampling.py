@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from slotmark.compare.resampling import location, studentised, trimmed_count
+from slotmark.statistics.resampling import location, studentised, trimmed_count
 
 values = st.lists(st.floats(-3, 3), min_size=2, max_size=25).map(np.array)
 

@@ -6,8 +6,7 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from slotmark.compare.adjust import holm
-from slotmark.metrics.rank_tests import signed_rank_p
+from slotmark.statistics.rank_tests import holm, signed_rank_p
 
 
 class Friedman(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 from scipy import special, stats
 
-from slotmark.compare.comparison import Interval
-from slotmark.compare.two_level import grouped
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.two_level import grouped
 
 DECILES = tuple(tenth / 10 for tenth in range(1, 10))
 

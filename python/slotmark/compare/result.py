@@ -1,0 +1,278 @@
+"""The result of a comparison, as plain data.
+
+``compare`` (in :mod:`slotmark.compare.compare`) makes it from runs; report shows it. Nothing here computes.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from slotmark.metrics import Key, Metric
+from slotmark.run import Manifest
+from slotmark.statistics.block_pictures import Band, Density, Dot
+from slotmark.statistics.factors import FactorEffect
+from slotmark.statistics.friedman import Pair
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.shift import Shift
+from slotmark.warnings import Warning
+
+Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
+
+Quantity = Literal["typical", "mean", "typical block", "all blocks together"]
+"""What of a metric's samples a row compares: the typical sample (a trimmed mean of log values), the arithmetic mean, the
+typical block (Hodges-Lehmann's estimate of the blocks' ratios), or the sum over all blocks."""
+
+ALL = ""
+"""The part that holds all samples."""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """The samples of one metric, on one side and in one part.
+
+    Attributes:
+        n: Number of samples; of blocks with repeated costs the number of blocks, each with its mean over processes.
+        runs: Number of runs that they are of; of blocks with repeated costs the number of processes.
+        median: Of the samples.
+        median_interval: Between two of the ordered samples; None where samples aren't independent.
+        mean: Arithmetic mean.
+        trimmed_mean: Mean without the smallest and the largest tenth (at least one of each from 3 samples on).
+        sd: Sample standard deviation (n - 1); 0 for one sample.
+        minimum: Smallest sample.
+        maximum: Largest sample.
+        outliers: Keys of the samples more than 3 scaled MADs from the median.
+        samples: Key and value of every sample, in key order; empty where there are more than 1,000.
+        centiles: Share of samples and the value that so many don't exceed; of metrics that are drawn as a distribution. Of few
+            distinct values, one entry per value: the distribution is a step function, and ``steps`` is true.
+        steps: Whether the distribution has so few distinct values that it is drawn as steps.
+        band: As centiles, the lowest and the highest value over hosts, or over runs where there are several; empty where there is one.
+        course: First unit (a slot, a block number) and mean of each stretch of consecutive ones, of metrics that are drawn over the
+            run; of metrics drawn as a timeline, each place on the last key column and the median of its samples.
+    """
+
+    n: int
+    runs: int = 1
+    median: float
+    median_interval: Interval | None
+    mean: float
+    trimmed_mean: float
+    sd: float
+    minimum: float
+    maximum: float
+    outliers: list[Key]
+    samples: list[tuple[Key, float]]
+    centiles: list[tuple[float, float]] = []
+    steps: bool = False
+    band: list[tuple[float, float, float]] = []
+    course: list[tuple[float, float]] = []
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One side of a comparison: a run, or several of one target.
+
+    Attributes:
+        name: What to call it.
+        manifest: Of its first run.
+        others: Of its other runs.
+        filters: What of its runs is analysed, in words; empty for benches without filters.
+        facts: What follows from its first run's tables, as published manifests show it; names and values.
+        warnings: Doubts about this side: its runs, their tables, or how it differs from the baseline.
+    """
+
+    name: str
+    manifest: Manifest
+    others: list[Manifest] = []
+    filters: list[str] = []
+    facts: list[tuple[str, str]] = []
+    warnings: list[Warning] = []
+
+    @property
+    def manifests(self) -> list[Manifest]:
+        """The manifests of all its runs, in order."""
+        return [self.manifest, *self.others]
+
+
+class BlockDesign(msgspec.Struct, frozen=True, kw_only=True):
+    """What a difference of repeated block costs has beyond the common fields.
+
+    Attributes:
+        blocks: How many blocks count.
+        p_equivalent: p-value of a difference as large as the margin (two one-sided tests), not adjusted.
+        error_of_runs: Standard error of the log ratio from processes; None with one process on a side.
+        error_of_blocks: Standard error of the log ratio from blocks.
+        detectable: The smallest change that would be found four times in five, as a fraction; None with one process on a side.
+        runs_needed: Processes per side for a change as large as the margin to be found four times in five; None where unknown or
+            beyond reach.
+        rank_biserial: How one-sided the blocks' differences are, -1 (all faster) to 1 (all slower); None for sums.
+        faster: The probability that a block is faster; None for sums.
+    """
+
+    blocks: int
+    p_equivalent: float | None
+    error_of_runs: float | None
+    error_of_blocks: float | None
+    detectable: float | None
+    runs_needed: int | None
+    rank_biserial: float | None
+    faster: float | None
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate against the baseline in one row.
+
+    Attributes:
+        ratio: Candidate over baseline, with its interval; None where it can't be estimated (one sample, zeros).
+        delta: Candidate less baseline, in the metric's unit; None where only ratios are compared.
+        p: Two-sided p-value of "no difference"; None where not tested.
+        p_adjusted: Holm-adjusted over all that the comparison tested.
+        p_is_bound: Whether both p-values are upper bounds: the bootstrap could give no smaller ones.
+        paired: Whether samples were paired by key.
+        margin: The equivalence margin used, as a fraction.
+        verdict: From interval, adjusted p-value and margin; None for what is only shown.
+        reason: Why, in words; no capital, no full stop.
+        detail: What the estimator has beyond this; None for most.
+    """
+
+    ratio: Interval | None
+    delta: Interval | None = None
+    p: float | None
+    p_adjusted: float | None
+    p_is_bound: bool = False
+    paired: bool
+    margin: float
+    verdict: Verdict | None
+    reason: str
+    detail: BlockDesign | None = None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric in one part, over all sides.
+
+    Attributes:
+        metric: The catalogue's entry.
+        part: Which samples, looked at by themselves: a setting such as ``decode, sequential``, or a kind of blocks; :data:`ALL` for all.
+        quantity: What of them is compared.
+        summaries: One per side, in the order of the sides; None where a side lacks this metric or part.
+        differences: One per candidate, in order; None where not compared.
+        warnings: Doubts about this row.
+    """
+
+    metric: Metric
+    part: str
+    quantity: Quantity
+    summaries: list[Summary | None]
+    differences: list[Difference | None]
+    warnings: list[Warning] = []
+
+    @property
+    def levels(self) -> list[float | None]:
+        """The level of each side, in the metric's unit: its median, or its mean where means or sums are compared."""
+        means = self.quantity in ("mean", "all blocks together")
+        return [one and (one.mean if means else one.median) for one in self.summaries]
+
+
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """Three targets or more over the same blocks, by rank.
+
+    Attributes:
+        chi_squared: Friedman's.
+        p: Of it.
+        mean_ranks: One per side; the cheapest has the smallest.
+        pairs: Every pair of sides.
+    """
+
+    chi_squared: float
+    p: float
+    mean_ranks: list[float]
+    pairs: list[Pair]
+
+
+class Blocks(msgspec.Struct, frozen=True, kw_only=True, tag="blocks"):
+    """What comparisons of repeated costs of the same blocks have beyond their rows; figures are of the first metric.
+
+    Attributes:
+        processes: One per side.
+        blocks: How many.
+        shifts: One list per candidate: the deciles.
+        densities: One per side: the distribution.
+        dots: One list per candidate: blocks with their ratio, at most 1,500.
+        bands: One list per candidate: its typical ratio by cost.
+        ranking: None with two sides.
+        factors: Empty where the sides don't cross two factors, or have none.
+    """
+
+    processes: list[int]
+    blocks: int
+    shifts: list[list[Shift]]
+    densities: list[Density]
+    dots: list[list[Dot]]
+    bands: list[list[Band]]
+    ranking: Ranking | None
+    factors: list[FactorEffect]
+
+
+class Swept(msgspec.Struct, frozen=True, kw_only=True, tag="swept"):
+    """What comparisons of runs that differ in one swept parameter have beyond their rows.
+
+    Attributes:
+        parameter: Its full name.
+        unit: Of the values; empty for plain numbers.
+        values: One per side, rising.
+        geometric: Whether consecutive values have one ratio; else one difference.
+    """
+
+    parameter: str
+    unit: str
+    values: list[float]
+    geometric: bool
+
+
+Detail = Blocks | Swept
+"""What an estimator has beyond the common rows. It selects the report's sections and charts."""
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """One baseline against one or more candidates, metric by metric.
+
+    Attributes:
+        bench: The bench of all runs.
+        baseline: The first side.
+        candidates: The others.
+        rows: In the order of the catalogue; parts by name.
+        details: What the estimators have beyond the rows.
+        tests: Over how many tests p-values were adjusted.
+        confidence: Of every interval, as a fraction.
+        repetitions: Of the bootstrap, as many as were made.
+        seed: Of the bootstrap.
+        warnings: Doubts about the comparison as a whole; those about a side or a row are there.
+    """
+
+    bench: str
+    baseline: Side
+    candidates: list[Side]
+    rows: list[Row]
+    details: list[Detail] = []
+    tests: int
+    confidence: float
+    repetitions: int
+    seed: int
+    warnings: list[Warning]
+
+    @property
+    def sides(self) -> list[Side]:
+        """Baseline and candidates, in order."""
+        return [self.baseline, *self.candidates]
+
+    @property
+    def all_warnings(self) -> list[Warning]:
+        """Every doubt: of the comparison, of each side (with its name as the subject), of each row; one entry for the same words."""
+        of_sides = [
+            msgspec.structs.replace(one, subject=": ".join(dict.fromkeys(filter(None, (side.name, one.subject)))))
+            for side in self.sides
+            for one in side.warnings
+        ]
+        subjects: dict[tuple[str, str], list[str]] = {}
+        for one in [*self.warnings, *of_sides, *(one for row in self.rows for one in row.warnings)]:
+            subjects.setdefault((one.kind, one.text), []).append(one.subject)
+        return [
+            Warning(kind, text, "; ".join(dict.fromkeys(filter(None, of)))) for (kind, text), of in subjects.items()
+        ]

@@ -1,0 +1,80 @@
+"""Numbers as people read them: four significant digits, thousands apart. The only formatters of numbers and p-values."""
+
+import math
+
+from slotmark.statistics.interval import Interval
+
+LEAST_P = 1e-15
+"""What floating-point numbers can't tell from 0 is printed as smaller than this."""
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number with about ``digits`` significant digits and thousands set apart; whole digits are never dropped."""
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{min(decimals, 9)}f}"
+
+
+def interval(value: Interval) -> str:
+    """The two ends of an interval."""
+    return f"{number(value.low)} to {number(value.high)}"
+
+
+def ratio(value: float) -> str:
+    """A ratio with its sign of multiplication: three decimals near 1, fewer far from it."""
+    return f"{value:.3f}×" if value < 10 else f"{number(value, 3)}×"
+
+
+def ratio_interval(value: Interval) -> str:
+    """A ratio with its interval."""
+    if value.low == value.high:
+        return ratio(value.estimate)
+    return f"{ratio(value.estimate)} [{ratio(value.low)[:-1]}, {ratio(value.high)[:-1]}]"
+
+
+def p_value(p: float, *, bound: bool = False) -> str:
+    """A p-value with two significant digits.
+
+    Args:
+        p: From 0 to 1.
+        bound: Whether it is an upper bound: the bootstrap could give no smaller one.
+    """
+    if p < LEAST_P:
+        return f"< {LEAST_P:.0g}"
+    if p >= 1:
+        return "1"
+    return f"< {p:.2g}" if bound else f"{p:.2g}"
+
+
+def percent(fraction: float) -> str:
+    """A fraction as a percentage with three significant digits: ``2 %``, ``0.5 %``, ``1,200 %``."""
+    share = 100 * fraction
+    return f"{share:,.0f} %" if abs(share) >= 1_000 else f"{share:.3g} %"
+
+
+def change(value: float) -> str:
+    """A ratio in words: ``+3.2 %``, or ``4.1 times`` from a doubling on and ``1/4.1`` from a halving on."""
+    if value >= 2:
+        return f"{value:.3g} times"
+    if value <= 0.5:
+        return f"1/{1 / value:.3g}" if value > 0 else "0"
+    return f"{_signed_percent(value)} %"
+
+
+def span(value: Interval) -> str:
+    """An interval of a ratio in the words of :func:`change`."""
+    if value.low > 0.5 and value.high < 2:
+        low, high, unit = _signed_percent(value.low), _signed_percent(value.high), " %"
+    else:
+        low, high, unit = change(value.low), change(value.high), ""
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+
+
+def _signed_percent(value: float) -> str:
+    share = 100 * (value - 1)
+    digits = 1 if abs(share) >= 0.95 else 2
+    text = f"{share:+.{digits}f}"
+    return "0" if float(text) == 0 else text

@@ -10,6 +10,9 @@ import msgspec
 
 _SHOWN = 5
 
+ENOUGH_ROUNDS = 5
+"""Below so many rounds no verdict is given."""
+
 
 class Warning(msgspec.Struct, frozen=True, order=True):
     """One doubt.
@@ -47,12 +50,12 @@ def outliers(subject: str, rounds: Sequence[str]) -> Warning:
     )
 
 
-def few_rounds(rounds: int, needed: int) -> Warning:
+def few_rounds(rounds: int) -> Warning:
     """Too few rounds for any verdict."""
     return Warning(
         "few_rounds",
         f"{rounds} round{'s' if rounds != 1 else ''} can't tell a difference from noise: no verdict is given below "
-        f"{needed}. Run again with --rounds {max(10, needed)}.",
+        f"{ENOUGH_ROUNDS}. Run again with --rounds {max(10, ENOUGH_ROUNDS)}.",
     )
 
 
@@ -82,35 +85,33 @@ def machine_loaded(load: float, cores: int) -> Warning:
     )
 
 
-def apart(name: str) -> Warning:
+def apart() -> Warning:
     """Two runs that weren't measured in one session."""
     return Warning(
         "apart",
         "Not measured in one session with the baseline: rounds can't be paired, and the machine's drift between the two "
         "sessions is inside the difference. Measure both in one `run`.",
-        name,
     )
 
 
-def different(name: str, what: str, baseline: str, candidate: str) -> Warning:
+def different(what: str, baseline: str, candidate: str) -> Warning:
     """Two runs that differ in something which should be equal."""
     return Warning(
         "different",
         f"{what} differs: {baseline} for the baseline, {candidate} here. The difference may come from that.",
-        name,
     )
 
 
-def runs_differ(name: str, what: str, values: Sequence[str]) -> Warning:
+def runs_differ(what: str, values: Sequence[str]) -> Warning:
     """Runs of one side that should be alike and aren't."""
     return Warning(
-        "runs_differ", f"Its runs differ in {what}: {', '.join(values)}. Their spread holds that difference.", name
+        "runs_differ", f"Its runs differ in {what}: {', '.join(values)}. Their spread holds that difference."
     )
 
 
-def unmatched(name: str, what: str) -> Warning:
+def unmatched(what: str) -> Warning:
     """Something that only one of two runs has."""
-    return Warning("unmatched", f"Only one of the two runs has {what}: it is not compared.", name)
+    return Warning("unmatched", f"Only one of the two runs has {what}: it is not compared.")
 
 
 def reply_delay(delay_us: float) -> Warning:
@@ -163,13 +164,12 @@ def short_hashes(hosts: Sequence[str]) -> Warning:
     )
 
 
-def one_run_a_side(names: Sequence[str]) -> Warning:
-    """A comparison of runs that were made once."""
+def one_run_a_side() -> Warning:
+    """A side of one run."""
     return Warning(
         "one_run_a_side",
         "Run once: intervals cover what varies inside a run (from block to block, from slot to slot), not what differs between two runs of "
         "one build. A small difference may be the run's, not the target's. Run each build again and name all runs of it, with commas.",
-        "; ".join(names),
     )
 
 
@@ -206,6 +206,70 @@ def stopped_early(hosts: Sequence[str], seconds: int) -> Warning:
         "stopped_early",
         f"The logs of {_some(hosts)} end more than {seconds} s before the last one's: blocks after that were not adopted by all hosts. "
         "Check why they stopped, or whether a log was cut.",
+    )
+
+
+def one_process_compared() -> Warning:
+    """A side with one process."""
+    return Warning(
+        "one_process",
+        "One process: intervals cover what varies inside it only, and no verdict about the build is given. Record at least 5 per build.",
+    )
+
+
+def gc_inside(share: float) -> Warning:
+    """GC pauses are in the totals; the share is of all time."""
+    return Warning(
+        "gc_inside",
+        f"{share:.0%} of the total time is GC: a difference in total time may come from when the collector ran. Read mutator time beside it.",
+    )
+
+
+def clusters(edges: Sequence[float], unit: str) -> Warning:
+    """Costs come in clusters, with these edges between them."""
+    shown = ", ".join(f"{edge:,.0f}" for edge in edges)
+    return Warning(
+        "clusters",
+        f"Costs come in {len(edges) + 1} clusters, with edges near {shown} {unit}: a quantile near an edge is of another kind of block "
+        "on either side, and a spread across one is no noise. Read the ratios block by block.",
+    )
+
+
+def thin_quantiles(quantiles: Sequence[str], needed: int) -> Warning:
+    """Quantiles that rest on few blocks."""
+    return Warning("thin_quantiles", f"Resting on fewer than {needed} blocks: the quantiles {', '.join(quantiles)}.")
+
+
+def few_blocks(needed: int, blocks: int, slots: Sequence[int], share: float) -> Warning:
+    """A difference of sums of which half comes from few blocks, in these slots (the first of them), with this share of the cost."""
+    named = ", ".join(map(str, slots)) + (" and more" if needed > len(slots) else "")
+    return Warning(
+        "few_blocks",
+        f"Half of the difference in the sum comes from {needed} of {blocks:,} blocks (slot {named}), which hold {share:.1%} of the "
+        "cost: look at those.",
+    )
+
+
+def coarse(metric: str, typical_us: float) -> Warning:
+    """Costs near the resolution."""
+    return Warning(
+        "coarse",
+        f"A typical block takes {typical_us:.0f} us, and times are cut to whole microseconds: only sums are compared.",
+        metric,
+    )
+
+
+def lacking(metric: str) -> Warning:
+    """A metric that not all runs of a pair of sides have."""
+    return Warning("lacking", f"'{metric}' is not compared: not all of its runs and the baseline's have it.")
+
+
+def not_interleaved() -> Warning:
+    """Targets that weren't recorded in turns."""
+    return Warning(
+        "not_interleaved",
+        "Nothing says that its processes and the baseline's took turns: the machine's drift between the two is inside the difference. "
+        "Record in turns, and say so in the study file.",
     )
 
 

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from slotmark.compare import summarise
-from slotmark.compare.summary import KEPT_SAMPLES, median_interval, outlying, trimmed_mean
+from slotmark.compare.summary import KEPT_SAMPLES
 from slotmark.statistics.interval import Interval
+from slotmark.statistics.location import median_interval, outlying, trimmed_mean
 
 
 def by_round(*values: float) -> dict[tuple[int | str, ...], float]:

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmark.compare.verdict import Decision, change, decide, share, span
+from slotmark.compare.verdict import Decision, decide
 from slotmark.metrics.catalogue import Better
+from slotmark.numbers import change, percent, span
 from slotmark.statistics.interval import Interval
 
 
@@ -103,7 +104,7 @@ def test_ratios_in_words() -> None:
 
 
 def test_shares_are_written_in_full() -> None:
-    assert [share(fraction) for fraction in (0.005, 0.02, 0.1234, 9.9, 10.0)] == [
+    assert [percent(fraction) for fraction in (0.005, 0.02, 0.1234, 9.9, 10.0)] == [
         "0.5 %",
         "2 %",
         "12.3 %",

@@ -1,18 +1,37 @@
 """Comparison: samples in, verdicts out. Knows no bench. How and why: docs/method.md."""
 
-from slotmark.compare.comparing import compare
-from slotmark.compare.comparison import Comparison, Difference, Row, Side, Summary, Verdict
+from slotmark.compare.compare import compare
+from slotmark.compare.result import (
+    ALL,
+    BlockDesign,
+    Blocks,
+    Comparison,
+    Detail,
+    Difference,
+    Quantity,
+    Ranking,
+    Row,
+    Side,
+    Summary,
+    Swept,
+    Verdict,
+)
 from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs
-from slotmark.compare.verdict import ENOUGH_ROUNDS
 
 __all__ = [
-    "ENOUGH_ROUNDS",
+    "ALL",
+    "BlockDesign",
+    "Blocks",
     "Comparison",
+    "Detail",
     "Difference",
+    "Quantity",
+    "Ranking",
     "Row",
     "Side",
     "Summary",
+    "Swept",
     "Verdict",
     "compare",
     "name_sides",

@@ -41,9 +41,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         maximum: Largest sample.
         outliers: Keys of the samples more than 3 scaled MADs from the median.
         samples: Key and value of every sample, in key order; empty where there are more than 1,000.
-        centiles: Share of samples and the value that so many don't exceed; of metrics that are drawn as a distribution. Of few
-            distinct values, one entry per value: the distribution is a step function, and ``steps`` is true.
-        steps: Whether the distribution has so few distinct values that it is drawn as steps.
+        centiles: Share of samples and the value that so many don't exceed; of metrics that are drawn as a distribution.
+        steps: Of such a metric with few distinct values, each of them and the share of samples up to it, as (share, value).
         band: As centiles, the lowest and the highest value over hosts, or over runs where there are several; empty where there is one.
         course: First unit (a slot, a block number) and mean of each stretch of consecutive ones, of metrics that are drawn over the
             run; of metrics drawn as a timeline, each place on the last key column and the median of its samples.
@@ -61,7 +60,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     outliers: list[Key]
     samples: list[tuple[Key, float]]
     centiles: list[tuple[float, float]] = []
-    steps: bool = False
+    steps: list[tuple[float, float]] = []
     band: list[tuple[float, float, float]] = []
     course: list[tuple[float, float]] = []
 

@@ -1,23 +1,30 @@
-"""Samples of one metric in one run and setting, in short."""
+"""Samples of one metric, on one side and in one part, in short."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pyarrow as pa
 
-from slotmark.compare.comparison import Summary
+from slotmark.compare.result import Summary
 from slotmark.metrics import Key, Samples
 from slotmark.statistics.location import CENTILES, at_centiles, median_interval, outlying, trimmed_mean
 
 KEPT_SAMPLES = 1_000
 """Up to this many samples are kept one by one."""
 
+MOST_STEPS = 40
+"""A distribution with at most so many distinct values is drawn as steps."""
 
-def summarise(samples: Mapping[Key, float], confidence: float = 0.95) -> Summary:
+_COURSE_POINTS = 120
+
+
+def summarise(samples: Mapping[Key, float], confidence: float = 0.95, *, timeline: bool = False) -> Summary:
     """The summary of at least one sample.
 
     Args:
         samples: Key to value, in key order.
         confidence: Of the median's interval, as a fraction.
+        timeline: Whether the metric is drawn over its last key column.
     """
     values = np.fromiter(samples.values(), dtype=np.float64, count=len(samples))
     return Summary(
@@ -31,60 +38,107 @@ def summarise(samples: Mapping[Key, float], confidence: float = 0.95) -> Summary
         maximum=float(values.max()),
         outliers=[key for key, far in zip(samples, outlying(values), strict=True) if far],
         samples=list(samples.items()) if values.size <= KEPT_SAMPLES else [],
+        course=_medians(samples) if timeline else [],
     )
 
 
-_COURSE_POINTS = 120
+def summarise_costs(costs: np.ndarray) -> Summary:
+    """The summary of repeated costs of the same blocks: of each block's mean over processes.
+
+    Args:
+        costs: Shape (processes, blocks), at least one of each.
+    """
+    values = costs.mean(axis=0)
+    return Summary(
+        n=values.size,
+        runs=len(costs),
+        median=float(np.median(values)),
+        median_interval=None,
+        mean=float(values.mean()),
+        trimmed_mean=trimmed_mean(values),
+        sd=float(values.std(ddof=1)) if values.size > 1 else 0.0,
+        minimum=float(values.min()),
+        maximum=float(values.max()),
+        outliers=[],
+        samples=[],
+    )
 
 
-def summarise_runs(runs: Sequence[Samples], setting: str) -> Summary:
+def summarise_runs(runs: Sequence[Samples], part: str) -> Summary:
     """The summary of many samples of one or more runs, of a metric whose mean is compared.
 
     The mean of several runs is that of all their samples. No sample is kept by itself, and the median has no interval: samples
     of one run aren't independent.
     """
     metric = runs[0].metric
-    each = [one.values(setting) for one in runs]
+    each = [one.values(part) for one in runs]
     values = np.sort(np.concatenate(each))
     drawn = metric.chart == "cdf"
     return Summary(
         n=values.size,
         runs=len(runs),
-        median=float(np.median(values)),
+        median=float((values[(values.size - 1) // 2] + values[values.size // 2]) / 2),
         median_interval=None,
         mean=float(values.mean()),
-        trimmed_mean=trimmed_mean(values),
+        trimmed_mean=_trimmed(values),
         sd=float(values.std(ddof=1)) if values.size > 1 else 0.0,
         minimum=float(values[0]),
         maximum=float(values[-1]),
         outliers=[],
         samples=[],
         centiles=list(zip(CENTILES, at_centiles(values).tolist(), strict=True)) if drawn else [],
-        band=_band(runs, each, setting) if drawn else [],
-        course=_course(runs[0], setting) if metric.course else [],
+        steps=_steps(values) if drawn else [],
+        band=_band(runs, each, part) if drawn else [],
+        course=_course(runs[0], part) if metric.course else [],
     )
 
 
-def _band(runs: Sequence[Samples], each: Sequence[np.ndarray], setting: str) -> list[tuple[float, float, float]]:
+def _trimmed(ordered: np.ndarray) -> float:
+    """The mean of ordered values without the smallest and the largest tenth."""
+    cut = max(1, ordered.size // 10) if ordered.size >= 3 else 0
+    return float(ordered[cut : ordered.size - cut].mean())
+
+
+def _steps(ordered: np.ndarray) -> list[tuple[float, float]]:
+    """Share of samples up to each distinct value, and the value; empty where there are many."""
+    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), ordered.size - 1)
+    if ends.size > MOST_STEPS:
+        return []
+    return list(zip(((ends + 1) / ordered.size).tolist(), ordered[ends].tolist(), strict=True))
+
+
+def _medians(samples: Mapping[Key, float]) -> list[tuple[float, float]]:
+    """The median of the samples at each place on the last key column."""
+    places: dict[float, list[float]] = {}
+    for key, value in samples.items():
+        places.setdefault(float(key[-1]), []).append(value)
+    return [(place, float(np.median(values))) for place, values in sorted(places.items())]
+
+
+def _band(runs: Sequence[Samples], each: Sequence[np.ndarray], part: str) -> list[tuple[float, float, float]]:
     """The lowest and the highest value at each centile over runs, or over the hosts of one run."""
     groups = list(each)
     if len(runs) == 1:
         if "host" not in runs[0].metric.grain[1:]:
             return []
-        hosts = runs[0].within(setting)["host"].combine_chunks().dictionary_encode()
-        codes = hosts.indices.to_numpy()
+        hosts = runs[0].within(part)["host"].combine_chunks()
+        if not isinstance(hosts, pa.DictionaryArray):
+            hosts = hosts.dictionary_encode()
+        codes = hosts.indices.to_numpy(zero_copy_only=False)
+        if codes.size and int(codes.max()) < 1 << 16:
+            codes = codes.astype(np.uint16)  # a stable sort of small integers is a radix sort
         order = np.argsort(codes, kind="stable")
-        groups = np.split(each[0][order], np.flatnonzero(np.diff(codes[order])) + 1)
+        groups = np.split(each[0][order], np.flatnonzero(np.diff(codes[order].astype(np.int64))) + 1)
     found = np.array([at_centiles(np.sort(group)) for group in groups])
     return list(zip(CENTILES, found.min(axis=0).tolist(), found.max(axis=0).tolist(), strict=True))
 
 
-def _course(samples: Samples, setting: str) -> list[tuple[float, float]]:
+def _course(samples: Samples, part: str) -> list[tuple[float, float]]:
     """The mean of each of some stretches of consecutive units, by the first unit of each."""
-    units = samples.within(setting)[samples.metric.grain[0]].to_numpy()
-    values, starts = samples.values(setting), samples.unit_starts(setting)
+    values, starts = samples.values(part), samples.unit_starts(part)
     edges = starts[
         np.unique(np.linspace(0, starts.size, min(_COURSE_POINTS, starts.size), endpoint=False).astype(np.int64))
     ]
+    units = samples.within(part)[samples.metric.grain[0]].take(edges).to_numpy()
     means = np.add.reduceat(values, edges) / np.diff(np.append(edges, values.size))
-    return list(zip(units[edges].astype(float).tolist(), means.tolist(), strict=True))
+    return list(zip(units.astype(float).tolist(), means.tolist(), strict=True))

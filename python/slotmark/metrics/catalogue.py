@@ -57,6 +57,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     course: bool = False
     section: str = ""
     statistic: Literal["typical", "mean"] = "typical"
+    estimator: str = ""
+    inside: str = ""
     relation: str = ""
     value: str = ""
     where: str = ""
@@ -130,4 +132,13 @@ def catalogue(bench: str) -> Catalogue:
     if not file.is_file():
         raise RunError(f"This slotmark knows no bench '{bench}'. Use the slotmark that wrote the run.")
     entries = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _Entries)
-    return Catalogue(bench, tuple(entries.metric), tuple(entries.relations), tuple(entries.about))
+    est = {"cluster": "means", "ledger": "blocks"}.get(bench, "rounds")
+    return Catalogue(
+        bench,
+        tuple(
+            msgspec.structs.replace(m, estimator=est, inside="total_us" if m.id == "gc_us" else "")
+            for m in entries.metric
+        ),
+        tuple(entries.relations),
+        tuple(entries.about),
+    )

@@ -41,6 +41,20 @@ class Samples(msgspec.Struct, frozen=True):
         """The settings that occur, sorted."""
         return sorted(self.table["setting"].unique().to_pylist())
 
+    @property
+    def parts(self):
+        return self.settings
+
+    def matrix(self, part=""):
+        from slotmark.metrics.matrix import CostMatrix
+
+        replicate, key = self.metric.grain
+        of = self.table[replicate].to_numpy()
+        keys = self.table[key].to_numpy()
+        values = self.table["value"].to_numpy()
+        count = np.unique(of).size
+        return CostMatrix(keys.reshape(count, -1)[0].copy(), values.reshape(count, -1).astype(np.float64))
+
     def within(self, setting: str) -> pa.Table:
         """The rows of one setting, in key order: the grain columns and ``value``."""
         return self.table.filter(pc.field("setting") == setting).drop_columns(["setting"])
@@ -114,6 +128,16 @@ class Analysis:
     ) -> None:
         """Gives the memory free."""
         self._connection.close()
+
+    def facts(self):
+        from slotmark.metrics.cluster.manifest import facts_of_analysis
+
+        return facts_of_analysis(self)
+
+    def doubts(self):
+        from slotmark.metrics.doubts import doubts_of_analysis
+
+        return doubts_of_analysis(self)
 
     def relation(self, name: str) -> pa.Table:
         """A relation of the catalogue as a table. RunError where the run's tables don't allow it."""

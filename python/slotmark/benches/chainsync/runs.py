@@ -23,7 +23,6 @@ BUSY = 0.70
 """The share of a core above which the server may be what is measured."""
 LOADED = 0.5
 """The load average a core, before the first round, above which something else was running."""
-ENOUGH_ROUNDS = 5
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,8 +157,8 @@ def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
         found.append(warnings.machine_loaded(facts.machine.load, facts.machine.cores))
     if facts.reply_delay_us:
         found.append(warnings.reply_delay(facts.reply_delay_us))
-    if facts.rounds < ENOUGH_ROUNDS:
-        found.append(warnings.few_rounds(facts.rounds, ENOUGH_ROUNDS))
+    if facts.rounds < warnings.ENOUGH_ROUNDS:
+        found.append(warnings.few_rounds(facts.rounds))
     for setting in dict.fromkeys(one.setting for one in mine):
         shares = [
             one.invocation.server_cpu_ns / one.invocation.elapsed_ns

@@ -20,7 +20,7 @@ def rates(mean: float, *, spread: float = 0.004, rounds: int = 10, seed: int = 1
 
 
 def row(comparison: Comparison, metric: str = "blocks_per_s", setting: str = SEQUENTIAL) -> Row:
-    (found,) = (one for one in comparison.rows if one.metric.id == metric and one.setting == setting)
+    (found,) = (one for one in comparison.rows if one.metric.id == metric and one.part == setting)
     return found
 
 
@@ -31,7 +31,7 @@ def difference(comparison: Comparison, metric: str = "blocks_per_s", setting: st
 
 
 def kinds(comparison: Comparison) -> list[str]:
-    return [warning.kind for warning in comparison.warnings]
+    return [warning.kind for warning in comparison.all_warnings]
 
 
 class TestVerdicts:
@@ -92,7 +92,7 @@ class TestVerdicts:
         assert windows.ratio.high - windows.ratio.low > 0.5 * (rate.ratio.high - rate.ratio.low)
 
     def test_rows_follow_the_catalogue_and_settings_their_names(self, three: Comparison) -> None:
-        assert [(entry.metric.id, entry.setting) for entry in three.rows[:4]] == [
+        assert [(entry.metric.id, entry.part) for entry in three.rows[:4]] == [
             ("blocks_per_s", PIPELINED),
             ("blocks_per_s", SEQUENTIAL),
             ("cpu_us_per_block", PIPELINED),
@@ -150,7 +150,7 @@ class TestTooLittle:
         assert (found.verdict, found.p, found.p_adjusted) == ("inconclusive", None, None)
         assert found.reason == "4 rounds can't tell a difference from noise; 5 are needed"
         assert comparison.tests == 0
-        assert comparison.warnings[0] == few_rounds(4, 5)
+        assert comparison.all_warnings[0] == few_rounds(4)
 
     def test_a_single_round_has_no_ratio(self, tmp_path: Path) -> None:
         runs = [write_run(tmp_path / name, name, {SEQUENTIAL: [1_000.0]}) for name in "ab"]
@@ -242,9 +242,9 @@ class TestUnlikeRuns:
         found = difference(comparison)
         assert (found.paired, found.verdict) == (False, "better")
         assert kinds(comparison)[0] == "apart"
-        assert comparison.warnings[0].subject == "b"
+        assert comparison.all_warnings[0].subject == "b"
         # Another number of rounds was asked for.
-        assert [one.text for one in comparison.warnings if one.kind == "different"] == [
+        assert [one.text for one in comparison.all_warnings if one.kind == "different"] == [
             "Parameter 'rounds' differs: 8 for the baseline, 12 here. The difference may come from that."
         ]
 
@@ -284,7 +284,7 @@ class TestUnlikeRuns:
         assert entry.summaries[1] is None
         assert entry.differences == [None]
         assert row(comparison, "floor_share").differences == [None]
-        texts = [one.text for one in comparison.warnings if one.kind == "unmatched"]
+        texts = [one.text for one in comparison.all_warnings if one.kind == "unmatched"]
         assert texts == [
             "Only one of the two runs has the setting 'raw, sequential': it is not compared.",
             "Only one of the two runs has 'Share of the floor' in 'decode, sequential': it is not compared.",
@@ -301,7 +301,7 @@ class TestUnlikeRuns:
             parameters={"seed": 2, "reply delay, us": 250.0},
             versions={"slotmark": "0.2.0", "slotmark commit": "0123456789ab", "target b": "9"},
         )
-        texts = [one.text for one in compare([a, b]).warnings if one.kind == "different"]
+        texts = [one.text for one in compare([a, b]).all_warnings if one.kind == "different"]
         assert texts == [
             "The number of cores differs: 2 for the baseline, 8 here. The difference may come from that.",
             "Parameter 'reply delay, us' differs: 0.0 for the baseline, 250.0 here. The difference may come from that.",
@@ -327,13 +327,13 @@ class TestNamesAndDoubts:
         a = write_run(tmp_path / "a", "a", {SEQUENTIAL: [1.0] * 5}, warnings=[not_pinned()])
         busy = server_busy(SEQUENTIAL, 0.8, 0.7)
         b = write_run(tmp_path / "b", "b", {SEQUENTIAL: [1.0] * 5}, warnings=[not_pinned(), busy])
-        assert compare([a, b]).warnings == [
+        assert compare([a, b]).all_warnings == [
             Warning("not_pinned", not_pinned().text, "a; b"),
             Warning("server_busy", busy.text, "b: decode, sequential"),
         ]
 
     def test_too_few_rounds_are_said_once(self, tmp_path: Path) -> None:
-        runs = [write_run(tmp_path / n, n, {SEQUENTIAL: [1.0, 1.0]}, warnings=[few_rounds(2, 5)]) for n in "ab"]
+        runs = [write_run(tmp_path / n, n, {SEQUENTIAL: [1.0, 1.0]}, warnings=[few_rounds(2)]) for n in "ab"]
         assert kinds(compare(runs)) == ["few_rounds"]
 
     def test_an_outlier_is_marked_and_kept(self, tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ class TestNamesAndDoubts:
         assert (7,) in summary.outliers
         assert summary.n == 10
         assert summary.minimum == pytest.approx(1_400)
-        (doubt,) = (one for one in comparison.warnings if one.subject == "a: decode, sequential")
+        (doubt,) = (one for one in comparison.all_warnings if one.subject == "a: decode, sequential")
         assert doubt.kind == "outliers"
         assert "7" in doubt.text
         # One slow invocation of ten doesn't hide that the two are equal.

@@ -1,0 +1,153 @@
+"""Comparing: from runs to a comparison. docs/method.md explains the method."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+import msgspec
+
+from slotmark.compare import doubts
+from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
+from slotmark.compare.margins import with_margins
+from slotmark.compare.result import Comparison, Difference, Row, Side
+from slotmark.compare.sides import name_sides, refuse_unlike_runs
+from slotmark.compare.verdict import decide
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Analysis, Filter, Metric, catalogue
+from slotmark.run import Run
+from slotmark.statistics.rank_tests import holm
+from slotmark.warnings import Warning
+
+
+def compare(
+    runs: Sequence[Run | Sequence[Run]],
+    *,
+    filters: Sequence[Filter] | None = None,
+    margins: Mapping[str, float] | None = None,
+    confidence: float = 0.95,
+    repetitions: int | None = None,
+    seed: int = 1,
+    threads: int = 2,
+) -> Comparison:
+    """Compares a baseline with candidates, metric by metric and part by part; the catalogue says by which estimator.
+
+    Args:
+        runs: The baseline, then one or more candidates; each a run, or several runs of one target.
+        filters: What of each run is analysed, for benches with filters; None for what each run's own profile says.
+        margins: Equivalence margins by metric id, as fractions, in place of the catalogue's.
+        confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
+        repetitions: Of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
+        seed: Of the bootstrap; the same seed gives the same comparison, whatever the threads.
+        threads: How many candidates may be worked on at a time.
+
+    Raises:
+        ComparisonError: The runs did different work, can't be paired, runs of one side are of other targets, or an argument
+            makes no sense.
+        RunError: A run is damaged.
+    """
+    if len(runs) < 2:
+        raise ComparisonError("A comparison needs a baseline and at least one candidate: name two runs or more.")
+    if not 0 < confidence < 1:
+        raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
+    groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
+    sides = name_sides(groups)
+    entries = catalogue(sides[0].manifest.bench)
+    refuse_unlike_runs(groups, recorded=not entries.in_rounds)
+    metrics = with_margins(entries.metrics, margins or {})
+    how = How(confidence, repetitions, seed, threads)
+    with ExitStack() as stack:
+        analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
+        sides = [_analysed(side, of_side) for side, of_side in zip(sides, analyses, strict=True)]
+        estimates = [
+            estimator(Task(sides, analyses, wanted, how))
+            for name, estimator in ESTIMATORS.items()
+            if (wanted := [metric for metric in metrics if metric.estimator == name])
+        ]
+        of_sides = [[doubt for analysis in of_side for doubt in analysis.doubts()] for of_side in analyses]
+    places = {metric.id: place for place, metric in enumerate(metrics)}
+    found = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
+    rows, tests = _decided(found, confidence)
+    return Comparison(
+        bench=sides[0].manifest.bench,
+        baseline=(doubted := _doubted(sides, of_sides, estimates))[0],
+        candidates=doubted[1:],
+        rows=rows,
+        details=[detail for one in estimates for detail in one.details],
+        tests=tests,
+        confidence=confidence,
+        repetitions=max(one.repetitions for one in estimates),
+        seed=seed,
+        warnings=[doubt for one in estimates for doubt in one.warnings],
+    )
+
+
+def _analysed(side: Side, analyses: Sequence[Analysis]) -> Side:
+    """The side with what is analysed of its runs, and what follows from its first run's tables."""
+    first = analyses[0]
+    return msgspec.structs.replace(side, filters=[str(one) for one in first.filters], facts=first.facts())
+
+
+def _doubted(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates: Sequence[Estimate]) -> list[Side]:
+    """The sides with the doubts about each. What an estimator doubts, a manifest doesn't doubt once more."""
+    told = {doubt.kind for one in estimates for doubt in one.warnings}
+    made = []
+    for place, (side, of_side) in enumerate(zip(sides, of_runs, strict=True)):
+        own = [doubt for one in estimates if one.of_sides for doubt in one.of_sides[place]]
+        kinds = told | {doubt.kind for doubt in own}
+        unlike = doubts.between(sides[0], side) if place else []
+        recorded = [doubt for manifest in side.manifests for doubt in manifest.warnings if doubt.kind not in kinds]
+        found = [*own, *unlike, *doubts.within(side), *of_side, *recorded]
+        made.append(msgspec.structs.replace(side, warnings=list(dict.fromkeys(found))))
+    return made
+
+
+def _decided(entries: Sequence[Entry], confidence: float) -> tuple[list[Row], int]:
+    """The rows with their verdicts, and over how many tests p-values were adjusted."""
+    p_values = {
+        (place, column): one.p
+        for place, entry in enumerate(entries)
+        for column, one in enumerate(entry.measured)
+        if one and one.p is not None and not one.shown and not one.settled
+    }
+    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    rows = [
+        Row(
+            metric=entry.metric,
+            part=entry.part,
+            quantity=entry.quantity,
+            summaries=entry.summaries,
+            differences=[
+                one and _difference(entry.metric, one, adjusted.get((place, column)), len(adjusted), confidence)
+                for column, one in enumerate(entry.measured)
+            ],
+            warnings=entry.warnings,
+        )
+        for place, entry in enumerate(entries)
+    ]
+    return rows, len(adjusted)
+
+
+def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: int, confidence: float) -> Difference:
+    margin = metric.margin if one.margin is None else one.margin
+    decision = None if one.shown else one.settled
+    if one.ratio and p_adjusted is not None:
+        decision = decide(
+            one.ratio,
+            p_adjusted,
+            margin=margin,
+            better=metric.better,
+            confidence=confidence,
+            tests=tests,
+            bound=one.p_is_bound,
+        )
+    return Difference(
+        ratio=one.ratio,
+        delta=one.delta,
+        p=None if p_adjusted is None else one.p,
+        p_adjusted=p_adjusted,
+        p_is_bound=one.p_is_bound and p_adjusted is not None,
+        paired=one.paired,
+        margin=margin,
+        verdict=decision.verdict if decision else None,
+        reason=decision.reason if decision else one.shown or "not tested",
+        detail=one.detail,
+    )

@@ -1,0 +1,94 @@
+"""Doubts about the sides of a comparison: what should be equal and isn't, and what only one of them has."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from slotmark import warnings
+from slotmark.compare.result import ALL, Side
+from slotmark.run import Manifest
+from slotmark.warnings import Warning
+
+if TYPE_CHECKING:
+    from slotmark.compare.estimators.interface import Entry
+
+_MACHINE = {
+    "hostname_hash": "the machine",
+    "cpu": "the processor",
+    "cores": "the number of cores",
+    "governor": "the frequency governor",
+    "memory_bytes": "main memory in bytes",
+    "kernel": "the kernel",
+    "system": "the system",
+    "virtualisation": "virtualisation",
+}
+"""Facts that should be equal; the load is a doubt about one run, not about two."""
+
+_BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the toolchain"}
+"""Facts of a target that should be equal between runs of it."""
+
+_OF_NO_MATTER = frozenset({"seed", "batch", "tag", "profile", "processes", "sweep", "settings"})
+"""Parameters that may differ."""
+
+
+def between(baseline: Side, candidate: Side) -> list[Warning]:
+    """What should be equal between two sides and isn't."""
+    return [
+        warnings.different(what[:1].upper() + what[1:], _shown(mine), _shown(other))
+        for what, mine, other in _pairs(baseline.manifest, candidate.manifest)
+        if mine != other
+    ]
+
+
+def within(side: Side) -> list[Warning]:
+    """What should be equal between the runs of one side and isn't."""
+    differing: dict[str, list[str]] = {}
+    for other in side.others:
+        of_target = [
+            (words, getattr(side.manifest.target, field), getattr(other.target, field))
+            for field, words in _BUILD.items()
+        ]
+        for what, mine, its in [*of_target, *_pairs(side.manifest, other)]:
+            if mine != its:
+                differing.setdefault(what, [_shown(mine)]).append(_shown(its))
+    return [warnings.runs_differ(what, list(dict.fromkeys(values))) for what, values in differing.items()]
+
+
+def unmatched(sides: Sequence[Side], entries: Sequence["Entry"]) -> list[list[Warning]]:
+    """A doubt for each part that only one of two sides has, and for each metric in a part that both have; one list per side."""
+    had = [{entry.part for entry in entries if entry.summaries[place]} for place in range(len(sides))]
+    found: list[list[Warning]] = [[] for _ in sides]
+    for place in range(1, len(sides)):
+        found[place] += [warnings.unmatched(f"the setting '{part}'") for part in sorted(had[0] ^ had[place])]
+        for entry in entries:
+            both = entry.part in had[0] & had[place]
+            if both and bool(entry.summaries[0]) != bool(entry.summaries[place]):
+                where = "" if entry.part == ALL else f" in '{entry.part}'"
+                found[place].append(warnings.unmatched(f"'{entry.metric.name}'{where}"))
+    return found
+
+
+def _pairs(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
+    """What should be equal between two runs, in words, with what it is in each."""
+    yield from _machine_facts(ours, theirs)
+    for name, mine, other in _common(ours.parameters, theirs.parameters):
+        yield f"parameter '{name}'", mine, other
+    for name, mine, other in _common(ours.versions, theirs.versions):
+        yield f"the version of {name}", mine, other
+
+
+def _machine_facts(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
+    if ours.machine is None or theirs.machine is None:
+        return
+    for fact, words in _MACHINE.items():
+        yield words, getattr(ours.machine, fact), getattr(theirs.machine, fact)
+
+
+def _common(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Facts of both, but for the versions of targets: those are what is compared."""
+    for name in ours:
+        if name in theirs and name not in _OF_NO_MATTER and not name.startswith("target "):
+            yield name, ours[name], theirs[name]
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,342 @@
+"""Repeated costs of the same blocks, in several processes per side, block by block. docs/ledger.md explains the method."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import msgspec
+import numpy as np
+
+from slotmark import warnings
+from slotmark.compare import block_doubts
+from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task
+from slotmark.compare.result import ALL, BlockDesign, Blocks, Quantity, Ranking, Side, Summary
+from slotmark.compare.sides import in_turns
+from slotmark.compare.summary import summarise_costs
+from slotmark.compare.verdict import Decision
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Analysis, CostMatrix, Metric, parts_of
+from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
+from slotmark.statistics.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
+from slotmark.statistics.effect_size import faster_probability, rank_biserial
+from slotmark.statistics.equivalence import tost
+from slotmark.statistics.factors import FactorEffect, factor_effects
+from slotmark.statistics.friedman import friedman, post_hoc
+from slotmark.statistics.planning import detectable_change, runs_needed
+from slotmark.statistics.shift import Shift, shift_function
+from slotmark.statistics.two_level import Estimate as TwoLevel
+from slotmark.statistics.two_level import hierarchical
+from slotmark.warnings import Warning
+
+REPETITIONS = 2_000
+
+MOST_ZEROS = 0.01
+"""Where more blocks than this share have a cost of 0, there are no ratios of blocks, only of sums."""
+
+TYPICAL, SUMS = "typical block", "all blocks together"
+
+Masks = Mapping[str, np.ndarray]
+"""Parts of the blocks by name; each shape (blocks,), of truth values."""
+
+
+def estimate(task: Task) -> Estimate:
+    """The ratio of every metric, over all blocks by both quantities; of the first metric also part by part, which is only shown.
+
+    Raises:
+        ComparisonError: A side lacks the first metric, or the runs hold other blocks.
+    """
+    main, *others = task.metrics
+    repetitions = task.how.draws(REPETITIONS)
+    how = msgspec.structs.replace(task.how, repetitions=repetitions)
+    matrices = _main_costs(task, main)
+    parts = [parts_of([*task.analyses[0], *of_side]) for of_side in task.analyses[1:]]
+    of_sides = _doubts(task, matrices, main)
+    with ThreadPoolExecutor(max(1, how.threads)) as pool:
+        entries = list(_entries(main, list(matrices), how, pool, parts, main=True))
+        shifts = list(pool.map(partial(_shift, matrices[0], how), range(1, len(matrices)), matrices[1:]))
+        thin = block_doubts.thin_quantiles(shifts[0]) if shifts and shifts[0] else []
+        entries[0] = msgspec.structs.replace(entries[0], warnings=thin)
+        for metric in others:
+            costs = [costs_together(of_side, metric.id) for of_side in task.analyses]
+            for place, cost in enumerate(costs[1:], start=1):
+                if (cost is None) != (costs[0] is None):
+                    of_sides[place].append(warnings.lacking(metric.name))
+            if costs[0] is None or all(cost is None for cost in costs[1:]):
+                continue
+            found = list(_entries(metric, costs, how, pool, [{} for _ in parts], main=False))
+            found[0] = msgspec.structs.replace(found[0], warnings=block_doubts.coarse(metric.name, costs[0].values))
+            entries += found
+            of_sides = _with_pauses(metric, main, matrices, costs, of_sides)
+    values = [one.values for one in matrices]
+    above = np.logical_and.reduce([(one > 0).all(axis=0) for one in values])
+    kept = [one[:, above] for one in values]
+    density, dotted, banded = _pictures(matrices[0].keys[above], kept, how)
+    detail = Blocks(
+        processes=[len(one) for one in values],
+        blocks=matrices[0].keys.size,
+        shifts=shifts,
+        densities=density,
+        dots=dotted,
+        bands=banded,
+        ranking=_ranking(kept),
+        factors=_factors(task.sides, kept, how),
+    )
+    return Estimate(entries=entries, repetitions=repetitions, details=[detail], of_sides=of_sides)
+
+
+def costs_together(analyses: Sequence[Analysis], metric_id: str) -> CostMatrix | None:
+    """The replicates of several runs as one's; None where a run has none of the metric.
+
+    Raises:
+        ComparisonError: The runs hold other blocks.
+        RunError: A run's replicates have other keys than each other.
+    """
+    samples = [analysis.samples(metric_id) for analysis in analyses]
+    if any(not one.table.num_rows for one in samples):
+        return None
+    matrices = [one.matrix() for one in samples]
+    for analysis, matrix in zip(analyses, matrices, strict=True):
+        if not np.array_equal(matrix.keys, matrices[0].keys):
+            raise ComparisonError(
+                f"{analyses[0].run.path} and {analysis.run.path} hold other blocks: only processes over the same blocks can be put together."
+            )
+    if len(matrices) == 1:
+        return matrices[0]
+    return CostMatrix(matrices[0].keys, np.concatenate([matrix.values for matrix in matrices]))
+
+
+def _main_costs(task: Task, main: Metric) -> list[CostMatrix]:
+    """The main metric of every side, which all must have, over the same blocks."""
+    matrices: list[CostMatrix] = []
+    for analyses, side in zip(task.analyses, task.sides, strict=True):
+        matrix = costs_together(analyses, main.id)
+        if matrix is None:
+            raise ComparisonError(f"{side.name} has no '{main.name}': there is nothing to compare. Import it again.")
+        if matrices and not np.array_equal(matrices[0].keys, matrix.keys):
+            raise ComparisonError(
+                f"{task.sides[0].name} and {side.name} hold other blocks: only processes over the same blocks can be compared."
+            )
+        matrices.append(matrix)
+    return matrices
+
+
+def _entries(
+    metric: Metric,
+    costs: Sequence[CostMatrix | None],
+    how: How,
+    pool: ThreadPoolExecutor,
+    parts: Sequence[Masks],
+    *,
+    main: bool,
+) -> Iterator[Entry]:
+    """The rows of one metric: over all blocks by both quantities, then part by part. The main metric is tested by both."""
+    baseline = costs[0]
+    if baseline is None:
+        return
+    quantities: list[Quantity] = [TYPICAL, SUMS] if _has_ratios(costs) else [SUMS]
+    wanted = [(ALL, quantity) for quantity in quantities]
+    wanted += [(name, quantities[0]) for name in dict.fromkeys(name for part in parts for name in part)]
+    for place, (name, quantity) in enumerate(wanted):
+        masks = [None if name == ALL else part.get(name) for part in parts]
+        shown = "" if name == ALL and (main or place == 0) else "shown beside what is tested"
+        measure = partial(_measured, metric, name, quantity, shown, how, baseline)
+        drawn = next((mask for mask in masks if mask is not None), None)
+        yield Entry(
+            metric=metric,
+            part=name,
+            quantity=quantity,
+            summaries=[cost and _summary(cost, drawn) for cost in costs],
+            measured=list(pool.map(measure, costs[1:], masks)),
+        )
+
+
+def _has_ratios(costs: Sequence[CostMatrix | None]) -> bool:
+    values = [cost.values for cost in costs if cost is not None]
+    zeros = max(float((one <= 0).any(axis=0).mean()) for one in values)
+    return zeros <= MOST_ZEROS and min(float(np.median(one.mean(axis=0))) for one in values) >= block_doubts.COARSE
+
+
+def _summary(cost: CostMatrix, mask: np.ndarray | None) -> Summary:
+    return summarise_costs(cost.values if mask is None else cost.values[:, mask])
+
+
+def _measured(
+    metric: Metric,
+    part: str,
+    quantity: Quantity,
+    shown: str,
+    how: How,
+    baseline: CostMatrix,
+    candidate: CostMatrix | None,
+    mask: np.ndarray | None,
+) -> Measured | None:
+    """None where the candidate lacks the metric, or the pair has no such part."""
+    if candidate is None or (part != ALL and mask is None):
+        return None
+    ours, theirs = baseline.values, candidate.values
+    if mask is not None:
+        ours, theirs = ours[:, mask], theirs[:, mask]
+    if quantity == TYPICAL:
+        above = (ours > 0).all(axis=0) & (theirs > 0).all(axis=0)
+        if not above.all():
+            ours, theirs = ours[:, above], theirs[:, above]
+    runs, blocks = (len(ours), len(theirs)), ours.shape[1]
+    if ours.sum() <= 0 or theirs.sum() <= 0:
+        return _without_ratio(blocks, shown, "one side takes no time at all, so there is no ratio")
+    if blocks < 2:
+        return _without_ratio(blocks, shown, "one block tells nothing of others; record at least two")
+    logs = None
+    if quantity == TYPICAL:
+        sides = [Part(-1, ours), Part(1, theirs)]
+        effects, logs = typical_ratio(sides), block_log_ratios(sides)
+    else:
+        effects = total_ratio(ours, theirs)
+    found = hierarchical(
+        effects,
+        confidence=how.confidence,
+        repetitions=how.draws(REPETITIONS),
+        seed=how.stream(metric.id, part, quantity),
+    )
+    detail = _design(found, metric.margin, blocks, runs, logs, how)
+    if found.within_runs_only:
+        alone = "one process on a side says nothing about the build; record at least 5"
+        return Measured(
+            ratio=found.ratio,
+            paired=True,
+            shown=alone if shown else "",
+            settled=None if shown else Decision("inconclusive", alone),
+            detail=detail,
+        )
+    return Measured(ratio=found.ratio, p=found.p, paired=True, shown=shown, detail=detail)
+
+
+def _without_ratio(blocks: int, shown: str, reason: str) -> Measured:
+    detail = BlockDesign(
+        blocks=blocks,
+        p_equivalent=None,
+        error_of_runs=None,
+        error_of_blocks=None,
+        detectable=None,
+        runs_needed=None,
+        rank_biserial=None,
+        faster=None,
+    )
+    settled = None if shown else Decision("inconclusive", reason)
+    return Measured(ratio=None, paired=True, shown=shown and reason, settled=settled, detail=detail)
+
+
+def _design(
+    found: TwoLevel, margin: float, blocks: int, runs: tuple[int, int], logs: np.ndarray | None, how: How
+) -> BlockDesign:
+    """What the design of a comparison could tell, beside what it found."""
+    detectable = needed = None
+    if not found.within_runs_only:
+        detectable, needed = _planned(found, margin, runs, how)
+    return BlockDesign(
+        blocks=blocks,
+        p_equivalent=tost(found.log, found.error, found.degrees, float(np.log1p(margin))) if margin > 0 else None,
+        error_of_runs=found.error_of_runs,
+        error_of_blocks=found.error_of_blocks,
+        detectable=detectable,
+        runs_needed=needed,
+        rank_biserial=None if logs is None else rank_biserial(logs),
+        faster=None if logs is None else faster_probability(logs),
+    )
+
+
+def _planned(found: TwoLevel, margin: float, runs: tuple[int, int], how: How) -> tuple[float, int | None]:
+    """The detectable change as a fraction, and the processes per side that the margin needs."""
+    alpha = 1 - how.confidence
+    change = detectable_change(found.error, found.degrees, alpha)
+    # The variance of the estimate is that of one process, twice, over the harmonic mean of the numbers of processes.
+    harmonic = 2 / (1 / runs[0] + 1 / runs[1])
+    deviation = (found.error_of_runs or 0.0) * np.sqrt(harmonic / 2)
+    needed = (
+        runs_needed(float(np.log1p(margin)), float(deviation), error_of_blocks=found.error_of_blocks, alpha=alpha)
+        if margin > 0
+        else None
+    )
+    return float(np.expm1(change)), needed
+
+
+def _shift(baseline: CostMatrix, how: How, place: int, candidate: CostMatrix) -> list[Shift]:
+    ours, theirs = baseline.values, candidate.values
+    above = (ours > 0).all(axis=0) & (theirs > 0).all(axis=0)
+    if above.sum() < 2:
+        return []
+    return shift_function(
+        ours[:, above],
+        theirs[:, above],
+        confidence=how.confidence,
+        repetitions=how.draws(REPETITIONS),
+        seed=how.stream("shift", str(place)),
+    )
+
+
+def _pictures(
+    keys: np.ndarray, values: Sequence[np.ndarray], how: How
+) -> tuple[list[Density], list[list[Dot]], list[list[Band]]]:
+    """What charts show, over the blocks that are above 0 everywhere."""
+    if not keys.size:
+        return [], [[] for _ in values[1:]], [[] for _ in values[1:]]
+    band: Callable[..., list[Band]] = partial(
+        bands, confidence=how.confidence, repetitions=how.draws(REPETITIONS), seed=how.seed
+    )
+    return (
+        densities([np.exp(np.log(one).mean(axis=0)) for one in values]),
+        [dots(keys, values[0], one) for one in values[1:]],
+        [band(values[0], one) for one in values[1:]],
+    )
+
+
+def _ranking(values: Sequence[np.ndarray]) -> Ranking | None:
+    if len(values) < 3 or values[0].shape[1] < 2:
+        return None
+    costs = np.stack([np.exp(np.log(one).mean(axis=0)) for one in values], axis=1)
+    found = friedman(costs)
+    return Ranking(chi_squared=found.chi_squared, p=found.p, mean_ranks=found.mean_ranks, pairs=post_hoc(costs))
+
+
+def _factors(sides: Sequence[Side], values: Sequence[np.ndarray], how: How) -> list[FactorEffect]:
+    levels = [side.manifest.parameters.get("target factors", {}) for side in sides]
+    names = list(levels[0])
+    if not names or any(set(one) != set(names) for one in levels):
+        return []
+    costs = {tuple(one[name] for name in names): value for one, value in zip(levels, values, strict=True)}
+    if len(costs) < len(sides) or values[0].shape[1] < 2:
+        return []
+    return factor_effects(names, costs, confidence=how.confidence, repetitions=how.draws(REPETITIONS), seed=how.seed)
+
+
+def _doubts(task: Task, matrices: Sequence[CostMatrix], main: Metric) -> list[list[Warning]]:
+    """Doubts about each side's main metric."""
+    means = [one.values.mean(axis=0) for one in matrices]
+    found: list[list[Warning]] = []
+    for place, (side, matrix, mean) in enumerate(zip(task.sides, matrices, means, strict=True)):
+        of_side = [warnings.one_process_compared()] if len(matrix.values) < 2 else []
+        if place:
+            if not in_turns(task.sides[0], side):
+                of_side.append(warnings.not_interleaved())
+            of_side += block_doubts.few_blocks(means[0], mean, matrix.keys, main.margin)
+        else:
+            of_side += block_doubts.clustered(mean, main.unit)
+        found.append(of_side)
+    return found
+
+
+def _with_pauses(
+    metric: Metric,
+    main: Metric,
+    matrices: Sequence[CostMatrix],
+    costs: Sequence[CostMatrix | None],
+    of_sides: list[list[Warning]],
+) -> list[list[Warning]]:
+    """The doubts, and one more for each side where this metric is a large part of the main one without being its work."""
+    if metric.inside != main.id:
+        return of_sides
+    found = []
+    for matrix, cost, of_side in zip(matrices, costs, of_sides, strict=True):
+        whole = float(matrix.values.mean(axis=0).sum())
+        share = float(cost.values.mean(axis=0).sum()) / whole if cost is not None and whole > 0 else 0.0
+        found.append([*of_side, *block_doubts.paused(share)])
+    return found

@@ -1,0 +1,124 @@
+"""What the driver gives an estimator, and what it gets back: rows whose p-values aren't adjusted yet."""
+
+import zlib
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from slotmark.compare.result import ALL, BlockDesign, Detail, Quantity, Side, Summary
+from slotmark.compare.verdict import Decision
+from slotmark.metrics import Analysis, Metric
+from slotmark.statistics.interval import Interval
+from slotmark.warnings import Warning
+
+_FINER = 20
+"""The smallest p-value that a bootstrap can give, adjusted, is at most 1 - confidence over this."""
+
+
+class How(msgspec.Struct, frozen=True):
+    """How intervals and p-values are computed.
+
+    Attributes:
+        confidence: Of intervals, as a fraction.
+        repetitions: How many draws; None for as many as the estimator makes unless asked.
+        seed: Of the comparison; each metric and part draws from a stream of its own.
+        threads: How many candidates may be worked on at a time.
+    """
+
+    confidence: float
+    repetitions: int | None
+    seed: int
+    threads: int
+
+    def draws(self, usual: int, tests: int = 0) -> int:
+        """How many draws to make: more than usual where p-values come from them and many tests need smaller ones."""
+        return max(self.repetitions or usual, round(_FINER * tests / (1 - self.confidence)))
+
+    def stream(self, *names: str) -> list[int]:
+        """The seed of what has these names: what else is compared beside it changes nothing."""
+        return [self.seed, *(zlib.crc32(name.encode()) for name in names)]
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What an estimator works on.
+
+    Attributes:
+        sides: The baseline, then the candidates.
+        analyses: One list per side, one analysis per run.
+        metrics: Those that the catalogue gives to this estimator, with their margins.
+        how: How.
+    """
+
+    sides: Sequence[Side]
+    analyses: Sequence[Sequence[Analysis]]
+    metrics: Sequence[Metric]
+    how: How
+
+    @property
+    def tests(self) -> int:
+        """At most how many tests there are per part."""
+        return (len(self.sides) - 1) * sum(metric.tested for metric in self.metrics)
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """A difference before it's known how many other tests there are.
+
+    Attributes:
+        ratio: None where it can't be estimated.
+        delta: In the metric's unit; None where only ratios are compared.
+        p: Two-sided p-value of no difference; None where none can be computed.
+        p_is_bound: Whether p is an upper bound: the bootstrap could give no smaller one.
+        paired: Whether samples were paired by key.
+        shown: Why it is only shown, in words; empty where it is tested.
+        settled: Verdict and reason where they don't depend on the p-value; None where they do.
+        margin: The equivalence margin, where it isn't the metric's.
+        detail: What the estimator has beyond this.
+    """
+
+    ratio: Interval | None
+    delta: Interval | None = None
+    p: float | None = None
+    p_is_bound: bool = False
+    paired: bool
+    shown: str = ""
+    settled: Decision | None = None
+    margin: float | None = None
+    detail: BlockDesign | None = None
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A row before its verdicts; attributes as of :class:`slotmark.compare.result.Row`."""
+
+    metric: Metric
+    part: str = ALL
+    quantity: Quantity
+    summaries: list[Summary | None]
+    measured: list[Measured | None]
+    warnings: list[Warning] = []
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """What an estimator found.
+
+    Attributes:
+        entries: In the order of the catalogue.
+        repetitions: How many draws were made.
+        details: What it has beyond rows.
+        warnings: Doubts about the comparison.
+        of_sides: Doubts about each side, one list per side; empty where there are none at all.
+    """
+
+    entries: list[Entry]
+    repetitions: int = 0
+    details: list[Detail] = []
+    warnings: list[Warning] = []
+    of_sides: list[list[Warning]] = []
+
+
+Estimator = Callable[[Task], Estimate]
+"""Estimates every metric of a task.
+
+Raises:
+    ComparisonError: The runs can't be compared in this way.
+    RunError: A run is damaged.
+"""

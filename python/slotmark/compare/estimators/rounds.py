@@ -1,0 +1,138 @@
+"""Targets measured together in interleaved rounds: the typical ratio of what belongs to one round. docs/method.md explains it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from slotmark import warnings
+from slotmark.compare.doubts import unmatched
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
+from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
+from slotmark.compare.result import Summary
+from slotmark.compare.sides import in_one_session
+from slotmark.compare.summary import summarise
+from slotmark.compare.verdict import Decision
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Metric, Samples
+from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
+from slotmark.warnings import ENOUGH_ROUNDS, Warning
+
+REPETITIONS = 10_000
+
+
+def estimate(task: Task) -> Estimate:
+    """The typical ratio of every metric in every part."""
+    if any(len(of_side) > 1 for of_side in task.analyses):
+        bench = task.sides[0].manifest.bench
+        raise ComparisonError(
+            f"Runs of bench '{bench}' have their repetitions inside them: name one run a side, and raise --rounds."
+        )
+    samples = [[analysis.samples(metric.id) for (analysis,) in task.analyses] for metric in task.metrics]
+    parts = [sorted({part for one in of_runs for part in one.parts}) for of_runs in samples]
+    tested = sum(len(of_metric) for metric, of_metric in zip(task.metrics, parts, strict=True) if metric.tested)
+    repetitions = task.how.draws(REPETITIONS, (len(task.sides) - 1) * tested)
+    entries: list[Entry] = []
+    fewest: list[int] = []
+    for metric, of_runs, of_metric in zip(task.metrics, samples, parts, strict=True):
+        for part in of_metric:
+            present = [one if part in one.parts else None for one in of_runs]
+            measured = [
+                _measured(task, metric, part, (present[0], one), place, repetitions) if present[0] and one else None
+                for place, one in enumerate(present[1:], start=1)
+            ]
+            summaries = [one and _summary(one, part, task.how.confidence) for one in present]
+            entries.append(Entry(metric=metric, part=part, quantity="typical", summaries=summaries, measured=measured))
+            if metric.tested:
+                fewest += [replicates(one, part) for one in present if one and any(measured)]
+    entries = [_marked(task, entry) if entry.metric == entries[0].metric else entry for entry in entries]
+    few = [warnings.few_rounds(min(fewest))] if fewest and min(fewest) < ENOUGH_ROUNDS else []
+    apart = [
+        [warnings.apart()] if place and not in_one_session(task.sides[0], side) else []
+        for place, side in enumerate(task.sides)
+    ]
+    return Estimate(
+        entries=entries,
+        repetitions=repetitions,
+        warnings=few,
+        of_sides=[[*one, *other] for one, other in zip(apart, unmatched(task.sides, entries), strict=True)],
+    )
+
+
+def _measured(
+    task: Task, metric: Metric, part: str, pair: tuple[Samples, Samples], place: int, repetitions: int
+) -> Measured:
+    """The ratio of a candidate to the baseline.
+
+    Raises:
+        ComparisonError: A tested metric's samples can't be paired though both runs are of one session.
+    """
+    baseline, candidate = pair
+    sides = task.sides[0], task.sides[place]
+    paired = in_one_session(*sides)
+    shown = "" if metric.tested else "not tested"
+    if paired:
+        try:
+            refuse_unmatched(baseline, candidate, part, (sides[0].name, sides[1].name))
+        except ComparisonError:
+            if metric.tested:
+                raise
+            return Measured(ratio=None, paired=True, shown=shown)
+    fewest = min(replicates(one, part) for one in pair)
+    settled = _too_few(metric, fewest) if fewest < ENOUGH_ROUNDS else None
+    values = [one.values(part) for one in pair]
+    if min(float(one.min()) for one in values) <= 0:
+        return Measured(ratio=None, paired=paired, shown=shown, settled=settled or _without_ratio(values))
+    if fewest < 2:
+        return Measured(ratio=None, paired=paired, shown=shown, settled=settled)
+    found = (paired_ratio if paired else unpaired_ratio)(
+        *(by_replicate(one, part) for one in pair),
+        confidence=task.how.confidence,
+        repetitions=repetitions,
+        seed=task.how.stream(metric.id, part),
+    )
+    return Measured(
+        ratio=found.interval,
+        p=found.p,
+        p_is_bound=found.p <= 2 / (repetitions + 1),
+        paired=paired,
+        shown=shown,
+        settled=settled,
+    )
+
+
+def _summary(samples: Samples, part: str, confidence: float) -> Summary:
+    return summarise(samples.of(part), confidence, timeline=samples.metric.chart == "timeline")
+
+
+def _too_few(metric: Metric, fewest: int) -> Decision:
+    what = metric.grain[0] if metric.grain else "sample"
+    return Decision(
+        "inconclusive",
+        f"{fewest} {what}{'s' if fewest != 1 else ''} can't tell a difference from noise; {ENOUGH_ROUNDS} are needed",
+    )
+
+
+def _without_ratio(values: Sequence[np.ndarray]) -> Decision:
+    """The verdict where some values are not above zero."""
+    first = values[0][0]
+    if all((one == first).all() for one in values):
+        return Decision("equivalent", f"all samples of both are {first:g}")
+    medians = " and ".join(f"{np.median(one):.3g}" for one in values)
+    return Decision("inconclusive", f"some samples are zero or below, so there is no ratio; the medians are {medians}")
+
+
+def _marked(task: Task, entry: Entry) -> Entry:
+    """The entry of the catalogue's first metric with its outliers as doubts: what disturbs an invocation shows there."""
+    found: list[Warning] = [
+        warnings.outliers(f"{side.name}: {entry.part}", [str(key[0]) for key in summary.outliers if key])
+        for side, summary in zip(task.sides, entry.summaries, strict=True)
+        if summary and summary.outliers
+    ]
+    return Entry(
+        metric=entry.metric,
+        part=entry.part,
+        quantity=entry.quantity,
+        summaries=entry.summaries,
+        measured=entry.measured,
+        warnings=found,
+    )

@@ -1,0 +1,79 @@
+"""Simulated runs of the same seeds: the mean of the differences seed by seed, with Student's interval."""
+
+import numpy as np
+from scipy import stats
+
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
+from slotmark.compare.pairing import refuse_unmatched
+from slotmark.compare.result import Detail, Swept
+from slotmark.compare.summary import summarise
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Metric, Samples
+from slotmark.statistics.interval import Interval
+
+
+def estimate(task: Task) -> Estimate:
+    """The mean difference of every metric, paired by seed."""
+    if any(len(of_side) > 1 for of_side in task.analyses):
+        raise ComparisonError("Predictions have their seeds inside them: name one run per side, and raise --seeds.")
+    entries = []
+    for metric in task.metrics:
+        of_runs = [analysis.samples(metric.id) for (analysis,) in task.analyses]
+        for part in sorted({part for one in of_runs for part in one.parts}):
+            present = [one if part in one.parts else None for one in of_runs]
+            entries.append(
+                Entry(
+                    metric=metric,
+                    part=part,
+                    quantity="mean",
+                    summaries=[one and summarise(one.of(part), task.how.confidence) for one in present],
+                    measured=[
+                        _measured(task, metric, part, (present[0], one), place) if present[0] and one else None
+                        for place, one in enumerate(present[1:], start=1)
+                    ],
+                )
+            )
+    return Estimate(entries=entries, details=_swept(task))
+
+
+def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Samples], place: int) -> Measured:
+    """The candidate less the baseline; without an interval for a single seed."""
+    refuse_unmatched(*pair, part, (task.sides[0].name, task.sides[place].name))
+    ours, theirs = (one.values(part) for one in pair)
+    shown = "" if metric.tested else "not tested"
+    if ours.size < 2:
+        return Measured(ratio=None, paired=True, shown=shown or "one seed tells nothing of chance")
+    differences = theirs - ours
+    middle, error = float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(differences.size))
+    reach = float(stats.t.ppf((1 + task.how.confidence) / 2, differences.size - 1)) * error
+    delta = Interval(middle, middle - reach, middle + reach)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.nan_to_num(np.abs(np.divide(middle, error)), nan=0.0, posinf=np.inf)
+    p = float(2 * stats.t.sf(away, differences.size - 1))
+    base = float(ours.mean())
+    if base <= 0:
+        return Measured(ratio=None, delta=delta, paired=True, shown=shown or "the baseline's mean is 0 or below")
+    return Measured(
+        ratio=Interval(*(1 + value / base for value in (delta.estimate, delta.low, delta.high))),
+        delta=delta,
+        p=p,
+        paired=True,
+        shown=shown,
+        margin=max(metric.margin, metric.least / base),
+    )
+
+
+def _swept(task: Task) -> list[Detail]:
+    """The swept parameter, where all runs are steps of one sweep."""
+    steps = [side.manifest.parameters.get("sweep") for side in task.sides]
+    if not all(isinstance(step, dict) for step in steps):
+        return []
+    first = steps[0]
+    return [
+        Swept(
+            parameter=first["parameter"],
+            unit=first["unit"],
+            values=[float(step["value"]) for step in steps],
+            geometric=first["geometric"],
+        )
+    ]

@@ -91,9 +91,7 @@ def ratios(comparison: Comparison, blocks: Blocks, place: int) -> dict[str, Any]
         place: Which candidate, from 0.
     """
     names, name = _names(comparison), comparison.candidates[place].name
-    each = [
-        {"run": name, "slot": one.key, "cost": one.cost, "ratio": one.ratio} for one in blocks.dots[place]
-    ]
+    each = [{"run": name, "slot": one.key, "cost": one.cost, "ratio": one.ratio} for one in blocks.dots[place]]
     bands = [
         {
             "run": name,

@@ -30,20 +30,19 @@ def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
             continue
         centiles = [(share, scale * value) for share, value in summary.centiles]
         ends += [centiles[0][1], next((value for share, value in centiles if share >= clipped), centiles[-1][1])]
-        begin = [(0.0, centiles[0][1])] if summary.steps else []
-        lines[summary.steps] += [
-            {"run": name, "share": share, "value": value}
-            for share, value in [*begin, *centiles]
-            if value > 0 or not logarithmic
+        stepped = bool(summary.steps)
+        if stepped:
+            centiles = [(0.0, centiles[0][1]), *((share, scale * value) for share, value in summary.steps)]
+        lines[stepped] += [
+            {"run": name, "share": share, "value": value} for share, value in centiles if value > 0 or not logarithmic
         ]
-        bands[summary.steps] += [
+        bands[stepped] += [
             {"run": name, "share": share, "low": scale * low, "high": scale * high}
             for share, low, high in summary.band
             if low > 0 or not logarithmic
         ]
     domain = [min(ends), max(ends)] if ends and min(ends) < max(ends) and not logarithmic else alt.Undefined
     along = alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(zero=False, nice=False, domain=domain)
-    title = f"{row.metric.name}{', ' + unit if unit else ''}"
     axis = alt.Axis(tickCount=4, labelOverlap=True)
     y = alt.Y("share:Q", title=None, scale=alt.Scale(domain=[0, 1])).axis(format="%", tickCount=5)
     layers = []
@@ -53,7 +52,9 @@ def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
             layers.append(
                 data(bands[steps])
                 .mark_area(opacity=0.13, orient="horizontal", clip=True, interpolate=interpolate)
-                .encode(y=y, x=alt.X("low:Q", title=title, scale=along, axis=axis), x2="high:Q", color=colour(names))
+                .encode(
+                    y=y, x=alt.X("low:Q", title=unit or None, scale=along, axis=axis), x2="high:Q", color=colour(names)
+                )
             )
         if lines[steps]:
             layers.append(
@@ -61,7 +62,7 @@ def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
                 .mark_line(strokeWidth=2, point="transparent", orient="horizontal", clip=True, interpolate=interpolate)
                 .encode(
                     y=y,
-                    x=alt.X("value:Q", title=title, scale=along, axis=axis),
+                    x=alt.X("value:Q", title=unit or None, scale=along, axis=axis),
                     order=alt.Order("share:Q"),
                     color=colour(names),
                     strokeDash=dash(names),

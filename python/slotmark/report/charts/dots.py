@@ -33,7 +33,7 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
         low, high = (ends.low, ends.high) if ends else (summary.median, summary.median)
         medians.append({"run": name, "value": summary.median, "low": low, "high": high})
     y = alt.Y("run:N", sort=list(names), title=None).axis(labelLimit=96, domain=False, ticks=False)
-    title = f"{metric.name}{', ' + metric.unit if metric.unit else ''}"
+    title = metric.unit or None
     scale, axis = alt.Scale(zero=False, nice=True, padding=12), alt.Axis(grid=True, tickCount=4, labelOverlap=True)
     return drawn(
         names,

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import msgspec
 
-SMALL, LARGE = 190, 260
+SMALL, LARGE = 165, 260
 """Heights in pixels."""
 
 # Okabe and Ito's colours, told apart by nearly everyone; dashes and shapes tell the runs apart without them.

@@ -26,7 +26,7 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
     bold = _course(row, names, 1.0)
     along = row.metric.grain[-1]
     x = alt.X("place:Q", title=along).axis(format=",d", tickCount=4)
-    y = alt.Y("value:Q", title=row.metric.unit or row.metric.name).axis(tickCount=5)
+    y = alt.Y("value:Q", title=row.metric.unit or None).axis(tickCount=5)
     layers = [
         data(bold)
         .mark_line(strokeWidth=2.2, point={"size": 20})
@@ -49,7 +49,7 @@ def course(row: Row, names: Sequence[str]) -> dict[str, Any]:
     x = alt.X("place:Q", title=along, scale=alt.Scale(zero=False, nice=False)).axis(
         format=",d", tickCount=4, labelOverlap=True
     )
-    y = alt.Y("value:Q", title=unit or row.metric.name, scale=alt.Scale(zero=False)).axis(tickCount=4)
+    y = alt.Y("value:Q", title=unit or None, scale=alt.Scale(zero=False)).axis(tickCount=4)
     return drawn(
         names,
         SMALL,

@@ -99,7 +99,9 @@ def _courses(comparison: Comparison) -> list[Block]:
         Figure(f"{titled(row)} over the run", row.metric.definition, _later("course", row, names), small=True)
         for row in rows
     ]
-    return _read("Over the run: each point is the mean of a stretch of consecutive slots or blocks, over all hosts.", figures)
+    return _read(
+        "Over the run: each point is the mean of a stretch of consecutive slots or blocks, over all hosts.", figures
+    )
 
 
 def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
@@ -148,7 +150,8 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
             )
         )
     return _read(
-        f"{metric.name} per block, against {baseline}. Shaded or barred: intervals, each by itself. The dashed line is no difference.", made
+        f"{metric.name} per block, against {baseline}. Shaded or barred: intervals, each by itself. The dashed line is no difference.",
+        made,
     )
 
 

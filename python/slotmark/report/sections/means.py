@@ -28,8 +28,8 @@ def mean_tables(comparison: Comparison, style: str = "modern") -> list[Table]:
                 Column(comparison.baseline.name),
                 Column(side.name),
                 Column("Δ", detail=True),
-                Column("Δ %"),
-                Column("interval of Δ %"),
+                Column("Δ\N{NO-BREAK SPACE}%"),
+                Column("interval of Δ\N{NO-BREAK SPACE}%"),
                 Column("adj. p", detail=True),
                 Column("verdict", "left"),
             ],
@@ -48,7 +48,7 @@ def centile_tables(comparison: Comparison) -> list[Table]:
             Cell(headed(row.metric)),
             Cell(side.name),
             Cell(f"{summary.n:,}"),
-            *(Cell(number(_at(summary, share))) for share in SHOWN_CENTILES),
+            *(Cell(number(dict(summary.centiles)[share])) for share in SHOWN_CENTILES),
         ]
         for row in comparison.rows
         for side, summary in zip(comparison.sides, row.summaries, strict=True)
@@ -63,11 +63,6 @@ def centile_tables(comparison: Comparison) -> list[Table]:
     return [Table("Centiles", columns, rows, wide=True)] if rows else []
 
 
-def _at(summary: Summary, share: float) -> float:
-    """The first value that so many samples don't exceed."""
-    return next((value for held, value in summary.centiles if held >= share), summary.maximum)
-
-
 def _cells(row: Row, place: int, style: Style | None) -> list[Cell]:
     base, theirs, difference = row.summaries[0], row.summaries[place + 1], row.differences[place]
     metric = row.metric
@@ -79,14 +74,24 @@ def _cells(row: Row, place: int, style: Style | None) -> list[Cell]:
     if base is None or theirs is None or difference is None:
         return [name, *values, Cell("-"), Cell("-"), Cell(""), Cell(""), Cell("not compared")]
     if style:
-        change = [style.delta(base.mean, theirs.mean, metric.width), style.percent(base.mean, theirs.mean, metric.width)]
+        change = [
+            style.delta(base.mean, theirs.mean, metric.width),
+            style.percent(base.mean, theirs.mean, metric.width),
+        ]
     else:
         delta, ratio = difference.delta, difference.ratio
         change = [
             signed(scale * delta.estimate) if delta else "-",
             percent_change(ratio.estimate) if ratio else "-",
         ]
-    return [name, *values, *map(Cell, change), _reach(difference, scale, unit), p_cell(difference), verdict_cell(difference)]
+    return [
+        name,
+        *values,
+        *map(Cell, change),
+        _reach(difference, scale, unit),
+        p_cell(difference),
+        verdict_cell(difference),
+    ]
 
 
 def _reach(difference: Difference, scale: float, unit: str) -> Cell:

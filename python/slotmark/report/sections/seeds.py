@@ -33,7 +33,10 @@ def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
     """A table per section with a line per value of the parameter, and one with the standard errors."""
     tables, errors = [], []
     for section, rows in by_section(seed_rows(comparison)).items():
-        columns = [Column(named(swept), "right"), *(Column(headed(row.metric, readable(row.metric)[1])) for row in rows)]
+        columns = [
+            Column(named(swept), "right"),
+            *(Column(headed(row.metric, readable(row.metric)[1])) for row in rows),
+        ]
         lines = [
             [Cell(value_of(swept, place)), *(_mean(row.metric, row.summaries[place]) for row in rows)]
             for place in range(len(swept.values))
@@ -43,7 +46,9 @@ def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
             [Cell(value_of(swept, place)), *(_error(row.metric, row.summaries[place]) for row in rows)]
             for place in range(len(swept.values))
         ]
-        errors.append(Table(": ".join(filter(None, (section, "standard errors over seeds"))), columns, lines, wide=True))
+        errors.append(
+            Table(": ".join(filter(None, (section, "standard errors over seeds"))), columns, lines, wide=True)
+        )
     return [*tables, *errors]
 
 

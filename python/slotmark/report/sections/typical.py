@@ -41,7 +41,10 @@ def _table(comparison: Comparison, part: str, rows: list[Row]) -> Table:
         columns = [Column("median", "left"), *(Column(comparison.sides[place].name) for place in having)]
         cells = [[metric_cell(row.metric), *(_median(row.summaries[place]) for place in having)] for row in rows]
         return Table(
-            part, columns, cells, [f"Not compared: {comparison.baseline.name} has no such part, or no other side has it."]
+            part,
+            columns,
+            cells,
+            [f"Not compared: {comparison.baseline.name} has no such part, or no other side has it."],
         )
     columns = [
         Column("", "left"),

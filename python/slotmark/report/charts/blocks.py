@@ -39,7 +39,7 @@ def ridgeline(comparison: Comparison, blocks: Blocks) -> dict[str, Any]:
         ),
         data(labels)
         .mark_text(align="left", baseline="bottom", dx=3, dy=-2, fontSize=11, limit=200)
-        .encode(x=alt.value(0), y=y, text="run:N", color=colour(names)),
+        .encode(x=alt.value(0), y=y, text="run:N"),
     )
 
 
@@ -181,5 +181,5 @@ def _cost(comparison: Comparison, field: str = "cost") -> alt.X:
         f"{field}:Q",
         title=f"{metric.name.lower()} per block, {metric.unit}",
         scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(tickCount=5, format=",~r", labelOverlap=True),
+        axis=alt.Axis(tickCount=5, format=",~r", labelOverlap="greedy", labelSeparation=6),
     )

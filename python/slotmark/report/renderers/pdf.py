@@ -29,7 +29,8 @@ CHART_CONFIG = {
     "background": "transparent",
     "font": "Libertinus Serif",
     "view": {"stroke": None},
-    "tick": {"color": "#111"},
+    "tick": {"color": "#1d2129"},
+    "text": {"color": "#1d2129"},
     "axis": {
         "labelColor": "#1d2129",
         "titleColor": "#1d2129",

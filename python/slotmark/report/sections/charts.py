@@ -3,7 +3,7 @@
 Charts are drawn by :mod:`slotmark.report.charts`, which takes a second to load: only where a renderer shows them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -111,7 +111,7 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
     metric, baseline = comparison.rows[0].metric, comparison.baseline.name
     few = len(comparison.sides) <= MOST_IN_SMALL
     name = metric.name.lower()
-    made: list[Block] = [
+    made = [
         Figure(
             "Distribution of costs",
             f"{metric.name} of blocks on a log axis, every side as high as its largest hump. Blocks differ far more than builds do.",
@@ -185,6 +185,6 @@ def _names(comparison: Comparison) -> list[str]:
     return [side.name for side in comparison.sides]
 
 
-def _read(how: str, figures: list[Block]) -> list[Block]:
+def _read(how: str, figures: Sequence[Figure]) -> list[Block]:
     """Figures, after how to read them."""
     return [Paragraph(how), *figures] if figures else []

@@ -50,6 +50,7 @@ function config() {
     font: "inherit",
     view: { stroke: null },
     tick: { color: ink },
+    text: { color: ink },
     axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: 500, labelFontSize: 11, titleFontSize: 12 },
   };
 }

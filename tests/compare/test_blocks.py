@@ -168,7 +168,7 @@ def test_runs_of_one_target_are_put_together(tmp_path: Path) -> None:
     assert detail(split).processes == detail(whole).processes == [6, 3]
     assert split.rows == whole.rows
     assert split.details == whole.details
-    assert split.baseline.name == "part-run-0 and 1 more"
+    assert split.baseline.name == "part-run-0 (2 runs)"
 
 
 def _as_one_target(folder: Path, *runs: Run, file: str = "", **changed: object) -> Run:
@@ -214,7 +214,7 @@ def test_runs_of_one_side_that_differ_are_named(tmp_path: Path) -> None:
     later = _as_one_target(tmp_path / "later", more, target=Target("base", "", commit="bbb"), session="tuesday")
     found = {doubt.kind: doubt for doubt in compare([[base, later], other], repetitions=300).all_warnings}
     assert found["runs_differ"].text == "Its runs differ in the commit: aaa, bbb. Their spread holds that difference."
-    assert found["runs_differ"].subject == "base and 1 more"
+    assert found["runs_differ"].subject == "base (2 runs)"
     assert "not_interleaved" in found  # the candidate has no run of tuesday
     both = [other, _as_one_target(tmp_path / "other", other, target=other.manifest.target, session="tuesday")]
     kinds = {doubt.kind for doubt in compare([[base, later], both], repetitions=300).all_warnings}

@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, compare, ingest, ledger, predict, show, simulate
+from slotmark.cli import chain, chainsync, check, compare, ingest, ledger, predict, show, simulate
 from slotmark.cli.console import forget_reader
 from slotmark.errors import SlotmarkError
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("ingest")(ingest.ingest)
 app.command("show")(show.show)
 app.command("samples")(show.samples)
+app.command("check")(check.check)
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(ledger.app, name="ledger")

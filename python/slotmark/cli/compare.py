@@ -70,7 +70,6 @@ def compare(
     ] = None,
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
-    from slotmark.cli.ledger import block_comparison
     from slotmark.compare import compare as compare_runs
     from slotmark.metrics import catalogue, parse_filters
     from slotmark.report import comparison_document, print_document, published_document, write_report
@@ -83,18 +82,15 @@ def compare(
         raise ArgumentError("compare: a side names no folder at all. Name A1,A2 for several runs of one target.")
     bench = opened[0][0].manifest.bench
     entries = catalogue(bench)
-    if filters is not None and not entries.relations:
+    if filters is not None and not entries.filterable:
         raise ArgumentError(f"--filter: {bench} runs have nothing to filter. Leave it out.")
-    if style is not Style.modern and not entries.relations:
+    if style is not Style.modern and not entries.styled:
         raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
     gated = read_gate(gate, [metric.id for metric in entries.metrics if metric.tested]) if gate else {}
     margins = {**gated, **dict(_margin(text) for text in margin or [])}
     chosen = None if filters is None else parse_filters(filters)
-    if bench == "ledger":
-        comparison, document = block_comparison(opened, margins, seed)
-    else:
-        comparison = compare_runs(opened, filters=chosen, margins=margins, seed=seed)
-        document = comparison_document(comparison, style.value)
+    comparison = compare_runs(opened, filters=chosen, margins=margins, seed=seed)
+    document = comparison_document(comparison, style.value)
     if method is Method.published:
         printed = "org" if style is Style.modern else style.value
         document = published_document(opened, chosen, printed)

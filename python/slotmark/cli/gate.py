@@ -11,7 +11,6 @@ from slotmark.errors import ArgumentError
 
 if TYPE_CHECKING:
     from slotmark.compare import Comparison
-    from slotmark.compare.block_comparison import BlockComparison
 
 WORSE, CANT_TELL = 1, 3
 """Exit codes of a gate that fails."""
@@ -55,7 +54,7 @@ class Outcome(NamedTuple):
     said: str = ""
 
 
-def outcome(comparison: "Comparison | BlockComparison", gated: Collection[str], fail_on: FailOn | None) -> Outcome:
+def outcome(comparison: "Comparison", gated: Collection[str], fail_on: FailOn | None) -> Outcome:
     """Whether a gate fails. Rows that are only shown, as parts of the blocks, have no verdict and don't count.
 
     Args:

@@ -1,6 +1,5 @@
 """`slotmark ledger`: import what db-analyser and beacon recorded."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +9,7 @@ from slotmark.cli.console import talk
 from slotmark.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from slotmark.compare.block_comparison import BlockComparison
-    from slotmark.report import Document
-    from slotmark.run import Run
+    pass
 
 app = typer.Typer(
     help="Ledger operations: import what db-analyser and beacon recorded.", no_args_is_help=True, rich_markup_mode=None
@@ -69,15 +66,3 @@ def import_(
             f"{run.path}: {processes} process{'es' if processes > 1 else ''}, {work['blocks']} blocks, "
             f"slots {work['first slot']} to {work['last slot']}"
         )
-
-
-def block_comparison(
-    runs: "Sequence[Sequence[Run]]", margins: Mapping[str, float], seed: int
-) -> "tuple[BlockComparison, Document]":
-    """The comparison of ledger runs, by side, the baseline first, and its report: what `slotmark compare` shows of them."""
-    from slotmark.compare.by_block import compare_blocks
-    from slotmark.metrics.ledger.classes import block_classes
-    from slotmark.report.blocks import block_document
-
-    comparison = compare_blocks(runs, classes=block_classes, pauses="gc_us", margins=margins, seed=seed)
-    return comparison, block_document(comparison)

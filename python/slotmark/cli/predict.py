@@ -37,26 +37,33 @@ def predict(
     ] = None,
 ) -> None:
     """Predict block propagation: with parameters changed, beside the unchanged profile, or over a range of one."""
+    import tempfile
+
     from slotmark.benches.cluster.predict import predict_change, predict_sweep
     from slotmark.benches.cluster.sweep import parse_sweep
-    from slotmark.report import print_document, write_report
-    from slotmark.report.predictions import prediction_document, sweep_document
+    from slotmark.compare import compare
+    from slotmark.report import comparison_document, print_document, run_document, write_report
 
     changes, numbers = list(settings or ()), range(1, seeds + 1)
     if sweep is None and (steps is not None or spacing is not Spacing.auto):
         raise ArgumentError("--steps and --spacing are of a sweep: give --sweep PARAM=LOW..HIGH, or leave them out.")
     swept = None if sweep is None else parse_sweep(sweep, spacing)
-    with progress("slots") as step:
+    with tempfile.TemporaryDirectory(prefix="slotmark-") as folder:
+        with progress("slots") as step:
 
-        def told(done: int, total: int) -> None:
-            step(done, total, "predicting")
+            def told(done: int, total: int) -> None:
+                step(done, total, "predicting")
 
-        if swept is None:
-            result = predict_change(profile, changes, numbers, told)
-            document = prediction_document(result)
+            if swept is None:
+                runs = predict_change(profile, changes, numbers, Path(folder), told)
+            else:
+                runs = predict_sweep(profile, swept, steps or STEPS, changes, numbers, Path(folder), told)
+        if len(runs) > 1:
+            result = compare(runs)
+            document = comparison_document(result)
         else:
-            result = predict_sweep(profile, swept, steps or STEPS, changes, numbers, told)
-            document = sweep_document(result)
+            result = runs[0].manifest
+            document = run_document(runs[0])
     print_document(document)
     if out is not None:
         for path in write_report(document, result, out):

@@ -1,16 +1,15 @@
 """The sides of a comparison: their names, and what must be equal between them."""
 
 from collections.abc import Sequence
-
-import msgspec
+from pathlib import Path
 
 from slotmark.compare.result import Side
 from slotmark.errors import ComparisonError
-from slotmark.run import Manifest, Run
+from slotmark.run import Run
 
 
 def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
-    """One side a group of runs, named by its first run's folder, and by as many folders above it as it takes to tell two apart.
+    """One side per group of runs, named by its target where all targets differ, else by its first run's folder.
 
     Raises:
         ComparisonError: A run is there twice.
@@ -24,22 +23,32 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
             )
     known: dict[tuple[str, ...], Run] = {}
     for run in runs:
-        files = tuple(file.sha256 for file in run.manifest.sources)
+        files = tuple(file.identity for file in run.manifest.sources)
         twin = known.setdefault((run.manifest.id, *files), run)
         if files and twin is not run:
             raise ComparisonError(
                 f"{twin.path} and {run.path} are one run, made from the same files: it must count once. Leave one out."
             )
-    sides = []
-    for group in groups:
-        path = group[0].path.resolve()
-        rivals = [other for other in paths if other != path and other.name == path.name]
-        depth = 1
-        while any(other.parts[-depth:] == path.parts[-depth:] for other in rivals):
-            depth += 1
-        name = "/".join(path.parts[-depth:]) + (f" and {len(group) - 1} more" if len(group) > 1 else "")
-        sides.append(Side(name, group[0].manifest, [run.manifest for run in group[1:]]))
-    return sides
+    targets = [group[0].manifest.target.name for group in groups]
+    named = all(targets) and len(set(targets)) == len(targets)
+    return [
+        Side(
+            (target if named else _folder(group[0].path.resolve(), paths))
+            + (f" ({len(group)} runs)" if len(group) > 1 else ""),
+            group[0].manifest,
+            [run.manifest for run in group[1:]],
+        )
+        for target, group in zip(targets, groups, strict=True)
+    ]
+
+
+def _folder(path: Path, paths: Sequence[Path]) -> str:
+    """The name of a folder, with as many folders above it as it takes to tell it from the others."""
+    rivals = [other for other in paths if other != path and other.name == path.name]
+    depth = 1
+    while any(other.parts[-depth:] == path.parts[-depth:] for other in rivals):
+        depth += 1
+    return "/".join(path.parts[-depth:])
 
 
 def refuse_different_work(baseline: Side, candidate: Side) -> None:
@@ -85,7 +94,11 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, recorded: bool) -> No
         for side in group:
             refuse_different_work(sides[0][0], side)
             _refuse_another_target(group[0], side)
-            files = {file.sha256: file.path for file in side.manifest.sources if file.bytes} if recorded else {}
+            files = (
+                {file.identity: file.path for file in side.manifest.sources if file.bytes and file.identity}
+                if recorded
+                else {}
+            )
             for digest, path in files.items():
                 if digest in read:
                     raise ComparisonError(

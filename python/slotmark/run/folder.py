@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slotmark.errors import RunError
+from slotmark.run.integrity import damaged_table, digest_of, files_of, parts_of, refuse_unlike_tables
 from slotmark.run.manifest import SCHEMA, Manifest
 
 
@@ -42,13 +43,7 @@ class Run:
         if name not in self.manifest.tables:
             have = ", ".join(self.manifest.tables) or "none"
             raise RunError(f"{self.path}: there is no table '{name}', only {have}.")
-        whole = self.path / "tables" / f"{name}.parquet"
-        parts = sorted((self.path / "tables" / name).glob("part-*.parquet"))
-        if not whole.is_file() and not parts:
-            raise RunError(
-                f"{whole}: the manifest lists this table but the file is gone. Copy the run again from where it was made."
-            )
-        return [whole] if whole.is_file() else parts
+        return [self.path / "tables" / file for file in files_of(self.path, self.manifest, name)]
 
     def table(self, name: str) -> pa.Table:
         """The table of this name in memory."""
@@ -57,23 +52,19 @@ class Run:
             try:
                 tables.append(pq.ParquetFile(path).read())
             except (OSError, pa.ArrowException) as error:
-                raise RunError(
-                    f"{path}: not a readable Parquet file ({error}). Copy the run again from where it was made."
-                ) from error
-        path = self.path / "tables" / name
-        table = pa.concat_tables(tables)
-        if table.num_rows != self.manifest.tables[name]:
-            raise RunError(
-                f"{path}: {table.num_rows} rows, but run.json says {self.manifest.tables[name]}. The run was changed by hand."
-            )
-        return table
+                raise damaged_table(path, error) from error
+        return pa.concat_tables(tables)
 
 
 def open_run(path: str | Path) -> Run:
     """Opens the run folder at ``path``.
 
+    A run folder is untrusted input. Its tables are those that the manifest lists, by plain names inside the folder; each must
+    be there with the size and the rows that the manifest says. :func:`check_run` compares digests too.
+
     Raises:
-        RunError: There is no run there, its manifest is damaged, or it has another schema version.
+        RunError: There is no run there, its manifest is damaged, it has another schema version, or its tables aren't what the
+            manifest says.
     """
     folder = Path(path)
     file = folder / "run.json"
@@ -93,9 +84,29 @@ def open_run(path: str | Path) -> Run:
             f"{file}: schema version {version}, but this slotmark reads version {SCHEMA}. Use the slotmark that wrote it."
         )
     try:
-        return Run(folder, msgspec.json.decode(text, type=Manifest))
-    except msgspec.ValidationError as error:
+        manifest = msgspec.json.decode(text, type=Manifest)
+    except (msgspec.ValidationError, UnicodeDecodeError) as error:
         raise RunError(f"{file}: {error}. The file is damaged; copy the run again.") from error
+    refuse_unlike_tables(folder, manifest)
+    return Run(folder, manifest)
+
+
+def check_run(path: str | Path) -> int:
+    """Opens a run and compares the digest of every table's file with the manifest's; how many files there were.
+
+    Raises:
+        RunError: As :func:`open_run`, or a file's digest is another, or the run is too old to have digests.
+    """
+    run = open_run(path)
+    if not run.manifest.parts:
+        raise RunError(
+            f"{run.path}: written before digests were kept, so only sizes and rows could be checked. Make it again."
+        )
+    for part in run.manifest.parts:
+        file = run.path / "tables" / part.file
+        if digest_of(file) != part.digest:
+            raise RunError(f"{file}: its digest isn't the one in run.json: the file was changed. Copy the run again.")
+    return len(run.manifest.parts)
 
 
 class RunWriter:
@@ -148,7 +159,9 @@ class RunWriter:
 
     def finish(self, manifest: Manifest) -> Run:
         """Writes the manifest, with the tables' row counts, and puts the folder in its place."""
-        manifest = msgspec.structs.replace(manifest, tables=dict(self._rows))
+        manifest = msgspec.structs.replace(
+            manifest, tables=dict(self._rows), parts=parts_of(self._partial / "tables", list(self._rows))
+        )
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         try:
             with (self._partial / "run.json").open("wb") as file:

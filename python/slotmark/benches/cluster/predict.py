@@ -1,40 +1,29 @@
-"""What-if answers: what a changed profile predicts beside the unchanged one, and what a parameter does over a range."""
+"""What-if answers: what a changed profile predicts beside the unchanged one, and what a parameter does over a range.
+
+Each variant becomes a run folder of the bench ``prediction``, one row per seed; comparing and reporting is as for any runs.
+"""
 
 import os
 import threading
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-from scipy import stats
+import pyarrow as pa
 
-from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS, Progress, Tables, load_profile, predict
+from slotmark.benches.cluster.simulate import Progress, Tables, load_profile, predict
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.errors import SimulationError
+from slotmark.run import Manifest, Run, RunWriter, Target
+from slotmark.versions import versions
 
-ANSWER = "0.95 adoption"
-"""The row that is said in words. No published table has it: it lies between 0.94 and 0.96 adoption."""
+BENCH = "prediction"
 
-ROWS = ("Slot start to announced", *PEER_ROWS, *sorted((*END_TO_END_ROWS, ANSWER)))
-"""The rows that are predicted: published names, and the answer's."""
-
-MAIN_ROWS = (
-    "Slot start to announced",
-    "First peer notice",
-    "Fetch duration",
-    "0.50 adoption",
-    "0.80 adoption",
-    ANSWER,
-    "1.00 adoption",
-)
-"""The rows that a sweep shows."""
-
-CONFIDENCE = 0.95
-"""Of the intervals."""
+UNCHANGED = "unchanged"
+"""The target of the profile as it is."""
 
 MOST_THREADS = 8
 """Simulations at a time, at the most: each holds a whole run in memory."""
@@ -43,92 +32,47 @@ LOAD = ("workload.tps", "workload.refill_tps", "workload.tx_count", "genesis.max
 """What moves with the transactions that fill a block, unless it is set: blocks are then full as often as before."""
 
 
-class Estimate(msgspec.Struct, frozen=True):
-    """A mean over seeds in s, with its standard error and the value of each seed; no error for a single seed."""
+class Variant(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile with settings, to be simulated once per seed.
 
-    mean: float
-    standard_error: float | None
-    values: tuple[float, ...]
-
-    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-        """Student's interval of the mean over seeds, in s; None for a single seed."""
-        if self.standard_error is None:
-            return None
-        half = float(stats.t.ppf((1 + confidence) / 2, len(self.values) - 1)) * self.standard_error
-        return self.mean - half, self.mean + half
-
-
-class Scenario(msgspec.Struct, frozen=True):
-    """A profile with settings, simulated once a seed: blocks analysed in all, and an estimate a row of `ROWS`."""
-
-    settings: tuple[str, ...]
-    moved: tuple[str, ...]
-    blocks: int
-    rows: dict[str, Estimate]
-
-
-class Prediction(msgspec.Struct, frozen=True):
-    """A scenario beside the unchanged profile; `differences` are scenario less unchanged, paired by seed.
-
-    `unchanged` is None and `differences` empty where nothing was changed but how long to run.
+    Attributes:
+        name: What to call it.
+        settings: ``key=value`` each.
+        sweep: The step of a sweep that it is: parameter, unit, value, geometric; empty for none.
     """
 
-    profile: str
-    description: str
-    seeds: tuple[int, ...]
-    scenario: Scenario
-    unchanged: Scenario | None
-    differences: dict[str, Estimate]
-
-
-class Step(msgspec.Struct, frozen=True):
-    """A value of the swept parameter, in the sweep's unit, with the scenario that it makes."""
-
-    value: float
-    scenario: Scenario
-
-
-class SweptPrediction(msgspec.Struct, frozen=True):
-    """A parameter over a range: `parameter` is its full name, `own` the profile's value as written there."""
-
-    profile: str
-    description: str
-    seeds: tuple[int, ...]
+    name: str
     settings: tuple[str, ...]
-    parameter: str
-    unit: str
-    geometric: bool
-    own: str
-    steps: tuple[Step, ...]
+    sweep: Mapping[str, Any] = {}
 
 
 def predict_change(
-    profile: str | Path, settings: Sequence[str], seeds: Sequence[int], progress: Progress
-) -> Prediction:
-    """What a profile with settings predicts, beside the profile as it is, with the same seeds on both sides.
+    profile: str | Path, settings: Sequence[str], seeds: Sequence[int], folder: Path, progress: Progress
+) -> list[Run]:
+    """Predicts what a profile with settings does, and beside it the profile as it is, with the same seeds on both sides.
 
     Args:
-        profile: a file, or the name of a shipped profile.
-        settings: `key=value` each; without any there is nothing to compare with. How long to run is set for both sides.
-        seeds: one simulation each and side; the same seed draws the same leaders and stages on both sides.
-        progress: told slots done and in all; may raise to stop.
+        profile: A file, or the name of a shipped profile.
+        settings: ``key=value`` each; where they change nothing but how long to run, there is nothing to compare with.
+        seeds: One simulation each and side; the same seed draws the same leaders and stages on both sides.
+        folder: Where the run folders are written.
+        progress: Called with slots done and in all; may raise to stop.
+
+    Returns:
+        The run of the unchanged profile, then that of the changed one; a single run where there is nothing to compare.
 
     Raises:
-        SimulationError: a profile or setting that makes no sense, no seed, or no block to analyse.
+        SimulationError: A profile or setting that makes no sense, no seed, or no block to analyse.
     """
     was, now = (_leaves(_toml(profile, given)) for given in ((), settings))
     changed = [name for name in now if now[name] != was.get(name)]
     run = tuple(f"{name}={now[name]}" for name in changed if name.startswith("run."))
-    compared = len(changed) > len(run)
-    found = _simulated(profile, [tuple(settings), run] if compared else [tuple(settings)], seeds, progress)
-    scenario, unchanged = found[0], found[1] if compared else None
-    differences = {}
-    if unchanged is not None:
-        for metric, estimate in scenario.rows.items():
-            pairs = zip(estimate.values, unchanged.rows[metric].values, strict=True)
-            differences[metric] = _estimate([ours - theirs for ours, theirs in pairs])
-    name, description = _names(profile)
-    return Prediction(name, description, tuple(seeds), scenario, unchanged, differences)
+    if len(changed) == len(run):
+        return _simulated(profile, [Variant(name=UNCHANGED, settings=tuple(settings))], seeds, folder, progress)
+    asked = tuple(settings)
+    named = ", ".join(one for one in asked if one not in run)
+    variants = [Variant(name=UNCHANGED, settings=run), Variant(name=named, settings=asked)]
+    return _simulated(profile, variants, seeds, folder, progress)
 
 
 def predict_sweep(
@@ -137,20 +81,25 @@ def predict_sweep(
     steps: int,
     settings: Sequence[str],
     seeds: Sequence[int],
+    folder: Path,
     progress: Progress,
-) -> SweptPrediction:
-    """What a profile predicts for values of one parameter, with the same seeds for each.
+) -> list[Run]:
+    """Predicts what a profile does for values of one parameter, with the same seeds for each.
 
     Args:
-        profile: a file, or the name of a shipped profile.
-        sweep: the parameter and its range.
-        steps: how many values; fewer where the parameter takes whole numbers and the range has fewer.
-        settings: `key=value` each, for all steps.
-        seeds: one simulation each and step.
-        progress: told slots done and in all; may raise to stop.
+        profile: A file, or the name of a shipped profile.
+        sweep: The parameter and its range.
+        steps: How many values; fewer where the parameter takes whole numbers and the range has fewer.
+        settings: ``key=value`` each, for all steps.
+        seeds: One simulation each and step.
+        folder: Where the run folders are written.
+        progress: Called with slots done and in all; may raise to stop.
+
+    Returns:
+        One run per value, rising.
 
     Raises:
-        SimulationError: a profile, parameter or range that makes no sense, no seed, or no block to analyse.
+        SimulationError: A profile, parameter or range that makes no sense, no seed, or no block to analyse.
     """
     low, high = (_leaves(_toml(profile, [*settings, sweep.setting(value)])) for value in (sweep.low, sweep.high))
     parameter = next((name for name in high if high[name] != low.get(name)), None)
@@ -162,48 +111,93 @@ def predict_sweep(
     if own != _leaves(_toml(profile, ()))[parameter]:
         raise SimulationError(f"--set and --sweep both change {parameter}: leave one out.")
     sweep = msgspec.structs.replace(sweep, whole=isinstance(high[parameter], int))
-    values = sweep.values(steps)
-    found = _simulated(profile, [(*settings, sweep.setting(value)) for value in values], seeds, progress)
-    name, description = _names(profile)
-    return SweptPrediction(
-        name,
-        description,
-        tuple(seeds),
-        tuple(settings),
-        parameter,
-        sweep.unit,
-        sweep.geometric,
-        str(own),
-        tuple(Step(value, scenario) for value, scenario in zip(values, found, strict=True)),
-    )
+    variants = [
+        Variant(
+            name=sweep.setting(value),
+            settings=(*settings, sweep.setting(value)),
+            sweep={
+                "parameter": parameter,
+                "unit": sweep.unit,
+                "value": value,
+                "geometric": sweep.geometric,
+                "own": str(own),
+            },
+        )
+        for value in sweep.values(steps)
+    ]
+    return _simulated(profile, variants, seeds, folder, progress)
 
 
 def _simulated(
-    profile: str | Path, sides: Sequence[tuple[str, ...]], seeds: Sequence[int], progress: Progress
-) -> list[Scenario]:
-    """A scenario for each list of settings, simulated once a seed, some at a time."""
+    profile: str | Path, variants: Sequence[Variant], seeds: Sequence[int], folder: Path, progress: Progress
+) -> list[Run]:
+    """A run folder per variant, simulated once per seed, some at a time."""
     if not seeds:
         raise SimulationError("no seed: expected at least one.")
-    moves = [_moved(profile, settings) for settings in sides]
-    texts = [load_profile(profile, [*settings, *moved]) for settings, moved in zip(sides, moves, strict=True)]
+    moves = [_moved(profile, one.settings) for one in variants]
+    texts = [load_profile(profile, [*one.settings, *moved]) for one, moved in zip(variants, moves, strict=True)]
     tasks = [(text, seed) for text in texts for seed in seeds]
     tables = _at_once(tasks, [tomllib.loads(text)["run"]["slots"] for text, _ in tasks], progress)
-    scenarios = []
-    for place, (settings, moved) in enumerate(zip(sides, moves, strict=True)):
-        runs = tables[place * len(seeds) : (place + 1) * len(seeds)]
-        rows = {}
-        for metric in ROWS:
-            values = [run.row(metric).predicted for run in runs]
-            known = [value for value in values if value is not None]
-            if len(known) < len(values):
-                at = f" with {', '.join(settings)}" if settings else ""
-                raise SimulationError(
-                    f"profile {profile}{at}: no block to analyse; set more run.slots, or less of what keeps blocks from being "
-                    "adopted by all, or full."
-                )
-            rows[metric] = _estimate(known)
-        scenarios.append(Scenario(settings, moved, sum(run.blocks for run in runs), rows))
-    return scenarios
+    runs = []
+    for place, (variant, moved) in enumerate(zip(variants, moves, strict=True)):
+        found = tables[place * len(seeds) : (place + 1) * len(seeds)]
+        runs.append(_written(profile, variant, moved, seeds, found, folder / f"{place:03d}"))
+    return runs
+
+
+def _written(
+    profile: str | Path,
+    variant: Variant,
+    moved: Sequence[str],
+    seeds: Sequence[int],
+    found: Sequence[Tables],
+    out: Path,
+) -> Run:
+    """The run folder of one variant: the table ``seeds`` has one row per seed, and its times in s.
+
+    Raises:
+        SimulationError: A seed has no block to analyse.
+    """
+    if not all(one.blocks for one in found):
+        at = f" with {', '.join(variant.settings)}" if variant.settings else ""
+        raise SimulationError(
+            f"profile {profile}{at}: no block to analyse; set more run.slots, or less of what keeps blocks from being "
+            "adopted by all, or full."
+        )
+    columns: dict[str, pa.Array] = {
+        "seed": pa.array(seeds, pa.int64()),
+        "blocks": pa.array([one.blocks for one in found], pa.int64()),
+    }
+    for row in found[0].rows:
+        columns[row.metric] = pa.array([one.row(row.metric).predicted for one in found], pa.float64())
+    name, description = _names(profile)
+    manifest = Manifest(
+        id=f"{name}, {variant.name}, seeds {_listed(seeds)}",
+        bench=BENCH,
+        target=Target(variant.name, ""),
+        workload={"profile": name, "description": description, "seeds": _listed(seeds)},
+        parameters={
+            "settings": list(variant.settings),
+            "moved along": list(moved),
+            "blocks": sum(one.blocks for one in found),
+            **({"sweep": dict(variant.sweep)} if variant.sweep else {}),
+        },
+        session=f"seeds {_listed(seeds)}",
+        machine=None,
+        started="",
+        ended="",
+        versions=versions(),
+        sources=[],
+        tables={},
+        warnings=[],
+    )
+    with RunWriter(out) as writer:
+        writer.table("seeds", pa.table(columns))
+        return writer.finish(manifest)
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
 
 
 def _at_once(tasks: Sequence[tuple[str, int]], slots: Sequence[int], progress: Progress) -> list[Tables]:
@@ -280,8 +274,3 @@ def _leaves(table: dict[str, Any], before: str = "") -> dict[str, Any]:
 def _names(profile: str | Path) -> tuple[str, str]:
     table = _toml(profile, ())
     return table["name"], table["description"]
-
-
-def _estimate(values: Sequence[float]) -> Estimate:
-    error = float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
-    return Estimate(float(np.mean(values)), error, tuple(values))

@@ -11,7 +11,7 @@ from slotmark.compare.result import Blocks, Comparison, Row, Swept
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Figure, Paragraph
 from slotmark.report.sections.cells import DIRECTION, by_section, titled
-from slotmark.report.sections.seeds import seed_rows
+from slotmark.report.sections.seeds import main_rows
 
 CLIPPED = 0.995
 """Where the axis of a distribution on a linear scale ends: a few far samples would squeeze all others."""
@@ -166,11 +166,11 @@ def _facets(comparison: Comparison) -> dict[str, list[int]]:
 
 
 def _swept(comparison: Comparison, swept: Swept) -> list[Block]:
-    rows = seed_rows(comparison)
+    rows = main_rows(comparison)
     metrics = [row.metric.name for row in rows]
     figures = [
         Figure(
-            ": ".join(filter(None, (section, f"by {swept.parameter}"))),
+            f"{section or 'Means'} by {swept.parameter}",
             f"{', '.join(row.metric.name for row in inside)}.",
             _later("swept", inside, swept, metrics),
         )

@@ -62,7 +62,7 @@ def _files(side: Side) -> Facts | None:
         return None
     return Facts(
         f"{side.name}: {len(files)} source file{'s' if len(files) > 1 else ''}",
-        [(file.path, f"{file.bytes:,} bytes, SHA-256 {file.sha256}") for file in files],
+        [(file.path, ", ".join(filter(None, (f"{file.bytes:,} bytes", file.identity)))) for file in files],
         wide=True,
     )
 

@@ -4,7 +4,7 @@ from slotmark.compare.result import Comparison, Row, Summary, Swept
 from slotmark.metrics import Metric
 from slotmark.numbers import number, percent, signed
 from slotmark.report.document import Cell, Column, Paragraph, Table
-from slotmark.report.sections.cells import by_section, headed, metric_cell, p_cell, readable, verdict_cell
+from slotmark.report.sections.cells import by_section, metric_cell, p_cell, readable, verdict_cell
 
 
 def seed_rows(comparison: Comparison) -> list[Row]:
@@ -12,17 +12,29 @@ def seed_rows(comparison: Comparison) -> list[Row]:
     return [row for row in comparison.rows if row.metric.estimator == "seeds"]
 
 
+def main_rows(comparison: Comparison) -> list[Row]:
+    """Those that a sweep shows: of metrics with a short name, or all where none has one."""
+    rows = seed_rows(comparison)
+    return [row for row in rows if row.metric.short] or rows
+
+
 def seed_tables(comparison: Comparison) -> list[Table]:
     """A table per section: the mean of every side with its standard error, and each candidate's difference with its interval."""
     rows = seed_rows(comparison)
     judged = any(difference and difference.verdict for row in rows for difference in row.differences)
-    columns = [Column("mean", "left"), Column(f"{comparison.baseline.name} ±")]
+    several = _several(rows)
+    columns = [Column("mean", "left"), Column(f"{comparison.baseline.name}{' ±' if several else ''}")]
     for side in comparison.candidates:
-        columns += [Column(f"{side.name} ±"), Column(f"difference [{percent(comparison.confidence)}]")]
+        columns.append(Column(f"{side.name}{' ±' if several else ''}"))
+        columns.append(Column(f"difference [{percent(comparison.confidence)}]" if several else "difference"))
         columns += [Column("adj. p", detail=True), Column("verdict", "left")] if judged else []
-    notes = [_counted(comparison, rows), "± is one standard error over seeds."]
-    if comparison.candidates:
-        notes.append("All sides have the same seeds: differences are paired by seed; in brackets their interval.")
+    notes = _notes(comparison)
+    if several:
+        notes.append("± is one standard error over seeds.")
+    notes.append(
+        "All sides have the same seeds: differences are paired by seed"
+        f"{f', in brackets their {percent(comparison.confidence)} interval' if several else ''}."
+    )
     tables = [
         Table(section, columns, [_line(row, judged) for row in inside]) for section, inside in by_section(rows).items()
     ]
@@ -30,49 +42,46 @@ def seed_tables(comparison: Comparison) -> list[Table]:
 
 
 def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
-    """A table per section with a line per value of the parameter, and one with the standard errors."""
-    tables, errors = [], []
-    for section, rows in by_section(seed_rows(comparison)).items():
-        columns = [
-            Column(named(swept), "right"),
-            *(Column(headed(row.metric, readable(row.metric)[1])) for row in rows),
-        ]
-        lines = [
-            [Cell(value_of(swept, place)), *(_mean(row.metric, row.summaries[place]) for row in rows)]
+    """A line per value of the parameter, and the same with standard errors."""
+    rows = main_rows(comparison)
+    units = {readable(row.metric)[1] for row in rows}
+    common = f" in {next(iter(units))}" if len(units) == 1 and units != {""} else ""
+    columns = [Column(named(swept)), *(Column(_head(row.metric, with_unit=not common)) for row in rows)]
+    means, errors = (
+        [
+            [Cell(value_of(swept, place)), *(cell(row.metric, row.summaries[place]) for row in rows)]
             for place in range(len(swept.values))
         ]
-        tables.append(Table(section, columns, lines, [_counted(comparison, rows)]))
-        lines = [
-            [Cell(value_of(swept, place)), *(_error(row.metric, row.summaries[place]) for row in rows)]
-            for place in range(len(swept.values))
-        ]
-        errors.append(
-            Table(": ".join(filter(None, (section, "standard errors over seeds"))), columns, lines, wide=True)
-        )
-    return [*tables, *errors]
+        for cell in (_mean, _error)
+    )
+    tables = [Table(f"Means{common} by {swept.parameter}", columns, means, _notes(comparison))]
+    if _several(rows):
+        tables.append(Table(f"Standard errors over seeds{common} by {swept.parameter}", columns, errors, wide=True))
+    return tables
 
 
 def seed_answer(comparison: Comparison) -> list[Paragraph]:
-    """What a change does to the first metric, in a sentence per candidate; the level alone where nothing was changed."""
-    first = next((row for row in seed_rows(comparison) if row.metric.short), None)
-    if first is None or (base := first.summaries[0]) is None:
-        return []
+    """What each candidate does to the metric that is asked for most: the first that is tested, or the first main one."""
+    rows = main_rows(comparison)
+    first = next((row for row in rows if row.metric.tested), rows[0])
     scale, unit = readable(first.metric)
-    if not comparison.candidates:
-        return [Paragraph(f"{first.metric.name}: {number(scale * base.mean)} {unit}.")]
     answers = []
     for side, summary, difference in zip(comparison.candidates, first.summaries[1:], first.differences, strict=True):
-        if summary is None or difference is None or difference.delta is None:
+        base = first.summaries[0]
+        if base is None or summary is None:
             continue
-        delta = difference.delta
-        answers.append(
-            Paragraph(
-                f"{first.metric.name}: {number(scale * summary.mean)} {unit} with {side.name}, {number(scale * base.mean)} {unit} with "
-                f"{comparison.baseline.name}: a difference of {signed(scale * delta.estimate)} {unit} "
-                f"({percent(comparison.confidence)} interval {signed(scale * delta.low)} to {signed(scale * delta.high)} {unit}).",
-                difference.verdict,
-            )
+        delta = difference and difference.delta
+        levels = (
+            f"{first.metric.name}: {number(scale * summary.mean)} {unit} with {side.name}, {number(scale * base.mean)} {unit} with "
+            f"{comparison.baseline.name}"
         )
+        ends = (
+            f": a difference of {signed(scale * delta.estimate)} {unit} ({percent(comparison.confidence)} interval "
+            f"{signed(scale * delta.low)} to {signed(scale * delta.high)} {unit})"
+            if delta
+            else ""
+        )
+        answers.append(Paragraph(f"{levels}{ends}.", difference.verdict if difference else None))
     return answers
 
 
@@ -84,6 +93,10 @@ def named(swept: Swept) -> str:
 def value_of(swept: Swept, place: int) -> str:
     """A value of the parameter, as it was set."""
     return f"{swept.values[place]:.12g}"
+
+
+def _head(metric: Metric, *, with_unit: bool) -> str:
+    return ", ".join(filter(None, (metric.short or metric.name, readable(metric)[1] if with_unit else "")))
 
 
 def _line(row: Row, judged: bool) -> list[Cell]:
@@ -120,14 +133,33 @@ def _error(metric: Metric, summary: Summary | None) -> Cell:
     return Cell("-") if error is None else Cell(number(readable(metric)[0] * error, 2))
 
 
-def _counted(comparison: Comparison, rows: list[Row]) -> str:
-    """How many seeds, and what else is known of each side's runs, such as the blocks that were analysed."""
-    counts = sorted({summary.n for row in rows for summary in row.summaries if summary})
-    seeds = " to ".join(dict.fromkeys(str(count) for count in (*counts[:1], *counts[-1:]))) or "no"
-    told = "; ".join(
-        f"{side.name}: {', '.join(f'{name} {value}' for name, value in side.facts)}"
+def _several(rows: list[Row]) -> bool:
+    """Whether there is more than one seed, so that errors are known."""
+    return any(summary and summary.n > 1 for row in rows for summary in row.summaries)
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    """Which seeds, how much was analysed, the swept parameter's own value, and what was moved along."""
+    baseline = comparison.baseline.manifest
+    alone = "" if _several(seed_rows(comparison)) else ": one alone gives no errors"
+    seeds = baseline.workload.get("seeds", "")
+    notes = [f"Seeds {seeds}{alone}."] if seeds else []
+    blocks = {side.name: side.manifest.parameters.get("blocks") for side in comparison.sides}
+    if isinstance(comparison.baseline.manifest.parameters.get("sweep"), dict):
+        own = baseline.parameters["sweep"].get("own")
+        notes += [f"The profile has {own}."] if own else []
+    elif all(isinstance(count, int) for count in blocks.values()):
+        notes.append(f"Blocks analysed: {'; '.join(f'{name} {count:,}' for name, count in blocks.items())}.")
+    moved = {
+        side.name: side.manifest.parameters["moved along"]
         for side in comparison.sides
-        if side.facts
-    )
-    alone = ": no errors can be given" if counts == [1] else ""
-    return f"Seeds: {seeds}{alone}.{f' {told}.' if told else ''}"
+        if side.manifest.parameters.get("moved along")
+    }
+    if len(moved) == 1:
+        notes.append(
+            f"Moved along, so that blocks are full as often as before: {', '.join(*moved.values())}; --set fixes them."
+        )
+    elif moved:
+        names = dict.fromkeys(setting.partition("=")[0] for settings in moved.values() for setting in settings)
+        notes.append(f"Moved along, so that blocks are full as often as before: {', '.join(names)}; --set fixes them.")
+    return notes

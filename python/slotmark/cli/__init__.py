@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from slotmark.cli import chain, chainsync, check, compare, ingest, ledger, predict, show, simulate
-from slotmark.cli.console import forget_reader
+from slotmark.cli.console import forget_reader, harmless
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -81,6 +81,6 @@ def main() -> None:
 
 
 def _leave(code: int, message: str) -> NoReturn:
-    line = " ".join(message.split())
+    line = harmless(" ".join(message.split()))
     sys.stderr.write(f"slotmark: {line}\n")
     sys.exit(code)

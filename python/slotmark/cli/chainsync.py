@@ -88,13 +88,13 @@ def run(
             )
             show(done, total, label + figure)
 
-        runs = run_bench(request, lambda remark: talk.print(f"slotmark: {remark}"), on_step)
+        runs = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), on_step)
     print_document(runs_document(runs))
     measured_runs = [run.path for run in runs if run.name != FLOOR]
     for path in measured_runs:
         typer.echo(path)
     if len(measured_runs) > 1:
-        talk.print(f"Compare them: slotmark compare {' '.join(map(str, measured_runs))} -o {out}/report")
+        talk.remark(f"Compare them: slotmark compare {' '.join(map(str, measured_runs))} -o {out}/report")
 
 
 @app.command()
@@ -177,7 +177,7 @@ def serve(
             _line(json.dumps({"socket": str(socket) if socket else None, "address": server.address}))
         else:
             places = (str(place) for place in (socket, server.address) if place)
-            talk.print(f"listening on {' and '.join(places)}; Ctrl-C stops")
+            talk.remark(f"listening on {' and '.join(places)}; Ctrl-C stops")
         if until_stdin_ends:
             for _question in sys.stdin.buffer:
                 _line(json.dumps({"busy_ns": server.busy_ns()}))

@@ -49,7 +49,7 @@ def test_the_terminal_shows_verdicts_within_its_width(comparison: Comparison, wi
     assert all(len(line.rstrip()) <= width for line in text.splitlines())
     assert "▼ worse" in text
     assert "= equivalent" in text
-    assert re.search(r"slow \(decode, sequential\): 0\.66\d× base's blocks per second", " ".join(text.split()))
+    assert re.search(re.escape(NASTY) + r" \(decode, sequential\): 0\.66\d× base's blocks per second", " ".join(text.split()))
 
 
 def test_markdown_folds_what_is_long_and_leaves_names_text(comparison: Comparison) -> None:
@@ -71,7 +71,7 @@ def test_json_holds_everything_and_is_the_same_twice(comparison: Comparison, tmp
     assert first == again
     told = json.loads((tmp_path / "report.json").read_text())
     assert told["schema"] == 2
-    assert [side["name"] for side in told["candidates"]] == ["slow", "same"]
+    assert [side["name"] for side in told["candidates"]] == [NASTY, "same"]
     row = told["rows"][0]
     assert row["metric"]["id"] == "blocks_per_s"
     assert len(row["summaries"][0]["samples"]) == 10
@@ -101,9 +101,9 @@ def test_html_draws_offline_and_keeps_names_text(comparison: Comparison, tmp_pat
         page.set_viewport_size({"width": 1280, "height": 900})
         dots = "() => document.querySelector('.chart').querySelectorAll('.mark-symbol path').length"
         assert page.evaluate(dots) == 30
-        page.get_by_role("checkbox", name="slow").uncheck()
+        page.get_by_role("checkbox", name=NASTY).uncheck()
         page.wait_for_function(f"({dots})() === 20")
-        page.get_by_role("checkbox", name="slow").check()
+        page.get_by_role("checkbox", name=NASTY).check()
         page.wait_for_function(f"({dots})() === 30")
         assert page.locator("h2").all_inner_texts()[:3] == ["Verdicts", "Comparison", "Charts"]
 

@@ -11,6 +11,9 @@ from slotmark.report.charts.frame import colour, data, drawn, shape, stroke
 ROW = 30
 """Pixels between two runs."""
 
+MOST_ROOM, LETTER = 110, 7
+"""Pixels for the names of runs, and for a letter of them."""
+
 
 def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
     """Every sample of a row as a dot, a line per run, with the median and its interval."""
@@ -32,7 +35,10 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
         ends = summary.median_interval
         low, high = (ends.low, ends.high) if ends else (summary.median, summary.median)
         medians.append({"run": name, "value": summary.median, "low": low, "high": high})
-    y = alt.Y("run:N", sort=list(names), title=None).axis(labelLimit=96, domain=False, ticks=False)
+    room = min(MOST_ROOM, LETTER * max(map(len, names)) + 8)
+    y = alt.Y("run:N", sort=list(names), title=None).axis(
+        labelLimit=room - 6, minExtent=room, domain=False, ticks=False
+    )
     title = metric.unit or None
     scale, axis = alt.Scale(zero=False, nice=True, padding=12), alt.Axis(grid=True, tickCount=4, labelOverlap=True)
     return drawn(

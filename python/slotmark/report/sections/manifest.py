@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from slotmark.compare.result import Side
 from slotmark.metrics import catalogue
 from slotmark.report.document import Block, Cell, Column, Facts, Table
-from slotmark.run import MachineFacts, Manifest
+from slotmark.report.sections.cells import listed
+from slotmark.run import MachineFacts, Manifest, SourceFile
 
 _UNKNOWN = "unknown"
 
@@ -26,7 +27,7 @@ def manifests(sides: Sequence[Side]) -> list[Block]:
     rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
     columns = [Column("", "left"), *(Column(side.name, "left") for side in sides)]
     title = f"{len(names)} facts of each side"
-    return [Table(title, columns, rows, wide=True), *(files for side in sides if (files := _files(side)))]
+    return [Table(title, columns, rows, wide=True), *_files(sides)]
 
 
 def _facts(side: Side) -> dict[str, str]:
@@ -56,15 +57,19 @@ def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def _files(side: Side) -> Facts | None:
-    files = [file for manifest in side.manifests for file in manifest.sources]
-    if not files:
-        return None
-    return Facts(
-        f"{side.name}: {len(files)} source file{'s' if len(files) > 1 else ''}",
-        [(file.path, ", ".join(filter(None, (f"{file.bytes:,} bytes", file.identity)))) for file in files],
-        wide=True,
-    )
+def _files(sides: Sequence[Side]) -> list[Facts]:
+    """Every source file once, with the sides that were made from it where those aren't all."""
+    found: dict[SourceFile, dict[str, None]] = {}
+    for side in sides:
+        for file in (file for manifest in side.manifests for file in manifest.sources):
+            found.setdefault(file, {})[side.name] = None
+    if not found:
+        return []
+    facts = []
+    for file, names in found.items():
+        of = f"of {listed(list(names))}" if len(names) < len(sides) else ""
+        facts.append((file.path, ", ".join(filter(None, (f"{file.bytes:,} bytes", file.identity, of)))))
+    return [Facts(f"{len(found):,} source file{'s' if len(found) > 1 else ''}", facts, wide=True)]
 
 
 def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:

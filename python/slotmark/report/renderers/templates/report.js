@@ -36,9 +36,11 @@ function toggles() {
     label.append(check, swatch(run), run.name);
     box.append(label);
   }
-  const hint = document.createElement("p");
-  hint.className = "note";
-  hint.textContent = "A chart opens at a click on its title. Drag moves lines and distributions, Ctrl and the mouse wheel zoom them, a double click resets them.";
+  const hints = [];
+  if (document.querySelector(".opener")) hints.push("A chart opens at a click on its title.");
+  if (specs.some((spec) => spec.params?.some((one) => one.name === "zoom")))
+    hints.push("Drag moves lines and distributions, Ctrl and the mouse wheel zoom them, a double click resets them.");
+  const hint = Object.assign(document.createElement("p"), { className: "note", textContent: hints.join(" ") });
   document.querySelector(".charts").before(box, hint);
 }
 

@@ -1,11 +1,10 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build targets demo demo-chainsync test test-shared test-slow bench lint format lock clean
+.PHONY: help setup build targets demo demo-chainsync test test-shared test-slow bench lint format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
 PY := .venv/bin/python
-SLOTMARK := .venv/bin/slotmark
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Data that is not part of the project; where it is there, the real chain is unpacked from it, and more tests run.
@@ -23,7 +22,8 @@ WITHOUT_PASSED := tee .build/cargo-test.log | grep -v -e '\.\.\. ok$$' -e '^runn
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: build targets ## set up all that is needed; the command is then .venv/bin/slotmark
+setup: .build/python ## set up all that is needed; the command is then .venv/bin/slotmark
+	$(MAKE) --no-print-directory --jobs=2 build targets # one waits for the processor, the other for registries
 
 $(UV): requirements.bootstrap.lock
 	python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slotmark needs Python 3.11 or newer as python3")'
@@ -41,8 +41,8 @@ build: .build/python # the Python environment and the Rust parts, in release
 	cargo build --quiet --release --locked --workspace --exclude slotmark-python
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 
-targets: build # the clients under test; one whose toolchain is missing is left out with a line that says so
-	$(SLOTMARK) chainsync targets --build all
+targets: .build/python # the clients under test; one whose toolchain is missing is left out with a line that says so
+	PYTHONPATH=python $(PY) -m slotmark chainsync targets --build all
 
 ifdef PREVIEW
 $(PREVIEW): | .build/python
@@ -70,7 +70,7 @@ test-slow: setup $(PREVIEW) ## the slower proofs
 bench: setup $(PREVIEW) ## our own speed, beside peers, in one run
 	benchmarks/run
 
-lint: build ## every linter, without warnings
+lint: .build/python ## every linter, without warnings
 	.venv/bin/ruff check --quiet .
 	.venv/bin/ruff format --quiet --check .
 	.venv/bin/basedpyright --warnings
@@ -82,6 +82,9 @@ lint: build ## every linter, without warnings
 format: .build/python ## put code into its form
 	.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
 	cargo fmt --all
+
+licences: setup ## the licence of every dependency
+	$(PY) .ci/licences.py
 
 lock: $(UV) ## resolve the Python dependencies anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev --upgrade pyproject.toml -o requirements.lock

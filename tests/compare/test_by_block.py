@@ -14,8 +14,7 @@ from slotmark.compare.block_comparison import ALL, BlockComparison, BlockDiffere
 from slotmark.compare.block_doubts import few_blocks
 from slotmark.compare.by_block import compare_blocks
 from slotmark.errors import ComparisonError
-from slotmark.metrics.ledger.classes import block_classes
-from slotmark.metrics.matrix import cost_matrix
+from slotmark.metrics.matrix import cost_matrix, parts_of_runs
 from slotmark.run import Run, RunWriter, SourceFile, Target
 
 
@@ -36,7 +35,7 @@ def made(
 
 
 def compared(runs: Sequence[Run]) -> BlockComparison:
-    return compare_blocks(runs, classes=block_classes, pauses="gc_us", repetitions=500)
+    return compare_blocks(runs, classes=parts_of_runs, pauses="gc_us", repetitions=500)
 
 
 def difference(
@@ -157,7 +156,7 @@ def test_runs_of_one_target_are_put_together(tmp_path: Path) -> None:
     together = _as_one_target(tmp_path / "together", one, more)
     parts = [_as_one_target(tmp_path / f"part-{run.name}", run) for run in (one, more)]
     whole, split = (
-        compare_blocks([side, other], classes=block_classes, pauses="gc_us", repetitions=300)
+        compare_blocks([side, other], classes=parts_of_runs, pauses="gc_us", repetitions=300)
         for side in (together, parts)
     )
     assert split.processes == whole.processes == [6, 3]

@@ -83,13 +83,13 @@ def compare(
         raise ArgumentError("compare: a side names no folder at all. Name A1,A2 for several runs of one target.")
     bench = opened[0][0].manifest.bench
     entries = catalogue(bench)
-    if filters is not None and not entries.relations:
+    if filters is not None and not entries.filterable:
         raise ArgumentError(f"--filter: {bench} runs have nothing to filter. Leave it out.")
-    if style is not Style.modern and not entries.relations:
+    if style is not Style.modern and not entries.styled:
         raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
     gated = read_gate(gate, [metric.id for metric in entries.metrics if metric.tested]) if gate else {}
     margins = {**gated, **dict(_margin(text) for text in margin or [])}
-    chosen = None if filters is None else parse_filters(filters)
+    chosen = None if filters is None else parse_filters(filters, bench)
     if bench == "ledger":
         comparison, document = block_comparison(opened, margins, seed)
     else:

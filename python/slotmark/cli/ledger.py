@@ -76,8 +76,8 @@ def block_comparison(
 ) -> "tuple[BlockComparison, Document]":
     """The comparison of ledger runs, by side, the baseline first, and its report: what `slotmark compare` shows of them."""
     from slotmark.compare.by_block import compare_blocks
-    from slotmark.metrics.ledger.classes import block_classes
+    from slotmark.metrics.matrix import parts_of_runs
     from slotmark.report.blocks import block_document
 
-    comparison = compare_blocks(runs, classes=block_classes, pauses="gc_us", margins=margins, seed=seed)
+    comparison = compare_blocks(runs, classes=parts_of_runs, pauses="gc_us", margins=margins, seed=seed)
     return comparison, block_document(comparison)

@@ -20,7 +20,7 @@ from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.compare.testing import Bootstrap, Tested, tested, tested_means
 from slotmark.compare.verdict import ENOUGH_ROUNDS, Decision, decide
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Filter, Metric, Samples, catalogue, doubts_of_analysis, facts_of_analysis
+from slotmark.metrics import Analysis, Filter, Metric, Samples, catalogue
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import holm
 from slotmark.warnings import Warning
@@ -71,16 +71,16 @@ def compare(
         for run in group:
             refuse_different_work(sides[0], msgspec.structs.replace(side, manifest=run.manifest))
     metrics = with_margins(catalogue(sides[0].manifest.bench).metrics, margins or {})
-    if any(len(group) > 1 for group in groups) and any(metric.statistic == "typical" for metric in metrics):
+    if any(len(group) > 1 for group in groups) and any(metric.estimator == "rounds" for metric in metrics):
         raise ComparisonError(
             f"Runs of bench '{sides[0].manifest.bench}' have their repetitions inside them: name one run a side, and raise --rounds."
         )
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
-        if catalogue(sides[0].manifest.bench).relations:
+        if catalogue(sides[0].manifest.bench).filterable:
             sides = [
                 msgspec.structs.replace(
-                    side, filters=[str(one) for one in of_side[0].filters], facts=facts_of_analysis(of_side[0])
+                    side, filters=[str(one) for one in of_side[0].filters], facts=of_side[0].facts()
                 )
                 for side, of_side in zip(sides, analyses, strict=True)
             ]
@@ -97,7 +97,7 @@ def compare(
             msgspec.structs.replace(doubt, subject=side.name)
             for side, of_side in zip(sides, analyses, strict=True)
             for analysis in of_side
-            for doubt in doubts_of_analysis(analysis)
+            for doubt in analysis.doubts()
         ]
     rows, tests = _decided(entries, confidence)
     return Comparison(
@@ -115,7 +115,10 @@ def compare(
 
 def _settings(metric: Metric, analyses: Sequence[Sequence[Analysis]]) -> list[str]:
     """The settings that any run may have of a metric."""
-    return sorted({setting for of_side in analyses for analysis in of_side for setting in analysis.settings(metric.id)})
+    if not analyses[0][0].catalogue.part:
+        return [""]
+    each = [analysis.samples(metric.id).parts for of_side in analyses for analysis in of_side]
+    return sorted({part for parts in each for part in parts})
 
 
 def _entries(
@@ -127,7 +130,7 @@ def _entries(
 ) -> list[_Entry]:
     """One entry a setting. The samples of one metric at a time are in memory."""
     of_sides = [[_with_margin(analysis.samples(metric.id), metric) for analysis in of_side] for of_side in analyses]
-    make = _mean_entry if metric.statistic == "mean" else _entry
+    make = _mean_entry if metric.estimator == "means" else _entry
     return [make(sides, metric, setting, of_sides, bootstrap) for setting in settings]
 
 
@@ -138,7 +141,7 @@ def _with_margin(samples: Samples, metric: Metric) -> Samples:
 def _mean_entry(
     sides: Sequence[Side], metric: Metric, setting: str, of_sides: Sequence[Sequence[Samples]], bootstrap: Bootstrap
 ) -> _Entry:
-    present = [[one for one in of_side if setting in one.settings] for of_side in of_sides]
+    present = [[one for one in of_side if setting in one.parts] for of_side in of_sides]
     return _Entry(
         metric,
         setting,
@@ -153,7 +156,7 @@ def _mean_entry(
 def _entry(
     sides: Sequence[Side], metric: Metric, setting: str, of_sides: Sequence[Sequence[Samples]], bootstrap: Bootstrap
 ) -> _Entry:
-    present = [one if setting in one.settings else None for (one,) in of_sides]
+    present = [one if setting in one.parts else None for (one,) in of_sides]
     base = present[0]
     return _Entry(
         metric,

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.ledger.made_up_runs import made_up_run
 
 from slotmark.compare.by_block import compare_blocks
-from slotmark.metrics.ledger.classes import block_classes
+from slotmark.metrics.matrix import parts_of_runs
 from slotmark.run import open_run
 from slotmark.statistics.hodges_lehmann import hodges_lehmann
 
@@ -34,7 +34,7 @@ def main() -> None:
             )
         runs = [open_run(Path(folder) / f"{ghc}-{branch}") for ghc, branch in places]
         began, used = time.monotonic(), time.process_time()
-        found = compare_blocks(runs, classes=block_classes, pauses="gc_us", repetitions=2_000)
+        found = compare_blocks(runs, classes=parts_of_runs, pauses="gc_us", repetitions=2_000)
         took, used = time.monotonic() - began, time.process_time() - used
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(

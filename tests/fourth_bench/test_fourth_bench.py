@@ -7,13 +7,13 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
+from slotmark.report.renderers.markdown import markdown
 
 from slotmark.cli.gate import FailOn, outcome
 from slotmark.compare import Blocks, Comparison, compare
 from slotmark.errors import RunError
 from slotmark.metrics import Analysis, catalogue, register
 from slotmark.report import comparison_document, run_document, write_report
-from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Manifest, Run, RunWriter, Target
 
 LAB = Path(__file__).parent / "lab"

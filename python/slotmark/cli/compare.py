@@ -88,7 +88,7 @@ def compare(
         raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
     gated = read_gate(gate, [metric.id for metric in entries.metrics if metric.tested]) if gate else {}
     margins = {**gated, **dict(_margin(text) for text in margin or [])}
-    chosen = None if filters is None else parse_filters(filters)
+    chosen = None if filters is None else parse_filters(filters, bench)
     comparison = compare_runs(opened, filters=chosen, margins=margins, seed=seed)
     document = comparison_document(comparison, style.value)
     if method is Method.published:

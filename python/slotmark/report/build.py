@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slotmark.compare import Comparison, Difference, Row, Summary, Verdict, name_sides, summarise_runs
-from slotmark.metrics import Analysis, Filter, Metric, catalogue, doubts_of_analysis, facts_of_analysis, samples
+from slotmark.metrics import Analysis, Filter, Metric, catalogue, samples
 from slotmark.metrics.cluster.published import published_means
 from slotmark.metrics.published import published_tables
 from slotmark.numbers import interval, number, p_value, percent, ratio, ratio_interval
@@ -39,7 +39,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         style: How the means of runs are printed; see :func:`slotmark.report.means.mean_tables`.
     """
     names = [side.name for side in comparison.candidates]
-    of_means = all(row.metric.statistic == "mean" for row in comparison.rows)
+    of_means = all(row.metric.estimator == "means" for row in comparison.rows)
     sections = [
         Section("Observations", [*observations(comparison), _counts(comparison)], brief=True)
         if of_means
@@ -75,7 +75,7 @@ def runs_document(runs: Sequence[Run]) -> Document:
     entries = catalogue(runs[0].manifest.bench)
     metrics = [metric for metric in entries.metrics if metric.short]
     found = {(run.name, metric.id): samples(run, metric.id) for run in runs for metric in metrics}
-    settings = list(dict.fromkeys(setting for table in found.values() for setting in table.settings))
+    settings = list(dict.fromkeys(setting for table in found.values() for setting in table.parts))
     tables: list[Block] = []
     for setting in settings:
         rows = []
@@ -108,12 +108,12 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
     """One run by itself: what is known about it, and every metric."""
     tables: dict[str, list[list[Cell]]] = {}
     with Analysis(run, filters=filters) as analysis:
-        said = [str(one) for one in analysis.filters] if analysis.catalogue.relations else []
-        doubts = [*run.manifest.warnings, *doubts_of_analysis(analysis)]
-        facts = [*manifest_facts(run.manifest), *facts_of_analysis(analysis)]
+        said = [str(one) for one in analysis.filters] if analysis.catalogue.filterable else []
+        doubts = [*run.manifest.warnings, *analysis.doubts()]
+        facts = [*manifest_facts(run.manifest), *analysis.facts()]
         for metric in analysis.catalogue.metrics:
             of_metric = analysis.samples(metric.id)
-            for setting in of_metric.settings:
+            for setting in of_metric.parts:
                 one = summarise_runs([of_metric], setting)
                 figures_ = (one.mean, one.sd, one.median, one.minimum, one.maximum)
                 title = ": ".join(filter(None, (metric.section, setting)))
@@ -149,7 +149,7 @@ def published_document(
     """
     title = "By the published method"
     runs = [run for side in sides for run in side]
-    if catalogue(runs[0].manifest.bench).relations:
+    if catalogue(runs[0].manifest.bench).published == "locli":
         names = [side.name for side in name_sides([[run] for run in runs])]
         tables: list[Block] = list(mean_published_tables(names, published_means(runs, filters), style))
         said = f"The tables and formulas of locli, printed as its {style} reports do; slotmark's own method is the default."
@@ -212,7 +212,7 @@ def _sentence(comparison: Comparison, row: Row, place: int, difference: Differen
 
 
 def _setting_tables(comparison: Comparison) -> Sequence[Block]:
-    settings = list(dict.fromkeys(row.setting for row in comparison.rows if row.metric.statistic == "typical"))
+    settings = list(dict.fromkeys(row.setting for row in comparison.rows if row.metric.estimator == "rounds"))
     return [_setting_table(comparison, setting) for setting in settings]
 
 
@@ -305,7 +305,7 @@ def _sample_tables(comparison: Comparison) -> Sequence[Block]:
     ]
     tables: dict[str, list[list[Cell]]] = {}
     for row in comparison.rows:
-        if row.metric.chart == "timeline" or row.metric.statistic == "mean":
+        if row.metric.chart == "timeline" or row.metric.estimator == "means":
             continue
         for side, summary in zip(comparison.sides, row.summaries, strict=True):
             if summary is not None:
@@ -375,7 +375,7 @@ def _mean_method(comparison: Comparison) -> Paragraph:
 
 
 def _method(comparison: Comparison) -> list[Block]:
-    if all(row.metric.statistic == "mean" for row in comparison.rows):
+    if all(row.metric.estimator == "means" for row in comparison.rows):
         return [_mean_method(comparison)]
     paired = all(difference.paired for row in comparison.rows for difference in row.differences if difference)
     pairing = (

@@ -12,7 +12,7 @@ from slotmark.report.styles import STYLES, Style
 
 def mean_rows(comparison: Comparison) -> list[Row]:
     """The rows of metrics whose means are compared."""
-    return [row for row in comparison.rows if row.metric.statistic == "mean"]
+    return [row for row in comparison.rows if row.metric.estimator == "means"]
 
 
 def mean_tables(comparison: Comparison, style: str = "modern") -> Iterator[Table]:

@@ -3,18 +3,22 @@
 import json
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from slotmark.report.document import Document, Figure
+from slotmark.report.document import Block, Document, Figure
+from slotmark.report.renderers.printable import printable, printable_document, with_texts
 
 
 def html(document: Document) -> str:
     """The document as HTML."""
-    charts = [block.spec for section in document.sections for block in section.blocks if isinstance(block, Figure)]
+    document = printable_document(document)
+    figures = [block for section in document.sections for block in section.blocks if isinstance(block, Figure)]
+    charts = [with_texts(figure.draw(), printable) for figure in figures]
     template = _environment().get_template("report.html")
     return template.render(
         document=document,
@@ -28,7 +32,7 @@ def html(document: Document) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("slotmark.report"),
+        loader=jinja2.PackageLoader("slotmark.report.renderers"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -38,12 +42,17 @@ def _environment() -> jinja2.Environment:
     environment.filters["anchor"] = lambda text: (
         "".join(letter if letter.isalnum() else "-" for letter in text.lower()) or "section"
     )
-    environment.filters["zooms"] = lambda spec: any("params" in layer for layer in spec.get("layer", []))
+    environment.filters["grouped"] = _grouped
     return environment
 
 
+def _grouped(blocks: list[Block]) -> list[list[Block]]:
+    """Blocks with those figures together that follow each other: they share a grid."""
+    return [list(group) for _, group in groupby(blocks, key=lambda block: isinstance(block, Figure))]
+
+
 def _file(name: str) -> str:
-    return (files("slotmark.report") / "templates" / name).read_text(encoding="utf-8")
+    return (files("slotmark.report.renderers") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _in_script(value: Any) -> Markup:

@@ -1,10 +1,9 @@
-"""The parts of a report that say what the metrics mean and where the figures come from."""
+"""Where the figures come from: what is known of each side's runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from slotmark.compare import Side
-from slotmark.metrics import Metric, catalogue
-from slotmark.numbers import percent
+from slotmark.compare.result import Side
+from slotmark.metrics import catalogue
 from slotmark.report.document import Block, Cell, Column, Facts, Table
 from slotmark.run import MachineFacts, Manifest
 
@@ -20,33 +19,14 @@ def work_done(side: Side) -> str:
     return "; ".join(filter(None, (f"{manifest.bench} bench", ", ".join(facts))))
 
 
-def dictionary(metrics: Iterable[Metric]) -> Table:
-    """The data dictionary: what each metric is, a row a metric."""
-    titles = ("metric", "id", "unit", "better", "margin", "definition", "as published")
-    rows = [
-        (
-            metric.name,
-            metric.id,
-            metric.unit or "-",
-            metric.better,
-            _margin(metric),
-            metric.definition,
-            metric.published or "the same",
-        )
-        for metric in dict.fromkeys(metrics)
-    ]
-    return Table(
-        "", [Column(title, "left") for title in titles], [[Cell(one) for one in row] for row in rows], wide=True
-    )
-
-
 def manifests(sides: Sequence[Side]) -> list[Block]:
-    """What is known of each side's runs, a column a side, and the files that they were made from."""
+    """What is known of each side's runs, a column per side, and the files that they were made from."""
     listed = [_facts(side) for side in sides]
     names = list(dict.fromkeys(name for facts in listed for name in facts))
     rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
     columns = [Column("", "left"), *(Column(side.name, "left") for side in sides)]
-    return [Table("", columns, rows, wide=True), *(files for side in sides if (files := _files(side)))]
+    title = f"{len(names)} facts of each side"
+    return [Table(title, columns, rows, wide=True), *(files for side in sides if (files := _files(side)))]
 
 
 def _facts(side: Side) -> dict[str, str]:
@@ -61,7 +41,7 @@ def _facts(side: Side) -> dict[str, str]:
 def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
     """A manifest as names and values."""
     target = manifest.target
-    return [
+    facts = [
         ("target", " ".join(filter(None, (target.name, target.version, target.commit)))),
         ("language", " ".join(filter(None, (target.language, target.toolchain))) or "-"),
         *manifest.workload.items(),
@@ -73,6 +53,7 @@ def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
         ("ended", manifest.ended),
         ("tables", ", ".join(f"{name} ({rows:,} rows)" for name, rows in manifest.tables.items())),
     ]
+    return [(name, value) for name, value in facts if value]
 
 
 def _files(side: Side) -> Facts | None:
@@ -81,7 +62,7 @@ def _files(side: Side) -> Facts | None:
         return None
     return Facts(
         f"{side.name}: {len(files)} source file{'s' if len(files) > 1 else ''}",
-        [(file.path, f"{file.bytes:,} bytes, SHA-256 {file.sha256}") for file in files],
+        [(file.path, ", ".join(filter(None, (f"{file.bytes:,} bytes", file.identity)))) for file in files],
         wide=True,
     )
 
@@ -101,13 +82,6 @@ def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
         ("system", ", ".join(system) or _UNKNOWN),
         *([("load before", f"{machine.load:.2f}")] if looked_at else []),
     ]
-
-
-def _margin(metric: Metric) -> str:
-    if not metric.tested:
-        return "not tested"
-    least = f", at least {metric.least:g}{metric.unit_suffix}" if metric.least else ""
-    return f"{percent(metric.margin)}{least}"
 
 
 def _shown(value: object) -> str:

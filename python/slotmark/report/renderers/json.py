@@ -1,8 +1,8 @@
-"""Results as JSON, for machines. docs/report-json.md describes that of a comparison, docs/simulator.md that of a prediction."""
+"""Results as JSON, for machines. docs/report-json.md describes it."""
 
 import msgspec
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the layout."""
 
 

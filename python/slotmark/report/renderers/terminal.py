@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from slotmark.report.columns import longest_word, spread
 from slotmark.report.document import Block, Document, Doubts, Facts, Paragraph, Table
+from slotmark.report.renderers.columns import longest_word, spread
+from slotmark.report.renderers.printable import printable_document
 
 GAP = 3
 """Letters between two columns."""
@@ -27,6 +28,7 @@ class _Terminal(Console):
 def print_document(document: Document, console: Console | None = None) -> None:
     """Prints the brief sections of a document; the rest is for files. BrokenPipeError where nobody reads any more."""
     console = console or _Terminal(highlight=False)
+    document = printable_document(document)
     console.print(Text(document.title, style="bold"))
     if document.subtitle:
         console.print(Text(document.subtitle, style="dim"))

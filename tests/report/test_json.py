@@ -8,6 +8,7 @@ import pytest
 
 from slotmark.compare import Comparison
 from slotmark.compare.block_comparison import BlockComparison
+from slotmark.published import PublishedReport
 from slotmark.run import Manifest
 from tests.conftest import REPO
 
@@ -38,4 +39,11 @@ def test_every_field_of_a_comparison_is_described(result: type, section: str) ->
     written = dict.fromkeys(fields(msgspec.inspect.type_info(result)))
     assert ("Interval", "estimate") in written
     there = named("Of any bench", section)
+    assert not [f"{struct}.{name}" for struct, name in written if name not in there]
+
+
+def test_every_field_of_published_tables_is_described() -> None:
+    written = dict.fromkeys(fields(msgspec.inspect.type_info(PublishedReport)))
+    assert ("PublishedCell", "value") in written
+    there = named("Under --method published")
     assert not [f"{struct}.{name}" for struct, name in written if name not in there]

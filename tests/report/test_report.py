@@ -68,7 +68,7 @@ def test_json_holds_everything_and_is_the_same_twice(comparison: Comparison, tmp
     again = [path.read_bytes() for path in write_report(comparison_document(comparison), comparison, tmp_path)]
     assert first == again
     told = json.loads((tmp_path / "report.json").read_text())
-    assert told["schema"] == 1
+    assert told["schema"] == 2
     assert [side["name"] for side in told["candidates"]] == ["slow", "same"]
     row = told["rows"][0]
     assert row["metric"]["id"] == "blocks_per_s"

@@ -93,11 +93,12 @@ def _quoted(fact: str) -> str:
     return f"'{fact}'" if " " in fact else fact
 
 
-def refuse_unlike_runs(groups: Sequence[Sequence[Run]]) -> None:
-    """Raises ComparisonError where runs can't be put together: other work, other targets on one side, or one file twice.
+def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, recorded: bool = True) -> None:
+    """Raises ComparisonError where runs can't be put together: other work, other targets on one side, or one recording twice.
 
     Args:
-        groups: One a side, of runs whose repetitions count alike.
+        groups: One per side.
+        recorded: Whether source files are what was recorded, and not what was worked on: each counts once.
     """
     named = iter(name_sides([[run] for group in groups for run in group]))
     sides = [[next(named) for _ in group] for group in groups]
@@ -106,7 +107,7 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]]) -> None:
         for side in group:
             refuse_different_work(sides[0][0], side)
             _refuse_another_target(group[0], side)
-            files = {file.sha256: file.path for file in side.manifest.sources}
+            files = {file.sha256: file.path for file in side.manifest.sources if file.bytes} if recorded else {}
             for digest, path in files.items():
                 if digest in read:
                     raise ComparisonError(

@@ -81,12 +81,15 @@ class Catalogue(msgspec.Struct, frozen=True):
         metrics: In the order of reports.
         relations: What the metrics' SQL reads besides tables, each after those that it reads.
         about: The facts of a run's workload that a report begins with.
+        published: The established tool or report with tables of such runs, as ``slotmark.published.METHODS`` names it; empty
+            where there is none.
     """
 
     bench: str
     metrics: tuple[Metric, ...]
     relations: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
+    published: str = ""
 
     @property
     def in_rounds(self) -> bool:
@@ -121,6 +124,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     metric: list[Metric]
     relations: list[str] = []
     about: list[str] = []
+    published: str = ""
 
 
 @cache
@@ -130,4 +134,4 @@ def catalogue(bench: str) -> Catalogue:
     if not file.is_file():
         raise RunError(f"This slotmark knows no bench '{bench}'. Use the slotmark that wrote the run.")
     entries = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _Entries)
-    return Catalogue(bench, tuple(entries.metric), tuple(entries.relations), tuple(entries.about))
+    return Catalogue(bench, tuple(entries.metric), tuple(entries.relations), tuple(entries.about), entries.published)

@@ -2,7 +2,6 @@
 
 from slotmark.report.build import (
     comparison_document,
-    published_document,
     run_document,
     runs_document,
 )
@@ -14,7 +13,6 @@ __all__ = [
     "Document",
     "comparison_document",
     "print_document",
-    "published_document",
     "run_document",
     "runs_document",
     "write_report",

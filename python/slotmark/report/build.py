@@ -1,13 +1,11 @@
-"""From a comparison, from runs, or from published tables to a document."""
+"""From a comparison or from runs to a document."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from slotmark.compare import Comparison, Difference, Row, Summary, Verdict, name_sides, summarise_runs
+from slotmark.compare import Comparison, Difference, Row, Summary, Verdict, summarise_runs
 from slotmark.metrics import Analysis, Filter, Metric, catalogue, doubts_of_analysis, facts_of_analysis, samples
-from slotmark.metrics.cluster.published import published_means
-from slotmark.metrics.published import published_tables
 from slotmark.numbers import interval, number, p_value, percent, ratio, ratio_interval
 from slotmark.report.charts import CLIPPED, courses, figures
 from slotmark.report.document import (
@@ -24,7 +22,6 @@ from slotmark.report.document import (
     Table,
 )
 from slotmark.report.means import mean_tables, observations
-from slotmark.report.means import published_tables as mean_published_tables
 from slotmark.report.provenance import dictionary, manifest_facts, manifests, work_done
 from slotmark.run import Run
 
@@ -132,39 +129,6 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
             ),
         ],
     )
-
-
-def published_document(
-    sides: Sequence[Sequence[Run]], filters: Sequence[Filter] | None = None, style: str = "org"
-) -> Document:
-    """The tables of the established report of the runs' bench, by its own formulas and roundings.
-
-    Args:
-        sides: The first is the reference; each of one run or several.
-        filters: What is analysed, for benches with filters; None for what each run's profile says.
-        style: How a cluster's tables are printed: ``org`` or ``typst``.
-
-    Raises:
-        ComparisonError: Nobody has published tables of this bench.
-    """
-    title = "By the published method"
-    runs = [run for side in sides for run in side]
-    if catalogue(runs[0].manifest.bench).relations:
-        names = [side.name for side in name_sides([[run] for run in runs])]
-        tables: list[Block] = list(mean_published_tables(names, published_means(runs, filters), style))
-        said = f"The tables and formulas of locli, printed as its {style} reports do; slotmark's own method is the default."
-        return Document(title, said, [Section("", tables, brief=True)])
-    blocks: list[Block] = [
-        Table(
-            table.title,
-            [Column(title, "left" if place < table.labels else "right") for place, title in enumerate(table.columns)],
-            [[Cell(text) for text in row] for row in table.rows],
-            table.notes,
-        )
-        for table in published_tables(sides)
-    ]
-    said = "The established report's tables and formulas; slotmark's own method is the default."
-    return Document(title, said, [Section("", blocks, brief=True)])
 
 
 def _headed(metric: Metric) -> str:

@@ -1,11 +1,11 @@
-"""Results as JSON, for machines. docs/report-json.md describes that of a comparison, docs/simulator.md that of a prediction."""
+"""Results as JSON, for machines. docs/report-json.md describes those of a comparison and of published tables, docs/simulator.md that of a prediction."""
 
 import msgspec
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the layout."""
 
 
 def json(result: msgspec.Struct) -> bytes:
-    """The whole result, unrounded: of a comparison every sample, interval, p-value, verdict, warning and manifest."""
+    """The whole result, unrounded: of a comparison every sample, interval, p-value, verdict, warning and manifest; of published tables every cell."""
     return msgspec.json.format(msgspec.json.encode({"schema": SCHEMA, **msgspec.to_builtins(result)}), indent=1) + b"\n"

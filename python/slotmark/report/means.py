@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from slotmark.compare import Comparison, Difference, Row, Summary
 from slotmark.metrics import Metric
-from slotmark.metrics.cluster.published import PublishedMean
 from slotmark.numbers import number, p_value
+from slotmark.published.styles import STYLES, Style
 from slotmark.report.document import SYMBOLS, Block, Cell, Column, Paragraph, Table
-from slotmark.report.styles import STYLES, Style
 
 
 def mean_rows(comparison: Comparison) -> list[Row]:
@@ -62,44 +61,6 @@ def observations(comparison: Comparison) -> list[Block]:
         if open_:
             blocks.append(Paragraph(f"{against}: nothing can be said of {', '.join(open_)}."))
     return blocks
-
-
-def published_tables(names: Sequence[str], rows: Sequence[PublishedMean], style: str) -> Iterator[Table]:
-    """The published tables: each run's value, and for all but the first the difference to it and the difference in percent.
-
-    Args:
-        names: Of the runs.
-        rows: As the established tool computes them.
-        style: How it prints them: ``org`` or ``typst``.
-    """
-    printed = STYLES[style]
-    for section in dict.fromkeys(row.metric.section for row in rows):
-        inside = [row for row in rows if row.metric.section == section]
-        cells = [
-            [
-                Cell(f"{row.metric.name}, {row.metric.unit}" if row.metric.unit else row.metric.name),
-                *_published(row, printed),
-            ]
-            for row in inside
-        ]
-        counts = [printed.count(count) for count in inside[0].samples]
-        if None not in counts:
-            of_others = [cell for count in counts[1:] for cell in (Cell(count or ""), Cell(""), Cell(""))]
-            cells.append([Cell("Sample count"), Cell(counts[0] or ""), *of_others])
-        others = [column for name in names[1:] for column in (Column(name), Column("Δ"), Column("Δ%"))]
-        yield Table(section, [Column("", "left"), Column(names[0]), *others], cells)
-
-
-def _published(row: PublishedMean, style: Style) -> Iterator[Cell]:
-    width, base = row.metric.width, row.means[0]
-    for place, value in enumerate(row.means):
-        yield Cell("-" if value is None else style.cell(value, width))
-        if place:
-            if value is None or base is None:
-                yield from (Cell("-"), Cell("-"))
-            else:
-                yield Cell(style.delta(base, value, width))
-                yield Cell(style.percent(base, value, width))
 
 
 def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:

@@ -17,7 +17,7 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
 
     Args:
         document: The report.
-        result: What it was made from, a comparison or a prediction, for report.json.
+        result: What it was made from, a comparison, a prediction or published tables, for report.json.
         folder: Made if need be.
 
     Raises:

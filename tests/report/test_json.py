@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from slotmark.compare import Comparison
+from slotmark.published import PublishedReport
 from slotmark.run import Manifest
 from tests.conftest import REPO
 
@@ -35,4 +36,11 @@ def test_every_field_of_a_comparison_is_described() -> None:
     written = dict.fromkeys(fields(msgspec.inspect.type_info(Comparison)))
     assert ("Interval", "estimate") in written
     there = named("Of any bench", "Of repeated costs of blocks", "Of a sweep")
+    assert not [f"{struct}.{name}" for struct, name in written if name not in there]
+
+
+def test_every_field_of_published_tables_is_described() -> None:
+    written = dict.fromkeys(fields(msgspec.inspect.type_info(PublishedReport)))
+    assert ("PublishedCell", "value") in written
+    there = named("Under --method published")
     assert not [f"{struct}.{name}" for struct, name in written if name not in there]

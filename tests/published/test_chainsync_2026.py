@@ -8,9 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slotmark.errors import ComparisonError
-from slotmark.metrics.chainsync.published import MIB, average_mib, average_time, delta, derive, share
-from slotmark.metrics.published import published_tables
+from slotmark.published import PublishedTable, published_report
+from slotmark.published.chainsync_2026 import (
+    MIB,
+    Figures,
+    average_mib,
+    average_time,
+    delta,
+    derive,
+    rate,
+    share,
+    span,
+)
 from tests.conftest import SHARED
 from tests.made_up_runs import BYTES_A_BLOCK, write_run
 
@@ -61,6 +70,17 @@ def mib_per_s(name: str, raw: list[float]) -> list[float]:
     return [rate * size / MIB for rate in raw]
 
 
+def shown(figures: Figures) -> dict[str, str]:
+    """The figures of rates as printed."""
+    return {
+        "average": rate(figures.average).text,
+        "deviation": rate(figures.deviation).text,
+        "span": span(figures).text,
+        "median": rate(figures.median).text,
+        "trimmed": rate(figures.trimmed).text,
+    }
+
+
 def raw_results() -> dict[tuple[str, str], list[float]]:
     (table,) = tables("Raw Runs")
     return {(row["Target"], row["Mode"]): rates(row) for row in table}
@@ -86,13 +106,13 @@ def test_both_snapshots_come_out_as_printed(heading: str) -> None:
         raw = rates(row)
         figures = derive(raw)
         ours = {
-            **{f"Run{number} blk/s": rate for number, rate in enumerate(figures.runs, start=1)},
-            "Avg blk/s": figures.average,
-            "Min-Max blk/s": figures.span,
-            "StdDev": figures.deviation,
-            "Avg MB/s": average_mib(mib_per_s(row["Target"], raw)),
-            "Avg time": average_time(seconds(raw)),
-            "vs Pallas": share(figures.average, reference[row["Mode"]]),
+            **{f"Run{number} blk/s": rate(one).text for number, one in enumerate(figures.runs, start=1)},
+            "Avg blk/s": shown(figures)["average"],
+            "Min-Max blk/s": shown(figures)["span"],
+            "StdDev": shown(figures)["deviation"],
+            "Avg MB/s": average_mib(mib_per_s(row["Target"], raw)).text,
+            "Avg time": average_time(seconds(raw)).text,
+            "vs Pallas": share(figures.average, reference[row["Mode"]]).text,
         }
         assert {head: ours.get(head, cell) for head, cell in row.items()} == row
 
@@ -102,20 +122,20 @@ def test_the_results_come_out_as_printed() -> None:
     seen = 0
     pallas = {row["Avg blk/s"]: raw for name, raw, row, _ in results() if name.startswith("Pallas")}
     references = iter(pallas.values())
-    reference = ""
-    for name, raw, row, span in results():
+    reference = 0.0
+    for name, raw, row, smallest_to_largest in results():
         figures = derive(raw)
         if name.startswith("Pallas"):
             reference = derive(next(references)).average
         ours = {
             "Implementation": name,
-            "Avg blk/s": figures.average,
-            "Avg MB/s": average_mib(mib_per_s(name, raw)),
-            "Avg time": average_time(seconds(raw)),
-            "vs Pallas": share(figures.average, reference),
+            "Avg blk/s": shown(figures)["average"],
+            "Avg MB/s": average_mib(mib_per_s(name, raw)).text,
+            "Avg time": average_time(seconds(raw)).text,
+            "vs Pallas": share(figures.average, reference).text,
         }
         assert ours == row
-        assert figures.span == span
+        assert shown(figures)["span"] == smallest_to_largest
         seen += 1
     assert seen == 8
 
@@ -131,13 +151,15 @@ def test_both_stability_checks_and_their_ratio_come_out_as_printed() -> None:
     for figures, table in zip((chrysalis, pallas), printed[:2], strict=True):
         assert len(figures.runs) == 10
         assert {row["Metric"]: row["Value"] for row in table} == {
-            "Mean blk/s (raw 10x)": figures.average,
-            "Median blk/s": figures.median,
-            "StdDev blk/s (raw 10x)": figures.deviation,
-            "Min-Max blk/s": figures.span,
-            "Trimmed mean blk/s (exclude min/max)": figures.trimmed,
+            "Mean blk/s (raw 10x)": shown(figures)["average"],
+            "Median blk/s": shown(figures)["median"],
+            "StdDev blk/s (raw 10x)": shown(figures)["deviation"],
+            "Min-Max blk/s": shown(figures)["span"],
+            "Trimmed mean blk/s (exclude min/max)": shown(figures)["trimmed"],
         }
-    assert printed[2] == [{"Ratio": "Chrysalis / Pallas (trimmed)", "Value": share(chrysalis.trimmed, pallas.trimmed)}]
+    assert printed[2] == [
+        {"Ratio": "Chrysalis / Pallas (trimmed)", "Value": share(chrysalis.trimmed, pallas.trimmed).text}
+    ]
 
 
 @needs_report
@@ -150,7 +172,7 @@ def test_key_deltas_come_out_as_printed() -> None:
         (table,) = tables(heading)
         for row in table:
             change = delta(averages[ours, row["Mode"]], averages[theirs, row["Mode"]])
-            assert change == (row["Delta blk/s"], row["Relative"]), (heading, row["Mode"])
+            assert [cell.text for cell in change] == [row["Delta blk/s"], row["Relative"]], (heading, row["Mode"])
 
 
 @needs_report
@@ -162,15 +184,16 @@ def test_deltas_in_the_text_come_out_as_printed() -> None:
     assert len(summary) == 3
     for ours, theirs, mode, difference, relative in summary:
         head = f"{mode} avg blk/s"
-        assert delta(iterations[ours][head], iterations[theirs][head]) == (difference, relative)
+        change = delta(float(iterations[ours][head]), float(iterations[theirs][head]))
+        assert [cell.text for cell in change] == [difference, relative]
     takeaway = re.findall(r"`([\d.]+) -> ([\d.]+)`, `([^`]+)`", section("Latest Validation Run"))
     assert len(takeaway) == 2
     for before, after, relative in takeaway:
-        assert delta(after, before)[1] == relative
+        assert delta(float(after), float(before))[1].text == relative
     shares = re.findall(r"`([\d.]+) / ([\d.]+) = ([\d.]+%)`", section("Serializer Optimization Iterations"))
     assert len(shares) == 2
     for ours, theirs, printed in shares:
-        assert share(ours, theirs) == printed
+        assert share(float(ours), float(theirs)).text == printed
 
 
 # Where the report is at odds with itself, or with what can be derived from its raw runs.
@@ -182,8 +205,8 @@ def test_average_times_do_not_follow_from_the_rates_but_from_times_of_whole_tent
     rows = [(f"{row['Target']}, {row['Mode']}", rates(row), row["Avg time"]) for row in tables("Latest Snapshot")[0]]
     rows += [(f"{name}, {row['Avg blk/s']} blk/s", raw, row["Avg time"]) for name, raw, row, _ in results()]
     for cell, raw, printed in rows:
-        assert average_time(seconds(raw)) == printed
-        exact = average_time([BLOCKS / rate for rate in raw])
+        assert average_time(seconds(raw)).text == printed
+        exact = average_time([BLOCKS / one for one in raw]).text
         if exact != printed:
             wrong[cell] = (exact, printed)
     assert wrong == {
@@ -238,14 +261,14 @@ def test_halves_are_rounded_down_where_binary_fractions_fall_short_of_them() -> 
     _, raw = re.findall(r"Raw runs \(blk/s\):\n`([^`]*)`", section("No-Deser Stability Check"))
     figures = derive([float(rate) for rate in raw.split(",")])
     # By hand: median (3130.7 + 3133.0) / 2 = 3131.85, trimmed mean 25047.6 / 8 = 3130.95. On paper 3131.9 and 3131.0.
-    assert (figures.median, figures.trimmed) == ("3131.8", "3130.9")
+    assert (shown(figures)["median"], shown(figures)["trimmed"]) == ("3131.8", "3130.9")
 
 
 @needs_report
 def test_iterations_a_to_c_have_no_raw_runs_to_derive_them_from() -> None:
     text = REPORT.read_text(encoding="utf-8")
     averages = {
-        derive(rates(row)).average
+        shown(derive(rates(row)))["average"]
         for heading in ("Latest Validation Run", "Latest Snapshot", "Raw Runs")
         for row in tables(heading)[0]
     }
@@ -269,19 +292,23 @@ def test_iterations_a_to_c_have_no_raw_runs_to_derive_them_from() -> None:
 # From runs.
 
 
+def texts(table: PublishedTable) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
 def test_tables_of_runs(tmp_path: Path) -> None:
     # 10,000 blocks of 2,319 bytes. a: 1,000 and 2,000 and 2,500 blocks/s take 10, 5 and 4 s: 6.33 s on average.
     # Mean 1833.3; deviations -833.3, 166.7, 666.7: population variance 388,888.9, so 623.6. b: 500 throughout, 20 s.
     a = write_run(tmp_path / "a", "a", {"decode, sequential": [1_000, 2_000, 2_500]})
     b = write_run(tmp_path / "b", "b", {"decode, sequential": [500, 500, 500], "raw, sequential": [4_000]})
-    snapshot, decode, raw, deltas = published_tables([[a], [b]])
+    snapshot, decode, raw, deltas = published_report([{"a": a}, {"b": b}]).tables
     assert snapshot.columns == [
         *("Target", "Mode", "Run1 blk/s", "Run2 blk/s", "Run3 blk/s", "Avg blk/s", "Min-Max blk/s", "StdDev"),
         *("Avg MB/s", "Avg time", "vs a"),
     ]
     assert BYTES_A_BLOCK == 2_319
     # 2,319 * 1833.33 / 2^20 = 4.05; 2,319 * 500 / 2^20 = 1.11; 2,319 * 4,000 / 2^20 = 8.85. 500 / 1833.3 = 27.3 %.
-    assert snapshot.rows == [
+    assert texts(snapshot) == [
         [
             *("a", "decode, sequential", "1000.0", "2000.0", "2500.0"),
             *("1833.3", "1000.0-2500.0", "623.6", "4.05", "6.33s", "100.0%"),
@@ -294,7 +321,7 @@ def test_tables_of_runs(tmp_path: Path) -> None:
     ]
     assert decode.title == "Stability check: decode, sequential"
     assert decode.columns == ["Metric", "a", "b"]
-    assert decode.rows == [
+    assert texts(decode) == [
         ["Mean blk/s (raw 3x)", "1833.3", "500.0"],
         ["Median blk/s", "2000.0", "500.0"],
         ["StdDev blk/s (raw 3x)", "623.6", "0.0"],
@@ -303,16 +330,16 @@ def test_tables_of_runs(tmp_path: Path) -> None:
         ["Ratio to a (trimmed)", "100.0%", "25.0%"],
     ]
     assert raw.columns == ["Metric", "b"]
-    assert deltas.rows == [["b", "decode, sequential", "-1333.3", "-72.7%"]]
+    assert texts(deltas) == [["b", "decode, sequential", "-1333.3", "-72.7%"]]
+    # What is behind the cells is unrounded: 500 / 1833.333... is 3 / 11; the smallest and the largest are two numbers.
+    numbers = dict(zip(snapshot.columns, snapshot.rows[1], strict=True))
+    assert numbers["vs a"].value == pytest.approx(300 / 11, rel=1e-12)
+    assert numbers["Avg MB/s"].value == pytest.approx(500 * 2_319 / MIB, rel=1e-12)
+    assert (numbers["Target"].value, numbers["Min-Max blk/s"].value) == (None, None)
+    assert [cell.value for cell in deltas.rows[0][2:]] == pytest.approx([-4000 / 3, -800 / 11], rel=1e-12)
 
 
 def test_warm_up_is_left_out_and_rounds_are_in_order(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", "a", {"raw, sequential": [3_000, 1_000, 2_000]}, rounds=[3, 1, 2])
-    snapshot, _ = published_tables([[run]])
-    assert snapshot.rows[0][2:5] == ["1000.0", "2000.0", "3000.0"]
-
-
-def test_a_bench_without_published_tables_is_named(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "a", "a", {"raw, sequential": [1_000]}, bench="cluster")
-    with pytest.raises(ComparisonError, match="nobody has published tables of cluster"):
-        published_tables([[run]])
+    snapshot, _ = published_report([{"a": run}]).tables
+    assert texts(snapshot)[0][2:5] == ["1000.0", "2000.0", "3000.0"]

@@ -7,23 +7,16 @@ all, so that R recycled the groups and compared compilers under the names of bra
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from contextlib import ExitStack
+from itertools import combinations, pairwise
 
 import msgspec
 import numpy as np
 from scipy import stats
 
 from slotmark.errors import ComparisonError
-from slotmark.metrics.ledger.claims import (
-    FEW_BLOCKS,
-    SMALLEST_PRINTED,
-    blocks_beyond,
-    exponential_quantile_ratio,
-    jumps,
-    speedup,
-)
-from slotmark.metrics.matrix import costs_together
-from slotmark.metrics.published import PublishedTable
+from slotmark.metrics import Analysis, Filter, costs_together
+from slotmark.published.report import PublishedCell, PublishedTable, figure, words
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import holm, signed_rank_p
 
@@ -31,6 +24,12 @@ QUANTILES = (0.05, 0.1, 0.5, 0.9, 0.95)
 DECILES = tuple(tenth / 10 for tenth in range(11))
 MOST_SHAPIRO = 5_000
 """Royston's approximation is good up to so many values."""
+
+SMALLEST_PRINTED = float(np.finfo(np.float64).eps)
+"""R prints p-values below this as a bound, ``< 2.2e-16``: as a p-value it is none."""
+
+FEW_BLOCKS = 10
+"""A quantile that rests on fewer blocks is one of them rather than a quantile."""
 
 UNIT = "Times in microseconds."
 
@@ -95,29 +94,51 @@ def median_and_iqr(values: np.ndarray) -> tuple[float, float]:
     return float(middle), float(high - low)
 
 
-def printed_p(p: float) -> str:
+def speedup(baseline: float, other: float) -> float:
+    """The study's speedup in percent: (baseline - other) / baseline. -100 is twice as slow, 50 is twice as fast."""
+    return (baseline - other) / baseline * 100
+
+
+def exponential_quantile_ratio(numerator: float, denominator: float) -> float:
+    """What the ratio of two quantiles is in every exponential distribution."""
+    return float(np.log1p(-numerator) / np.log1p(-denominator))
+
+
+def blocks_beyond(blocks: int, quantile: float) -> int:
+    """On how many blocks a quantile rests: those at or beyond it, on the side with fewer."""
+    return int(np.ceil(round(blocks * min(quantile, 1 - quantile), 9)))
+
+
+def jumps(quantiles: Mapping[float, float], factor: float = 1.5) -> list[tuple[float, float]]:
+    """Neighbouring quantiles that are so many times apart: between them lies a cluster's edge."""
+    return [(one, other) for (one, low), (other, high) in pairwise(sorted(quantiles.items())) if high > factor * low]
+
+
+def printed_p(p: float) -> PublishedCell:
     """A p-value as computed, bounded where the machine's precision ends."""
-    return f"< {SMALLEST_PRINTED:.1e}" if p < SMALLEST_PRINTED else f"{p:.4g}"
+    return PublishedCell(f"< {SMALLEST_PRINTED:.1e}" if p < SMALLEST_PRINTED else f"{p:.4g}", p)
 
 
-def tables(sides: Sequence[Sequence[Run]]) -> list[PublishedTable]:
-    """The study's tables; the first side is the baseline of both factors.
+def printed(
+    sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None, style: str
+) -> tuple[str, list[PublishedTable]]:
+    """The study's tables; the first side is the baseline of both factors, and processes of one side's runs are put together.
 
-    Args:
-        sides: Each of one run, or of several of one target, whose processes are put together.
+    The study has one style, and nothing of it can be filtered.
 
     Raises:
-        ComparisonError: Two sides have the same factors, or more factors than two.
+        ComparisonError: Two sides have the same factors, or more factors than two, or runs hold other blocks.
     """
-    names, cases = cases_of(sides)
+    groups = [list(side.values()) for side in sides]
+    names, cases = cases_of(groups)
     first, second = names
     compilers = list(dict.fromkeys(case.compiler for case in cases))
     branches = list(dict.fromkeys(case.branch for case in cases))
-    processes = max(sum(run.manifest.parameters.get("processes", 1) for run in side) for side in sides)
+    processes = max(sum(run.manifest.parameters.get("processes", 1) for run in group) for group in groups)
     source = (
         [UNIT] if processes == 1 else [UNIT, f"Of {processes} processes, the median of each block: the study had one."]
     )
-    return [
+    return "The tables and formulas of the 2023 study of GHC versions and branches", [
         _normality(cases[0], first, second, source),
         _significance(cases, compilers, branches, names),
         *_pairs(cases, compilers, branches, names, processes),
@@ -146,7 +167,8 @@ def cases_of(sides: Sequence[Sequence[Run]]) -> tuple[tuple[str, str], list[Case
     cases, slots = [], None
     for side, run, level in zip(sides, firsts, levels, strict=True):
         values = [level.get(name, run.manifest.target.name) if name else "" for name in columns]
-        costs = costs_together(side, "total_us")
+        with ExitStack() as stack:
+            costs = costs_together([stack.enter_context(Analysis(one)) for one in side], "total_us")
         if costs is None or (slots is not None and not np.array_equal(slots, costs.keys)):
             raise ComparisonError(f"{run.name}: other blocks than {firsts[0].name}. Record both over the same blocks.")
         slots = costs.keys
@@ -170,11 +192,9 @@ def _normality(case: Case, first: str, second: str, source: list[str]) -> Publis
         [first or "group", second, "n", "W", "p"],
         [
             [
-                case.compiler,
-                case.branch,
-                str(kept.size),
-                f"{found.statistic:.5f}" if found else "-",
-                printed_p(found.p) if found else "-",
+                *words(case.compiler, case.branch),
+                figure(kept.size, "d"),
+                *([figure(found.statistic, ".5f"), printed_p(found.p)] if found else words("-", "-")),
             ]
         ],
         labels=2,
@@ -192,11 +212,12 @@ def _significance(
     rows, blocks = [], cases[0].total_us.size
     if len(compilers) > 1:
         groups = [np.concatenate([case.total_us for case in cases if case.compiler == one]) for one in compilers]
-        rows.append([f"total time by {names[0]}", "all", *_tested(groups)])
+        rows.append([*words(f"total time by {names[0]}", "all"), *_tested(groups)])
     for compiler in compilers:
         groups = [case.total_us for case in cases if case.compiler == compiler]
         if len(groups) > 1:
-            rows.append([f"total time by {names[1]}", f"{names[0]} {compiler}".strip(), *_tested(groups)])
+            label = f"{names[0]} {compiler}".strip()
+            rows.append([*words(f"total time by {names[1]}", label), *_tested(groups)])
     notes = [
         "Takes the same blocks of several builds as independent: blocks differ so much that a change of a few percent is lost."
     ]
@@ -211,9 +232,9 @@ def _significance(
     )
 
 
-def _tested(groups: Sequence[np.ndarray]) -> list[str]:
+def _tested(groups: Sequence[np.ndarray]) -> list[PublishedCell]:
     found = kruskal(groups)
-    return [f"{found.statistic:.5g}", str(len(groups) - 1), printed_p(found.p)]
+    return [figure(found.statistic, ".5g"), figure(len(groups) - 1, "d"), printed_p(found.p)]
 
 
 def _pairs(
@@ -228,7 +249,13 @@ def _pairs(
         found = pairwise_signed_rank(mine)
         columns = [branch for branch in branches if branch in mine]
         rows = [
-            [other, *(printed_p(found[one, other]) if (one, other) in found else "-" for one in columns[:-1])]
+            [
+                PublishedCell(other),
+                *(
+                    printed_p(found[one, other]) if (one, other) in found else PublishedCell("-")
+                    for one in columns[:-1]
+                ),
+            ]
             for other in columns[1:]
         ]
         made.append(
@@ -246,10 +273,9 @@ def _pairs(
 def _medians(cases: Sequence[Case], names: tuple[str, str], source: list[str]) -> PublishedTable:
     rows = [
         [
-            case.compiler,
-            case.branch,
-            f"{case.total_us.size:,}",
-            *(f"{value:.1f}" for value in median_and_iqr(case.total_us)),
+            *words(case.compiler, case.branch),
+            figure(case.total_us.size, ",d"),
+            *(figure(value, ".1f") for value in median_and_iqr(case.total_us)),
         ]
         for case in cases
     ]
@@ -267,7 +293,10 @@ def _quantiles(cases: Sequence[Case], names: tuple[str, str], source: list[str])
     few = [f"{q:.0%}" for q in QUANTILES if blocks_beyond(blocks, q) < FEW_BLOCKS]
     notes = [*source, *([f"Resting on fewer than {FEW_BLOCKS} blocks: {', '.join(few)}."] if few else [])]
     rows = [
-        [case.compiler, case.branch, *(f"{value:.1f}" for value in np.quantile(case.total_us, QUANTILES))]
+        [
+            *words(case.compiler, case.branch),
+            *(figure(value, ".1f") for value in np.quantile(case.total_us, QUANTILES).tolist()),
+        ]
         for case in cases
     ]
     return PublishedTable(
@@ -295,9 +324,8 @@ def _speedups(
     if others:
         rows = [
             [
-                branch,
-                f"{quantile:.0%}",
-                *(_cell(by_case.get((compiler, branch)), place, ".1f") for compiler in compilers),
+                *words(branch, f"{quantile:.0%}"),
+                *(_cell(by_case.get((compiler, branch)), place) for compiler in compilers),
                 *(
                     _speedup(by_case.get((reference, branch)), by_case.get((compiler, branch)), place)
                     for compiler in others
@@ -311,7 +339,10 @@ def _speedups(
     base = by_case[cases[0].compiler, cases[0].branch]
     against = [case for case in cases if case.compiler != reference] if others else list(cases[1:])
     rows = [
-        [f"{quantile:.0%}", case.branch, case.compiler, _speedup(base, by_case[case.compiler, case.branch], place)]
+        [
+            *words(f"{quantile:.0%}", case.branch, case.compiler),
+            _speedup(base, by_case[case.compiler, case.branch], place),
+        ]
         for place, quantile in enumerate(DECILES)
         for case in against
     ]
@@ -322,11 +353,11 @@ def _speedups(
     return made
 
 
-def _cell(quantiles: np.ndarray | None, place: int, form: str) -> str:
-    return "-" if quantiles is None else format(float(quantiles[place]), form)
+def _cell(quantiles: np.ndarray | None, place: int) -> PublishedCell:
+    return PublishedCell("-") if quantiles is None else figure(float(quantiles[place]), ".1f")
 
 
-def _speedup(reference: np.ndarray | None, other: np.ndarray | None, place: int) -> str:
+def _speedup(reference: np.ndarray | None, other: np.ndarray | None, place: int) -> PublishedCell:
     if reference is None or other is None or reference[place] == 0:
-        return "-"
-    return f"{speedup(float(reference[place]), float(other[place])):.2f}"
+        return PublishedCell("-")
+    return figure(speedup(float(reference[place]), float(other[place])), ".2f")

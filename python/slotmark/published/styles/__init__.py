@@ -6,7 +6,7 @@ For published tables only. slotmark's own reports print numbers by :mod:`slotmar
 from collections.abc import Mapping
 from typing import Protocol
 
-from slotmark.report.styles import org, typst
+from slotmark.published.styles import org, typst
 
 
 class Style(Protocol):

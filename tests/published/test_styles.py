@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slotmark.report.styles import STYLES, org, typst
+from slotmark.published.styles import STYLES, org, typst
 
 ORG_REPORTS = ("10.5-vs-10.6-pre.value.json", "10.2-vs-10.2-utxohd.value.json")
 TYPST_REPORT = "10.5-vs-10.5.4.plutus.json"

@@ -39,10 +39,10 @@ $(PREVIEW): | .build/python
 	$(PY) -m tests.preview_chain $(PREVIEW_ARCHIVE) $(PREVIEW)
 
 demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
-	./demo.sh
+	examples/cluster/run.sh
 
 demo-chainsync: build $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## run clients over a chain, print the comparison, say where the report is
-	./demo-chainsync.sh
+	examples/chainsync/run.sh
 
 test: setup lint $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## lint and all tests
 	cargo test --quiet --release --locked --workspace

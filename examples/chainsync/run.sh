@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Chain-sync clients over one chain: their runs, the comparison, the report. README.md says more.
+# Chain-sync clients over one chain: their runs, the comparison, the report. See README.md.
 #   run.sh [BLOCKS [OUT]]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)

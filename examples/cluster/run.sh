@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two node versions on a simulated cluster of 52 hosts: their logs, their runs, the comparison. README.md says more.
+# Two node versions on a simulated cluster of 52 hosts: their logs, their runs, the comparison. See README.md.
 #   run.sh [SLOTS [OUT]]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)

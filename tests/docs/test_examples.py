@@ -30,7 +30,6 @@ PAGES = sorted([*REPO.glob("*.md"), *(REPO / "docs").glob("*.md"), *(REPO / "exa
 NEEDED: dict[str, Sequence[str]] = {
     "docs/chainsync.md": ["chain"],
     "docs/ledger.md": ["recordings"],
-    "docs/method.md": ["runs"],
     "docs/python.md": ["runs", "recordings"],
     "docs/report-json.md": ["runs"],
 }
@@ -113,11 +112,10 @@ def workplace(things: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             folder.mkdir()
         for name in needed:
             shutil.copytree(things / name, here, dirs_exist_ok=True)
-        command = programs / "slotmark"
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m slotmark "$@"\n', encoding="utf-8")
-        command.chmod(0o755)
-        for name in ("python", "python3"):
-            (programs / name).symlink_to(sys.executable)
+        for name, arguments in (("slotmark", "-m slotmark "), ("python", "")):
+            program = programs / name
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments}"$@"\n', encoding="utf-8")
+            program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
         monkeypatch.setenv("COLUMNS", "100")
         monkeypatch.chdir(here)

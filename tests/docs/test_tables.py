@@ -1,16 +1,17 @@
 """docs/tables.md is a contract: it names every column of every table of a run, in the section of its bench."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 
 from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
 from slotmark.benches.cluster.predict import predict_change
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
-from slotmark.run import open_run
+from slotmark.run import Manifest, open_run
 from tests.conftest import REPO
 
 PAGE = (REPO / "docs" / "tables.md").read_text(encoding="utf-8")
@@ -42,6 +43,23 @@ def rows(bench: str, table: str) -> dict[str, str]:
 
 def columns(schema: Iterable[pa.Field]) -> Mapping[str, str]:
     return {field.name: TYPES.get(str(field.type), str(field.type)) for field in schema}
+
+
+def fields(kind: msgspec.inspect.Type) -> Iterator[str]:
+    """The fields of a struct and of the structs inside it."""
+    if isinstance(kind, msgspec.inspect.StructType):
+        for field in kind.fields:
+            yield field.encode_name
+            yield from fields(field.type)
+    for inside in (getattr(kind, "item_type", None), *getattr(kind, "types", ())):
+        if inside is not None:
+            yield from fields(inside)
+
+
+def test_every_field_of_a_manifest_is_described() -> None:
+    written = list(fields(msgspec.inspect.type_info(Manifest)))
+    assert {"schema", "toolchain", "governor", "path", "subject"} <= set(written)
+    assert not set(written) - set(re.findall(r"`(\w+)`", section("The manifest")))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ class Window(TypedDict):
 version: str
 """slotmark's version."""
 
+def blake3_file(path: str) -> str:
+    """The BLAKE3 digest of a file in hex. Raises OSError where it can't be read."""
+
 def chain_window(chain: str, start: str, blocks: int | None) -> Window:
     """The window of `blocks` blocks (all the rest, where None) after `start`: a point, `origin`, or `densest`, the window with the most bytes."""
 

@@ -38,6 +38,11 @@ def server_busy(subject: str, share: float, limit: float) -> Warning:
     )
 
 
+def target_failed(subject: str, why: str) -> Warning:
+    """A target failed in a setting of its session."""
+    return Warning("target_failed", f"The target failed and nothing of this setting was kept: {why}", subject)
+
+
 def outliers(subject: str, rounds: Sequence[str]) -> Warning:
     """Invocations farther than three scaled MADs from the median of their setting."""
     which = ", ".join(rounds)

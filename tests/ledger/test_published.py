@@ -26,12 +26,12 @@ from slotmark.metrics.ledger.published import (
 from slotmark.metrics.published import PublishedTable, published_tables
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import holm, signed_rank_p
-from tests.conftest import REPO
+from tests.conftest import SHARED
 from tests.ledger.recordings import AGE_2023, points, tab_separated, written
 from tests.statistics.reference_data import MTCARS_MPG, MUCOCILIARY, ROUNDING_TIMES
 
-STUDY = REPO.parent / "shared" / "published" / "ghc-and-branch-study-2023.md"
-needs_study = pytest.mark.skipif(not STUDY.is_file(), reason=f"the published study is not here: {STUDY.name}")
+STUDY = SHARED / "published" / "ghc-and-branch-study-2023.md"
+needs_study = pytest.mark.usefixtures("shared")
 
 COMPILERS, BRANCHES = ("810", "92", "96"), ("baseline", "SplitUMElem", "NoFailT")
 QUANTILES = (0.05, 0.1, 0.5, 0.9, 0.95)

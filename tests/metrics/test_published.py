@@ -11,11 +11,11 @@ import pytest
 from slotmark.errors import ComparisonError
 from slotmark.metrics.chainsync.published import MIB, average_mib, average_time, delta, derive, share
 from slotmark.metrics.published import published_tables
-from tests.conftest import REPO
+from tests.conftest import SHARED
 from tests.made_up_runs import BYTES_A_BLOCK, write_run
 
-REPORT = REPO.parent / "shared" / "published" / "chainsync-benchmark-2026.md"
-needs_report = pytest.mark.skipif(not REPORT.is_file(), reason=f"the published report is not here: {REPORT.name}")
+REPORT = SHARED / "published" / "chainsync-benchmark-2026.md"
+needs_report = pytest.mark.usefixtures("shared")
 pytestmark = pytest.mark.filterwarnings("error")
 
 BLOCKS = 10_000

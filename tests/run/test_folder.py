@@ -1,5 +1,6 @@
 """A run folder is whole or it isn't there."""
 
+import json
 import resource
 import signal
 import subprocess
@@ -8,10 +9,11 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from slotmark.errors import RunError
-from slotmark.run import MachineFacts, Manifest, RunWriter, Target, machine_facts, open_run
+from slotmark.run import MachineFacts, Manifest, RunWriter, Target, check_run, machine_facts, open_run
 
 TABLE = pa.table({"a": [1, 2, 3]})
 
@@ -44,7 +46,13 @@ def write(folder: Path) -> Path:
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     run = open_run(write(tmp_path / "run"))
     assert run.table("numbers").equals(TABLE)
-    assert run.manifest == msgspec.structs.replace(manifest(), tables={"numbers": 3}, machine=run.manifest.machine)
+    (part,) = run.manifest.parts
+    assert (part.table, part.file, part.rows) == ("numbers", "numbers.parquet", 3)
+    assert part.digest.startswith("blake3:")
+    assert run.manifest == msgspec.structs.replace(
+        manifest(), tables={"numbers": 3}, parts=[part], machine=run.manifest.machine
+    )
+    assert check_run(run.path) == 1
     assert [child.name for child in tmp_path.iterdir()] == ["run"]
 
 
@@ -84,6 +92,51 @@ def test_a_full_disk_leaves_nothing_and_one_line(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+KILLED = (
+    "import os, signal, sys; from pathlib import Path; import pyarrow as pa; from slotmark.run import RunWriter\n"
+    "with RunWriter(Path(sys.argv[1])) as writer:\n"
+    "    writer.table('numbers', pa.table({'a': [1]}))\n"
+    "    print('written', flush=True)\n"
+    "    sys.stdin.read()\n"
+)
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".other.partial-7").mkdir()  # of another run
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "run")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writing:
+        assert writing.stdout is not None
+        assert writing.stdout.readline() == b"written\n"
+        (left,) = tmp_path.glob(".run.partial-*")
+        (tmp_path / ".run.partial-1").mkdir()  # as older versions left it, with the id of a process that lives
+        # While it lives its folder is let be, though both write to the same place.
+        write(tmp_path / "run").rename(tmp_path / "first")
+        assert left.is_dir()
+        assert f"removed {tmp_path / '.run.partial-1'}" in capsys.readouterr().err
+        writing.kill()
+    assert left.is_dir()
+    write(tmp_path / "run")
+    assert capsys.readouterr().err == (
+        f"slotmark: removed {left}, which a process that was stopped had left unfinished\n"
+    )
+    assert sorted(child.name for child in tmp_path.iterdir()) == [".other.partial-7", "first", "run"]
+    assert sorted(child.name for child in (tmp_path / "run").iterdir()) == ["run.json", "tables"]
+
+
+def test_two_processes_may_write_to_the_same_place_and_one_wins(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "run") as first, RunWriter(tmp_path / "run") as second:
+        first.table("numbers", TABLE)
+        second.table("numbers", TABLE)
+        first.finish(manifest())
+        with pytest.raises(RunError, match="can't write the run"):
+            second.finish(manifest())
+    assert open_run(tmp_path / "run").table("numbers").equals(TABLE)
+    assert [child.name for child in tmp_path.iterdir()] == ["run"]
+
+
 def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
     write(tmp_path / "run")
     with pytest.raises(RunError, match="never overwritten"):
@@ -107,15 +160,112 @@ def test_damage_is_named(tmp_path: Path) -> None:
         open_run(folder)
     (folder / "run.json").write_text(text.replace('"numbers": 3', '"numbers": 4'))
     with pytest.raises(RunError, match=r"3 rows, but run\.json says 4"):
-        open_run(folder).table("numbers")
+        open_run(folder)
     (folder / "run.json").write_text(text)
     parquet = folder / "tables" / "numbers.parquet"
-    parquet.write_bytes(parquet.read_bytes()[:-10])
-    with pytest.raises(RunError, match="not a readable Parquet file"):
-        open_run(folder).table("numbers")
+    whole = parquet.read_bytes()
+    parquet.write_bytes(whole[:-10])
+    with pytest.raises(RunError, match=r"numbers\.parquet: .* bytes, but run\.json says"):
+        open_run(folder)
     parquet.unlink()
-    with pytest.raises(RunError, match="the file is gone"):
-        open_run(folder).table("numbers")
+    with pytest.raises(RunError, match="it is gone"):
+        open_run(folder)
+
+
+def in_parts(folder: Path) -> Path:
+    """A run whose table has three files."""
+    with RunWriter(folder) as writer:
+        inside = writer.tables_folder / "numbers"
+        inside.mkdir()
+        for place in range(3):
+            pq.write_table(TABLE, inside / f"part-{place}.parquet")
+        writer.add("numbers", 9)
+        writer.finish(manifest())
+    return folder
+
+
+def test_a_part_that_is_gone_cut_or_another_is_named(tmp_path: Path) -> None:
+    folder = in_parts(tmp_path / "run")
+    assert open_run(folder).table("numbers").num_rows == 9
+    part = folder / "tables" / "numbers" / "part-1.parquet"
+    whole = part.read_bytes()
+    part.unlink()
+    with pytest.raises(RunError, match=r"part-1\.parquet: the manifest lists this file but it is gone"):
+        open_run(folder)
+    pq.write_table(pa.table({"a": [1, 2]}), part)
+    with pytest.raises(RunError, match=r"part-1\.parquet: .* run\.json says"):
+        open_run(folder)
+    # One byte inside a page: the size and the footer are as before, only the digest tells.
+    place = whole.index((2).to_bytes(8, "little"))
+    part.write_bytes(whole[:place] + b"\x07" + whole[place + 1 :])
+    assert open_run(folder).name == "run"
+    with pytest.raises(RunError, match=r"part-1\.parquet: its digest isn't the one in run\.json"):
+        check_run(folder)
+
+
+def test_a_part_that_nobody_listed_is_not_read(tmp_path: Path) -> None:
+    folder = in_parts(tmp_path / "run")
+    pq.write_table(TABLE, folder / "tables" / "numbers" / "part-9.parquet")
+    assert open_run(folder).table("numbers").num_rows == 9
+
+
+def test_runs_of_before_digests_still_open_and_their_rows_are_counted(tmp_path: Path) -> None:
+    folder = in_parts(tmp_path / "run")
+    manifest_ = json.loads((folder / "run.json").read_text())
+    del manifest_["parts"]
+    (folder / "run.json").write_text(json.dumps(manifest_))
+    assert open_run(folder).table("numbers").num_rows == 9
+    with pytest.raises(RunError, match="before digests were kept"):
+        check_run(folder)
+    (folder / "tables" / "numbers" / "part-1.parquet").unlink()
+    with pytest.raises(RunError, match=r"6 rows, but run\.json says 9"):
+        open_run(folder)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x\" AS SELECT 1; COPY (SELECT 'a') TO 'victim.py'; CREATE VIEW \"y",
+        "../../outside",
+        "num*",
+        "",
+        "Numbers",
+        "a/b",
+    ],
+)
+def test_a_name_that_is_no_plain_word_is_refused(name: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    manifest_ = json.loads((folder / "run.json").read_text())
+    for key in ("tables", "parts"):
+        changed = json.loads(json.dumps(manifest_))
+        if key == "tables":
+            changed["tables"][name] = 3
+        else:
+            changed["parts"][0]["table"] = name
+        (folder / "run.json").write_text(json.dumps(changed))
+        with pytest.raises(RunError, match="is no name of a table"):
+            open_run(folder)
+
+
+@pytest.mark.parametrize(
+    "file", ["../run.json", "/etc/passwd", "numbers/part-*.parquet", "numbers/../x.parquet", "other.parquet"]
+)
+def test_a_file_outside_its_place_is_refused(file: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    manifest_ = json.loads((folder / "run.json").read_text())
+    manifest_["parts"][0]["file"] = file
+    (folder / "run.json").write_text(json.dumps(manifest_))
+    with pytest.raises(RunError, match="is no place of a file of 'numbers'"):
+        open_run(folder)
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    parquet = folder / "tables" / "numbers.parquet"
+    parquet.rename(tmp_path / "elsewhere.parquet")
+    parquet.symlink_to(tmp_path / "elsewhere.parquet")
+    with pytest.raises(RunError, match="leads out of the run folder"):
+        open_run(folder)
 
 
 def test_machine_facts_are_this_machine() -> None:

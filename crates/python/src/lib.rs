@@ -56,6 +56,15 @@ mod _core {
     const version: &str = env!("CARGO_PKG_VERSION");
 
     #[pyfunction]
+    fn blake3_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+        py.detach(|| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_mmap_rayon(&path)?;
+            Ok(hasher.finalize().to_hex().to_string())
+        })
+    }
+
+    #[pyfunction]
     #[pyo3(signature = (chain, start, blocks))]
     fn chain_window<'py>(py: Python<'py>, chain: PathBuf, start: String, blocks: Option<u64>) -> PyResult<Bound<'py, PyDict>> {
         let window = py.detach(|| window_of(&Chain::open(&chain)?, &start, blocks)).map_err(chain_error)?;

@@ -6,8 +6,8 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, compare, ingest, ledger, predict, show, simulate
-from slotmark.cli.console import forget_reader
+from slotmark.cli import chain, chainsync, check, compare, ingest, ledger, predict, show, simulate
+from slotmark.cli.console import forget_reader, harmless
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("ingest")(ingest.ingest)
 app.command("show")(show.show)
 app.command("samples")(show.samples)
+app.command("check")(check.check)
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(ledger.app, name="ledger")
@@ -49,11 +50,15 @@ def _root(
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Exit codes: 0 fine, 1 a gate failed (--fail-on), 2 bad input, 3 a gate can't tell, 130 interrupted."""
+    """Exit codes: 0 fine, 1 a gate failed (--fail-on), 2 bad input, 3 a gate can't tell, 130, 143 or 129 stopped by Ctrl-C, SIGTERM or SIGHUP."""
 
 
 def main() -> None:
-    """Runs the command line and exits: one line for an error that the user can mend, a traceback only with --debug."""
+    """Runs the command line and exits: one line for an error that the user can mend, a traceback only with --debug.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted; :mod:`slotmark.__main__` ends the process.
+    """
     debug = "--debug" in sys.argv
     try:
         code = app(standalone_mode=False)
@@ -75,11 +80,11 @@ def main() -> None:
         _leave(2, str(error))
     else:
         if code == INTERRUPTED:
-            _leave(INTERRUPTED, "interrupted; nothing was left half-written.")
+            raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
 
 
 def _leave(code: int, message: str) -> NoReturn:
-    line = " ".join(message.split())
+    line = harmless(" ".join(message.split()))
     sys.stderr.write(f"slotmark: {line}\n")
     sys.exit(code)

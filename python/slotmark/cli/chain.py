@@ -60,6 +60,6 @@ def synth(
             workload, blocks, seed, chunk_slots, str(out), lambda done, total: step(done, total, f"forging {workload}")
         )
     facts = msgspec.json.decode(text)
-    talk.print(
+    talk.remark(
         f"{out}: {facts['blocks']:,} blocks, {facts['transactions']:,} transactions, {facts['bytes'] / 1e6:,.1f} MB, tip {facts['tip']}"
     )

@@ -56,9 +56,9 @@ def ingest(
     with progress("MB") as step:
         run, ingested = run_ingest(request, lambda done, total: step(done // 10**6, total // 10**6, "reading"))
     kept = sum(host.kept for host in ingested.hosts)
-    talk.print(
+    talk.remark(
         f"{run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
         f"{ingested.bytes / 1e6:,.1f} MB"
     )
     for warning in run.manifest.warnings:
-        talk.print(f"! {warning.text}")
+        talk.remark(f"! {warning.text}")

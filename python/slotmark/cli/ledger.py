@@ -61,7 +61,7 @@ def import_(
     for run in runs:
         work, processes = run.manifest.workload, run.manifest.parameters["processes"]
         for doubt in run.manifest.warnings:
-            talk.print(f"! {doubt.subject}: {doubt.text}", markup=False)
+            talk.remark(f"! {doubt.subject}: {doubt.text}")
         typer.echo(
             f"{run.path}: {processes} process{'es' if processes > 1 else ''}, {work['blocks']} blocks, "
             f"slots {work['first slot']} to {work['last slot']}"

@@ -90,14 +90,14 @@ def simulate(
             run, facts = simulate_direct(
                 text, seed, out, lambda done, total: step(done, total, f"simulating {profile}")
             )
-        talk.print(
+        talk.remark(
             f"{run.path}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
             f"{facts.blocks_chained:,} on the chain, {facts.lines:,} lines that were never written"
         )
         return
     with progress("slots") as step:
         facts = cluster.simulate(text, seed, out, lambda done, total: step(done, total, f"simulating {profile}"))
-    talk.print(
+    talk.remark(
         f"{out}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
         f"{facts.blocks_chained:,} on the chain, {facts.lines:,} lines, {facts.bytes / 1e6:,.1f} MB"
     )

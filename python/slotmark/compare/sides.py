@@ -23,7 +23,7 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
             )
     known: dict[tuple[str, ...], Run] = {}
     for run in runs:
-        files = tuple(file.sha256 for file in run.manifest.sources)
+        files = tuple(file.identity for file in run.manifest.sources)
         twin = known.setdefault((run.manifest.id, *files), run)
         if files and twin is not run:
             raise ComparisonError(
@@ -94,7 +94,11 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, recorded: bool) -> No
         for side in group:
             refuse_different_work(sides[0][0], side)
             _refuse_another_target(group[0], side)
-            files = {file.sha256: file.path for file in side.manifest.sources if file.bytes} if recorded else {}
+            files = (
+                {file.identity: file.path for file in side.manifest.sources if file.bytes and file.identity}
+                if recorded
+                else {}
+            )
             for digest, path in files.items():
                 if digest in read:
                     raise ComparisonError(

@@ -1,8 +1,8 @@
 """A run: one recorded execution of one bench, as a folder with a manifest and tables."""
 
-from slotmark.run.folder import Run, RunWriter, open_run
+from slotmark.run.folder import Run, RunWriter, check_run, open_run
 from slotmark.run.machine import MachineFacts, machine_facts, utc_now
-from slotmark.run.manifest import SCHEMA, Manifest, SourceFile, Target
+from slotmark.run.manifest import SCHEMA, Manifest, SourceFile, TablePart, Target
 
 __all__ = [
     "SCHEMA",
@@ -11,7 +11,9 @@ __all__ = [
     "Run",
     "RunWriter",
     "SourceFile",
+    "TablePart",
     "Target",
+    "check_run",
     "machine_facts",
     "open_run",
     "utc_now",

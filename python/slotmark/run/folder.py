@@ -4,10 +4,15 @@
     <run>/tables/NAME.parquet  or  <run>/tables/NAME/part-*.parquet
 
 A folder is written under a temporary name beside its place and renamed when complete, so it is whole or it isn't there.
+What a process that was killed left under such a name is removed by the next one that writes to the same place. Who is still
+writing holds a lock on a file in it, which the system frees with the process, however that ends.
 """
 
+import fcntl
 import os
+import secrets
 import shutil
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slotmark.errors import RunError
+from slotmark.run.integrity import damaged_table, digest_of, files_of, parts_of, refuse_unlike_tables
 from slotmark.run.manifest import SCHEMA, Manifest
 
 
@@ -42,13 +48,7 @@ class Run:
         if name not in self.manifest.tables:
             have = ", ".join(self.manifest.tables) or "none"
             raise RunError(f"{self.path}: there is no table '{name}', only {have}.")
-        whole = self.path / "tables" / f"{name}.parquet"
-        parts = sorted((self.path / "tables" / name).glob("part-*.parquet"))
-        if not whole.is_file() and not parts:
-            raise RunError(
-                f"{whole}: the manifest lists this table but the file is gone. Copy the run again from where it was made."
-            )
-        return [whole] if whole.is_file() else parts
+        return [self.path / "tables" / file for file in files_of(self.path, self.manifest, name)]
 
     def table(self, name: str) -> pa.Table:
         """The table of this name in memory."""
@@ -57,23 +57,19 @@ class Run:
             try:
                 tables.append(pq.ParquetFile(path).read())
             except (OSError, pa.ArrowException) as error:
-                raise RunError(
-                    f"{path}: not a readable Parquet file ({error}). Copy the run again from where it was made."
-                ) from error
-        path = self.path / "tables" / name
-        table = pa.concat_tables(tables)
-        if table.num_rows != self.manifest.tables[name]:
-            raise RunError(
-                f"{path}: {table.num_rows} rows, but run.json says {self.manifest.tables[name]}. The run was changed by hand."
-            )
-        return table
+                raise damaged_table(path, error) from error
+        return pa.concat_tables(tables)
 
 
 def open_run(path: str | Path) -> Run:
     """Opens the run folder at ``path``.
 
+    A run folder is untrusted input. Its tables are those that the manifest lists, by plain names inside the folder; each must
+    be there with the size and the rows that the manifest says. :func:`check_run` compares digests too.
+
     Raises:
-        RunError: There is no run there, its manifest is damaged, or it has another schema version.
+        RunError: There is no run there, its manifest is damaged, it has another schema version, or its tables aren't what the
+            manifest says.
     """
     folder = Path(path)
     file = folder / "run.json"
@@ -93,9 +89,29 @@ def open_run(path: str | Path) -> Run:
             f"{file}: schema version {version}, but this slotmark reads version {SCHEMA}. Use the slotmark that wrote it."
         )
     try:
-        return Run(folder, msgspec.json.decode(text, type=Manifest))
-    except msgspec.ValidationError as error:
+        manifest = msgspec.json.decode(text, type=Manifest)
+    except (msgspec.ValidationError, UnicodeDecodeError) as error:
         raise RunError(f"{file}: {error}. The file is damaged; copy the run again.") from error
+    refuse_unlike_tables(folder, manifest)
+    return Run(folder, manifest)
+
+
+def check_run(path: str | Path) -> int:
+    """Opens a run and compares the digest of every table's file with the manifest's; how many files there were.
+
+    Raises:
+        RunError: As :func:`open_run`, or a file's digest is another, or the run is too old to have digests.
+    """
+    run = open_run(path)
+    if not run.manifest.parts:
+        raise RunError(
+            f"{run.path}: written before digests were kept, so only sizes and rows could be checked. Make it again."
+        )
+    for part in run.manifest.parts:
+        file = run.path / "tables" / part.file
+        if digest_of(file) != part.digest:
+            raise RunError(f"{file}: its digest isn't the one in run.json: the file was changed. Copy the run again.")
+    return len(run.manifest.parts)
 
 
 class RunWriter:
@@ -106,15 +122,20 @@ class RunWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+        self._partial = path
+        self._lock = -1
         self._rows: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         """Makes the temporary folder. RunError where a run is already there or the place can't be written."""
         refuse_existing(self.path)
         try:
-            (self._partial / "tables").mkdir(parents=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_stale(self.path)
+            self._partial, self._lock = _new_partial(self.path)
+            (self._partial / "tables").mkdir()
         except OSError as error:
+            self.__exit__(None, None, None)
             raise RunError(
                 f"{self.path}: can't make this folder ({error.strerror}). Choose another place with -o."
             ) from error
@@ -124,7 +145,10 @@ class RunWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Removes whatever wasn't finished."""
-        shutil.rmtree(self._partial, ignore_errors=True)
+        if self._lock >= 0:
+            shutil.rmtree(self._partial, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
 
     def table(self, name: str, table: pa.Table) -> None:
         """Writes one table as Parquet, compressed with zstd."""
@@ -148,7 +172,9 @@ class RunWriter:
 
     def finish(self, manifest: Manifest) -> Run:
         """Writes the manifest, with the tables' row counts, and puts the folder in its place."""
-        manifest = msgspec.structs.replace(manifest, tables=dict(self._rows))
+        manifest = msgspec.structs.replace(
+            manifest, tables=dict(self._rows), parts=parts_of(self._partial / "tables", list(self._rows))
+        )
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         try:
             with (self._partial / "run.json").open("wb") as file:
@@ -156,11 +182,60 @@ class RunWriter:
                 file.flush()
                 os.fsync(file.fileno())
             self._partial.rename(self.path)
+            (self.path / LOCK).unlink()
         except OSError as error:
             raise RunError(
                 f"{self.path}: can't write the run ({error}). Nothing was kept; make room and run again."
             ) from error
         return Run(self.path, manifest)
+
+
+LOCK = "writing.lock"
+"""The file in an unfinished folder that its writer holds a lock on."""
+
+
+def _partial_prefix(path: Path) -> str:
+    return f".{path.name}.partial-"
+
+
+def _new_partial(path: Path) -> tuple[Path, int]:
+    """Makes an unfinished folder for a run at this place and takes its lock."""
+    while True:
+        partial = path.with_name(f"{_partial_prefix(path)}{secrets.token_hex(4)}")
+        partial.mkdir()
+        try:
+            return partial, _locked(partial)
+        except (BlockingIOError, FileNotFoundError):
+            continue  # a process that starts at the same moment took it for one that was left
+
+
+def _locked(partial: Path) -> int:
+    """Takes the lock of an unfinished folder; BlockingIOError where another process has it."""
+    lock = os.open(partial / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if (partial / LOCK).stat().st_ino != os.fstat(lock).st_ino:
+            raise BlockingIOError(f"{partial}: removed meanwhile")
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _remove_stale(path: Path) -> None:
+    """Removes what killed processes left of a run at this place, and says so."""
+    prefix = _partial_prefix(path)
+    for left in sorted(child for child in path.parent.iterdir() if child.name.startswith(prefix)):
+        if left.is_symlink() or not left.is_dir():
+            continue
+        try:
+            lock = _locked(left)
+        except OSError:
+            continue  # somebody is writing it, or it isn't ours to remove
+        shutil.rmtree(left, ignore_errors=True)
+        os.close(lock)
+        if not left.exists():
+            sys.stderr.write(f"slotmark: removed {left}, which a process that was stopped had left unfinished\n")
 
 
 def refuse_existing(path: Path) -> None:

@@ -30,11 +30,42 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """A file that the run was made from."""
+    """A file that the run was made from.
+
+    Attributes:
+        path: As it was named.
+        bytes: Its size.
+        sha256: Its SHA-256 in hex; empty where another digest was taken.
+        digest: Its digest with the algorithm before it, as ``blake3:9f…``; empty in runs of before 2026-12.
+    """
 
     path: str
     bytes: int
-    sha256: str
+    sha256: str = ""
+    digest: str = ""
+
+    @property
+    def identity(self) -> str:
+        """The digest with its algorithm; empty where none was taken."""
+        return self.digest or (f"sha256:{self.sha256}" if self.sha256 else "")
+
+
+class TablePart(msgspec.Struct, frozen=True):
+    """A Parquet file of a table.
+
+    Attributes:
+        table: The table's name.
+        file: Its place below ``tables``: ``NAME.parquet`` or ``NAME/part-….parquet``.
+        rows: How many it holds.
+        bytes: Its size.
+        digest: Its digest with the algorithm before it.
+    """
+
+    table: str
+    file: str
+    rows: int
+    bytes: int
+    digest: str
 
 
 class Manifest(msgspec.Struct, kw_only=True, frozen=True):
@@ -54,6 +85,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         versions: slotmark's own version and commit, and those of what took part.
         sources: The files that the run was made from.
         tables: Rows of each table.
+        parts: The files of the tables; empty in runs of before 2026-12.
         warnings: Doubts about this run.
     """
 
@@ -70,4 +102,5 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     versions: dict[str, str]
     sources: list[SourceFile]
     tables: dict[str, int]
+    parts: list[TablePart] = []
     warnings: list[Warning]

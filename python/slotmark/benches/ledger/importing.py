@@ -186,7 +186,7 @@ def _refuse_twice(others: Sequence[Source], source: Source) -> None:
     figures = source.recorded.columns["total_us"]
     for other in others:
         same = figures.size >= _NO_CHANCE and np.array_equal(figures, other.recorded.columns["total_us"])
-        if same or source.file.sha256 == other.file.sha256:
+        if same or source.file.identity == other.file.identity:
             refuse(
                 source.file.path,
                 f"the total of every block is the same as in {other.file.path}: it's one process, and must count once",

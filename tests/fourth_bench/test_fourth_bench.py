@@ -1,0 +1,116 @@
+"""A bench that slotmark doesn't know, in a folder of its own, is analysed, compared and reported without a change elsewhere."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from slotmark.cli.gate import FailOn, outcome
+from slotmark.compare import Blocks, Comparison, compare
+from slotmark.errors import RunError
+from slotmark.metrics import Analysis, catalogue, register
+from slotmark.report import comparison_document, run_document, write_report
+from slotmark.report.renderers.markdown import markdown
+from slotmark.run import Manifest, Run, RunWriter, Target
+
+LAB = Path(__file__).parent / "lab"
+
+QUANTITIES = {"heat": "mean", "pots": "typical", "energy": "typical block"}
+
+
+@pytest.fixture(autouse=True)
+def registered() -> None:
+    register("lab", LAB)
+
+
+def fired(folder: Path, target: str, *, hotter: float = 1.0, seed: int = 1, cold: int = 0) -> Run:
+    """A run of the made-up bench: readings of kilns, batches of pots, and what was spent on each pot."""
+    draws = np.random.default_rng(seed)
+    minutes, kilns = np.arange(300), 4
+    readings = pa.table(
+        {
+            "kiln": [f"kiln-{kiln}" for kiln in range(kilns) for _ in minutes],
+            "minute": np.tile(minutes, kilns),
+            "kelvin": np.concatenate([[273.0] * cold, 1_200 * hotter + draws.normal(0, 5, kilns * minutes.size - cold)]),
+        }
+    )
+    batches = pa.table({"batch": np.arange(1, 11), "pots": 40 + draws.normal(0, 0.2, 10)})
+    pots, attempts = 200, 5
+    spent = 1_000 * hotter * np.exp(np.linspace(0, 1, pots) + draws.normal(0, 0.005, (attempts, pots)))
+    energy = pa.table(
+        {
+            "attempt": np.repeat(np.arange(attempts), pots),
+            "pot": np.tile(np.arange(pots), attempts),
+            "spent": spent.ravel(),
+        }
+    )
+    manifest = Manifest(
+        id=f"{target}-{seed}",
+        bench="lab",
+        target=Target(target, "1"),
+        workload={"clay": "red"},
+        parameters={},
+        session="today",
+        machine=None,
+        started="2026-01-01T00:00:00Z",
+        ended="2026-01-01T05:00:00Z",
+        versions={},
+        sources=[],
+        tables={},
+        warnings=[],
+    )
+    with RunWriter(folder) as writer:
+        for name, table in (("readings", readings), ("batches", batches), ("energy", energy)):
+            writer.table(name, table)
+        return writer.finish(manifest)
+
+
+@pytest.fixture
+def compared(tmp_path: Path) -> Comparison:
+    return compare(
+        [fired(tmp_path / "old", "old"), fired(tmp_path / "new", "new", hotter=1.1, seed=2)], repetitions=500
+    )
+
+
+def test_every_metric_is_compared_by_the_estimator_that_its_catalogue_names(compared: Comparison) -> None:
+    found = {row.metric.id: row for row in reversed(compared.rows)}
+    assert {name: row.quantity for name, row in found.items()} == QUANTITIES
+    verdicts = {name: one.verdict for name, row in found.items() for one in row.differences if one}
+    assert verdicts == {"heat": "worse", "pots": "equivalent", "energy": "worse"}
+    assert any(isinstance(detail, Blocks) for detail in compared.details)
+    assert compared.baseline.facts == [("kilns", "4")]
+
+
+def test_every_renderer_shows_it(compared: Comparison, tmp_path: Path) -> None:
+    page, paper, text, data = write_report(comparison_document(compared), compared, tmp_path / "out")
+    assert paper.read_bytes().startswith(b"%PDF")
+    for metric in catalogue("lab").metrics:
+        assert metric.name in page.read_text()
+        assert metric.name in text.read_text()
+    told = json.loads(data.read_text())
+    assert {row["metric"]["id"] for row in told["rows"]} == set(QUANTITIES)
+    assert msgspec.json.decode(data.read_bytes(), type=Comparison) == compared
+
+
+def test_a_gate_looks_at_it(compared: Comparison) -> None:
+    assert outcome(compared, {}, FailOn.worse).code == 1
+    assert outcome(compared, ["pots"], FailOn.worse).code == 0
+
+
+def test_one_run_of_it_is_shown_with_its_doubts(tmp_path: Path) -> None:
+    run = fired(tmp_path / "old", "old", cold=3)
+    with Analysis(run) as analysis:
+        assert [doubt.text for doubt in analysis.doubts()] == ["3 readings are below 300 K: see whether the fire was lit."]
+    shown = markdown(run_document(run))
+    assert "Heat" in shown
+    assert "below 300 K" in shown
+
+
+def test_a_bench_that_nobody_registered_is_refused(tmp_path: Path) -> None:
+    run = fired(tmp_path / "run", "old")
+    other = Run(run.path, msgspec.structs.replace(run.manifest, bench="pottery"))
+    with pytest.raises(RunError, match="knows no bench 'pottery'"):
+        run_document(other)

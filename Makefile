@@ -50,10 +50,10 @@ $(PREVIEW): | .build/python
 endif
 
 demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
-	./demo.sh
+	examples/cluster/run.sh
 
 demo-chainsync: build $(PREVIEW) ## run clients over a chain, print the comparison, say where the report is
-	./demo-chainsync.sh
+	examples/chainsync/run.sh
 
 test: setup lint $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
 	$(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored) | $(WITHOUT_PASSED)

@@ -1,20 +1,29 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build targets demo demo-chainsync test test-slow bench lint format lock clean
+.PHONY: help setup build targets demo demo-chainsync test test-shared test-slow bench lint format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
 PY := .venv/bin/python
-SLOTMARK := .venv/bin/slotmark
-PREVIEW_ARCHIVE := ../shared/data/preview-immutable.tar.zst
-PREVIEW := .build/chains/preview
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-export SLOTMARK_PREVIEW_CHAIN := $(if $(wildcard $(PREVIEW_ARCHIVE)),$(CURDIR)/$(PREVIEW))
+
+# Data that is not part of the project; where it is there, the real chain is unpacked from it, and more tests run.
+export SLOTMARK_SHARED ?= $(abspath ../shared)
+PREVIEW_ARCHIVE := $(wildcard $(SLOTMARK_SHARED)/data/preview-immutable.tar.zst)
+ifneq ($(PREVIEW_ARCHIVE),)
+PREVIEW := .build/chains/preview
+export SLOTMARK_PREVIEW_CHAIN := $(CURDIR)/$(PREVIEW)
+endif
+
+# What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
+CARGO_TEST := cargo test --release --locked --workspace --exclude slotmark-python
+WITHOUT_PASSED := tee .build/cargo-test.log | grep -v -e '\.\.\. ok$$' -e '^running ' -e '^$$'
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: build targets ## set up all that is needed; the command is then .venv/bin/slotmark
+setup: .build/python ## set up all that is needed; the command is then .venv/bin/slotmark
+	$(MAKE) --no-print-directory --jobs=2 build targets # one waits for the processor, the other for registries
 
 $(UV): requirements.bootstrap.lock
 	python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slotmark needs Python 3.11 or newer as python3")'
@@ -29,32 +38,39 @@ $(UV): requirements.bootstrap.lock
 	touch $@
 
 build: .build/python # the Python environment and the Rust parts, in release
-	cargo build --quiet --release --locked --workspace
+	cargo build --quiet --release --locked --workspace --exclude slotmark-python
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 
-targets: build # the clients under test; one whose toolchain is missing is left out with a line that says so
-	$(SLOTMARK) chainsync targets --build all
+targets: .build/python # the clients under test; one whose toolchain is missing is left out with a line that says so
+	PYTHONPATH=python $(PY) -m slotmark chainsync targets --build all
 
+ifdef PREVIEW
 $(PREVIEW): | .build/python
 	$(PY) -m tests.preview_chain $(PREVIEW_ARCHIVE) $(PREVIEW)
+endif
 
 demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
-	./demo.sh
+	examples/cluster/run.sh
 
-demo-chainsync: build $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## run clients over a chain, print the comparison, say where the report is
-	./demo-chainsync.sh
+demo-chainsync: build $(PREVIEW) ## run clients over a chain, print the comparison, say where the report is
+	examples/chainsync/run.sh
 
-test: setup lint $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## lint and all tests
-	cargo test --quiet --release --locked --workspace
+test: setup lint $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
+	$(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored) | $(WITHOUT_PASSED)
 	$(PY) -m pytest -m "not slow"
+	@sed -n 's/^test \(.*\) \.\.\. ignored, /SKIPPED \1: /p' .build/cargo-test.log
 
-test-slow: setup $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## the slower proofs
+test-shared: setup $(PREVIEW) ## only the tests that need the shared data
+	$(CARGO_TEST) -- --ignored | $(WITHOUT_PASSED)
+	$(PY) -m pytest -m "shared_data and not slow"
+
+test-slow: setup $(PREVIEW) ## the slower proofs
 	$(PY) -m pytest -m slow
 
-bench: setup $(if $(SLOTMARK_PREVIEW_CHAIN),$(PREVIEW)) ## our own speed, beside peers, in one run
+bench: setup $(PREVIEW) ## our own speed, beside peers, in one run
 	benchmarks/run
 
-lint: build ## every linter, without warnings
+lint: .build/python ## every linter, without warnings
 	.venv/bin/ruff check --quiet .
 	.venv/bin/ruff format --quiet --check .
 	.venv/bin/basedpyright --warnings
@@ -66,6 +82,9 @@ lint: build ## every linter, without warnings
 format: .build/python ## put code into its form
 	.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
 	cargo fmt --all
+
+licences: setup ## the licence of every dependency
+	$(PY) .ci/licences.py
 
 lock: $(UV) ## resolve the Python dependencies anew
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev --upgrade pyproject.toml -o requirements.lock

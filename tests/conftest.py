@@ -9,6 +9,16 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("SLOTMARK_SHARED") or REPO.parent / "shared")
+"""Data that is not part of the project: the real chain, logs of real nodes, published reports."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that use shared data, so that `-m shared_data` selects them."""
+    for item in items:
+        if {"shared", "preview"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.shared_data)
 
 
 def slotmark(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -30,21 +40,19 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of data that is shared with other repositories: published reports, among others."""
-    named = os.environ.get("SLOTMARK_SHARED")
-    folder = Path(named) if named else REPO.parent / "shared"
-    if not folder.is_dir():
-        pytest.skip("the shared data ../shared is not here; SLOTMARK_SHARED names another place")
-    return folder
+    """The folder of shared data."""
+    if not SHARED.is_dir():
+        pytest.skip("the shared data is not here: ../shared, or what SLOTMARK_SHARED names")
+    return SHARED
 
 
 @pytest.fixture(scope="session")
-def preview() -> Path:
+def preview(shared: Path) -> Path:
     """The real chain's folder."""
     named = os.environ.get("SLOTMARK_PREVIEW_CHAIN")
     folder = Path(named) if named else REPO / ".build" / "chains" / "preview"
     if not folder.is_dir():
-        pytest.skip("the real chain ../shared/data/preview-immutable.tar.zst is not here")
+        pytest.skip(f"the real chain is not unpacked from {shared}: make test-shared does it")
     return folder
 
 

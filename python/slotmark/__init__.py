@@ -4,8 +4,28 @@ The data flows one way: a bench produces a run (a folder), metrics turn its tabl
 samples into verdicts, report shows them. A room imports only from rooms before it in that order.
 """
 
-from slotmark.errors import SlotmarkError
-from slotmark.opened import OpenedRun, open_run
-from slotmark.run import Manifest, Run
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slotmark.errors import SlotmarkError
+    from slotmark.opened import OpenedRun, open_run
+    from slotmark.run import Manifest, Run
+
+_HOMES = {
+    "Manifest": "slotmark.run",
+    "OpenedRun": "slotmark.opened",
+    "Run": "slotmark.run",
+    "SlotmarkError": "slotmark.errors",
+    "open_run": "slotmark.opened",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what is asked for: the command line must be able to begin without all of it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'slotmark' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
 
 __all__ = ["Manifest", "OpenedRun", "Run", "SlotmarkError", "open_run"]

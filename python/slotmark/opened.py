@@ -16,7 +16,8 @@ class OpenedRun(Run):
     def samples(self, metric: str) -> "Samples":
         """The samples of a metric: a table, a DuckDB relation, a pandas or a Polars frame.
 
-        >>> open_run("runs/10.5").samples("peer_fetched").relation()  # doctest: +SKIP
+        >>> open_run("runs/pallas").samples("blocks_per_s").parts
+        ['decode, sequential']
 
         Raises:
             RunError: There is no such metric, or the run lacks a table that it needs.

@@ -1,6 +1,7 @@
 """Programs that break the contract, and programs that lie, are told apart from those that do the work."""
 
 import time
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,35 @@ def test_a_broken_contract_is_named_and_the_process_is_gone(
     assert str(error.value).startswith(f"{how} (raw, sequential): ")
     assert "\n" not in str(error.value)
     assert time.monotonic() - began < 60  # it was stopped; far above the time limit of 3 s
+
+
+def test_a_target_that_fails_in_one_mode_costs_only_that_mode(
+    server: ReplayServer, window: "_core.Window", floor: Program, native: Program, tmp_path: Path
+) -> None:
+    # Does all but `headers`, and fails at that with far more words than anybody reads.
+    body = "\nif args['--mode'] == 'headers': ready(); say('error', message='word ' * 6000); sys.exit(1)\n"
+    proxy = f"os.execv({native.command[0]!r}, [{native.command[0]!r}, *sys.argv[1:]])"
+    picky = program(tmp_path, "picky", body + proxy)
+    picky = msgspec.structs.replace(picky, description=native.description)
+    settings = (Setting("raw", 5), Setting("headers", 5))
+    measured, failures = conduct(
+        plan(window, floor, picky, native, settings=settings, rounds=2),
+        server,
+        {},
+        lambda *_: None,  # pyright: ignore[reportArgumentType]
+    )
+    (failure,) = failures
+    assert (failure.program, failure.setting) == ("picky", Setting("headers", 5))
+    assert str(failure.error).startswith("picky (headers, 5 in flight): word word")
+    assert len(str(failure.error)) < 400
+    counts = Counter((one.program, one.setting.mode) for one in measured)
+    assert counts == {
+        ("floor", "raw"): 3,
+        ("floor", "headers"): 3,
+        ("native", "raw"): 3,
+        ("native", "headers"): 3,
+        ("picky", "raw"): 3,
+    }
 
 
 @pytest.mark.parametrize("after", [0, 1, 250, BLOCKS - 1])

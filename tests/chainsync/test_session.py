@@ -58,13 +58,13 @@ def test_every_metric_of_the_catalogue_has_samples_of_every_setting(runs: Path) 
     run = open_run(runs / "native")
     for metric in catalogue("chainsync").metrics:
         found = samples(run, metric.id)
-        assert set(found.settings) == {
+        assert set(found.parts) == {
             "raw, sequential",
             "raw, 50 in flight",
             "decode, sequential",
             "decode, 50 in flight",
         }, metric.id
-        assert all(value >= 0 for setting in found.settings for value in found.values(setting)), metric.id
+        assert all(value >= 0 for setting in found.parts for value in found.values(setting)), metric.id
 
 
 def test_each_round_does_everything_once_in_an_order_of_the_seed(
@@ -73,7 +73,10 @@ def test_each_round_does_everything_once_in_an_order_of_the_seed(
     settings = (Setting("raw", 1), Setting("raw", 9), Setting("decode", 9))
 
     def order() -> list[list[tuple[str, Setting]]]:
-        measured = conduct(plan(window, floor, native, settings=settings, rounds=2), server, {}, lambda *_: None)  # pyright: ignore[reportArgumentType]
+        measured, failures = conduct(
+            plan(window, floor, native, settings=settings, rounds=2), server, {}, lambda *_: None
+        )  # pyright: ignore[reportArgumentType]
+        assert not failures
         assert [one.order for one in measured] == list(range(len(measured)))
         return [[(one.program, one.setting) for one in measured if one.round == number] for number in range(3)]
 
@@ -114,6 +117,45 @@ def _wait_for_child(pid: int, word: str) -> int:
                 return child
         time.sleep(0.02)
     raise AssertionError(f"no child with '{word}' came up")
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        return (Path(f"/proc/{pid}") / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def _wait_until_gone(*pids: int) -> None:
+    for _ in range(1_500):
+        if all(_is_gone(pid) for pid in pids):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"of {pids}, {[pid for pid in pids if not _is_gone(pid)]} live on")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)])
+def test_children_end_with_a_session_however_it_ends(
+    number: signal.Signals, code: int, small_chain: Path, tmp_path: Path
+) -> None:
+    native = built("native")
+    built("floor")
+    out = tmp_path / "runs"
+    # A target that starts a process of its own, and reads neither of the pipes that end with the session.
+    target = f"nested=sh -c '{native.command[0]} \"$@\" </dev/zero | cat' -"
+    arguments = run_arguments(small_chain, out, "--target", target, "--depth", "1", "--reply-delay", "5ms")
+    with subprocess.Popen(
+        [sys.executable, "-m", "slotmark", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as session:
+        server = _wait_for_child(session.pid, "chainsync serve")
+        client = _wait_for_child(session.pid, " run --socket")
+        grandchildren = list(_children(client))
+        os.kill(session.pid, number)
+        _, said = session.communicate(timeout=60)
+    assert session.returncode == code, said
+    assert "Traceback" not in said
+    _wait_until_gone(server, client, *grandchildren)
+    assert not out.exists() or not list(out.iterdir())
 
 
 @pytest.mark.parametrize("whom", ["us", "server", "client"])

@@ -5,12 +5,16 @@ from pathlib import Path
 import pytest
 
 from slotmark import _core
+from slotmark.benches.chainsync.bench import _able
 from slotmark.benches.chainsync.invocation import invoke
 from slotmark.benches.chainsync.server import ReplayServer
 from slotmark.benches.chainsync.setting import MODES, Mode, Setting
-from slotmark.benches.chainsync.targets import FLOOR, Program, built_ins, resolve
+from slotmark.benches.chainsync.targets import FLOOR, Description, Program, built_ins, resolve
+from slotmark.cli.chainsync import _targets
 from slotmark.errors import TargetError
+from slotmark.run import open_run
 
+from ..conftest import run_arguments, slotmark
 from .conftest import BLOCKS, built, plan
 
 
@@ -85,3 +89,46 @@ def test_unknown_targets_are_refused_with_those_that_there_are() -> None:
         resolve(["mine=/nowhere/at/all"])
     with pytest.raises(TargetError, match="didn't print"):
         resolve(["mine=echo hello"])
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (["native, pallas"], ["native", "pallas"]),
+        (["native,mine=python3 x.py"], ["native", "mine=python3 x.py"]),
+        (["mine=client --modes raw,decode", "native"], ["mine=client --modes raw,decode", "native"]),
+        (["mine=client --option=a,b=c"], ["mine=client --option=a,b=c"]),
+        (None, []),
+    ],
+)
+def test_targets_are_told_apart_by_commas_before_a_command(given: list[str] | None, names: list[str]) -> None:
+    assert _targets(given) == names
+
+
+def test_a_target_that_can_do_nothing_is_refused_where_it_was_named_and_left_out_where_not() -> None:
+    raw_only = Program("raw-only", ("x",), Description(1, "raw-only", "0", {"raw": 10}))
+    both = Program("both", ("x",), Description(1, "both", "0", {"raw": 10, "decode": 1}))
+    settings = [Setting("decode", 1)]
+    remarks: list[str] = []
+    assert _able([raw_only, both], settings, False, remarks.append) == [both]
+    assert remarks == ["raw-only can't do decode, sequential: left out"]
+    with pytest.raises(
+        TargetError, match=r"raw-only: can do none of decode, sequential\. It can do raw up to depth 10"
+    ):
+        _able([raw_only, both], settings, True, remarks.append)
+    with pytest.raises(TargetError, match="no target that is built can do"):
+        _able([raw_only], settings, False, remarks.append)
+
+
+def test_blocks_that_nobody_asked_for_are_what_the_chain_has(small_chain: Path, tmp_path: Path) -> None:
+    built("native")
+    built("floor")
+    arguments = run_arguments(small_chain, tmp_path / "runs", "--target", "native", "--mode", "raw", "--depth", "50")
+    at = arguments.index("--blocks")
+    made = slotmark(*arguments[:at], *arguments[at + 2 :])
+    assert made.returncode == 0, made.stderr
+    run = open_run(tmp_path / "runs" / "native")
+    assert run.manifest.workload["blocks"] == "600"
+    assert run.manifest.parameters["blocks"] == 600
+    more = slotmark(*arguments[:at], "--blocks", "601", *arguments[at + 2 :])
+    assert more.returncode == 2

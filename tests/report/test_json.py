@@ -6,18 +6,21 @@ from collections.abc import Iterator
 import msgspec
 
 from slotmark.compare import Comparison
+from slotmark.published import PublishedReport
 from slotmark.run import Manifest
 from tests.conftest import REPO
 
 PAGE = (REPO / "docs" / "report-json.md").read_text(encoding="utf-8")
+HEAD, *SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
 
 
-def named(*heads: str) -> set[str]:
-    """The names in the page's head and in some of its sections."""
-    head, *sections = re.split(r"^## ", PAGE, flags=re.MULTILINE)
-    kept = [section for section in sections if section.startswith(heads)]
-    assert len(kept) == len(heads)
-    return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", " ".join([head, *kept])))))
+def named(*titles: str) -> set[str]:
+    """The names in the page's head and in sections with these titles, or in all but the published method's where none is given."""
+    sections = {section.splitlines()[0]: section for section in SECTIONS}
+    kept = [sections[title] for title in titles] or [
+        text for title, text in sections.items() if "published" not in title
+    ]
+    return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", " ".join([HEAD, *kept])))))
 
 
 def fields(kind: msgspec.inspect.Type) -> Iterator[tuple[str, str]]:
@@ -33,6 +36,32 @@ def fields(kind: msgspec.inspect.Type) -> Iterator[tuple[str, str]]:
 
 def test_every_field_of_a_comparison_is_described() -> None:
     written = dict.fromkeys(fields(msgspec.inspect.type_info(Comparison)))
-    assert ("Interval", "estimate") in written
-    there = named("Of any bench", "Of repeated costs of blocks", "Of a sweep")
+    assert {("Interval", "estimate"), ("BlockDesign", "detectable"), ("Swept", "parameter")} <= written.keys()
+    there = named()
+    assert not [f"{struct}.{name}" for struct, name in written if name not in there]
+
+
+def test_every_field_of_a_section_is_described_there() -> None:
+    for struct, title in [
+        ("Comparison", "The comparison"),
+        ("Side", "A side"),
+        ("Row", "A row"),
+        ("Metric", "A row"),
+        ("Summary", "A row"),
+        ("Difference", "A row"),
+        ("BlockDesign", "A row"),
+        ("Blocks", "Details of type `blocks`"),
+        ("Shift", "Details of type `blocks`"),
+        ("Swept", "Details of type `swept`"),
+    ]:
+        own = [name for of, name in fields(msgspec.inspect.type_info(Comparison)) if of == struct]
+        assert own, struct
+        there = named(title)
+        assert not [f"{struct}.{name}" for name in own if name not in there]
+
+
+def test_every_field_of_published_tables_is_described() -> None:
+    written = dict.fromkeys(fields(msgspec.inspect.type_info(PublishedReport)))
+    assert ("PublishedCell", "value") in written
+    there = named("With `--method published`")
     assert not [f"{struct}.{name}" for struct, name in written if name not in there]

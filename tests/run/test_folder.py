@@ -92,6 +92,51 @@ def test_a_full_disk_leaves_nothing_and_one_line(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+KILLED = (
+    "import os, signal, sys; from pathlib import Path; import pyarrow as pa; from slotmark.run import RunWriter\n"
+    "with RunWriter(Path(sys.argv[1])) as writer:\n"
+    "    writer.table('numbers', pa.table({'a': [1]}))\n"
+    "    print('written', flush=True)\n"
+    "    sys.stdin.read()\n"
+)
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".other.partial-7").mkdir()  # of another run
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "run")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writing:
+        assert writing.stdout is not None
+        assert writing.stdout.readline() == b"written\n"
+        (left,) = tmp_path.glob(".run.partial-*")
+        (tmp_path / ".run.partial-1").mkdir()  # as older versions left it, with the id of a process that lives
+        # While it lives its folder is let be, though both write to the same place.
+        write(tmp_path / "run").rename(tmp_path / "first")
+        assert left.is_dir()
+        assert f"removed {tmp_path / '.run.partial-1'}" in capsys.readouterr().err
+        writing.kill()
+    assert left.is_dir()
+    write(tmp_path / "run")
+    assert capsys.readouterr().err == (
+        f"slotmark: removed {left}, which a process that was stopped had left unfinished\n"
+    )
+    assert sorted(child.name for child in tmp_path.iterdir()) == [".other.partial-7", "first", "run"]
+    assert sorted(child.name for child in (tmp_path / "run").iterdir()) == ["run.json", "tables"]
+
+
+def test_two_processes_may_write_to_the_same_place_and_one_wins(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "run") as first, RunWriter(tmp_path / "run") as second:
+        first.table("numbers", TABLE)
+        second.table("numbers", TABLE)
+        first.finish(manifest())
+        with pytest.raises(RunError, match="can't write the run"):
+            second.finish(manifest())
+    assert open_run(tmp_path / "run").table("numbers").equals(TABLE)
+    assert [child.name for child in tmp_path.iterdir()] == ["run"]
+
+
 def test_a_run_is_not_overwritten(tmp_path: Path) -> None:
     write(tmp_path / "run")
     with pytest.raises(RunError, match="never overwritten"):

@@ -1,5 +1,7 @@
 //! The handshake: a client proposes versions with their data, the server takes the highest that both know.
 
+use std::fmt;
+
 use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
@@ -15,12 +17,26 @@ pub enum Side {
 }
 
 impl Side {
+    /// The protocol's usual name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Client => "node-to-client",
+            Side::Node => "node-to-node",
+        }
+    }
+
     /// The versions of current nodes, as they stand on the wire.
     pub fn versions(self) -> std::ops::RangeInclusive<u64> {
         match self {
             Side::Client => 0x8000 + 16..=0x8000 + 23,
             Side::Node => 14..=16,
         }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
     }
 }
 
@@ -96,7 +112,10 @@ impl Proposal {
         let known: Vec<u64> = side.versions().collect();
         let best = self.versions.iter().filter(|(version, ..)| known.contains(version)).max();
         match best {
-            None => Answer::Refuse(format!("none of the versions proposed is among {known:?}")),
+            None => {
+                let proposed: Vec<u64> = self.versions.iter().map(|(version, ..)| *version).collect();
+                Answer::Refuse(format!("none of the versions proposed, {proposed:?}, is among {known:?}"))
+            }
             Some((_, _, true)) => Answer::Versions(known),
             Some(&(version, asked, _)) if asked != magic => {
                 Answer::Refuse(format!("version {version}: network magic {asked}, but this server's is {magic}"))

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use slotmark_chain::block::Header as BlockHeader;
 use slotmark_chain::{Chain, Point};
-use slotmark_ouroboros::client::{Client, ClientError, header_point};
+use slotmark_ouroboros::client::{Client, ClientError, decode_wire_header};
 use slotmark_ouroboros::framing::FramedChain;
 use slotmark_ouroboros::handshake::{Proposal, Side};
 use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncRequest};
@@ -217,7 +218,7 @@ fn headers_and_ranges_over_tcp_are_the_chain_s() {
     let mut points = Vec::new();
     client
         .headers(100, 30, |header| {
-            let (slot, hash) = header_point(&header)?;
+            let BlockHeader { slot, hash, .. } = decode_wire_header(&header)?;
             points.push(Point::Block { slot, hash });
             Ok(())
         })
@@ -318,8 +319,8 @@ fn any_split_of_the_stream_gives_the_same_messages() {
 #[test]
 fn abuse_ends_the_connection_with_its_reason_and_the_server_lives_on() {
     let house = House::with(|config| {
-        config.handshake_timeout = Duration::from_millis(300);
-        config.write_timeout = Duration::from_millis(300);
+        config.limits.handshake = Duration::from_millis(300);
+        config.limits.write = Duration::from_millis(300);
     });
     let mut long_list = vec![0x82, 0x04, 0x9f];
     long_list.extend([0x80].repeat(90_000));
@@ -350,7 +351,7 @@ fn abuse_ends_the_connection_with_its_reason_and_the_server_lives_on() {
     let silent = UnixStream::connect(house.socket()).unwrap();
     assert!(house.reason_after(ended + 1).contains("no handshake within"));
     drop(silent);
-    assert!(matches!(Client::connect_socket(&house.socket(), 1), Err(ClientError::Refused(why)) if why.contains("is 42")));
+    assert!(matches!(Client::connect_socket(&house.socket(), 1), Err(ClientError::Refused { why, .. }) if why.contains("is 42")));
     assert!(house.reason_after(ended + 2).contains("refused"));
 
     // Asks for everything, many times over, and reads nothing.
@@ -389,7 +390,10 @@ fn a_block_fetch_client_that_lies_about_its_range_is_told_no() {
 
 #[test]
 fn more_clients_than_allowed_are_turned_away() {
-    let house = House::with(|config| config.max_connections = 2);
+    let house = House::with(|config| {
+        config.max_connections = 2;
+        config.limits.spare = Duration::from_secs(3_600);
+    });
     let (first, second) = (house.client(), house.client());
     assert!(Client::connect_socket(&house.socket(), MAGIC).is_err());
     assert!(house.reason_after(0).contains("2 connections are open"));
@@ -443,4 +447,130 @@ fn a_damaged_chunk_ends_the_connection_that_meets_it() {
     assert!(matches!(error, ClientError::Closed { .. } | ClientError::Lost(_)), "{error}");
     assert!(house.reason_after(0).contains("CRC-32"), "{}", house.reason_after(0));
     assert!(follow(&mut house.client(), &Point::Origin, second as u64, 10).is_ok());
+}
+
+/// The CPU time of one connection that sends a message of so many points, one byte in each segment.
+fn cpu_of_single_bytes(points: usize) -> Duration {
+    let house = House::new();
+    let mut stream = house.raw();
+    let message = [vec![0x82, 0x04, 0x9f], vec![0x80; points], vec![0xff]].concat();
+    let wire: Vec<u8> = message.iter().flat_map(|byte| segment(protocol::CHAIN_SYNC_N2C, &[*byte])).collect();
+    stream.write_all(&wire).unwrap();
+    let mut header = [0; 8];
+    stream.read_exact(&mut header).unwrap(); // the answer: the whole message was understood
+    let mut answer = vec![0; usize::from(Header::decode(&header).unwrap().length)];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[..2], [0x83, 0x05]);
+    drop(stream);
+    house.reason_after(0);
+    let cpu = house.reports.lock().unwrap()[0].cpu_ns;
+    Duration::from_nanos(cpu)
+}
+
+#[test]
+fn a_message_in_single_bytes_is_answered() {
+    for points in [5_000, 10_000, 20_000, 60_000] {
+        println!("{points} points in as many segments: {:?}", cpu_of_single_bytes(points));
+    }
+}
+
+#[test]
+fn clients_that_say_nothing_after_the_handshake_do_not_lock_others_out() {
+    let house = House::with(|config| {
+        config.max_connections = 64;
+        config.limits.spare = Duration::ZERO;
+    });
+    let idle: Vec<_> = (0..64).map(|_| house.raw()).collect();
+    house.serves();
+    assert!(house.reason_after(0).contains("gave way to another client"), "{}", house.reason_after(0));
+    drop(idle);
+}
+
+#[test]
+fn each_state_of_a_node_s_peer_has_its_limit() {
+    let short = Duration::from_millis(200);
+    let ended = |change: fn(&mut Config, Duration), wire: &[u8]| {
+        let house = House::with(|config| change(config, short));
+        let mut stream = TcpStream::connect(house.address()).unwrap();
+        shake_hands(&mut stream, Side::Node);
+        stream.write_all(wire).unwrap();
+        house.reason_after(0)
+    };
+    let mut find = Vec::new();
+    ChainSyncRequest::FindIntersect(vec![Point::Origin]).encode(&mut find);
+    let find = segment(protocol::CHAIN_SYNC_N2N, &find);
+    let reason = ended(|config, short| config.limits.first_message = short, &[]);
+    assert_eq!(reason, "no message after the handshake within 200ms");
+    let reason = ended(|config, short| config.limits.chain_sync_idle = short, &find);
+    assert_eq!(reason, "no chain-sync request within 200ms");
+    let reason = ended(|config, short| config.limits.keep_alive = short, &segment(protocol::KEEP_ALIVE, &[0x82, 0x00, 0x01]));
+    assert_eq!(reason, "no keep-alive within 200ms");
+    let reason = ended(|config, short| config.limits.segment = short, &find[..find.len() - 1]);
+    assert_eq!(reason, "no end of a segment within 200ms");
+}
+
+#[test]
+fn a_local_client_may_be_silent_and_one_that_waits_at_the_tip_too() {
+    let house = House::with(|config| config.limits.chain_sync_idle = Duration::from_millis(200));
+    let local = house.raw();
+    let mut waiting = TcpStream::connect(house.address()).unwrap();
+    shake_hands(&mut waiting, Side::Node);
+    let mut find = Vec::new();
+    ChainSyncRequest::FindIntersect(vec![house.chain().point(BLOCKS - 1)]).encode(&mut find);
+    waiting.write_all(&segment(protocol::CHAIN_SYNC_N2N, &[find, [0x81, 0x00].repeat(2)].concat())).unwrap();
+    thread::sleep(Duration::from_millis(600));
+    let reports = house.reports.lock().unwrap();
+    assert!(reports.is_empty(), "{reports:?}");
+    drop(local);
+}
+
+#[test]
+fn a_socket_is_for_its_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let house = House::new();
+    assert_eq!(std::fs::metadata(house.socket()).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn busy_time_never_goes_back() {
+    let house = House::with(|config| config.look = Duration::from_millis(5));
+    let server = house.server.as_ref().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| follow(&mut house.client(), &Point::Origin, BLOCKS as u64, 1).unwrap());
+        }
+        let mut before = 0;
+        for _ in 0..2_000 {
+            let busy = server.busy_ns();
+            assert!(busy >= before);
+            before = busy;
+        }
+    });
+}
+
+/// What our client says of a server that answers the handshake with these bytes and then closes.
+fn said_of(answer: &'static [u8]) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut proposal = [0; 64];
+        let read = stream.read(&mut proposal).unwrap();
+        assert!(read > 8);
+        stream.write_all(answer).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let _ = stream.read(&mut proposal);
+    });
+    let said = Client::connect_address(&address, 7).err().unwrap().to_string();
+    server.join().unwrap();
+    said
+}
+
+#[test]
+fn a_server_that_is_no_node_of_this_network_is_told_apart() {
+    let closed = said_of(b"");
+    assert!(closed.contains("closed the connection during the handshake, which offered network magic 7"), "{closed}");
+    assert!(closed.contains("node-to-node versions 14 to 16"), "{closed}");
+    let http = said_of(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    assert!(http.contains("is no node-to-node") && http.contains("HTTP/1.1 400 Bad Request"), "{http}");
 }

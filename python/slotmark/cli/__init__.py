@@ -50,11 +50,15 @@ def _root(
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Exit codes: 0 fine, 1 a gate failed (--fail-on), 2 bad input, 3 a gate can't tell, 130 interrupted."""
+    """Exit codes: 0 fine, 1 a gate failed (--fail-on), 2 bad input, 3 a gate can't tell, 130, 143 or 129 stopped by Ctrl-C, SIGTERM or SIGHUP."""
 
 
 def main() -> None:
-    """Runs the command line and exits: one line for an error that the user can mend, a traceback only with --debug."""
+    """Runs the command line and exits: one line for an error that the user can mend, a traceback only with --debug.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted; :mod:`slotmark.__main__` ends the process.
+    """
     debug = "--debug" in sys.argv
     try:
         code = app(standalone_mode=False)
@@ -76,7 +80,7 @@ def main() -> None:
         _leave(2, str(error))
     else:
         if code == INTERRUPTED:
-            _leave(INTERRUPTED, "interrupted; nothing was left half-written.")
+            raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -4,18 +4,19 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from rich.markup import escape
 
-from slotmark.benches.chainsync.bench import Place, Request
-from slotmark.benches.chainsync.bench import run as run_bench
-from slotmark.benches.chainsync.session import Measured
 from slotmark.benches.chainsync.setting import MODES, Mode
-from slotmark.benches.chainsync.targets import FLOOR, built_ins
+from slotmark.benches.chainsync.targets import FLOOR, build_all, built_ins
 from slotmark.cli.console import progress, talk
 from slotmark.cli.quantities import duration_us
 from slotmark.errors import ArgumentError, TargetError
+
+if TYPE_CHECKING:
+    from slotmark.benches.chainsync.session import Measured
 
 app = typer.Typer(help="Measure chain-sync clients against a real chain.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -36,7 +37,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="NAME,…",
-            help="Built-in targets, or NAME='COMMAND' for your own (docs/targets.md). All that are built, by default.",
+            help="Built-in targets, and NAME='COMMAND' for your own as the last (docs/targets.md). All that are built, by default.",
         ),
     ] = None,
     mode: Annotated[str, typer.Option(metavar="MODE,…", help=f"Any of {', '.join(MODES)}.")] = "decode",
@@ -45,7 +46,10 @@ def run(
     start: Annotated[
         str, typer.Option(metavar="POINT", help="Follow the chain from here: SLOT.HASH, origin, or densest.")
     ] = "densest",
-    blocks: Annotated[int, typer.Option(min=1, help="Blocks an invocation.")] = 10_000,
+    blocks: Annotated[
+        int | None,
+        typer.Option(min=1, help="Blocks per invocation; 10,000 by default, or all that a shorter chain has."),
+    ] = None,
     magic: Annotated[int, typer.Option(min=0, help="The network's magic number; preview is 2.")] = 2,
     seed: Annotated[int, typer.Option(min=0, help="Of the order within rounds.")] = 1,
     reply_delay: Annotated[
@@ -56,6 +60,8 @@ def run(
     pin: Annotated[bool, typer.Option("--pin/--no-pin", help="Keep server and client on cores of their own.")] = True,
 ) -> None:
     """Run every target in every mode and depth, round by round, in an order drawn at random, and keep a run of each."""
+    from slotmark.benches.chainsync.bench import Place, Request
+    from slotmark.benches.chainsync.bench import run as run_bench
     from slotmark.report import print_document, runs_document
 
     if sum(place is not None for place in (chain, node_socket or node)) != 1:
@@ -80,7 +86,7 @@ def run(
     )
     with progress("invocations") as show:
 
-        def on_step(done: int, total: int, label: str, measured: Measured | None) -> None:
+        def on_step(done: int, total: int, label: str, measured: "Measured | None") -> None:
             figure = (
                 ""
                 if measured is None
@@ -88,13 +94,17 @@ def run(
             )
             show(done, total, label + figure)
 
-        runs = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), on_step)
+        runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), on_step)
     print_document(runs_document(runs))
     measured_runs = [run.path for run in runs if run.name != FLOOR]
     for path in measured_runs:
         typer.echo(path)
     if len(measured_runs) > 1:
         talk.remark(f"Compare them: slotmark compare {' '.join(map(str, measured_runs))} -o {out}/report")
+    for failure in failures[:-1]:
+        talk.remark(f"slotmark: {failure.error}")
+    if failures:
+        raise TargetError(f"{failures[-1].error} What did not fail was kept.")
 
 
 @app.command()
@@ -110,14 +120,15 @@ def targets(
     for name in wanted:
         if name not in known:
             raise TargetError(f"--build {name}: no such target. There are {', '.join(known)}.")
-        if known[name].missing:
-            if build != "all":
-                raise TargetError(
-                    f"--build {name}: needs {', '.join(known[name].missing)}, which this machine doesn't have."
-                )
-            continue
-        with talk.status(f"building {name}") as status:
-            known[name].build(lambda line, name=name: status.update(f"building {name}: {line[:100]}"))
+        if known[name].missing and build != "all":
+            raise TargetError(
+                f"--build {name}: needs {', '.join(known[name].missing)}, which this machine doesn't have."
+            )
+    with talk.status("building") as status:
+        build_all(
+            [known[name] for name in wanted if not known[name].missing],
+            lambda name, line: status.update(f"building {name}: {escape(line[:100])}"),
+        )
     for name, target in known.items():
         remark = f"left out: needs {', '.join(target.missing)}" if target.missing else target.state
         typer.echo(f"{name:<14} {remark}")
@@ -159,8 +170,6 @@ def serve(
 
     if socket is None and listen is None:
         raise ArgumentError("give --socket PATH, --listen HOST:PORT, or both.")
-    # Before it starts: the thread that a signal interrupts has to be this one.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     server = _core.Server(
         str(chain),
         socket=str(socket) if socket else None,
@@ -194,11 +203,14 @@ def _line(text: str) -> None:
 
 
 def _targets(given: list[str] | None) -> list[str]:
-    if not given:
-        return [name for name, target in built_ins().items() if target.state == "ready" and name != FLOOR]
+    """The targets by name; from the first ``NAME=`` on, all is the command, which may have commas in it."""
     names: list[str] = []
-    for text in given:
-        names.extend([text] if "=" in text else [name.strip() for name in text.split(",") if name.strip()])
+    for text in given or []:
+        before, equals, command = text.partition("=")
+        listed = before.split(",")
+        if equals:
+            listed[-1] = f"{listed[-1].strip()}={command}"
+        names.extend(name.strip() for name in listed if name.strip())
     return names
 
 

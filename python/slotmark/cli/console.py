@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-_CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(9), *range(11, 32), *range(127, 160))}
+_CONTROL = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
 """What a name from a stranger's log or run could steer a terminal with."""
 
 

@@ -20,6 +20,9 @@ impl Target for Floor {
     }
 
     fn follow(&mut self, client: &mut Client, job: &Job, records: &mut Records) -> Result<Last, ClientError> {
+        if job.check {
+            return Err(ClientError::WrongBytes("the floor throws all away and checks nothing".into()));
+        }
         records.started();
         match job.mode {
             Mode::Raw | Mode::Decode => {
@@ -29,8 +32,20 @@ impl Target for Floor {
                     before = bytes;
                 })?;
             }
-            Mode::Headers => drop(follow_headers(client, job.blocks, job.depth, |_, _, bytes| records.block(bytes, &Floor))?),
-            Mode::Fetch => drop(fetch_batches(client, job.blocks, job.depth, |block| records.block(block.len(), &Floor))?),
+            Mode::Headers => drop(follow_headers(client, job.blocks, job.depth, |_, bytes| {
+                records.block(bytes, &Floor);
+                Ok(())
+            })?),
+            Mode::Fetch => drop(fetch_batches(
+                client,
+                job.blocks,
+                job.depth,
+                |_| Ok(()),
+                |block| {
+                    records.block(block.len(), &Floor);
+                    Ok(())
+                },
+            )?),
         }
         Ok(None)
     }

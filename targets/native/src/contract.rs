@@ -8,7 +8,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use slotmark_chain::Point;
-use slotmark_ouroboros::client::{Client, ClientError, header_point};
+use slotmark_chain::block::Header;
+use slotmark_ouroboros::client::{Client, ClientError, decode_wire_header};
 
 /// What is done to each block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -65,6 +66,9 @@ pub struct Job {
     /// Blocks between two progress records.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub progress_every: u64,
+    /// Check that headers follow each other and that bodies are those of their headers; not part of the contract, and not timed.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// What a target folds into its digest.
@@ -179,19 +183,19 @@ pub fn follow_headers(
     client: &mut Client,
     headers: u64,
     depth: u64,
-    mut each: impl FnMut(u64, [u8; 32], usize),
+    mut each: impl FnMut(&Header<'_>, usize) -> Result<(), ClientError>,
 ) -> Result<Option<(u64, [u8; 32])>, ClientError> {
     let mut last = None;
     client.headers(headers, depth, |header| {
-        let (slot, hash) = header_point(&header)?;
-        each(slot, hash, header.bytes.len());
-        last = Some((slot, hash));
+        let decoded = decode_wire_header(&header)?;
+        each(&decoded, header.bytes.len())?;
+        last = Some((decoded.slot, decoded.hash));
         Ok(())
     })?;
     Ok(last)
 }
 
-/// Follows headers in batches of `depth`, and fetches the blocks of each batch by one range.
+/// Follows headers in batches of `depth`, and fetches the blocks of each batch by one range; tells of each header and of each block.
 ///
 /// # Errors
 /// Whatever the client meets.
@@ -199,21 +203,20 @@ pub fn fetch_batches(
     client: &mut Client,
     blocks: u64,
     depth: u64,
-    mut each: impl FnMut(&[u8]),
+    mut seen: impl FnMut(&Header<'_>) -> Result<(), ClientError>,
+    mut each: impl FnMut(&[u8]) -> Result<(), ClientError>,
 ) -> Result<Option<(u64, [u8; 32])>, ClientError> {
     let mut left = blocks;
     let mut last = None;
     while left > 0 {
         let batch = depth.min(left);
         let mut first = None;
-        last = follow_headers(client, batch, batch, |slot, hash, _| {
-            first.get_or_insert(Point::Block { slot, hash });
+        last = follow_headers(client, batch, batch, |header, _| {
+            first.get_or_insert(Point::Block { slot: header.slot, hash: header.hash });
+            seen(header)
         })?;
         if let (Some(from), Some((slot, hash))) = (first, last) {
-            client.fetch(&from, &Point::Block { slot, hash }, |block| {
-                each(block);
-                Ok(())
-            })?;
+            client.fetch(&from, &Point::Block { slot, hash }, &mut each)?;
         }
         left -= batch;
     }

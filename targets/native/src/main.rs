@@ -1,9 +1,14 @@
 //! slotmark's own client as a target: buffered, pipelined, with our own decoder.
 
+mod check;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::process::ExitCode;
 
+use check::Check;
 use serde_json::{Value, json};
-use slotmark_chain::{Decoder, Digest};
+use slotmark_chain::{Block, Decoder, Digest};
 use slotmark_ouroboros::client::{Client, ClientError};
 use slotmark_target::{Fold, Job, Last, Mode, Records, Target, fetch_batches, follow_headers, main as contract};
 
@@ -22,6 +27,9 @@ impl Target for Native {
     }
 
     fn follow(&mut self, client: &mut Client, job: &Job, records: &mut Records) -> Result<Last, ClientError> {
+        if job.check {
+            return self.checked(client, job, records);
+        }
         records.started();
         let last = match job.mode {
             Mode::Raw => {
@@ -36,9 +44,7 @@ impl Target for Native {
                 let mut decoder = Decoder::new();
                 let mut last = None;
                 client.blocks(job.blocks, job.depth, |bytes| {
-                    let block = decoder
-                        .decode(bytes)
-                        .map_err(|error| ClientError::Protocol { protocol: 5, what: format!("a block that can't be decoded: {error}") })?;
+                    let block = decode(&mut decoder, bytes)?;
                     let facts = block.facts();
                     self.0.decoded(&facts);
                     last = Some((facts.slot, facts.hash));
@@ -47,17 +53,85 @@ impl Target for Native {
                 })?;
                 last
             }
-            Mode::Headers => follow_headers(client, job.blocks, job.depth, |slot, hash, bytes| {
-                self.0.header(slot, &hash);
+            Mode::Headers => follow_headers(client, job.blocks, job.depth, |header, bytes| {
+                self.0.header(header.slot, &header.hash);
                 records.block(bytes, self);
+                Ok(())
             })?,
-            Mode::Fetch => fetch_batches(client, job.blocks, job.depth, |block| {
-                self.0.raw(block.len() as u32, crc32fast::hash(block));
-                records.block(block.len(), self);
-            })?,
+            Mode::Fetch => fetch_batches(
+                client,
+                job.blocks,
+                job.depth,
+                |_| Ok(()),
+                |block| {
+                    self.0.raw(block.len() as u32, crc32fast::hash(block));
+                    records.block(block.len(), self);
+                    Ok(())
+                },
+            )?,
         };
         Ok(last.map(|(slot, hash)| (slot, hex::encode(hash))))
     }
+}
+
+impl Native {
+    /// Does what the mode asks for, and checks every hash that there is on the way.
+    fn checked(&mut self, client: &mut Client, job: &Job, records: &mut Records) -> Result<Last, ClientError> {
+        let mut check = Check::after(&job.start);
+        let mut decoder = Decoder::new();
+        records.started();
+        let last = match job.mode {
+            Mode::Raw | Mode::Decode => {
+                let mut last = None;
+                client.blocks(job.blocks, job.depth, |bytes| {
+                    let block = decode(&mut decoder, bytes)?;
+                    check.block(&block).map_err(ClientError::WrongBytes)?;
+                    let facts = block.facts();
+                    match job.mode {
+                        Mode::Raw => self.0.raw(bytes.len() as u32, crc32fast::hash(bytes)),
+                        _ => self.0.decoded(&facts),
+                    }
+                    last = Some((facts.slot, facts.hash));
+                    records.block(bytes.len(), self);
+                    Ok(())
+                })?;
+                last
+            }
+            Mode::Headers => follow_headers(client, job.blocks, job.depth, |header, bytes| {
+                check.header(header).map_err(ClientError::WrongBytes)?;
+                self.0.header(header.slot, &header.hash);
+                records.block(bytes, self);
+                Ok(())
+            })?,
+            Mode::Fetch => {
+                let announced = RefCell::new(VecDeque::new());
+                fetch_batches(
+                    client,
+                    job.blocks,
+                    job.depth,
+                    |header| {
+                        announced.borrow_mut().push_back(header.hash);
+                        Ok(())
+                    },
+                    |bytes| {
+                        let block = decode(&mut decoder, bytes)?;
+                        if announced.borrow_mut().pop_front() != Some(block.header.hash) {
+                            return Err(ClientError::WrongBytes("the server sent a block that is not of the header it announced".into()));
+                        }
+                        check.block(&block).map_err(ClientError::WrongBytes)?;
+                        self.0.raw(bytes.len() as u32, crc32fast::hash(bytes));
+                        records.block(bytes.len(), self);
+                        Ok(())
+                    },
+                )?
+            }
+        };
+        Ok(last.map(|(slot, hash)| (slot, hex::encode(hash))))
+    }
+}
+
+fn decode<'d, 'a>(decoder: &'d mut Decoder, bytes: &'a [u8]) -> Result<Block<'d, 'a>, ClientError> {
+    decoder.decode(bytes).map_err(|error| ClientError::WrongBytes(format!("a block that can't be decoded: {error}")))
 }
 
 fn main() -> ExitCode {

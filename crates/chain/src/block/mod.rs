@@ -13,8 +13,11 @@ pub use crate::cbor::{DecodeError, Span};
 pub use header::{Header, OperationalCertificate, decode_header, decode_header_alone, header_hash};
 pub use transaction::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
 
+use blake2b_simd::Params;
+
 use crate::cbor::{Buffer, Cursor};
 use crate::digest::BlockFacts;
+use crate::point::Hash32;
 
 use std::mem;
 
@@ -151,6 +154,24 @@ impl Block<'_, '_> {
             outputs: self.outputs.len() as u32,
             fees: self.fees,
         }
+    }
+}
+
+impl Block<'_, '_> {
+    /// The hash of the body as its bytes give it, which is to be the header's `body_hash`; None in Byron, whose proof differs.
+    ///
+    /// BLAKE2b-256 over the BLAKE2b-256 hashes of the parts after the header, each as encoded: bodies, witnesses, auxiliary
+    /// data, and from Alonzo on the places of invalid transactions (`hashTxSeq`, `hashAlonzoTxSeq` of cardano-ledger).
+    pub fn body_hash(&self) -> Option<Hash32> {
+        self.header.body_hash?;
+        let body = &self.bytes[self.header.span.end as usize..];
+        let mut cursor = Cursor::new(body);
+        let mut whole = Params::new().hash_length(32).to_state();
+        for _ in 0..if self.header.era >= Era::Alonzo { 4 } else { 3 } {
+            let part = cursor.skip().ok()?.of(body);
+            whole.update(Params::new().hash_length(32).hash(part).as_bytes());
+        }
+        whole.finalize().as_bytes().try_into().ok()
     }
 }
 

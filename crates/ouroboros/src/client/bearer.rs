@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -49,6 +50,14 @@ impl Bearer {
     /// Whether there are replies to come besides the one that is waited for.
     pub(super) fn expect_more(&mut self, more_expected: bool) {
         self.more_expected = more_expected;
+    }
+
+    /// How long a read may take from now on; for ever where there is no limit.
+    pub(super) fn read_within(&self, limit: Option<Duration>) -> io::Result<()> {
+        match &self.socket {
+            Socket::Unix(stream) => stream.set_read_timeout(limit),
+            Socket::Tcp(stream) => stream.set_read_timeout(limit),
+        }
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

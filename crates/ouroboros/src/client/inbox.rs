@@ -30,6 +30,11 @@ impl Inbox {
         &self.buffer[self.stream.0..self.stream.1]
     }
 
+    /// All that came in and wasn't taken, as it came where nothing was put together of it.
+    pub(super) fn untaken(&self) -> &[u8] {
+        if self.stream.0 < self.stream.1 { self.stream() } else { &self.buffer[self.raw.0..self.raw.1] }
+    }
+
     /// Adds the protocol's next segment to the stream, reading from the socket where it isn't here yet; false at the socket's end.
     #[inline]
     pub(super) fn more(&mut self, protocol: u16, side: Side, bearer: &mut impl Read) -> Result<bool, ClientError> {

@@ -5,11 +5,13 @@ mod inbox;
 mod pacer;
 mod skim;
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::time::Duration;
 
-use slotmark_chain::block::Era;
-use slotmark_chain::{Hash32, Point};
+use slotmark_chain::Point;
+use slotmark_chain::block::{Era, Header};
 
 use crate::handshake::{Answer, Proposal, Side};
 use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, MessageError};
@@ -18,6 +20,9 @@ use bearer::Bearer;
 use inbox::Inbox;
 use pacer::Pacer;
 use skim::Skimmer;
+
+/// How long the answer to the handshake may take: a node's own limit.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
 /// What can go wrong between a client and its server.
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +34,14 @@ pub enum ClientError {
     Lost(#[from] io::Error),
     #[error("the server closed the connection after {blocks} blocks")]
     Closed { blocks: u64 },
-    #[error("the server refused the handshake: {0}")]
-    Refused(String),
+    #[error("the server refused the handshake, which offered {offer}: {why}")]
+    Refused { offer: Offer, why: String },
+    #[error("the server closed the connection during the handshake, which offered {0}. Is it a node of that network and age?")]
+    ClosedInHandshake(Offer),
+    #[error("no answer to the handshake within {} s, which offered {offer}. Does a node listen there?", limit.as_secs_f64())]
+    NoHandshake { offer: Offer, limit: Duration },
+    #[error("what listens there is no {side}: it began with \"{}\"", beginning.escape_ascii())]
+    OtherProtocol { side: &'static str, beginning: Vec<u8> },
     #[error("the intersection was not found: the server doesn't know {0}")]
     NoIntersection(Point),
     #[error("the chain ended after {blocks} blocks: the server has no more")]
@@ -41,6 +52,24 @@ pub enum ClientError {
     NoBlocks(Point, Point),
     #[error("protocol {protocol}: {what}")]
     Protocol { protocol: u16, what: String },
+    #[error("{0}")]
+    WrongBytes(String),
+}
+
+/// What a client offers in the handshake, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// Which side of a node was spoken to.
+    pub side: Side,
+    /// The network's magic.
+    pub magic: u64,
+}
+
+impl fmt::Display for Offer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let versions = self.side.versions();
+        write!(out, "network magic {} and {} versions {} to {}", self.magic, self.side, versions.start(), versions.end())
+    }
 }
 
 impl ClientError {
@@ -86,16 +115,40 @@ impl Client {
 
     fn shake_hands(bearer: Bearer, side: Side, magic: u64) -> Result<Self, ClientError> {
         let mut client = Self { bearer, inbox: Inbox::new(), side, version: 0, rolls_back: true };
+        let offer = Offer { side, magic };
         let mut message = Vec::new();
         Proposal::of(side, magic).encode(&mut message, side);
-        client.send(protocol::HANDSHAKE, &message)?;
-        let answer = client.reply(protocol::HANDSHAKE, Answer::decode, 0)?;
+        client.bearer.read_within(Some(HANDSHAKE_LIMIT))?;
+        let answered = client.send(protocol::HANDSHAKE, &message).and_then(|()| client.reply(protocol::HANDSHAKE, Answer::decode, 0));
+        let answer = answered.map_err(|error| client.handshake_error(error, offer.clone()))?;
         match answer {
             Answer::Accept(version) => client.version = version,
-            Answer::Refuse(why) => return Err(ClientError::Refused(why)),
-            Answer::Versions(versions) => return Err(ClientError::Refused(format!("it only tells its versions, {versions:?}"))),
+            Answer::Refuse(why) => return Err(ClientError::Refused { offer, why }),
+            Answer::Versions(versions) => {
+                return Err(ClientError::Refused { offer, why: format!("it only tells its versions, {versions:?}") });
+            }
         }
+        client.bearer.read_within(None)?;
         Ok(client)
+    }
+
+    /// What an error means where it comes instead of the answer to the handshake.
+    fn handshake_error(&self, error: ClientError, offer: Offer) -> ClientError {
+        let beginning = self.inbox.untaken();
+        match error {
+            ClientError::Protocol { .. } if !beginning.is_empty() => {
+                let beginning = beginning[..beginning.len().min(32)].to_vec();
+                ClientError::OtherProtocol { side: offer.side.name(), beginning }
+            }
+            ClientError::Closed { .. } => ClientError::ClosedInHandshake(offer),
+            ClientError::Lost(source) if matches!(source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                ClientError::NoHandshake { offer, limit: HANDSHAKE_LIMIT }
+            }
+            ClientError::Lost(source) if matches!(source.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
+                ClientError::ClosedInHandshake(offer)
+            }
+            error => error,
+        }
     }
 
     /// The negotiated version, as it stands on the wire.
@@ -369,14 +422,13 @@ fn roll_forward_header(message: &[u8]) -> Result<(WireHeader<'_>, usize), Messag
     Ok((WireHeader { era, bytes }, taken + tip_length(&message[taken..])?))
 }
 
-/// Slot and hash of a header, as a point.
+/// Decodes a header.
 ///
 /// # Errors
-/// The header can't be decoded.
-pub fn header_point(header: &WireHeader<'_>) -> Result<(u64, Hash32), ClientError> {
-    let decoded = slotmark_chain::block::decode_header_alone(header.era, header.bytes).map_err(|error| ClientError::Protocol {
+/// It can't be decoded.
+pub fn decode_wire_header<'a>(header: &WireHeader<'a>) -> Result<Header<'a>, ClientError> {
+    slotmark_chain::block::decode_header_alone(header.era, header.bytes).map_err(|error| ClientError::Protocol {
         protocol: protocol::CHAIN_SYNC_N2N,
         what: format!("a header that can't be decoded: {error}"),
-    })?;
-    Ok((decoded.slot, decoded.hash))
+    })
 }

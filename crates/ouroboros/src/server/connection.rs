@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
 use slotmark_chain::{ChainError, Point};
 
-use super::stream::Stream;
-use super::{ConnectionReport, side_name};
+use super::ConnectionReport;
+use super::ingress::Ingress;
+use super::limits::{Heard, TimeLimits};
+use super::stream::{Stream, thread_cpu_ns};
 use crate::framing::{Framed, FramedChain, Framing};
 use crate::handshake::{Answer, Proposal, Side};
 use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, MessageError};
@@ -20,9 +21,9 @@ const READ_BYTES: usize = 64 << 10;
 /// The most of an unfinished message that is kept for a protocol: a request is far smaller.
 const MAX_UNFINISHED: usize = 64 << 10;
 
-pub(super) struct Limits {
-    pub(super) handshake: Duration,
-    pub(super) write: Duration,
+/// How a connection is to be served.
+pub(super) struct Manner {
+    pub(super) limits: TimeLimits,
     pub(super) delay: Duration,
     pub(super) look: Duration,
 }
@@ -36,8 +37,8 @@ enum End {
     Done,
     #[error("the client went away ({0})")]
     Lost(ErrorKind),
-    #[error("no handshake within {0:?}")]
-    HandshakeTimeout(Duration),
+    #[error("no {what} within {limit:?}")]
+    Silent { what: &'static str, limit: Duration },
     #[error("refused: {0}")]
     Refused(String),
     #[error("the client only asked for the versions")]
@@ -65,16 +66,29 @@ pub(super) struct Connection<'c> {
     side: Side,
     magic: u64,
     stream: Stream,
-    limits: Limits,
+    manner: Manner,
     looked_ns: &'c AtomicU64,
+    heard: &'c Heard,
+    turns: Turns,
     version: Option<u64>,
-    ingress: Vec<(u16, Vec<u8>)>,
+    ingress: Vec<(u16, Ingress)>,
     follower: Follower,
     pending: Option<(Arc<Framed>, Range<usize>)>,
     framed: Option<Arc<Framed>>,
     out: Vec<u8>,
     replies: u64,
     bytes: u64,
+}
+
+/// Since when it is the client's turn, in each state that has a limit.
+struct Turns {
+    connected: Instant,
+    /// A segment of which a part is here.
+    segment: Option<Instant>,
+    /// No message in any protocol since the handshake.
+    first_message: Option<Instant>,
+    chain_sync: Option<Instant>,
+    keep_alive: Option<Instant>,
 }
 
 /// Where a client stands on the chain.
@@ -86,14 +100,24 @@ struct Follower {
 }
 
 impl<'c> Connection<'c> {
-    pub(super) fn new(chain: &'c FramedChain, side: Side, magic: u64, stream: Stream, limits: Limits, looked_ns: &'c AtomicU64) -> Self {
+    pub(super) fn new(
+        chain: &'c FramedChain,
+        side: Side,
+        magic: u64,
+        stream: Stream,
+        manner: Manner,
+        looked_ns: &'c AtomicU64,
+        heard: &'c Heard,
+    ) -> Self {
         Self {
             chain,
             side,
             magic,
             stream,
-            limits,
+            manner,
             looked_ns,
+            heard,
+            turns: Turns { connected: Instant::now(), segment: None, first_message: None, chain_sync: None, keep_alive: None },
             version: None,
             ingress: Vec::new(),
             follower: Follower::default(),
@@ -107,28 +131,27 @@ impl<'c> Connection<'c> {
 
     /// Serves until the connection ends, for whatever reason.
     pub(super) fn serve(mut self) -> ConnectionReport {
-        let began = Instant::now();
         let reason = match self.run() {
+            Err(_) if self.heard.gave_way() => "gave way to another client after a long silence".into(),
             Err(end) => end.to_string(),
             Ok(never) => match never {},
         };
         self.stream.shutdown();
-        let cpu = clock_gettime(ClockId::ThreadCPUTime);
         ConnectionReport {
             connection: 0,
-            side: side_name(self.side),
+            side: self.side.name(),
             peer: String::new(),
             version: self.version,
             replies: self.replies,
             bytes: self.bytes,
-            duration_ns: began.elapsed().as_nanos() as u64,
-            cpu_ns: cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64,
+            duration_ns: self.turns.connected.elapsed().as_nanos() as u64,
+            cpu_ns: thread_cpu_ns(),
             reason,
         }
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let look = self.limits.look;
+        let look = self.manner.look;
         if !look.is_zero()
             && self.version.is_some()
             && let Some(read) = self.stream.look(buffer, look, self.looked_ns)?
@@ -141,9 +164,8 @@ impl<'c> Connection<'c> {
     fn run(&mut self) -> Result<std::convert::Infallible, End> {
         let lost = |error: io::Error| End::Lost(error.kind());
         self.stream.widen();
-        self.stream.write_within(self.limits.write).map_err(lost)?;
-        self.stream.read_within(Some(self.limits.handshake)).map_err(lost)?;
-        let deadline = Instant::now() + self.limits.handshake;
+        self.stream.write_within(self.manner.limits.write).map_err(lost)?;
+        self.stream.read_within(self.manner.limits.tick()).map_err(lost)?;
         let mut buffer = vec![0; READ_BYTES + HEADER_BYTES + usize::from(u16::MAX)];
         let mut held = 0;
         loop {
@@ -151,7 +173,10 @@ impl<'c> Connection<'c> {
                 Ok(0) => return Err(End::Closed),
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if self.version.is_none() && is_timeout(&error) => return Err(End::HandshakeTimeout(self.limits.handshake)),
+                Err(error) if is_timeout(&error) => {
+                    self.refuse_overdue(Instant::now())?;
+                    continue;
+                }
                 Err(error) => return Err(lost(error)),
             };
             held += read;
@@ -168,10 +193,26 @@ impl<'c> Connection<'c> {
             self.flush()?;
             buffer.copy_within(at..held, 0);
             held -= at;
-            if self.version.is_none() && Instant::now() > deadline {
-                return Err(End::HandshakeTimeout(self.limits.handshake));
-            }
+            let now = Instant::now();
+            self.heard.note(now);
+            self.turns.segment = (held > 0).then(|| self.turns.segment.filter(|_| at == 0).unwrap_or(now));
+            self.refuse_overdue(now)?;
         }
+    }
+
+    /// Ends the connection where the client's turn has taken too long.
+    fn refuse_overdue(&self, now: Instant) -> Result<(), End> {
+        let (turns, limits) = (&self.turns, &self.manner.limits);
+        if self.version.is_none() {
+            return overdue(Some(turns.connected), now, "handshake", limits.handshake);
+        }
+        overdue(turns.segment, now, "end of a segment", limits.segment)?;
+        if self.side == Side::Node {
+            overdue(turns.first_message, now, "message after the handshake", limits.first_message)?;
+            overdue(turns.chain_sync, now, "chain-sync request", limits.chain_sync_idle)?;
+            overdue(turns.keep_alive, now, "keep-alive", limits.keep_alive)?;
+        }
+        Ok(())
     }
 
     fn check(&self, header: &Header) -> Result<(), End> {
@@ -198,17 +239,38 @@ impl<'c> Connection<'c> {
 
     /// Takes a segment's payload: answers every message that is whole with it, keeps the rest.
     fn segment(&mut self, protocol: u16, payload: &[u8]) -> Result<(), End> {
+        if self.turns.first_message.is_some() {
+            self.turns.first_message = None;
+        }
         if matches!(protocol, protocol::TX_SUBMISSION | protocol::PEER_SHARING) {
             return Ok(()); // a usual client greets us here; we never ask it for anything
         }
         let held = self.ingress.iter().position(|(number, _)| *number == protocol).map(|place| self.ingress.swap_remove(place).1);
-        let mut stream = held.unwrap_or_default();
-        let bytes = if stream.is_empty() {
-            payload
-        } else {
-            stream.extend_from_slice(payload);
-            &stream
+        let rest = match held {
+            None => {
+                let taken = self.messages(protocol, payload)?;
+                (taken < payload.len()).then(|| Ingress::holding(&payload[taken..]))
+            }
+            Some(mut ingress) => {
+                ingress.push(payload);
+                match if ingress.ripe() { self.messages(protocol, ingress.bytes())? } else { 0 } {
+                    0 => Some(ingress),
+                    taken if taken < ingress.bytes().len() => Some(Ingress::holding(&ingress.bytes()[taken..])),
+                    _ => None,
+                }
+            }
         };
+        if let Some(rest) = rest {
+            if rest.bytes().len() > MAX_UNFINISHED {
+                return Err(End::TooLong(protocol));
+            }
+            self.ingress.push((protocol, rest));
+        }
+        Ok(())
+    }
+
+    /// Answers every message that is whole; tells how many bytes they took.
+    fn messages(&mut self, protocol: u16, bytes: &[u8]) -> Result<usize, End> {
         let mut at = 0;
         while at < bytes.len() {
             match self.message(protocol, &bytes[at..])? {
@@ -216,13 +278,7 @@ impl<'c> Connection<'c> {
                 taken => at += taken,
             }
         }
-        if at < bytes.len() {
-            if bytes.len() - at > MAX_UNFINISHED {
-                return Err(End::TooLong(protocol));
-            }
-            self.ingress.push((protocol, bytes[at..].to_vec()));
-        }
-        Ok(())
+        Ok(at)
     }
 
     /// Answers the message that `bytes` begin with; tells how many bytes it took, 0 where it isn't whole.
@@ -244,10 +300,14 @@ impl<'c> Connection<'c> {
             _ => match whole(protocol, KeepAliveRequest::decode(bytes))? {
                 Some((KeepAliveRequest::Ping(cookie), taken)) => {
                     let [a, b] = cookie.to_be_bytes();
+                    self.turns.keep_alive = Some(Instant::now());
                     self.reply(protocol, &[0x82, 0x01, 0x19, a, b])?;
                     Ok(taken)
                 }
-                Some((KeepAliveRequest::Done, taken)) => Ok(taken),
+                Some((KeepAliveRequest::Done, taken)) => {
+                    self.turns.keep_alive = None;
+                    Ok(taken)
+                }
                 None => Ok(0),
             },
         }
@@ -264,10 +324,15 @@ impl<'c> Connection<'c> {
             Answer::Refuse(why) => return Err(End::Refused(why)),
             Answer::Versions(_) => return Err(End::Queried),
         }
-        self.stream.read_within(None).map_err(|error| End::Lost(error.kind()))
+        self.turns.first_message = Some(Instant::now());
+        Ok(())
     }
 
     fn chain_sync(&mut self, protocol: u16, request: ChainSyncRequest) -> Result<(), End> {
+        if self.side == Side::Node {
+            let goes_on = request != ChainSyncRequest::Done;
+            self.turns.chain_sync = goes_on.then(Instant::now);
+        }
         match request {
             ChainSyncRequest::RequestNext => self.next(protocol),
             ChainSyncRequest::FindIntersect(points) => {
@@ -307,6 +372,7 @@ impl<'c> Connection<'c> {
                 return Ok(()); // pipelined behind the one that waits: never its turn on a chain that doesn't grow
             }
             self.follower.awaiting = true;
+            self.turns.chain_sync = None; // the server's turn, for ever on a chain that doesn't grow
             return self.chain_sync_reply(protocol, &ChainSyncReply::AwaitReply);
         }
         let framing = if protocol == protocol::CHAIN_SYNC_N2C { Framing::Blocks } else { Framing::Headers };
@@ -337,7 +403,7 @@ impl<'c> Connection<'c> {
         if let Some((framed, blocks)) = &mut self.pending {
             if blocks.end == index && framed.framing() == framing && framed.blocks().contains(&index) {
                 blocks.end += 1;
-                return if self.limits.delay.is_zero() { Ok(()) } else { self.flush() };
+                return if self.manner.delay.is_zero() { Ok(()) } else { self.flush() };
             }
             self.flush()?;
         }
@@ -348,7 +414,7 @@ impl<'c> Connection<'c> {
         self.framed = Some(Arc::clone(&framed));
         self.flush_small()?;
         self.pending = Some((framed, index..index + 1));
-        if self.limits.delay.is_zero() { Ok(()) } else { self.flush() }
+        if self.manner.delay.is_zero() { Ok(()) } else { self.flush() }
     }
 
     fn chain_sync_reply(&mut self, protocol: u16, reply: &ChainSyncReply) -> Result<(), End> {
@@ -364,9 +430,9 @@ impl<'c> Connection<'c> {
     }
 
     fn delay(&mut self) -> Result<(), End> {
-        if !self.limits.delay.is_zero() {
+        if !self.manner.delay.is_zero() {
             self.flush()?;
-            let until = Instant::now() + self.limits.delay;
+            let until = Instant::now() + self.manner.delay;
             while Instant::now() < until {
                 std::hint::spin_loop();
             }
@@ -399,7 +465,14 @@ impl<'c> Connection<'c> {
         self.bytes += bytes.len() as u64;
         self.stream
             .write_all(bytes)
-            .map_err(|error| if is_timeout(&error) { End::Unread(self.limits.write) } else { End::Lost(error.kind()) })
+            .map_err(|error| if is_timeout(&error) { End::Unread(self.manner.limits.write) } else { End::Lost(error.kind()) })
+    }
+}
+
+fn overdue(since: Option<Instant>, now: Instant, what: &'static str, limit: Duration) -> Result<(), End> {
+    match since {
+        Some(since) if now.duration_since(since) > limit => Err(End::Silent { what, limit }),
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! A server that replays a chain to any number of clients, over node-to-client and node-to-node.
 
 mod connection;
+mod ingress;
+mod limits;
 mod stream;
 
 use std::collections::HashMap;
@@ -17,13 +19,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::fs::Mode;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use slotmark_chain::ChainError;
 
 use crate::framing::{FramedChain, Framing};
 use crate::handshake::Side;
-use connection::{Connection, Limits};
+use connection::{Connection, Manner};
+use limits::Heard;
+pub use limits::TimeLimits;
 use stream::Stream;
 
 /// How a server is to behave.
@@ -42,11 +47,9 @@ pub struct Config {
     pub look: Duration,
     /// Frame these blocks before listening.
     pub prepare: Option<Range<usize>>,
-    /// How long a client may leave a reply unread.
-    pub write_timeout: Duration,
-    /// How long a client may take to shake hands.
-    pub handshake_timeout: Duration,
-    /// How many clients at once.
+    /// How long a client may take.
+    pub limits: TimeLimits,
+    /// How many clients at once; when there are more, one that has been silent for long gives way, or the new one is refused.
     pub max_connections: usize,
 }
 
@@ -61,8 +64,7 @@ impl Config {
             reply_delay: Duration::ZERO,
             look: Duration::ZERO,
             prepare: None,
-            write_timeout: Duration::from_secs(60),
-            handshake_timeout: Duration::from_secs(10),
+            limits: TimeLimits::default(),
             max_connections: 64,
         }
     }
@@ -115,7 +117,14 @@ struct Shared {
     stopping: AtomicBool,
     counter: AtomicU64,
     looked_ns: AtomicU64,
-    open: Mutex<HashMap<u64, Stream>>,
+    busy_ns: AtomicU64,
+    open: Mutex<HashMap<u64, Open>>,
+}
+
+/// A connection as others see it.
+struct Open {
+    stream: Stream,
+    heard: Arc<Heard>,
 }
 
 /// A server that listens. Dropping it stops it.
@@ -155,6 +164,7 @@ impl Server {
             stopping: AtomicBool::new(false),
             counter: AtomicU64::new(0),
             looked_ns: AtomicU64::new(0),
+            busy_ns: AtomicU64::new(0),
             open: Mutex::default(),
         });
         let sockets = [unix.as_ref().map(AsFd::as_fd), tcp.as_ref().map(AsFd::as_fd)];
@@ -184,10 +194,12 @@ impl Server {
         self.address
     }
 
-    /// CPU time of this process in ns, without the time for which the server only looked for requests.
+    /// CPU time of this process in ns, without that which the server used to look for requests; never less than before.
     pub fn busy_ns(&self) -> u64 {
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        (cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64).saturating_sub(self.shared.looked_ns.load(Ordering::Relaxed))
+        let busy = (cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64).saturating_sub(self.shared.looked_ns.load(Ordering::Relaxed));
+        // A look that is under way counts as busy until it is over.
+        self.shared.busy_ns.fetch_max(busy, Ordering::Relaxed).max(busy)
     }
 
     /// How many connections are open.
@@ -202,8 +214,8 @@ impl Server {
 
     fn stop_now(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
-        for stream in self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).values() {
-            stream.shutdown();
+        for open in self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            open.stream.shutdown();
         }
         // A listener waits in accept, which ends when its socket is shut down.
         for socket in &self.sockets {
@@ -239,24 +251,20 @@ impl Shared {
             let number = self.counter.fetch_add(1, Ordering::SeqCst) + 1;
             let twin = stream.try_clone();
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            if open.len() >= self.config.max_connections {
+            if open.len() >= self.config.max_connections && !make_room(&mut open, self.config.limits.spare) {
                 drop(open);
                 (self.sink)(refused(number, side, peer, self.config.max_connections));
                 continue;
             }
             let Ok(twin) = twin else { continue };
-            open.insert(number, twin);
+            let heard = Arc::new(Heard::new());
+            open.insert(number, Open { stream: twin, heard: Arc::clone(&heard) });
             drop(open);
             let shared = Arc::clone(self);
             thread::spawn(move || {
-                let limits = Limits {
-                    handshake: shared.config.handshake_timeout,
-                    write: shared.config.write_timeout,
-                    delay: shared.config.reply_delay,
-                    look: shared.config.look,
-                };
-                let Config { chain, magic, .. } = &shared.config;
-                let mut report = Connection::new(chain, side, *magic, stream, limits, &shared.looked_ns).serve();
+                let Config { chain, magic, limits, reply_delay, look, .. } = &shared.config;
+                let manner = Manner { limits: *limits, delay: *reply_delay, look: *look };
+                let mut report = Connection::new(chain, side, *magic, stream, manner, &shared.looked_ns, &heard).serve();
                 (report.connection, report.peer) = (number, peer);
                 if shared.stopping.load(Ordering::SeqCst) {
                     report.reason = "the server was stopped".into();
@@ -268,16 +276,22 @@ impl Shared {
     }
 }
 
-fn refused(connection: u64, side: Side, peer: String, most: usize) -> ConnectionReport {
-    let reason = format!("refused: {most} connections are open already");
-    ConnectionReport { connection, side: side_name(side), peer, version: None, replies: 0, bytes: 0, duration_ns: 0, cpu_ns: 0, reason }
+/// Ends the connection that has been silent for longest, where that is long enough.
+fn make_room(open: &mut HashMap<u64, Open>, spare: Duration) -> bool {
+    let longest = open.iter().map(|(number, open)| (open.heard.silent_for(), *number)).max();
+    let Some((_, number)) = longest.filter(|(silent, _)| *silent >= spare) else {
+        return false;
+    };
+    if let Some(gone) = open.remove(&number) {
+        gone.heard.give_way();
+        gone.stream.shutdown();
+    }
+    true
 }
 
-fn side_name(side: Side) -> &'static str {
-    match side {
-        Side::Client => "node-to-client",
-        Side::Node => "node-to-node",
-    }
+fn refused(connection: u64, side: Side, peer: String, most: usize) -> ConnectionReport {
+    let reason = format!("refused: {most} connections are open already");
+    ConnectionReport { connection, side: side.name(), peer, version: None, replies: 0, bytes: 0, duration_ns: 0, cpu_ns: 0, reason }
 }
 
 /// Binds a unix socket, in the place of one that nobody listens on any more.
@@ -291,5 +305,9 @@ fn bind_socket(path: &Path) -> Result<UnixListener, ServerError> {
         }
         let _ = fs::remove_file(path);
     }
-    UnixListener::bind(path).map_err(|source| ServerError::Socket { path: path.to_path_buf(), source })
+    // Only for this user, from its first moment on; no thread of the server's is there yet to make a file meanwhile.
+    let before = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    let bound = UnixListener::bind(path);
+    rustix::process::umask(before);
+    bound.map_err(|source| ServerError::Socket { path: path.to_path_buf(), source })
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Either kind of stream that a server accepts.
 pub(crate) enum Stream {
@@ -31,10 +32,10 @@ impl Stream {
         };
     }
 
-    pub(crate) fn read_within(&self, limit: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn read_within(&self, limit: Duration) -> io::Result<()> {
         match self {
-            Self::Unix(stream) => stream.set_read_timeout(limit),
-            Self::Tcp(stream) => stream.set_read_timeout(limit),
+            Self::Unix(stream) => stream.set_read_timeout(Some(limit)),
+            Self::Tcp(stream) => stream.set_read_timeout(Some(limit)),
         }
     }
 
@@ -45,20 +46,20 @@ impl Stream {
         }
     }
 
-    /// Looks for what comes in without going to sleep, for so long at most; adds the time that it looked in vain to `looked_ns`.
+    /// Looks for what comes in without going to sleep, for so long at most; adds the CPU time that it took to `looked_ns`.
     ///
     /// A client that waits for each reply is then answered at once, and doesn't pay for waking this thread up.
     pub(crate) fn look(&self, buffer: &mut [u8], most: Duration, looked_ns: &AtomicU64) -> io::Result<Option<usize>> {
-        let began = Instant::now();
+        let (began, used) = (Instant::now(), thread_cpu_ns());
         loop {
             let found = match recv(self.descriptor(), &mut *buffer, RecvFlags::DONTWAIT) {
                 Ok((read, _)) => Some(Ok(Some(read))),
                 Err(Errno::AGAIN | Errno::INTR) => None,
                 Err(error) => Some(Err(error.into())),
             };
-            let looked = began.elapsed();
-            if found.is_some() || looked > most {
-                looked_ns.fetch_add(looked.as_nanos() as u64, Ordering::Relaxed);
+            if found.is_some() || began.elapsed() > most {
+                // By the CPU's clock: while others had the core, this thread used nothing that could be taken off.
+                looked_ns.fetch_add(thread_cpu_ns() - used, Ordering::Relaxed);
                 return found.unwrap_or(Ok(None));
             }
             std::hint::spin_loop();
@@ -80,6 +81,12 @@ impl Stream {
             Self::Tcp(_) => Ok(()), // TCP tunes its own
         };
     }
+}
+
+/// CPU time of the calling thread.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
 }
 
 impl Read for Stream {

@@ -94,11 +94,9 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs the shared data: the real chain"]
     fn the_table_is_that_of_the_real_chain() {
-        let Ok(folder) = std::env::var("SLOTMARK_PREVIEW_CHAIN") else {
-            eprintln!("skipped: SLOTMARK_PREVIEW_CHAIN names no preview chain");
-            return;
-        };
+        let folder = std::env::var_os("SLOTMARK_PREVIEW_CHAIN").expect("SLOTMARK_PREVIEW_CHAIN names the real chain's folder");
         let chain = Chain::open(folder).expect("a chain");
         let mut decoder = Decoder::new();
         let mut real = Vec::new();

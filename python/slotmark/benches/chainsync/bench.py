@@ -12,13 +12,16 @@ from slotmark.benches.chainsync.process import split_cores
 from slotmark.benches.chainsync.proof import Proof
 from slotmark.benches.chainsync.runs import SessionFacts, write_runs
 from slotmark.benches.chainsync.server import Node, ReplayServer, Server
-from slotmark.benches.chainsync.session import OnStep, Plan, conduct, reference_proofs
+from slotmark.benches.chainsync.session import Failure, OnStep, Plan, conduct, reference_proofs
 from slotmark.benches.chainsync.setting import Mode, Setting
-from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, resolve
+from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.run import Run, SourceFile, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
+
+BLOCKS = 10_000
+"""How many blocks an invocation follows where nothing else is asked for."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -36,7 +39,12 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for; see `slotmark chainsync run --help`."""
+    """What was asked for; see `slotmark chainsync run --help`.
+
+    Attributes:
+        targets: Which targets; empty for all that are built, without those that can do nothing of what was asked for.
+        blocks: How many; None for :data:`BLOCKS`, or as many as the chain has where those are fewer.
+    """
 
     place: Place
     targets: Sequence[str]
@@ -44,7 +52,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     depths: Sequence[int]
     rounds: int
     start: str
-    blocks: int
+    blocks: int | None
     magic: int
     seed: int
     reply_delay_us: float
@@ -63,28 +71,34 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "seed": self.seed,
             "start": window["start"] if window else self.start,
             "start asked for": self.start,
-            "blocks": self.blocks,
+            "blocks": window["blocks"] if window else self.blocks or BLOCKS,
             "reply delay, us": self.reply_delay_us,
             "progress every": self.progress_every,
             "pinned": self.pin,
         }
 
 
-def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> list[Run]:
-    """Measures, and writes a run folder a target.
+def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> tuple[list[Run], list[Failure]]:
+    """Measures, and writes a run folder per target.
 
     Args:
         request: What to do.
         on_remark: Told what a person should know: what can't be done, what the window is.
         on_step: Told of each invocation; see :func:`slotmark.benches.chainsync.session.conduct`.
 
+    Returns:
+        The runs, and the targets that failed in some setting, of which that setting wasn't kept.
+
     Raises:
         SlotmarkError: Something that the user can mend; nothing was written.
     """
-    programs = resolve(request.targets)
+    named = request.targets or [
+        name for name, target in built_ins().items() if target.state == "ready" and name != FLOOR
+    ]
+    programs = resolve(named)
     settings = [Setting(mode, depth) for mode in request.modes for depth in request.depths]
     floor = next((program for program in programs if program.name == FLOOR), None) or resolve([FLOOR])[0]
-    _check(programs, settings, on_remark)
+    programs = _able(programs, settings, bool(request.targets), on_remark)
     for name in dict.fromkeys([*(program.name for program in programs), FLOOR]):
         refuse_existing(request.out / name)
 
@@ -105,7 +119,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         seed=request.seed,
         magic=request.magic,
         start=window["start"] if window else request.start,
-        blocks=window["blocks"] if window else request.blocks,
+        blocks=window["blocks"] if window else request.blocks or BLOCKS,
         progress_every=request.progress_every,
         client_cores=client_cores,
         timeout_s=request.timeout_s,
@@ -116,7 +130,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             if window is None
             else {mode: _proof(str(request.place.chain), window, mode) for mode in request.modes}
         )
-        measured = conduct(plan, server, proofs, on_step)
+        measured, failures = conduct(plan, server, proofs, on_step)
         server_peak = server.peak_bytes()
     facts = SessionFacts(
         session=session,
@@ -138,23 +152,34 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         reply_delay_us=request.reply_delay_us,
         server_peak_bytes=server_peak,
     )
-    return write_runs(
-        request.out, facts, measured, {program.name: program.description for program in [*programs, floor]}
-    )
+    descriptions = {program.name: program.description for program in [*programs, floor]}
+    return write_runs(request.out, facts, measured, failures, descriptions), failures
 
 
-def _check(programs: Sequence[Program], settings: Sequence[Setting], on_remark: Callable[[str], None]) -> None:
-    """Refuses targets that can do nothing of what was asked for, and says what each leaves out."""
+def _able(
+    programs: Sequence[Program], settings: Sequence[Setting], named: bool, on_remark: Callable[[str], None]
+) -> list[Program]:
+    """The targets that can do any of what was asked for; says what each leaves out.
+
+    Raises:
+        TargetError: One that was named can do nothing of it, or none can.
+    """
+    able: list[Program] = []
     for program in programs:
         can = [setting for setting in settings if program.can(setting)]
-        if not can and program.name != FLOOR:
-            able = ", ".join(f"{mode} up to depth {depth}" for mode, depth in program.description.modes.items())
+        if not can and named and program.name != FLOOR:
+            offers = ", ".join(f"{mode} up to depth {depth}" for mode, depth in program.description.modes.items())
             raise TargetError(
-                f"{program.name}: can do none of {'; '.join(map(str, settings))}. It can do {able}. Change --mode or --depth."
+                f"{program.name}: can do none of {'; '.join(map(str, settings))}. It can do {offers}. Change --mode or --depth."
             )
         for setting in settings:
             if setting not in can and program.name != FLOOR:
                 on_remark(f"{program.name} can't do {setting}: left out")
+        if can or program.name == FLOOR:
+            able.append(program)
+    if not able:
+        raise TargetError(f"no target that is built can do {'; '.join(map(str, settings))}. Run `make setup`.")
+    return able
 
 
 def _window(request: Request) -> "_core.Window | None":
@@ -164,7 +189,11 @@ def _window(request: Request) -> "_core.Window | None":
                 "--start: the densest window is only known of a chain folder. Give a point of the node's chain, SLOT.HASH or origin."
             )
         return None
-    return _core.chain_window(str(request.place.chain), request.start, request.blocks)
+    chain, blocks = str(request.place.chain), request.blocks
+    if blocks is None:
+        start = "origin" if request.start == "densest" else request.start
+        blocks = min(BLOCKS, _core.chain_window(chain, start, None)["blocks"])
+    return _core.chain_window(chain, request.start, blocks)
 
 
 def _sources(request: Request, window: "_core.Window | None") -> list[SourceFile]:

@@ -14,13 +14,17 @@ from typing import IO
 
 import msgspec
 
-from slotmark.benches.chainsync.process import cpu_ns, peak_bytes, started_on, voluntary_switches
+from slotmark.benches.chainsync.process import children_group, cpu_ns, peak_bytes, started_on, voluntary_switches
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import TargetError
 
 LEAVE_S = 10
 """How long a target may take to end after its work."""
+
+
+MOST_SAID = 300
+"""Characters of a target's own words in an error."""
 
 
 class Ready(msgspec.Struct, tag_field="event", tag="ready"):
@@ -84,6 +88,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         progress_every: Blocks between two progress records.
         cores: Where it may run; empty for anywhere.
         timeout_s: How long the whole may take.
+        check: Whether it also checks every hash on the way; only our own client does, and its times are then no measurement.
     """
 
     setting: Setting
@@ -94,6 +99,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     progress_every: int
     cores: frozenset[int]
     timeout_s: float
+    check: bool = False
 
     def arguments(self) -> list[str]:
         """The arguments behind the target's command."""
@@ -118,6 +124,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
                 "--progress-every",
                 str(self.progress_every),
             ),
+            *(["--check"] if self.check else []),
         ]
 
 
@@ -157,12 +164,17 @@ def invoke(
     Raises:
         TargetError: It couldn't start, gave up, broke the contract, or took too long. The process is gone in any case.
     """
+    group = children_group()
     with tempfile.TemporaryFile() as stderr:
         begin = time.monotonic_ns()
         try:
             with started_on(job.cores):
                 process = subprocess.Popen(
-                    [*program.command, *job.arguments()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
+                    [*program.command, *job.arguments()],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    process_group=group,
                 )
         except OSError as error:
             raise TargetError(
@@ -307,7 +319,7 @@ class _Lines:
             raise self.broken(f"`{line[:80].decode(errors='replace')}` is not a record ({error})") from error
         if isinstance(record, Failed):
             self._alive()
-            raise TargetError(f"{self._about}: {record.message}")
+            raise TargetError(f"{self._about}: {_cut(record.message)}")
         return record
 
     def broken(self, what: str) -> TargetError:
@@ -322,4 +334,9 @@ class _Lines:
     def _said(self) -> str:
         self._stderr.seek(0)
         said = self._stderr.read().decode(errors="replace").strip().splitlines()
-        return f" It said: {said[-1][:200]}" if said else ""
+        return f" It said: {_cut(said[-1])}" if said else ""
+
+
+def _cut(text: str) -> str:
+    """A program's own words at a length that can be read."""
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}… ({len(text):,} characters)"

@@ -1,14 +1,39 @@
 """What the OS says about a process: its CPU clock, its context switches, where it may run."""
 
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 _CPUCLOCK_SCHED = (
     2  # the clock that a process is scheduled by; see clock_getcpuclockid(3) and the kernel's posix-timers_types.h
 )
+
+
+@cache
+def children_group() -> int:
+    """The process group that all children are started in, so that they end with this process, however it ends.
+
+    Its leader is a shell that waits for the end of a pipe which only this process holds, and then kills the whole group:
+    children, what those have started, and itself. Nothing is between this process and its children, so starting them takes
+    no longer, and a signal from the terminal reaches this process alone.
+    """
+    guard = subprocess.Popen(
+        ["/bin/sh", "-c", "read -r _; kill -KILL 0"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+    _guards.append(guard)
+    return guard.pid
+
+
+_guards: list[subprocess.Popen[bytes]] = []
+"""Keeps the pipe open until this process ends."""
 
 
 def cpu_ns(pid: int) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from slotmark import warnings
 from slotmark.benches.chainsync.invocation import Invocation
-from slotmark.benches.chainsync.session import Measured
+from slotmark.benches.chainsync.session import Failure, Measured
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
 from slotmark.benches.chainsync.targets import FLOOR, Description
@@ -43,9 +43,13 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_runs(
-    folder: Path, facts: SessionFacts, measured: Sequence[Measured], descriptions: Mapping[str, Description]
+    folder: Path,
+    facts: SessionFacts,
+    measured: Sequence[Measured],
+    failures: Sequence[Failure],
+    descriptions: Mapping[str, Description],
 ) -> list[Run]:
-    """Writes a run folder a target below ``folder``.
+    """Writes a run folder per target below ``folder``; none of a target that failed in all that it was to do.
 
     Raises:
         RunError: A folder is already there, or there's no room. What isn't whole isn't kept.
@@ -74,7 +78,14 @@ def write_runs(
                 versions=facts.versions,
                 sources=facts.sources,
                 tables={},
-                warnings=_warnings(facts, mine),
+                warnings=[
+                    *_warnings(facts, mine),
+                    *(
+                        warnings.target_failed(str(one.setting), str(one.error))
+                        for one in failures
+                        if one.program == name
+                    ),
+                ],
             )
             finishing.append((writer, manifest))
         return [writer.finish(manifest) for writer, manifest in finishing]

@@ -1,6 +1,7 @@
 """The server that a session's targets follow: our own over a chain folder, or somebody else's node."""
 
 import os
+import selectors
 import signal
 import subprocess
 import sys
@@ -8,15 +9,16 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import IO, Protocol, Self
 
 import msgspec
 
-from slotmark.benches.chainsync.process import peak_bytes, started_on
+from slotmark.benches.chainsync.process import children_group, peak_bytes, started_on
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.errors import ArgumentError, ServerError
 
 START_TIMEOUT_S = 120
+"""How long our server may take until it listens: it frames the window's blocks first."""
 
 
 class Server(Protocol):
@@ -54,6 +56,22 @@ LOOK_US = 100
 """How long our server looks for a request before it sleeps, where it has a core of its own."""
 
 
+def first_line(pipe: IO[bytes], timeout_s: float) -> bytes | None:
+    """The first line of a pipe, shorter where the pipe ended before; None where neither came in time."""
+    deadline = time.monotonic() + timeout_s
+    line = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while not line.endswith(b"\n"):
+            if not selector.select(timeout=max(0.0, deadline - time.monotonic())):
+                return None
+            byte = os.read(pipe.fileno(), 1)  # what comes behind the line is read from the pipe's own buffer later
+            if not byte:
+                break
+            line += byte
+    return line
+
+
 class Listening(msgspec.Struct):
     """The first line of `slotmark chainsync serve --json`."""
 
@@ -70,7 +88,7 @@ class Said(msgspec.Struct):
 class ReplayServer:
     """Our server, in a process of its own, replaying a chain folder over both protocols.
 
-    It ends when its standard input does, so it can't outlive the session, however that ends.
+    It ends when its standard input does, and is killed with its process group when this process is gone.
     """
 
     def __init__(
@@ -123,12 +141,17 @@ class ReplayServer:
         ]
         with started_on(self._cores), (Path(self._folder.name) / "log").open("wb") as log:
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, process_group=children_group()
             )
         self._process = process
         try:
             assert process.stdout is not None
-            line = process.stdout.readline()
+            line = first_line(process.stdout, START_TIMEOUT_S)
+            if line is None:
+                raise ServerError(
+                    f"the server did not listen within {START_TIMEOUT_S} s and was stopped. "
+                    f"Is the chain folder on a disk that answers? {self._last_words()}".strip()
+                )
             if not line:
                 process.wait()
                 raise ServerError(self._last_words() or f"the server exited {process.returncode} before it listened.")
@@ -166,10 +189,16 @@ class ReplayServer:
         lines = (Path(self._folder.name) / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return lines[-1].removeprefix("slotmark: ") if lines else ""
 
+    @property
+    def listening(self) -> Listening:
+        """Where it listens."""
+        if self._listening is None:
+            raise ServerError("the server has not been started.")
+        return self._listening
+
     def address(self, setting: Setting) -> str:
         """Its socket for node-to-client, its TCP address for node-to-node."""
-        assert self._listening is not None
-        return self._listening.address if setting.node_to_node else self._listening.socket
+        return self.listening.address if setting.node_to_node else self.listening.socket
 
     def cpu_ns(self) -> int | None:
         """Its CPU time, without the time it only looked for requests; None where it has just ended, which :meth:`check` tells."""

@@ -63,7 +63,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             ),
         ]
 
-    def job(self, setting: Setting, server: Server, progress_every: int | None = None) -> Job:
+    def job(self, setting: Setting, server: Server, progress_every: int | None = None, check: bool = False) -> Job:
         """The job of one invocation."""
         return Job(
             setting=setting,
@@ -74,6 +74,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             progress_every=progress_every or self.progress_every,
             cores=self.client_cores,
             timeout_s=self.timeout_s,
+            check=check,
         )
 
 
@@ -99,12 +100,28 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     invocation: Invocation
 
 
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A target that failed in a setting: nothing of it in that setting is kept, and it isn't tried again.
+
+    Attributes:
+        program: The target's name.
+        setting: What it was doing.
+        error: What went wrong.
+    """
+
+    program: str
+    setting: Setting
+    error: TargetError
+
+
 OnStep = Callable[[int, int, str, Measured | None], None]
 """Told before (None) and after each invocation: how many are done, of how many, and which one it is in words."""
 
 
-def conduct(plan: Plan, server: Server, proofs: Mapping[Mode, Proof], on_step: OnStep) -> list[Measured]:
-    """Carries the plan out.
+def conduct(
+    plan: Plan, server: Server, proofs: Mapping[Mode, Proof], on_step: OnStep
+) -> tuple[list[Measured], list[Failure]]:
+    """Carries the plan out; a target that fails in a setting is left out of it from then on, and the others go on.
 
     Args:
         plan: What to do.
@@ -113,36 +130,52 @@ def conduct(plan: Plan, server: Server, proofs: Mapping[Mode, Proof], on_step: O
         on_step: Told of each step.
 
     Returns:
-        Every invocation, in the order in which they ran.
+        Every invocation of those that never failed, in the order in which they ran; and the failures.
 
     Raises:
-        TargetError: A target failed.
-        ProofError: A target's digest isn't the one expected; names the first block that differs.
+        TargetError: The floor failed, or every target in every setting; ProofError where it was for a digest that isn't the one
+            expected, with the first block that differs.
         ServerError: The server ended.
     """
     shuffler = random.Random(plan.seed)
     total = len(plan.entries) * (plan.rounds + 1)
     measured: list[Measured] = []
+    failed: dict[tuple[str, Setting], TargetError] = {}
+    done = 0
     for number in range(plan.rounds + 1):
         entries = plan.entries
         shuffler.shuffle(entries)
         for program, setting in entries:
             where = f"round {number} of {plan.rounds}" if number else "warm-up"
             label = f"{where}: {program.name}, {setting}"
-            on_step(len(measured), total, label, None)
-            result = Measured(
-                order=len(measured),
-                round=number,
-                program=program.name,
-                setting=setting,
-                at=utc_now(),
-                load=os.getloadavg()[0],
-                invocation=invoke(program, plan.job(setting, server), server.cpu_ns, server.check),
-            )
-            check_proof(plan, server, program, setting, result.invocation, proofs)
+            order, done = done, done + 1
+            if (program.name, setting) in failed:
+                continue
+            on_step(order, total, label, None)
+            try:
+                result = Measured(
+                    order=order,
+                    round=number,
+                    program=program.name,
+                    setting=setting,
+                    at=utc_now(),
+                    load=os.getloadavg()[0],
+                    invocation=invoke(program, plan.job(setting, server), server.cpu_ns, server.check),
+                )
+                check_proof(plan, server, program, setting, result.invocation, proofs)
+            except TargetError as error:
+                server.check()
+                failed[program.name, setting] = error
+                left = [
+                    (one.name, what) for one, what in entries if one.name != FLOOR and (one.name, what) not in failed
+                ]
+                if program.name == FLOOR or not left:
+                    raise
+                continue
             measured.append(result)
-            on_step(len(measured), total, label, result)
-    return measured
+            on_step(done, total, label, result)
+    kept = [one for one in measured if (one.program, one.setting) not in failed]
+    return kept, [Failure(program=name, setting=setting, error=error) for (name, setting), error in failed.items()]
 
 
 def check_proof(
@@ -157,19 +190,22 @@ def check_proof(
     again = invoke(program, plan.job(setting, server, progress_every=1), server.cpu_ns, server.check)
     raise ProofError(
         f"{program.name} ({setting}): its digest is not that of the blocks it was given: {first_difference(proof, again.progress)}. "
-        "No figure of it can be trusted; nothing was kept."
+        "No figure of it can be trusted; none was kept."
     )
 
 
 def reference_proofs(plan: Plan, server: Server, reference: Program, modes: Sequence[Mode]) -> dict[Mode, Proof]:
     """Proofs where the chain is somebody else's node: what our own client makes of the same blocks.
 
+    It checks every hash on the way, so that bytes which are wrong for every client in the same way are found: that each
+    header names the one before it, and that each body is that of its header, in every mode that receives both.
+
     Raises:
-        TargetError: The reference can't do one of the modes, or failed.
+        TargetError: The reference can't do one of the modes, failed, or found a block that isn't what its hash says.
     """
 
     def proof(setting: Setting) -> Proof:
-        digest = invoke(reference, plan.job(setting, server), server.cpu_ns, server.check).done.digest
+        digest = invoke(reference, plan.job(setting, server, check=True), server.cpu_ns, server.check).done.digest
 
         def trail() -> list[tuple[str, str]]:
             records = invoke(

@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from slotmark.benches.chainsync.process import children_group
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.errors import TargetError
 
@@ -111,6 +113,7 @@ class BuiltIn(msgspec.Struct, frozen=True):
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
+                process_group=children_group(),
             )
             tail: list[str] = []
             assert process.stdout is not None
@@ -121,6 +124,22 @@ class BuiltIn(msgspec.Struct, frozen=True):
                 raise TargetError(
                     f"{self.folder}: `{shlex.join(step)}` failed: {' | '.join(tail[-3:])}. Mend that and run the set-up again."
                 )
+
+
+def build_all(targets: Sequence[BuiltIn], on_line: Callable[[str, str], None]) -> None:
+    """Builds targets at the same time: most of a build from nothing is waiting for its registry.
+
+    Args:
+        targets: Which ones.
+        on_line: Called with a target's name and a line that its build printed.
+
+    Raises:
+        TargetError: A build failed; the others have come to their ends.
+    """
+    with ThreadPoolExecutor() as pool:
+        builds = [pool.submit(target.build, lambda line, name=target.name: on_line(name, line)) for target in targets]
+    for build in builds:
+        build.result()
 
 
 def targets_folder() -> Path:
@@ -186,7 +205,12 @@ def describe(name: str, command: Sequence[str]) -> Description:
     """Asks a program what it is; TargetError where it doesn't answer by the contract."""
     try:
         answer = subprocess.run(
-            [*command, "describe"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+            [*command, "describe"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+            process_group=children_group(),
         )
     except OSError as error:
         raise TargetError(

@@ -1,0 +1,50 @@
+"""The demos, in a small form."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPO
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """An environment in which the demos call the slotmark that is tested."""
+    command = tmp_path / "slotmark"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m slotmark "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    return {**os.environ, "SLOTMARK": str(command)}
+
+
+def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    done = subprocess.run(
+        [REPO / "examples" / "cluster" / "run.sh", "600", out],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10.6-pre" in done.stdout
+    assert sorted(file.name for file in (out / "report").iterdir()) == [
+        "report.html",
+        "report.json",
+        "report.md",
+        "report.pdf",
+    ]
+    assert not (out / "logs").exists()
+
+
+def test_the_demos_are_what_make_runs() -> None:
+    makefile = (REPO / "Makefile").read_text(encoding="utf-8")
+    for name in ("cluster", "chainsync"):
+        script = f"examples/{name}/run.sh"
+        assert f"\t{script}\n" in makefile
+        assert os.access(REPO / script, os.X_OK)
+        assert script in (REPO / "examples" / name / "README.md").read_text(encoding="utf-8")

@@ -17,8 +17,8 @@ from slotmark.compare import Comparison, compare
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Filter
 from slotmark.report import comparison_document, print_document, write_report
-from slotmark.report.charts import courses, figures
-from slotmark.report.markdown import markdown
+from slotmark.report.charts import CHARTS
+from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run, open_run
 from tests.cluster.made_up_logs import Cluster
 from tests.cluster.test_planted_truth import made_up
@@ -58,14 +58,27 @@ def test_the_tables_in_the_established_tools_styles(
 
 
 def test_charts_of_durations_are_in_milliseconds(comparison: Comparison) -> None:
-    for charted, along in ((figures, "x"), (courses, "y")):
-        ((row, spec),) = [found for found in charted(comparison) if found[0].metric.id == "adopted_by_096"]
-        layer = spec["layer"][0]
+    (row,) = [row for row in comparison.rows if row.metric.id == "adopted_by_096"]
+    names = [side.name for side in comparison.sides]
+    for spec, along in ((CHARTS["cdf"](row, names, 1.0), "x"), (CHARTS["course"](row, names), "y")):
         summary = row.summaries[0]
         assert summary is not None
-        values = [point["value"] for point in layer["data"]["values"] if point["run"] == "run-21"]
+        points = [point for values in spec["datasets"].values() for point in values]
+        values = [point["value"] for point in points if point["run"] == names[0] and "value" in point]
         assert 1e3 * summary.minimum <= min(values) <= max(values) <= 1e3 * summary.maximum
-        assert layer["encoding"][along]["title"].endswith("ms")
+        assert {layer["encoding"][along]["title"] for layer in spec["layer"]} == {"ms"}
+
+
+def test_distributions_of_few_distinct_values_are_drawn_as_steps(comparison: Comparison) -> None:
+    names = [side.name for side in comparison.sides]
+    kinds = {}
+    for row in comparison.rows:
+        if row.metric.chart == "cdf" and all(row.summaries):
+            lines = [one for one in CHARTS["cdf"](row, names, 1.0)["layer"] if one["mark"]["type"] == "line"]
+            stepped = {bool(summary.steps) for summary in row.summaries if summary}
+            assert {line["mark"]["interpolate"] == "step-after" for line in lines} == stepped
+            kinds |= dict.fromkeys(stepped)
+    assert set(kinds) == {True, False}
 
 
 def test_several_runs_of_a_side_are_compared_by_their_means(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
         medians.append({"run": name, "value": summary.median, "low": low, "high": high})
     room = min(MOST_ROOM, LETTER * max(map(len, names)) + 8)
     y = alt.Y("run:N", sort=list(names), title=None).axis(
-        labelLimit=room - 6, minExtent=room, domain=False, ticks=False
+        labelLimit=MOST_ROOM, minExtent=room, domain=False, ticks=False
     )
     title = metric.unit or None
     scale, axis = alt.Scale(zero=False, nice=True, padding=12), alt.Axis(grid=True, tickCount=4, labelOverlap=True)

@@ -43,7 +43,7 @@ def main(name: str, folder: Path) -> None:
     for what, reached, goal in lines:
         print(f"  {what:<44} {reached:8.2f}   {goal}")
     for run in (pallas, native, floor):
-        for setting in samples(run, rate).settings:
+        for setting in samples(run, rate).parts:
             figures = ", ".join(
                 f"{middle(run, metric, setting):,.1f} {unit}"
                 for metric, unit in (

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.ledger.made_up_runs import made_up_run
 
-from slotmark.compare.by_block import compare_blocks
-from slotmark.metrics.ledger.classes import block_classes
+from slotmark.compare import Blocks, compare
 from slotmark.run import open_run
 from slotmark.statistics.hodges_lehmann import hodges_lehmann
 
@@ -34,13 +33,14 @@ def main() -> None:
             )
         runs = [open_run(Path(folder) / f"{ghc}-{branch}") for ghc, branch in places]
         began, used = time.monotonic(), time.process_time()
-        found = compare_blocks(runs, classes=block_classes, pauses="gc_us", repetitions=2_000)
+        found = compare(runs, repetitions=2_000)
         took, used = time.monotonic() - began, time.process_time() - used
+    effects = sum(len(one.factors) for one in found.details if isinstance(one, Blocks))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
         f"9 targets, 5 processes, {blocks:,} blocks, 2,000 repetitions: {took:.1f} s (goal {GOAL_S}), {used:.1f} s of CPU, peak {peak:.2f} GiB (goal {GOAL_GIB})"
     )
-    print(f"{len(found.rows)} rows, {found.tests} tests, {len(found.factors)} effects of factors")
+    print(f"{len(found.rows)} rows, {found.tests} tests, {effects} effects of factors")
     values = np.random.default_rng(1).normal(0, 0.02, 5_000)
     began = time.perf_counter()
     one, other = np.triu_indices(values.size)

@@ -18,6 +18,11 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{min(decimals, 9)}f}"
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """A difference: as :func:`number`, with a sign."""
+    return f"+{number(value, digits)}" if value > 0 else number(value, digits)
+
+
 def interval(value: Interval) -> str:
     """The two ends of an interval."""
     return f"{number(value.low)} to {number(value.high)}"
@@ -61,20 +66,21 @@ def change(value: float) -> str:
         return f"{value:.3g} times"
     if value <= 0.5:
         return f"1/{1 / value:.3g}" if value > 0 else "0"
-    return f"{_signed_percent(value)} %"
+    return f"{percent_change(value)} %"
 
 
 def span(value: Interval) -> str:
     """An interval of a ratio in the words of :func:`change`."""
     if value.low > 0.5 and value.high < 2:
-        low, high, unit = _signed_percent(value.low), _signed_percent(value.high), " %"
+        low, high, unit = percent_change(value.low), percent_change(value.high), " %"
     else:
         low, high, unit = change(value.low), change(value.high), ""
     return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
-def _signed_percent(value: float) -> str:
+def percent_change(value: float) -> str:
+    """A ratio as a difference in percent, with its sign and without the unit: ``+3.2``, ``-0.45``."""
     share = 100 * (value - 1)
-    digits = 1 if abs(share) >= 0.95 else 2
-    text = f"{share:+.{digits}f}"
+    digits = 0 if abs(share) >= 100 else 1 if abs(share) >= 0.95 else 2
+    text = f"{share:+,.{digits}f}"
     return "0" if float(text) == 0 else text

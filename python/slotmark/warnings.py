@@ -4,7 +4,7 @@ Each kind of doubt is one constructor here, with the sentence that a reader sees
 Manifests keep the doubts about one run, comparisons those about a set of runs; reports print both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -178,33 +178,6 @@ def one_run_a_side() -> Warning:
     )
 
 
-def no_blocks(chained: int, filters: Sequence[str]) -> Warning:
-    """Filters that no block passes."""
-    said = f"pass {', '.join(filters)}" if filters else "are complete in their forgers' logs"
-    return Warning(
-        "no_blocks",
-        f"Of {chained:,} blocks on the chain, none {said}: nothing is said about blocks. Choose others with --filter, or none.",
-    )
-
-
-def incomplete_blocks(incomplete: int, chained: int) -> Warning:
-    """Blocks of the chain whose forging isn't told."""
-    return Warning(
-        "incomplete_blocks",
-        f"{incomplete:,} of {chained:,} blocks on the chain are left out: no host's log tells their forging and size in full. "
-        "The relation 'blocks' has them; see that the logs of all hosts are there.",
-    )
-
-
-def counters_restarted(hosts: Sequence[str]) -> Warning:
-    """Nodes that were started anew."""
-    return Warning(
-        "counters_restarted",
-        f"Resource counters went back on {_some(hosts)}: the node was started anew there. That one sample of each is left out; what a fresh node "
-        "does is inside the others.",
-    )
-
-
 def stopped_early(hosts: Sequence[str], seconds: int) -> Warning:
     """Hosts whose logs end before the others'."""
     return Warning(
@@ -276,6 +249,17 @@ def not_interleaved() -> Warning:
         "Nothing says that its processes and the baseline's took turns: the machine's drift between the two is inside the difference. "
         "Record in turns, and say so in the study file.",
     )
+
+
+def seen(kind: str, text: str, values: Mapping[str, object]) -> Warning:
+    """A doubt whose text is a catalogue's: ``{name}`` in it stands for the value of this name, a number, a text or a list of names."""
+    return Warning(kind, text.format_map({name: _shown(value) for name, value in values.items()}))
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return _some([str(one) for one in value])
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -58,13 +58,13 @@ def test_every_metric_of_the_catalogue_has_samples_of_every_setting(runs: Path) 
     run = open_run(runs / "native")
     for metric in catalogue("chainsync").metrics:
         found = samples(run, metric.id)
-        assert set(found.settings) == {
+        assert set(found.parts) == {
             "raw, sequential",
             "raw, 50 in flight",
             "decode, sequential",
             "decode, 50 in flight",
         }, metric.id
-        assert all(value >= 0 for setting in found.settings for value in found.values(setting)), metric.id
+        assert all(value >= 0 for setting in found.parts for value in found.values(setting)), metric.id
 
 
 def test_each_round_does_everything_once_in_an_order_of_the_seed(

@@ -104,8 +104,8 @@ def test_a_node_that_runs_already_takes_the_place_of_our_server(
     assert ended.returncode == 0, ended.stderr
     run = open_run(tmp_path / "runs" / "native")
     rate = samples(run, "blocks_per_s")
-    assert {setting.split(",")[0] for setting in rate.settings} == {"decode", "headers"}
-    assert not samples(run, "server_share").settings
+    assert {setting.split(",")[0] for setting in rate.parts} == {"decode", "headers"}
+    assert not samples(run, "server_share").parts
 
 
 def test_a_server_tells_its_cpu_time_when_asked(

@@ -12,5 +12,7 @@ def test_names_are_never_markup_and_never_steer_the_terminal() -> None:
         said = talk.file.getvalue()
     finally:
         talk.file = file
-    assert said == "no log of [/x], node-[red]b and \N{REPLACEMENT CHARACTER}[2Jc, \N{REPLACEMENT CHARACTER}31m :smile:\n"
+    assert (
+        said == "no log of [/x], node-[red]b and \N{REPLACEMENT CHARACTER}[2Jc, \N{REPLACEMENT CHARACTER}31m :smile:\n"
+    )
     assert harmless("a\tb\n") == "a\tb\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.ingest import Request, ingest
-from slotmark.metrics import Analysis, Filter, doubts_of_analysis, facts_of_analysis
+from slotmark.metrics import Analysis, Filter
 from tests.cluster.made_up_logs import Cluster, block_hash, ts
 
 NONE: list[Filter] = []
@@ -77,7 +77,7 @@ def test_a_normal_chain(tmp_path: Path) -> None:
         assert values(analysis, "filtered_to_chained") == {("node-0",): 1, ("node-1",): 1, ("node-2",): 1}
         assert values(analysis, "battles") == {(0,): 0, (1,): 0, (2,): 0}
         assert values(analysis, "block_bytes") == dict.fromkeys([(0,), (1,), (2,)], 88_000)
-        assert doubts_of_analysis(analysis) == []
+        assert analysis.doubts() == []
 
 
 def test_a_height_battle_is_won_by_the_block_that_was_built_upon(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_block_whose_forger_has_no_log_costs_only_itself(tmp_path: Path) -> No
         blocks = analysis.query("SELECT block_no, accepted, rejected_by FROM blocks ORDER BY block_no").to_pylist()
         assert [(row["block_no"], row["accepted"]) for row in blocks] == [(0, True), (1, False), (2, True)]
         assert blocks[1]["rejected_by"] == "complete in its forger's log"
-        assert [doubt.kind for doubt in doubts_of_analysis(analysis)] == ["incomplete_blocks"]
+        assert [doubt.kind for doubt in analysis.doubts()] == ["incomplete_blocks"]
 
 
 def test_a_host_that_stops_early_is_told(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_resources_are_rates_between_samples_and_a_reset_is_left_out(tmp_path: P
         assert values(analysis, "minor_gcs") == {(1, one): 3, (3, one): 0, (5, one): 1}
         assert values(analysis, "fs_written_kib") == {(1, one): 4, (3, one): 0, (5, one): 1}
         assert values(analysis, "rss_mib") == {(0, one): 100, (1, one): 101, (3, one): 102, (4, one): 50, (5, one): 51}
-        assert "counters_restarted" in [doubt.kind for doubt in doubts_of_analysis(analysis)]
+        assert "counters_restarted" in [doubt.kind for doubt in analysis.doubts()]
     with analysed(cluster, tmp_path / "published", published=True) as analysis:
         assert values(analysis, "cpu_percent") == {(1, one): 50, (3, one): 1, (5, one): 100}  # rounded up
         assert values(analysis, "allocated_mib") == {
@@ -270,7 +270,7 @@ def test_the_manifests_facts(tmp_path: Path) -> None:
         cluster.check(1, slot, started_ms=500)  # two lines each, from 10.002 to 40.5
     cluster.say(1, ts(20), "Net.PeerSelection.Counters", kind="PeerSelectionCounters")
     with analysed(cluster, tmp_path, [Filter("SlotGEq", 20)]) as analysis:
-        facts = dict(facts_of_analysis(analysis))
+        facts = dict(analysis.facts())
     assert facts["machines"] == "2"
     assert facts["filters"] == "SlotGEq 20"
     assert facts["log objects emitted per host"] == "15.5"  # (24 + 7) / 2

@@ -168,7 +168,7 @@ def test_runs_of_one_target_are_put_together(tmp_path: Path) -> None:
     assert detail(split).processes == detail(whole).processes == [6, 3]
     assert split.rows == whole.rows
     assert split.details == whole.details
-    assert split.baseline.name == "part-run-0 (2 runs)"
+    assert split.baseline.name == "base (2 runs)"
 
 
 def _as_one_target(folder: Path, *runs: Run, file: str = "", **changed: object) -> Run:

@@ -13,7 +13,7 @@ WINDOWS = Metric(id="windows", name="Windows", unit="", better="higher", grain=(
 
 
 def by_round(values: dict[int, float]) -> Samples:
-    table = pa.table({"setting": ["s"] * len(values), "round": list(values), "value": list(values.values())})
+    table = pa.table({"part": ["s"] * len(values), "round": list(values), "value": list(values.values())})
     return Samples(RATE, table)
 
 
@@ -37,12 +37,12 @@ def test_a_round_without_counterpart_is_named() -> None:
 
 def test_samples_within_a_round_are_one_replicate() -> None:
     # Round 1: sqrt(2 * 8) = 4; round 2: 5.
-    table = pa.table({"setting": ["s"] * 3, "round": [1, 1, 2], "blocks": [100, 200, 100], "value": [2.0, 8.0, 5.0]})
+    table = pa.table({"part": ["s"] * 3, "round": [1, 1, 2], "blocks": [100, 200, 100], "value": [2.0, 8.0, 5.0]})
     assert by_replicate(Samples(WINDOWS, table), "s") == pytest.approx([4, 5])
     assert replicates(Samples(WINDOWS, table), "s") == 2
 
 
 def test_other_settings_stay_out() -> None:
-    table = pa.table({"setting": ["s", "t"], "round": [1, 1], "value": [1.0, 2.0]})
+    table = pa.table({"part": ["s", "t"], "round": [1, 1], "value": [1.0, 2.0]})
     assert np.array_equal(by_replicate(Samples(RATE, table), "t"), [2.0])
-    assert Samples(RATE, table).settings == ["s", "t"]
+    assert Samples(RATE, table).parts == ["s", "t"]

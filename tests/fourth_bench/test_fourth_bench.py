@@ -34,7 +34,9 @@ def fired(folder: Path, target: str, *, hotter: float = 1.0, seed: int = 1, cold
         {
             "kiln": [f"kiln-{kiln}" for kiln in range(kilns) for _ in minutes],
             "minute": np.tile(minutes, kilns),
-            "kelvin": np.concatenate([[273.0] * cold, 1_200 * hotter + draws.normal(0, 5, kilns * minutes.size - cold)]),
+            "kelvin": np.concatenate(
+                [[273.0] * cold, 1_200 * hotter + draws.normal(0, 5, kilns * minutes.size - cold)]
+            ),
         }
     )
     batches = pa.table({"batch": np.arange(1, 11), "pots": 40 + draws.normal(0, 0.2, 10)})
@@ -103,7 +105,9 @@ def test_a_gate_looks_at_it(compared: Comparison) -> None:
 def test_one_run_of_it_is_shown_with_its_doubts(tmp_path: Path) -> None:
     run = fired(tmp_path / "old", "old", cold=3)
     with Analysis(run) as analysis:
-        assert [doubt.text for doubt in analysis.doubts()] == ["3 readings are below 300 K: see whether the fire was lit."]
+        assert [doubt.text for doubt in analysis.doubts()] == [
+            "3 readings are below 300 K: see whether the fire was lit."
+        ]
     shown = markdown(run_document(run))
     assert "Heat" in shown
     assert "below 300 K" in shown

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import duckdb
 import msgspec
 import pyarrow as pa
 import pytest
 
-from slotmark.errors import RunError
-from slotmark.metrics import catalogue, samples
+from slotmark.errors import ArgumentError, RunError
+from slotmark.metrics import Analysis, Metric, Samples, catalogue, parse_filters, register, samples
+from slotmark.metrics.samples import samples_of
 from slotmark.run import Run, RunWriter
 from tests.made_up_runs import write_run
 
@@ -48,7 +50,7 @@ def test_every_metric_by_hand(run: Run) -> None:
     assert [metric.id for metric in catalogue("chainsync").metrics] == list(expected)
     for metric_id, values in expected.items():
         found = samples(run, metric_id)
-        assert found.settings == ["decode, sequential", "raw, 100 in flight"]
+        assert found.parts == ["decode, sequential", "raw, 100 in flight"]
         assert found.of("decode, sequential") == pytest.approx(values), metric_id
         assert found.keys("decode, sequential") == list(values)
         assert found.values("decode, sequential") == pytest.approx(list(values.values()))
@@ -57,7 +59,7 @@ def test_every_metric_by_hand(run: Run) -> None:
 def test_what_somebody_elses_node_does_not_tell_has_no_samples(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", "x", {"raw, sequential": [1.0]}, server_share=None, floor_blocks_per_s=None)
     for metric_id in ("server_share", "floor_share"):
-        assert samples(run, metric_id).settings == []
+        assert samples(run, metric_id).parts == []
 
 
 def changed(run: Run, path: Path, invocations: pa.Table) -> Run:
@@ -79,7 +81,7 @@ def test_a_value_that_is_no_number_is_named(run: Run, tmp_path: Path) -> None:
     column = table.schema.get_field_index("elapsed_ns")
     zeros = pa.array([0] * table.num_rows, pa.int64())
     broken = changed(run, tmp_path / "broken", table.set_column(column, table.schema.field(column), zeros))
-    with pytest.raises(RunError, match="'blocks_per_s' is no number in setting decode, sequential, round 1"):
+    with pytest.raises(RunError, match="'blocks_per_s' is no number in part decode, sequential, round 1"):
         samples(broken, "blocks_per_s")
 
 
@@ -98,7 +100,155 @@ def test_an_unknown_metric_or_bench_is_named(run: Run) -> None:
         catalogue("chess")
 
 
-def test_every_metric_has_its_sql_and_every_sql_its_metric() -> None:
-    entries = catalogue("chainsync")
-    folder = Path(__file__).parents[2] / "python" / "slotmark" / "metrics" / "chainsync"
-    assert sorted(file.stem for file in folder.glob("*.sql")) == sorted(metric.id for metric in entries.metrics)
+@pytest.mark.parametrize("bench", ["chainsync", "cluster", "ledger"])
+def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> None:
+    entries = catalogue(bench)
+    texts = [entries.sql(metric.id) for metric in entries.metrics] + [
+        entries.relation_sql(name) for name in entries.relations
+    ]
+    with duckdb.connect() as connection:
+        read = {name for text in texts for name in connection.get_table_names(text)}
+    assert all(metric.relation and metric.value for metric in entries.metrics)
+    assert set(entries.relations) <= read
+
+
+def test_a_metric_is_compared_as_its_catalogue_says() -> None:
+    assert {metric.estimator for metric in catalogue("chainsync").metrics} == {"rounds"}
+    assert {metric.estimator for metric in catalogue("cluster").metrics} == {"means"}
+    assert {metric.estimator for metric in catalogue("ledger").metrics} == {"blocks"}
+    assert [metric.id for metric in catalogue("ledger").metrics if metric.inside == "total_us"] == ["gc_us"]
+
+
+def test_a_bench_may_live_in_a_folder_of_its_own(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "bench"
+    (folder / "relations").mkdir(parents=True)
+    (folder / "relations" / "counted.sql").write_text(
+        "SELECT round, blocks FROM invocations WHERE NOT warmup AND depth = 1"
+    )
+    (folder / "facts.sql").write_text(
+        "SELECT 2 AS place, 'rounds' AS name, 1e3 * COUNT(*) AS number, NULL AS text, 1 AS decimals FROM counted "
+        "UNION ALL SELECT 1, 'of', NULL, 'a test', 0"
+    )
+    (folder / "catalogue.toml").write_text(
+        """
+        estimator = "means"
+        [[doubt]]
+        kind = "few"
+        sql = "SELECT COUNT(*) * 1000 AS rounds, LIST('n' || range) AS names FROM counted, RANGE(6) HAVING COUNT(*) < 20"
+        text = "Only {rounds} rounds of {names}."
+        [[doubt]]
+        kind = "none"
+        sql = "SELECT 1 WHERE FALSE"
+        text = "Never."
+        [[metric]]
+        id = "blocks"
+        name = "Blocks"
+        unit = ""
+        better = "higher"
+        grain = ["round"]
+        relation = "counted"
+        value = "blocks"
+        estimator = "seeds"
+        definition = "Blocks."
+        """
+    )
+    register("made up", folder)
+    register("made up", folder)
+    with pytest.raises(RunError, match="there is a bench 'chainsync' already"):
+        register("chainsync", folder)
+    with pytest.raises(RunError, match=r"there is no catalogue\.toml"):
+        register("other", tmp_path)
+    own = Run(run.path, msgspec.structs.replace(run.manifest, bench="made up"))
+    with Analysis(own) as analysis:
+        found = analysis.samples("blocks")
+        assert (found.parts, found.of(""), found.metric.estimator) == ([""], {(1,): 1000, (2,): 1000}, "seeds")
+        assert found.rows.column_names == ["round", "value"]
+        assert analysis.facts() == [("of", "a test"), ("rounds", "2,000.0")]
+        assert [(doubt.kind, doubt.text) for doubt in analysis.doubts()] == [
+            ("few", "Only 12,000 rounds of n0, n1, n2, n3, n4 and 7 more.")
+        ]
+        assert not analysis.parts().meets
+        with pytest.raises(RunError, match="made up has no relation 'blocks'"):
+            analysis.relation("blocks")
+    assert not catalogue("made up").filterable
+    with pytest.raises(ArgumentError, match="made up runs have nothing to filter"):
+        parse_filters(["EpochGEq 1"], "made up")
+
+
+HOSTILE = "x\" AS SELECT 1; COPY (SELECT 'a') TO 'victim.py'; CREATE VIEW \"y"
+
+
+def test_a_manifest_cannot_run_sql(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tables = {**run.manifest.tables, HOSTILE: 1, "../../outside": 1}
+    hostile = Run(run.path, msgspec.structs.replace(run.manifest, tables=tables))
+    before = sorted(tmp_path.rglob("*"))
+    with Analysis(hostile) as analysis:
+        for metric in analysis.catalogue.metrics:
+            assert analysis.samples(metric.id).table.num_rows
+        with pytest.raises(RunError, match=r"there is no table '\.\./\.\./outside'"):
+            analysis.query('SELECT * FROM "../../outside"')
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_sql_reaches_nothing_but_the_run(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    victim = tmp_path / "victim.py"
+    with Analysis(run) as analysis:
+        for sql in (
+            f"SELECT * FROM read_csv('{tmp_path / 'secret.csv'}')",
+            f"SELECT * FROM '{tmp_path / 'secret.csv'}'",
+            f"COPY (SELECT 1) TO '{victim}'",
+            f"ATTACH '{victim}'",
+            f"SELECT 1; COPY (SELECT 1) TO '{victim}'",
+            "SET enable_external_access = true",
+            "INSTALL httpfs",
+            "LOAD httpfs",
+        ):
+            with pytest.raises(RunError, match="can't compute a query"):
+                analysis.query(sql)
+    assert not victim.exists()
+
+
+def test_a_path_is_no_pattern(tmp_path: Path) -> None:
+    for name, rates in {"r*un": [1.0], "rxun": [1.0, 2.0], "q'u[x]?{a,b}": [1.0, 2.0, 3.0]}.items():
+        run = write_run(tmp_path / name, "x", {"raw, sequential": rates})
+        assert len(samples(run, "blocks_per_s").of("raw, sequential")) == len(rates)
+
+
+def test_a_table_without_all_its_rows_is_refused(run: Run) -> None:
+    rows = {**run.manifest.tables, "invocations": 99}
+    with pytest.raises(RunError, match=r"invocations: \d+ rows, but run.json says 99"):
+        samples(Run(run.path, msgspec.structs.replace(run.manifest, tables=rows)), "blocks_per_s")
+
+
+COSTS = Metric(id="cost", name="", unit="", better="lower", grain=("run", "slot"), definition="")
+
+
+def costs(rows: list[tuple[int, int, float]], part: str | None = None) -> Samples:
+    columns = {
+        name: list(column) for name, column in zip(("run", "slot", "value"), zip(*rows, strict=True), strict=True)
+    }
+    if part is not None:
+        columns = {"part": [part] * len(rows), **columns}
+    return samples_of(COSTS, pa.table(columns), "run")
+
+
+def test_samples_are_put_in_order_and_laid_out_as_a_matrix() -> None:
+    found = costs([(2, 10, 3.0), (1, 30, 2.0), (1, 10, 1.0), (2, 30, 4.0)])
+    assert found.keys("") == [(1, 10), (1, 30), (2, 10), (2, 30)]
+    assert found.unit_starts("").tolist() == [0, 2]
+    matrix = found.matrix()
+    assert (matrix.keys.tolist(), matrix.values.tolist()) == ([10, 30], [[1, 2], [3, 4]])
+    assert costs([(1, 1, 1.0)], "a").matrix("b").values.shape == (0, 0)
+    for uneven in ([(1, 10, 1.0), (2, 10, 1.0), (2, 30, 1.0)], [(1, 10, 1.0), (2, 30, 1.0)]):
+        with pytest.raises(RunError, match="'cost' isn't there for the same values of 'slot' in every 'run'"):
+            costs(uneven).matrix()
+
+
+def test_text_is_ordered_as_text_whatever_its_numbers() -> None:
+    metric = msgspec.structs.replace(COSTS, grain=("host",))
+    hosts = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), pa.array(["b", "é", "a"]))
+    found = samples_of(metric, pa.table({"host": hosts, "value": [1.0, 2.0, 3.0]}), "run")
+    assert found.of("") == {("a",): 3.0, ("b",): 1.0, ("é",): 2.0}
+    assert found.rows.schema.field("host").type == pa.string()

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmark.report.columns import BREAK, breakable, fit
 from slotmark.report.document import Cell, Column, Table
+from slotmark.report.renderers.columns import BREAK, breakable, fit
 
 LINE = 480.0
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from slotmark.compare import Comparison
+from slotmark.published import PublishedReport
 from slotmark.run import Manifest
 from tests.conftest import REPO
 
@@ -57,3 +58,10 @@ def test_every_field_of_a_section_is_described_there() -> None:
         assert own, struct
         there = named(title)
         assert not [f"{struct}.{name}" for name in own if name not in there]
+
+
+def test_every_field_of_published_tables_is_described() -> None:
+    written = dict.fromkeys(fields(msgspec.inspect.type_info(PublishedReport)))
+    assert ("PublishedCell", "value") in written
+    there = named("With `--method published`")
+    assert not [f"{struct}.{name}" for struct, name in written if name not in there]

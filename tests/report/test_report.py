@@ -10,11 +10,13 @@ from rich.console import Console
 
 from slotmark import open_run
 from slotmark.compare import Comparison, compare
-from slotmark.numbers import number, p_value, ratio
+from slotmark.numbers import number, p_value, percent_change, ratio, signed
 from slotmark.report import comparison_document, print_document, runs_document, write_report
-from slotmark.report.charts import scales
-from slotmark.report.document import Cell, Column, Document, Section, Table
-from slotmark.report.markdown import markdown
+from slotmark.report.charts.frame import looks
+from slotmark.report.document import Block, Cell, Column, Document, Doubts, Facts, Figure, Paragraph, Section, Table
+from slotmark.report.renderers.html import html
+from slotmark.report.renderers.markdown import markdown
+from slotmark.warnings import Warning
 
 from ..made_up_runs import write_run
 from ..pages import opened_page
@@ -68,7 +70,7 @@ def test_json_holds_everything_and_is_the_same_twice(comparison: Comparison, tmp
     again = [path.read_bytes() for path in write_report(comparison_document(comparison), comparison, tmp_path)]
     assert first == again
     told = json.loads((tmp_path / "report.json").read_text())
-    assert told["schema"] == 1
+    assert told["schema"] == 2
     assert [side["name"] for side in told["candidates"]] == ["slow", "same"]
     row = told["rows"][0]
     assert row["metric"]["id"] == "blocks_per_s"
@@ -131,12 +133,14 @@ def test_numbers_have_four_significant_digits(value: float, text: str) -> None:
     assert number(value) == text
 
 
-def test_ratios_and_p_values_are_bounded_by_what_is_known() -> None:
+def test_ratios_p_values_and_differences_are_printed_as_known() -> None:
     assert ratio(1.8349) == "1.835×"
     assert ratio(15.44) == "15.4×"
-    assert p_value(0.0, 9_999) == "≤ 0.0002"
-    assert p_value(1.0, 9_999) == "1"
-    assert p_value(0.0312, 9_999) == "0.031"
+    assert p_value(0.0002, bound=True) == "< 0.0002"
+    assert p_value(1.0) == "1"
+    assert p_value(0.0312) == "0.031"
+    assert [percent_change(one) for one in (1.0325, 0.9955, 2.5, 1.0)] == ["+3.2", "-0.45", "+150", "0"]
+    assert [signed(one) for one in (0.01234, -2.0, 0.0)] == ["+0.0123", "-2.00", "0"]
 
 
 def test_a_table_wider_than_the_terminal_is_printed_in_parts_that_break_no_word() -> None:
@@ -153,6 +157,122 @@ def test_a_table_wider_than_the_terminal_is_printed_in_parts_that_break_no_word(
 
 
 def test_as_many_runs_as_a_study_has_are_told_apart_in_charts() -> None:
-    by_run = scales([str(place) for place in range(20)])
-    looks = list(zip(by_run["color"]["scale"]["range"], map(str, by_run["dash"]["scale"]["range"]), strict=True))
-    assert len(set(looks)) == 20
+    assert len({(look.colour, look.dash) for look in looks([str(place) for place in range(20)])}) == 20
+
+
+def hostile(name: str) -> Document:
+    """A document with one text in every place that can hold data."""
+    columns, cells = [Column(name, "left"), Column("other")], [Cell(name, remark=name), Cell("b")]
+    blocks: list[Block] = [
+        Paragraph(name, "worse"),
+        Table(name, columns, [cells], [name]),
+        Table(name, columns, [cells], wide=True),
+        Facts("", [(name, name)]),
+        Doubts([Warning("odd", name, name)]),
+    ]
+    return Document(name, name, [Section("Section", blocks, brief=True)])
+
+
+@pytest.mark.parametrize("escape", ["\x1b[31m", "\x1b]8;;http://x\x07", "\r", "\b", "\x9b2J", "\u202e", "\udce9", "\0"])
+def test_no_name_steers_a_terminal(escape: str) -> None:
+    console = Console(width=70, color_system=None, file=io.StringIO())
+    print_document(hostile(f"a{escape}b"), console)
+    shown = console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
+    assert not set(shown) & set("\x1b\r\b\x07\x9b\u202e\udce9\0")
+    assert "a\ufffd" in shown
+
+
+def test_no_name_breaks_the_lines_of_a_terminal_or_is_markup_there() -> None:
+    console = Console(width=200, record=True, color_system=None, file=io.StringIO())
+    print_document(hostile("[bold]x[/bold]\nslotmark: all is well :warning:"), console)
+    text = console.export_text()
+    assert "[bold]x[/bold] slotmark: all is well :warning:" in text
+    assert not [line for line in text.splitlines() if line.startswith("slotmark:")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("@maintainers", "@<!-- -->maintainers"),
+        ("https://example.org/x", "https://<!-- -->example"),
+        ("www.example.org", "www<!-- -->.example"),
+        ("fixes #12", "fixes \\#<!-- -->12"),
+        ("a | b ` c", "a \\| b \\` c"),
+        ("<img src=x>", "&lt;img src=x&gt;"),
+        ("&copy; ~~x~~ $y$ [l](z) ![p](q)", "&amp;copy; \\~\\~x\\~\\~ \\$y\\$ \\[l\\](z) \\!\\[p\\](q)"),
+        ("- list", "\\- list"),
+        ("12. list", "12\\. list"),
+        ("=====", "\\====="),
+    ],
+)
+def test_no_name_is_markdown_a_mention_or_a_link(name: str, text: str) -> None:
+    written = markdown(hostile(name))
+    assert text in written
+    assert not re.search(rf"(?m)^{re.escape(name)}$", written)
+
+
+def test_no_name_is_an_expression_or_a_format_of_a_chart(comparison: Comparison, tmp_path: Path) -> None:
+    """What Vega would evaluate is the same whatever the runs are called."""
+
+    def expressions(value: object) -> list[str]:
+        if isinstance(value, dict):
+            own = [str(value[key]) for key in ("filter", "labelExpr", "expr", "test", "format", "zoom") if key in value]
+            return own + [one for inside in value.values() for one in expressions(inside)]
+        return [one for inside in value for one in expressions(inside)] if isinstance(value, list) else []
+
+    found = {
+        one
+        for section in comparison_document(comparison).sections
+        for block in section.blocks
+        if isinstance(block, Figure)
+        for one in expressions(block.draw())
+    }
+    assert found
+    assert not [one for one in found if any(name in one for name in ("slow", "same", NASTY))]
+
+
+def test_the_wheel_scrolls_titles_stay_in_sight_and_charts_open(comparison: Comparison, tmp_path: Path) -> None:
+    page_file = tmp_path / "report.html"
+    page_file.write_text(html(comparison_document(comparison)))
+    with opened_page(page_file) as page:
+        figure = page.locator("figure").filter(has=page.locator(".mark-line")).first
+        figure.scroll_into_view_if_needed()
+        box = figure.locator(".chart").bounding_box()
+        assert box is not None
+        before = page.evaluate("scrollY"), figure.locator("svg").inner_html()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+        page.mouse.wheel(0, -200)
+        page.wait_for_function("before => scrollY < before", arg=before[0])
+        assert figure.locator("svg").inner_html() == before[1]
+        # A section's title lies below the bar.
+        for link in page.locator("nav a").all():
+            link.click()
+            anchor = link.get_attribute("href")
+            assert anchor
+            title, bar = page.locator(f"{anchor} h2").bounding_box(), page.locator("nav").bounding_box()
+            assert title and bar and title["y"] >= bar["y"] + bar["height"]
+        # A chart opens with the keyboard, and its caption with it.
+        small = page.locator("figure.small").first
+        narrow = small.bounding_box()
+        small.locator(".opener").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_function("document.querySelector('figure.small.open figcaption').checkVisibility()")
+        wide = small.bounding_box()
+        assert narrow and wide and wide["width"] > 2 * narrow["width"]
+        # The reason of a verdict is one key away.
+        chip = page.locator("button.chip").first
+        chip.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_function("document.querySelector('.reason:popover-open')")
+
+
+@pytest.mark.parametrize("width", [420, 1300])
+def test_a_verdict_is_in_sight_without_scrolling_sideways(comparison: Comparison, tmp_path: Path, width: int) -> None:
+    page_file = tmp_path / "report.html"
+    page_file.write_text(html(comparison_document(comparison)))
+    with opened_page(page_file) as page:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        chips = [box for chip in page.locator("#comparison .chip").all() if (box := chip.bounding_box())]
+        assert len(chips) > 10
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in chips)

@@ -2,15 +2,18 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slotmark.cli.console import reader_may_leave
-from slotmark.cli.gate import FailOn, outcome, read_gate
+from slotmark.cli.gate import FailOn, Outcome, outcome, read_gate
 from slotmark.cli.quantities import fraction
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from slotmark.compare import Comparison
 
 
 class Method(StrEnum):
@@ -71,8 +74,11 @@ def compare(
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
     from slotmark.compare import compare as compare_runs
+    from slotmark.compare.sides import name_sides, refuse_unlike_runs
     from slotmark.metrics import catalogue, parse_filters
-    from slotmark.report import comparison_document, print_document, published_document, write_report
+    from slotmark.published import published_report
+    from slotmark.report import comparison_document, print_document, write_report
+    from slotmark.report.sections.published import published_document
     from slotmark.run import open_run
 
     if len(runs) < 2:
@@ -88,18 +94,27 @@ def compare(
         raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
     gated = read_gate(gate, [metric.id for metric in entries.metrics if metric.tested]) if gate else {}
     margins = {**gated, **dict(_margin(text) for text in margin or [])}
-    chosen = None if filters is None else parse_filters(filters)
-    comparison = compare_runs(opened, filters=chosen, margins=margins, seed=seed)
-    document = comparison_document(comparison, style.value)
+    chosen = None if filters is None else parse_filters(filters, bench)
+
+    def compared() -> "Comparison":
+        return compare_runs(opened, filters=chosen, margins=margins, seed=seed)
+
     if method is Method.published:
-        printed = "org" if style is Style.modern else style.value
-        document = published_document(opened, chosen, printed)
-    written = write_report(document, comparison, out) if out is not None else []
+        refuse_unlike_runs(opened, recorded=not entries.in_rounds)
+        names = iter(side.name for side in name_sides([[run] for side in opened for run in side]))
+        sides = [{next(names): run for run in side} for side in opened]
+        result = published_report(sides, chosen, "org" if style is Style.modern else style.value)
+        document = published_document(result)
+        comparison = compared() if gated or fail_on is not None else None
+    else:
+        result = comparison = compared()
+        document = comparison_document(comparison, style.value)
+    written = write_report(document, result, out) if out is not None else []
     with reader_may_leave():
         print_document(document)
         for path in written:
             typer.echo(path)
-    ended = outcome(comparison, gated, fail_on)
+    ended = outcome(comparison, gated, fail_on) if comparison else Outcome(0)
     if ended.code:
         typer.echo(f"slotmark: {ended.said}", err=True)
         raise typer.Exit(ended.code)

@@ -35,7 +35,9 @@ def show(
     from slotmark.report import print_document, run_document
     from slotmark.run import open_run
 
-    print_document(run_document(open_run(run), None if filters is None else parse_filters(filters)))
+    opened = open_run(run)
+    chosen = None if filters is None else parse_filters(filters, opened.manifest.bench)
+    print_document(run_document(opened, chosen))
 
 
 def samples(
@@ -62,9 +64,11 @@ def samples(
         raise ArgumentError("--format parquet is nothing for a terminal: name a file with -o.")
     if out is not None and out.exists():
         raise ArgumentError(f"{out}: already there. Choose another -o or move it away.")
-    with Analysis(open_run(run), filters=None if filters is None else parse_filters(filters)) as analysis:
+    opened = open_run(run)
+    chosen = None if filters is None else parse_filters(filters, opened.manifest.bench)
+    with Analysis(opened, filters=chosen) as analysis:
         known = metric in analysis.catalogue.relations
-        table = analysis.relation(metric) if known else analysis.samples(metric).table
+        table = analysis.relation(metric) if known else analysis.samples(metric).rows
     write = pyarrow.csv.write_csv if form is Format.csv else pyarrow.parquet.write_table
     if out is None:
         write(table, sys.stdout.buffer)

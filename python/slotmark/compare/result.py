@@ -64,6 +64,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     band: list[tuple[float, float, float]] = []
     course: list[tuple[float, float]] = []
 
+    @property
+    def standard_error(self) -> float | None:
+        """The standard error of the mean of independent samples, in the metric's unit; None for one sample."""
+        return self.sd / self.n**0.5 if self.n > 1 else None
+
 
 class Side(msgspec.Struct, frozen=True):
     """One side of a comparison: a run, or several of one target.

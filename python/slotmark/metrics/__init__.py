@@ -1,34 +1,27 @@
 """Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
 
-from slotmark.metrics.catalogue import Better, Catalogue, Metric, catalogue
-from slotmark.metrics.cluster.manifest import facts_of_analysis
-from slotmark.metrics.doubts import doubts_of_analysis
-from slotmark.metrics.filters import Filter, filters_of_run, named_filters, parse_filters
-from slotmark.metrics.samples import Analysis, Key, Samples, samples
+from slotmark.metrics.analysis import Analysis, Meeting, costs_together, parts_of, samples
+from slotmark.metrics.catalogue import Better, Catalogue, Estimator, Metric, Part, catalogue, register
+from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
+from slotmark.metrics.samples import CostMatrix, Key, Samples
 
 __all__ = [
     "Analysis",
+    "Better",
     "Catalogue",
+    "CostMatrix",
+    "Estimator",
     "Filter",
     "Key",
+    "Meeting",
     "Metric",
+    "Part",
     "Samples",
     "catalogue",
-    "doubts_of_analysis",
-    "facts_of_analysis",
+    "costs_together",
     "filters_of_run",
-    "named_filters",
     "parse_filters",
+    "parts_of",
+    "register",
     "samples",
 ]
-
-
-def parts_of(analyses):
-    from slotmark.metrics.ledger.classes import block_classes
-
-    if analyses[0].run.manifest.bench != "ledger":
-        return {}
-    return block_classes([a.run for a in analyses])
-
-
-from slotmark.metrics.matrix import CostMatrix

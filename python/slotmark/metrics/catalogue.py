@@ -1,13 +1,13 @@
 """The catalogue: every metric of a bench, as data.
 
-One folder a bench beside this file: ``catalogue.toml`` with an entry a metric, and one ``.sql`` file a metric, or, where a metric is a
-column of what several need, a relation: ``relations/NAME.sql``.
-Tables, charts, the data dictionary and JSON all come from it, in its order.
+A bench has a folder: ``catalogue.toml`` with an entry per metric, and ``relations/NAME.sql`` with the SQL that makes what metrics
+are columns of. ``filters.toml`` and ``facts.sql`` are there where the bench has filters or facts. Tables, charts, the data
+dictionary and JSON all come from the catalogue, in its order.
 """
 
 import tomllib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -15,24 +15,29 @@ import msgspec
 from slotmark.errors import RunError
 
 Better = Literal["higher", "lower"]
+Estimator = Literal["rounds", "means", "blocks", "seeds"]
+
+_folders = {file.parent.name: file.parent for file in sorted(Path(__file__).parent.glob("*/catalogue.toml"))}
+"""Where each bench's catalogue is; those beside this file from the start."""
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One entry of the catalogue.
 
     Attributes:
-        id: Its name for machines, and of its SQL file.
+        id: Its name for machines.
         name: Its name for people.
         unit: The unit of a sample, as printed behind it; empty for a plain ratio.
         better: Which direction is an improvement.
-        grain: The key columns of a sample besides ``setting``, as ``["round"]``. The first is what was repeated: samples within one
+        grain: The key columns of a sample besides ``part``, as ``["round"]``. The first is what was repeated: samples within one
             of it aren't independent of each other.
         course: Whether to draw it over the run too, by its first grain column.
         section: The part of the report that it belongs to; empty where the bench has only one.
-        statistic: What of its samples is compared: the typical one (a trimmed mean of log values) or their arithmetic mean.
-        relation: The relation whose column it is; empty where it has SQL of its own.
+        estimator: How it is compared; the catalogue's, where the entry has none of its own.
+        relation: The relation or the table whose column it is.
         value: The column, or an expression of columns; rows where it is NULL have no sample.
         where: Which rows of the relation count, as SQL; all where it's empty.
+        inside: The metric whose values hold this one's, though it is no part of that one's work; empty for most.
         least: The smallest difference that matters, in the metric's unit, whatever its share of the baseline.
         scale: Of the chart's axis of values.
         locli: What the Cardano performance team's tool calls it, where it has it.
@@ -50,18 +55,17 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     unit: str
     better: Better
     grain: tuple[str, ...]
+    relation: str = ""
+    value: str = ""
+    where: str = ""
+    estimator: Estimator = "rounds"
+    inside: str = ""
     tested: bool = True
     margin: float = 0.02
     short: str = ""
     chart: Literal["dots", "timeline", "cdf", "none"] = "none"
     course: bool = False
     section: str = ""
-    statistic: Literal["typical", "mean"] = "typical"
-    estimator: str = ""
-    inside: str = ""
-    relation: str = ""
-    value: str = ""
-    where: str = ""
     least: float = 0.0
     scale: Literal["linear", "log"] = "linear"
     locli: str = ""
@@ -75,20 +79,69 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return f" {self.unit}" if self.unit else ""
 
 
-class Catalogue(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Some of the keys that runs are compared on, as the blocks with a major GC.
+
+    Attributes:
+        name: In words.
+        where: A condition on the rows of the relation of the bench's first metric, as SQL.
+        of: ``any``: keys of which any row, in any replicate of any run, meets it; ``none``: those of which no row does.
+    """
+
+    name: str
+    where: str
+    of: Literal["any", "none"] = "any"
+
+
+class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What can be wrong with what an analysis rests on.
+
+    Attributes:
+        kind: A stable name for machines.
+        sql: Gives one row where there is a doubt, and none where there isn't.
+        text: What was seen and what to do; ``{column}`` stands for a value of the row.
+    """
+
+    kind: str
+    sql: str
+    text: str
+
+
+class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     """What is computed from the runs of one bench.
 
     Attributes:
         bench: Its name.
+        folder: Where its catalogue and SQL are.
         metrics: In the order of reports.
-        relations: What the metrics' SQL reads besides tables, each after those that it reads.
         about: The facts of a run's workload that a report begins with.
+        estimator: How its metrics are compared, but for those that say otherwise.
+        relations: What metrics read besides tables.
+        part: The column, or an expression of columns, by which samples fall into parts that are compared one by one, as the
+            setting of a client; empty where there is one part.
+        parts: What of the keys is compared by itself too.
+        words: Columns of text in tables, each with SQL that gives all its values: tables are read with numbers in their place.
+        published: The method of :mod:`slotmark.published` that computes as an established tool or report does; empty for none.
+        styled: Whether its tables can be printed in the established tool's styles.
+        filterable: Whether one can choose what of a run is analysed.
+        facts: SQL of what a manifest shows besides what it records; empty for nothing.
+        doubts: What a reader should know about what was analysed.
     """
 
     bench: str
+    folder: Path
     metrics: tuple[Metric, ...]
-    relations: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
+    estimator: Estimator
+    relations: tuple[str, ...] = ()
+    part: str = ""
+    parts: tuple[Part, ...] = ()
+    words: dict[str, str] = {}
+    published: str = ""
+    styled: bool = False
+    filterable: bool = False
+    facts: str = ""
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def in_rounds(self) -> bool:
@@ -103,42 +156,72 @@ class Catalogue(msgspec.Struct, frozen=True):
         raise RunError(f"{self.bench} has no metric '{metric_id}'. It has: {', '.join(m.id for m in self.metrics)}.")
 
     def sql(self, metric_id: str) -> str:
-        """The text of the metric's SQL: ``setting``, the grain columns, ``value``."""
+        """The text of a metric's SQL: ``part``, the grain columns, ``value``; in no order."""
         metric = self[metric_id]
-        if not metric.relation:
-            return (files("slotmark.metrics") / self.bench / f"{metric_id}.sql").read_text(encoding="utf-8")
-        keys = "".join(f"{column}, " for column in metric.grain)
+        part = f'CAST({self.part} AS VARCHAR) AS "part", ' if self.part else ""
+        keys = "".join(f'"{column}", ' for column in metric.grain)
         only = f" AND ({metric.where})" if metric.where else ""
         return (
-            f"SELECT '' AS setting, {keys}CAST({metric.value} AS DOUBLE) AS value "
-            f"FROM {metric.relation} WHERE ({metric.value}) IS NOT NULL{only}"
+            f'SELECT {part}{keys}CAST({metric.value} AS DOUBLE) AS "value" '
+            f'FROM "{metric.relation}" WHERE ({metric.value}) IS NOT NULL{only}'
         )
 
     def relation_sql(self, name: str) -> str:
-        """The text of a relation's SQL."""
-        return (files("slotmark.metrics") / self.bench / "relations" / f"{name}.sql").read_text(encoding="utf-8")
+        """The text of a relation's SQL; where rows come in the order of its metrics' keys, samples needn't be sorted."""
+        return (self.folder / "relations" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 class _Entries(msgspec.Struct, forbid_unknown_fields=True):
-    metric: list[Metric]
-    relations: list[str] = []
+    metric: list[dict[str, object]]
+    estimator: Estimator
     about: list[str] = []
+    doubt: list[Doubt] = []
+    part: str = ""
+    parts: list[Part] = []
+    words: dict[str, str] = {}
+    published: str = ""
+    styled: bool = False
+
+
+def register(bench: str, folder: Path) -> None:
+    """Makes a bench known whose catalogue is in a folder of its own.
+
+    Args:
+        bench: The name that its runs' manifests have.
+        folder: With ``catalogue.toml``, ``relations/*.sql``, and, where the bench has them, ``filters.toml`` and ``facts.sql``.
+
+    Raises:
+        RunError: There is another bench of this name, or no catalogue in the folder.
+    """
+    folder = folder.resolve()
+    if _folders.get(bench, folder) != folder:
+        raise RunError(f"{folder}: there is a bench '{bench}' already, in {_folders[bench]}. Name this one otherwise.")
+    if not (folder / "catalogue.toml").is_file():
+        raise RunError(f"{folder}: there is no catalogue.toml in it. Name the folder of a bench.")
+    _folders[bench] = folder
 
 
 @cache
 def catalogue(bench: str) -> Catalogue:
     """The catalogue of a bench; RunError where there is no such bench."""
-    file = files("slotmark.metrics") / bench / "catalogue.toml"
-    if not file.is_file():
+    if bench not in _folders:
         raise RunError(f"This slotmark knows no bench '{bench}'. Use the slotmark that wrote the run.")
-    entries = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _Entries)
-    est = {"cluster": "means", "ledger": "blocks"}.get(bench, "rounds")
+    folder = _folders[bench]
+    entries = msgspec.convert(tomllib.loads((folder / "catalogue.toml").read_text(encoding="utf-8")), _Entries)
+    facts = folder / "facts.sql"
     return Catalogue(
-        bench,
-        tuple(
-            msgspec.structs.replace(m, estimator=est, inside="total_us" if m.id == "gc_us" else "")
-            for m in entries.metric
-        ),
-        tuple(entries.relations),
-        tuple(entries.about),
+        bench=bench,
+        folder=folder,
+        metrics=tuple(msgspec.convert({"estimator": entries.estimator, **one}, Metric) for one in entries.metric),
+        about=tuple(entries.about),
+        estimator=entries.estimator,
+        relations=tuple(sorted(file.stem for file in (folder / "relations").glob("*.sql"))),
+        part=entries.part,
+        parts=tuple(entries.parts),
+        words=entries.words,
+        published=entries.published,
+        styled=entries.styled,
+        filterable=(folder / "filters.toml").is_file(),
+        facts=facts.read_text(encoding="utf-8") if facts.is_file() else "",
+        doubts=tuple(entries.doubt),
     )

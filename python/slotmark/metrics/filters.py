@@ -1,43 +1,31 @@
-"""Filters: which blocks and slots of a cluster run are analysed.
-
-Conditions are those of the established tool (locli, ``API/ChainFilter.hs``), by its names; named sets of them are data,
-``cluster/filters.toml``. A run's own profile names some or writes them as expressions.
-"""
+"""Filters: what of a run is analysed. A bench's conditions, and named sets of them, are data: ``filters.toml`` in its folder."""
 
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.resources import files
 
 import msgspec
 import pyarrow as pa
 
 from slotmark.errors import ArgumentError
+from slotmark.metrics.catalogue import catalogue
 from slotmark.run import Run
 
-CONDITIONS: dict[str, tuple[str, bool]] = {
-    "BUnitaryChainDelta": ("block", False),
-    "BFullnessGEq": ("block", True),
-    "BFullnessLEq": ("block", True),
-    "BSizeGEq": ("block", True),
-    "BSizeLEq": ("block", True),
-    "BMinimumAdoptions": ("block", True),
-    "BNonNegatives": ("block", False),
-    "SlotGEq": ("slot", True),
-    "SlotLEq": ("slot", True),
-    "EpochGEq": ("slot", True),
-    "EpochLEq": ("slot", True),
-    "EpochSafeIntGEq": ("slot", True),
-    "EpochSafeIntLEq": ("slot", True),
-    "EpSlotGEq": ("slot", True),
-    "EpSlotLEq": ("slot", True),
-    "SlotHasLeaders": ("slot", False),
-}
-"""What each condition is about, and whether it has an argument. Conditions about slots hold for blocks too, by their slot."""
+
+class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a filter can ask for.
+
+    Attributes:
+        about: What it holds for, as ``block`` or ``slot``: SQL selects filters by it.
+        argument: Whether it compares with a number.
+    """
+
+    about: str
+    argument: bool = False
 
 
-class Filter(msgspec.Struct, frozen=True):
+class Filter(msgspec.Struct, frozen=True, array_like=True):
     """One condition.
 
     Attributes:
@@ -53,34 +41,64 @@ class Filter(msgspec.Struct, frozen=True):
         return self.tag if self.argument is None else f"{self.tag} {self.argument:g}"
 
 
+class Always(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked for whatever the filters are.
+
+    Attributes:
+        tag: What SQL calls it.
+        name: In words.
+        about: As that of a condition.
+    """
+
+    tag: str
+    name: str
+    about: str
+
+
+class FilterSets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A bench's ``filters.toml``.
+
+    Attributes:
+        always: What comes before all filters.
+        conditions: By name.
+        sets: Named lists of conditions, each a name and, where it has one, an argument.
+    """
+
+    always: list[Always]
+    conditions: dict[str, Condition]
+    sets: dict[str, list[list[str | float]]]
+
+
 @cache
-def named_filters() -> dict[str, tuple[Filter, ...]]:
-    """The named sets."""
-    text = (files("slotmark.metrics") / "cluster" / "filters.toml").read_text(encoding="utf-8")
-    return {
-        name: tuple(Filter(*condition) for condition in entry["conditions"])
-        for name, entry in tomllib.loads(text).items()
-    }
+def filter_sets(bench: str) -> FilterSets:
+    """A bench's conditions and named sets; none where it has no filters. RunError where there is no such bench."""
+    if not catalogue(bench).filterable:
+        return FilterSets([], {}, {})
+    text = (catalogue(bench).folder / "filters.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), FilterSets)
 
 
-def parse_filters(texts: Iterable[str]) -> list[Filter]:
-    """Filters from the command line: names of sets and conditions such as ``EpochGEq 2`` or ``EpochGEq:2``; ``none`` for none.
+def parse_filters(texts: Iterable[str], bench: str) -> list[Filter]:
+    """Filters as one writes them: names of sets and conditions such as ``EpochGEq 2`` or ``EpochGEq:2``; ``none`` for none.
 
     Raises:
-        ArgumentError: There is no such set or condition, or its argument is missing or no number.
+        ArgumentError: There is no such set or condition, its argument is missing or no number, or the bench has no filters.
     """
+    known = filter_sets(bench)
     found: list[Filter] = []
     for text in texts:
+        if not known.conditions:
+            raise ArgumentError(f"--filter: {bench} runs have nothing to filter. Leave it out.")
         name, _, rest = re.sub(r"[:=\s]+", " ", text.strip()).partition(" ")
         if text == "none":
             continue
-        if name in named_filters() and not rest:
-            found += named_filters()[name]
-        elif name in CONDITIONS:
-            found.append(_condition(name, rest or None, f"--filter '{text}'"))
+        if name in known.sets and not rest:
+            found += [msgspec.convert(one, Filter) for one in known.sets[name]]
+        elif name in known.conditions:
+            found.append(_filter(name, known.conditions[name], rest, text))
         else:
             raise ArgumentError(
-                f"--filter '{text}': no such set or condition. Sets: {', '.join(named_filters())}. Conditions: {', '.join(CONDITIONS)}."
+                f"--filter '{text}': no such set or condition. Sets: {', '.join(known.sets)}. Conditions: {', '.join(known.conditions)}."
             )
     return list(dict.fromkeys(found))
 
@@ -91,31 +109,32 @@ def filters_of_run(run: Run) -> list[Filter]:
     Raises:
         ArgumentError: It asks for a filter that there isn't.
     """
-    return parse_filters(run.manifest.parameters.get("filters", []))
+    asked = run.manifest.parameters.get("filters", [])
+    if not isinstance(asked, list) or not all(isinstance(one, str) for one in asked):
+        raise ArgumentError(f"{run.path / 'run.json'}: its filters are no list of names. Choose some with --filter.")
+    return parse_filters(asked, run.manifest.bench)
 
 
-def filter_table(filters: Sequence[Filter]) -> pa.Table:
-    """The filters for SQL, after the one that is always there: a block must have been forged by a host whose log is complete."""
-    rows = [("complete", "complete in its forger's log", None), *((one.tag, str(one), one.argument) for one in filters)]
+def filter_table(filters: Sequence[Filter], bench: str) -> pa.Table:
+    """The filters for SQL, after those that are always there: ``place``, ``tag``, ``name``, ``argument``, ``about``."""
+    known = filter_sets(bench)
+    rows = [(one.tag, one.name, None, one.about) for one in known.always]
+    rows += [(one.tag, str(one), one.argument, known.conditions[one.tag].about) for one in filters]
     return pa.table(
         {
             "place": pa.array(range(len(rows)), pa.int64()),
-            "tag": [tag for tag, _, _ in rows],
-            "name": [name for _, name, _ in rows],
-            "argument": pa.array([argument for _, _, argument in rows], pa.float64()),
-            "about": [CONDITIONS.get(tag, ("block", False))[0] for tag, _, _ in rows],
+            "tag": pa.array([tag for tag, _, _, _ in rows], pa.string()),
+            "name": pa.array([name for _, name, _, _ in rows], pa.string()),
+            "argument": pa.array([argument for _, _, argument, _ in rows], pa.float64()),
+            "about": pa.array([about for _, _, _, about in rows], pa.string()),
         }
     )
 
 
-def _condition(tag: str, argument: object, where: str) -> Filter:
-    if tag not in CONDITIONS:
-        raise ArgumentError(
-            f"{where} has the condition '{tag}', which there isn't. There are: {', '.join(CONDITIONS)}."
-        )
-    if not CONDITIONS[tag][1]:
+def _filter(tag: str, condition: Condition, argument: str, text: str) -> Filter:
+    if not condition.argument:
         return Filter(tag)
     try:
-        return Filter(tag, float(str(argument)))
+        return Filter(tag, float(argument))
     except ValueError:
-        raise ArgumentError(f"{where}: {tag} needs a number, as '{tag} 2'.") from None
+        raise ArgumentError(f"--filter '{text}': {tag} needs a number, as '{tag} 2'.") from None

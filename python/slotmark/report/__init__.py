@@ -1,20 +1,14 @@
-"""Reports: one document model, one renderer a file. Knows no bench."""
+"""Reports: one document model, sections that fill it, one renderer per file. Knows no bench, and computes nothing."""
 
-from slotmark.report.build import (
-    comparison_document,
-    published_document,
-    run_document,
-    runs_document,
-)
+from slotmark.report.build import comparison_document, run_document, runs_document
 from slotmark.report.document import Document
-from slotmark.report.terminal import print_document
+from slotmark.report.renderers.terminal import print_document
 from slotmark.report.write import write_report
 
 __all__ = [
     "Document",
     "comparison_document",
     "print_document",
-    "published_document",
     "run_document",
     "runs_document",
     "write_report",

@@ -1,10 +1,11 @@
 """What a report is before it has a form: sections of paragraphs, tables, figures and warnings, as plain data."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
 
-from slotmark.compare import Verdict
+from slotmark.compare.result import Verdict
 from slotmark.warnings import Warning
 
 SYMBOLS: dict[Verdict, str] = {"better": "▲", "worse": "▼", "equivalent": "=", "inconclusive": "?"}
@@ -35,7 +36,7 @@ class Paragraph(msgspec.Struct, frozen=True, tag=True):
 
 
 class Table(msgspec.Struct, frozen=True, tag=True):
-    """A table. ``wide`` ones are only for those who look closer: the terminal leaves them out, Markdown folds them."""
+    """A table. ``wide`` ones are only for those who look closer: the terminal leaves them out, Markdown and HTML fold them."""
 
     title: str
     columns: list[Column]
@@ -53,11 +54,19 @@ class Facts(msgspec.Struct, frozen=True, tag=True):
 
 
 class Figure(msgspec.Struct, frozen=True, tag=True):
-    """A chart: a Vega-Lite specification with its data."""
+    """A chart. ``small`` ones can be read at a third of a page's width: up to three stand beside each other.
+
+    Attributes:
+        title: Of the chart.
+        caption: What it shows; of a small one only where it is opened.
+        draw: Makes the Vega-Lite specification with its data; the same whenever it is called.
+        small: See above.
+    """
 
     title: str
     caption: str
-    spec: dict[str, Any]
+    draw: Callable[[], dict[str, Any]]
+    small: bool = False
 
 
 class Doubts(msgspec.Struct, frozen=True, tag=True):

@@ -6,10 +6,10 @@ import msgspec
 
 from slotmark.errors import RunError
 from slotmark.report.document import Document
-from slotmark.report.html import html
-from slotmark.report.json import json
-from slotmark.report.markdown import markdown
-from slotmark.report.pdf import pdf
+from slotmark.report.renderers.html import html
+from slotmark.report.renderers.json import json
+from slotmark.report.renderers.markdown import markdown
+from slotmark.report.renderers.pdf import pdf
 
 
 def write_report(document: Document, result: msgspec.Struct, folder: Path) -> list[Path]:
@@ -17,7 +17,7 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
 
     Args:
         document: The report.
-        result: What it was made from, a comparison or a prediction, for report.json.
+        result: What it was made from, for report.json.
         folder: Made if need be.
 
     Raises:

@@ -15,7 +15,7 @@ from slotmark.compare.sides import in_turns
 from slotmark.compare.summary import summarise_costs
 from slotmark.compare.verdict import Decision
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, CostMatrix, Metric, parts_of
+from slotmark.metrics import CostMatrix, Metric, costs_together, parts_of
 from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
 from slotmark.statistics.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
 from slotmark.statistics.effect_size import faster_probability, rank_biserial
@@ -82,27 +82,6 @@ def estimate(task: Task) -> Estimate:
         factors=_factors(task.sides, kept, how),
     )
     return Estimate(entries=entries, repetitions=repetitions, details=[detail], of_sides=of_sides)
-
-
-def costs_together(analyses: Sequence[Analysis], metric_id: str) -> CostMatrix | None:
-    """The replicates of several runs as one's; None where a run has none of the metric.
-
-    Raises:
-        ComparisonError: The runs hold other blocks.
-        RunError: A run's replicates have other keys than each other.
-    """
-    samples = [analysis.samples(metric_id) for analysis in analyses]
-    if any(not one.table.num_rows for one in samples):
-        return None
-    matrices = [one.matrix() for one in samples]
-    for analysis, matrix in zip(analyses, matrices, strict=True):
-        if not np.array_equal(matrix.keys, matrices[0].keys):
-            raise ComparisonError(
-                f"{analyses[0].run.path} and {analysis.run.path} hold other blocks: only processes over the same blocks can be put together."
-            )
-    if len(matrices) == 1:
-        return matrices[0]
-    return CostMatrix(matrices[0].keys, np.concatenate([matrix.values for matrix in matrices]))
 
 
 def _main_costs(task: Task, main: Metric) -> list[CostMatrix]:

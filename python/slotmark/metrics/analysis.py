@@ -1,0 +1,230 @@
+"""Analysis: the only door from a run's tables to samples, relations, facts and doubts."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from slotmark import warnings
+from slotmark.errors import ComparisonError, RunError
+from slotmark.metrics.catalogue import catalogue
+from slotmark.metrics.database import Database
+from slotmark.metrics.filters import Filter, filter_table, filters_of_run
+from slotmark.metrics.samples import CostMatrix, Samples, as_text, samples_of
+from slotmark.run import Run
+from slotmark.warnings import Warning
+
+LEAST_OF_PART = 10
+"""A part with fewer keys than these, or with all but fewer, is left out."""
+
+
+class Meeting(msgspec.Struct, frozen=True):
+    """Which keys of a run meet the condition of a part, in any of its replicates.
+
+    Attributes:
+        keys: Rising; shape (n,).
+        meets: By the part's name, shape (n,), bool; None where the condition can't be told for every row.
+    """
+
+    keys: np.ndarray
+    meets: dict[str, np.ndarray | None]
+
+
+class Analysis:
+    """A run's tables and relations in a database in memory, from which samples are computed one metric at a time; a context manager.
+
+    Args:
+        run: The run.
+        filters: What to analyse of it, for benches that have filters; None for what the run's own profile says.
+        published: Whether to compute as the established tool does.
+    """
+
+    def __init__(self, run: Run, *, filters: Sequence[Filter] | None = None, published: bool = False) -> None:
+        self.run = run
+        self.catalogue = catalogue(run.manifest.bench)
+        self.filters = filters_of_run(run) if filters is None else list(filters)
+        self._published = published
+        self._database = Database(run)
+        self._there: set[str] = set()
+        self._words: frozenset[str] = frozenset()
+        self._meeting: Meeting | None = None
+
+    def __enter__(self) -> Self:
+        """Begins. RunError where the run lacks what all of its bench's SQL needs."""
+        try:
+            for column, sql in self.catalogue.words.items():
+                self._prepare(sql, f"'{column}'")
+                self._run(lambda sql=sql, column=column: self._database.name_words(column, sql), f"'{column}'")
+        except BaseException:
+            self._database.close()
+            raise
+        self._there.clear()  # from here on tables are read with numbers for these words
+        self._words = frozenset(self.catalogue.words)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Gives the memory free."""
+        self._database.close()
+
+    def samples(self, metric_id: str) -> Samples:
+        """The samples of a metric. Raises as :func:`samples`."""
+        sql = self.catalogue.sql(metric_id)
+        return samples_of(self.catalogue[metric_id], self._select(sql, f"'{metric_id}'"), str(self.run.path))
+
+    def relation(self, name: str) -> pa.Table:
+        """A relation of the catalogue as a table. RunError where the run's tables don't allow it."""
+        if name not in self.catalogue.relations:
+            raise RunError(
+                f"{self.catalogue.bench} has no relation '{name}'. It has: {', '.join(self.catalogue.relations)}."
+            )
+        return as_text(self._select(f'SELECT * FROM "{name}"', f"'{name}'"))
+
+    def query(self, sql: str) -> pa.Table:
+        """What one SQL query over the run's tables, the relations of the catalogue, ``filters`` and ``method`` gives."""
+        return as_text(self._select(sql, "a query"))
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What a manifest shows of the run besides what it records: names and values, in order; none for most benches."""
+        if not self.catalogue.facts:
+            return []
+        rows = sorted(self._select(self.catalogue.facts, "its facts").to_pylist(), key=lambda row: row["place"])
+        return [(row["name"], _fact(row)) for row in rows]
+
+    def doubts(self) -> list[Warning]:
+        """What a reader should know about what was analysed."""
+        found = []
+        for doubt in self.catalogue.doubts:
+            rows = self._select(doubt.sql, f"the doubt '{doubt.kind}'").to_pylist()
+            found += [warnings.seen(doubt.kind, doubt.text, row) for row in rows[:1]]
+        return found
+
+    def parts(self) -> Meeting:
+        """Which keys meet the condition of each part of the catalogue; :func:`parts_of` makes parts of it."""
+        if self._meeting is None:
+            metric, parts = self.catalogue.metrics[0], self.catalogue.parts
+            each = "".join(
+                f", BOOL_OR({part.where}) AS met{place}, BOOL_OR(({part.where}) IS NULL) AS open{place}"
+                for place, part in enumerate(parts)
+            )
+            key = metric.grain[-1]
+            sql = f'SELECT "{key}"{each} FROM "{metric.relation}" GROUP BY "{key}" ORDER BY "{key}"'
+            rows = self._select(sql, "its parts")
+            self._meeting = Meeting(
+                rows[key].to_numpy(),
+                {
+                    part.name: None if any(rows[f"open{place}"].to_pylist()) else rows[f"met{place}"].to_numpy()
+                    for place, part in enumerate(parts)
+                },
+            )
+        return self._meeting
+
+    def _prepare(self, sql: str, what: str) -> None:
+        """Makes all that some SQL reads, unless it is there."""
+        names: list[str] = []
+        self._run(lambda: names.extend(self._database.names_in(sql)), what)
+        for name in names:
+            if name not in self._there:
+                self._provide(name, what)
+                self._there.add(name)
+
+    def _provide(self, name: str, what: str) -> None:
+        if name in self.catalogue.relations:
+            relation = self.catalogue.relation_sql(name)
+            self._prepare(relation, what)
+            self._run(lambda: self._database.make(name, relation), f"'{name}'")
+        elif name == "filters":
+            self._database.register(name, filter_table(self.filters, self.catalogue.bench))
+        elif name == "method":
+            self._database.register(name, pa.table({"published": pa.array([self._published])}))
+        elif name in self.run.manifest.tables and name.isidentifier():
+            self._run(lambda: self._database.open_table(name, self._words), f"the table '{name}'")
+        else:
+            have = ", ".join(self.run.manifest.tables) or "none"
+            raise self._failed(what, f"there is no table '{name}', only {have}")
+
+    def _select(self, sql: str, what: str) -> pa.Table:
+        self._prepare(sql, what)
+        found: list[pa.Table] = []
+        self._run(lambda: found.append(self._database.select(sql)), what)
+        return found[0]
+
+    def _run(self, step: Any, what: str) -> None:
+        try:
+            step()
+        except duckdb.Error as error:
+            raise self._failed(what, str(error).splitlines()[0]) from error
+
+    def _failed(self, what: str, reason: str) -> RunError:
+        return RunError(f"{self.run.path}: can't compute {what} ({reason}). Make the run again with this slotmark.")
+
+
+def parts_of(analyses: Sequence[Analysis]) -> dict[str, np.ndarray]:
+    """The parts of the keys that some runs have in common, by name in words; each shape (keys,), bool, in the order of keys.
+
+    A key meets a part's condition where any row of it does, in any run. A part is left out where its condition can't be told for
+    every row, or where it holds nearly no key or nearly all.
+
+    Args:
+        analyses: Of at least one run, all over the same keys.
+
+    Raises:
+        ComparisonError: The runs hold other keys.
+    """
+    found = [analysis.parts() for analysis in analyses]
+    for analysis, one in zip(analyses, found, strict=True):
+        if not np.array_equal(one.keys, found[0].keys):
+            raise ComparisonError(
+                f"{analyses[0].run.path} and {analysis.run.path} hold other blocks: only processes over the same blocks can be put together."
+            )
+    parts: dict[str, np.ndarray] = {}
+    for part in analyses[0].catalogue.parts:
+        meets = [one.meets[part.name] for one in found]
+        told = [one for one in meets if one is not None]
+        if len(told) == len(meets):
+            met = np.logical_or.reduce(told)
+            parts[part.name] = met if part.of == "any" else ~met
+    return {name: of for name, of in parts.items() if LEAST_OF_PART <= int(of.sum()) <= of.size - LEAST_OF_PART}
+
+
+def costs_together(analyses: Sequence[Analysis], metric_id: str) -> CostMatrix | None:
+    """The replicates of several runs as one's; None where a run has none of the metric.
+
+    Raises:
+        ComparisonError: The runs hold other blocks.
+        RunError: A run's replicates have other keys than each other.
+    """
+    samples = [analysis.samples(metric_id) for analysis in analyses]
+    if any(not one.table.num_rows for one in samples):
+        return None
+    matrices = [one.matrix() for one in samples]
+    for analysis, matrix in zip(analyses, matrices, strict=True):
+        if not np.array_equal(matrix.keys, matrices[0].keys):
+            raise ComparisonError(
+                f"{analyses[0].run.path} and {analysis.run.path} hold other blocks: only processes over the same blocks can be put together."
+            )
+    if len(matrices) == 1:
+        return matrices[0]
+    return CostMatrix(matrices[0].keys, np.concatenate([matrix.values for matrix in matrices]))
+
+
+def samples(run: Run, metric_id: str) -> Samples:
+    """The samples of a metric in a run, computed by the metric's SQL over the run's tables.
+
+    Raises:
+        RunError: The run lacks a table that the SQL reads, or the SQL yields two samples with one key or a value that is no number.
+    """
+    with Analysis(run) as analysis:
+        return analysis.samples(metric_id)
+
+
+def _fact(row: dict[str, Any]) -> str:
+    """A fact's words, or its number with thousands set apart."""
+    if row["text"] is not None:
+        return row["text"]
+    return "-" if row["number"] is None else f"{row['number']:,.{row['decimals']}f}"

@@ -1,4 +1,0 @@
-SELECT '' AS setting, host, CAST(rejected AS DOUBLE) AS value
-FROM (
-    SELECT hosts.host, COUNT(tx.ts_ns) AS rejected FROM hosts LEFT JOIN transactions AS tx ON tx.host = hosts.host AND tx.event = 'rejected'
-    GROUP BY hosts.host)

@@ -1,4 +1,0 @@
-SELECT '' AS setting, run, slot, CAST(block_tick_us AS DOUBLE) AS value
-FROM blocks
-WHERE block_tick_us IS NOT NULL
-ORDER BY run NULLS FIRST, slot NULLS FIRST

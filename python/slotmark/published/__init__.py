@@ -1,0 +1,67 @@
+"""How established tools and reports compute and print, from the same runs: ``--method published``.
+
+A method is named after the tool or the report. The catalogue of a bench says which one has published tables of its runs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Filter, catalogue, filters_of_run
+from slotmark.published import chainsync_2026, ghc_study, locli
+from slotmark.published.report import PublishedCell, PublishedReport, PublishedSide, PublishedTable
+from slotmark.run import Run
+
+Method = Callable[[Sequence[Mapping[str, Run]], Sequence[Filter] | None, str], tuple[str, list[PublishedTable]]]
+"""From the arguments of :func:`published_report` to what is printed, in words without a full stop, and the tables."""
+
+METHODS: Mapping[str, Method] = {
+    "locli": locli.printed,
+    "chainsync-benchmark-2026": chainsync_2026.printed,
+    "ghc-study": ghc_study.printed,
+}
+"""The methods by the names that catalogues use."""
+
+__all__ = [
+    "METHODS",
+    "PublishedCell",
+    "PublishedReport",
+    "PublishedSide",
+    "PublishedTable",
+    "published_report",
+]
+
+
+def published_report(
+    sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None = None, style: str = "org"
+) -> PublishedReport:
+    """The tables that the established tool or report makes of these runs, by its own formulas and roundings.
+
+    Args:
+        sides: The runs of each side by the names to print, all of one bench; the first side is the reference.
+        filters: What is analysed, for benches with filters; None for what each run's own profile says.
+        style: How cells are printed, of methods that have several styles: ``org`` or ``typst``.
+
+    Raises:
+        ComparisonError: Nobody has published tables of this bench, or the method can't be applied to these runs.
+        RunError: A run is damaged.
+    """
+    firsts = [next(iter(side.values())) for side in sides]
+    bench = firsts[0].manifest.bench
+    name = catalogue(bench).published
+    if not name:
+        raise ComparisonError(f"--method published: nobody has published tables of {bench}. Leave it out.")
+    said, tables = METHODS[name](sides, filters, style)
+    return PublishedReport(
+        method=name,
+        title="By the published method",
+        said=f"{said}; slotmark's own method is the default.",
+        sides=[
+            PublishedSide(
+                list(side),
+                [run.manifest for run in side.values()],
+                [str(one) for one in (filters_of_run(first) if filters is None else filters)],
+            )
+            for side, first in zip(sides, firsts, strict=True)
+        ],
+        tables=tables,
+    )

@@ -1,0 +1,68 @@
+"""Documents as one HTML file that works offline: style, data, charts and the code that draws them are all inside."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+from typing import Any
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from slotmark.report.document import Block, Document, Figure
+from slotmark.report.renderers.printable import printable, printable_document, with_texts
+
+
+def html(document: Document) -> str:
+    """The document as HTML."""
+    document = printable_document(document)
+    figures = [block for section in document.sections for block in section.blocks if isinstance(block, Figure)]
+    charts = [with_texts(figure.draw(), printable) for figure in figures]
+    template = _environment().get_template("report.html")
+    return template.render(
+        document=document,
+        charts=_in_script(charts),
+        runtime=_runtime() if charts else "",
+        style=Markup(_file("report.css")),
+        script=Markup(_file("report.js")),
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("slotmark.report.renderers"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["kind"] = lambda block: type(block).__name__
+    environment.filters["anchor"] = lambda text: (
+        "".join(letter if letter.isalnum() else "-" for letter in text.lower()) or "section"
+    )
+    environment.filters["grouped"] = _grouped
+    return environment
+
+
+def _grouped(blocks: list[Block]) -> list[list[Block]]:
+    """Blocks with those figures together that follow each other: they share a grid."""
+    return [list(group) for _, group in groupby(blocks, key=lambda block: isinstance(block, Figure))]
+
+
+def _file(name: str) -> str:
+    return (files("slotmark.report.renderers") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _in_script(value: Any) -> Markup:
+    """JSON that can stand inside a script element whatever it holds."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+@cache
+def _runtime() -> Markup:
+    """Vega and its embedding, as window.vegaEmbed, from the library that ships them: nothing is fetched."""
+    bundle = vl_convert.javascript_bundle()  # pyright: ignore[reportCallIssue] - its stub wants what it does not need
+    return Markup(bundle.replace("</script", "<\\/script"))

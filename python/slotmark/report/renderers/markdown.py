@@ -1,0 +1,78 @@
+"""Documents as Markdown, short enough for a comment: what is wide is folded, charts are left to HTML."""
+
+import re
+
+from slotmark.report.document import Block, Document, Doubts, Facts, Figure, Paragraph, Table
+from slotmark.report.renderers.printable import printable_document
+
+_SPECIAL = re.compile(r"[\\`*_\[\]|#~$!]")
+_BEGINS_A_BLOCK = re.compile(r"^(?:[-+=]|\d+(?=[.)]))")
+_LINKED = re.compile(r"@(?=\w)|(?<=:)//|(?<=\bwww)\.|#(?=\d)", re.IGNORECASE)
+"""What GitHub makes a mention, a link or a reference of: a comment that nobody sees keeps it text."""
+
+
+def markdown(document: Document) -> str:
+    """The document as GitHub's Markdown."""
+    document = printable_document(document)
+    parts = [f"# {_text(document.title)}", _text(document.subtitle)]
+    for section in document.sections:
+        blocks = [text for block in section.blocks if (text := _block(block))]
+        if _only_figures(section.blocks):
+            continue
+        if blocks and section.title:
+            parts.append(f"## {_text(section.title)}")
+        parts += blocks
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _only_figures(blocks: list[Block]) -> bool:
+    """Whether a section holds only charts and how to read them."""
+    return any(isinstance(block, Figure) for block in blocks) and all(
+        isinstance(block, Figure | Paragraph) for block in blocks
+    )
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph(text):
+            return _text(text)
+        case Table():
+            notes = "".join(f"\n\n{_text(note)}" for note in block.notes)
+            if block.wide:
+                return _folded(block.title or "Table", _table(block) + notes)
+            title = f"**{_text(block.title)}**\n\n" if block.title else ""
+            return f"{title}{_table(block)}{notes}"
+        case Facts():
+            lines = "\n".join(f"- {_text(name)}: {_text(value)}" for name, value in block.facts)
+            return _folded(block.title, lines) if block.wide else lines
+        case Doubts(warnings):
+            return "\n".join(
+                f"- **{_text(warning.subject) or _text(warning.kind)}**: {_text(warning.text)}" for warning in warnings
+            )
+        case Figure():
+            return ""
+
+
+def _table(table: Table) -> str:
+    lines = [
+        f"| {' | '.join(_text(column.title) or ' ' for column in table.columns)} |",
+        f"| {' | '.join('---:' if column.align == 'right' else '---' for column in table.columns)} |",
+        *(f"| {' | '.join(_cell(cell.text) for cell in row)} |" for row in table.rows),
+    ]
+    return "\n".join(lines)
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details><summary>{_text(title)}</summary>\n\n{text}\n\n</details>"
+
+
+def _cell(text: str) -> str:
+    """Text inside a table, where a sign or a number begins no list."""
+    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = _SPECIAL.sub(lambda sign: "\\" + sign[0], text)
+    return _LINKED.sub(lambda sign: f"{sign[0]}<!-- -->" if sign[0] != "." else "<!-- -->.", escaped)
+
+
+def _text(text: str) -> str:
+    """Text that is shown as it stands: no markup, no mention, no link."""
+    return _BEGINS_A_BLOCK.sub(lambda sign: f"{sign[0]}\\" if sign[0][0].isdigit() else f"\\{sign[0]}", _cell(text))

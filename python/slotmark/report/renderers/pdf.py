@@ -1,0 +1,125 @@
+"""Documents as PDF, for publishing: set by Typst, charts as vector graphics."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+from typing import Any
+
+import msgspec
+import typst
+import vl_convert
+
+from slotmark.report.document import SYMBOLS, Block, Document, Figure, Table
+from slotmark.report.renderers.columns import BREAK, breakable, fit
+from slotmark.report.renderers.printable import printable, with_texts
+
+LINE_PT = 482.0
+"""The width of a line of text, in points: 170 mm."""
+
+TABLE_PT, WIDE_TABLE_PT = 8.5, 6.8
+"""The usual type sizes of tables, in points."""
+
+CHART_WIDTH, SMALL_CHART_WIDTH = 620, 270
+"""Of a chart, in its own pixels; it is shown as wide as a line of text, a small one as a third of it."""
+
+CHART_CONFIG = {
+    "background": "transparent",
+    "font": "Libertinus Serif",
+    "view": {"stroke": None},
+    "tick": {"color": "#1d2129"},
+    "text": {"color": "#1d2129"},
+    "axis": {
+        "labelColor": "#1d2129",
+        "titleColor": "#1d2129",
+        "gridColor": "#e1e4ea",
+        "domainColor": "#aab1bd",
+        "tickColor": "#aab1bd",
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "titleFontSize": 13,
+    },
+}
+"""The looks of charts on paper: the page's own font and colours."""
+
+_OWN_ALPHABETS = re.compile("[\x00-\u04ff\u200b▲▼−≤≥≠≈…–—‘’“”•→←Δ∶√∞�]*")
+"""What the fonts inside Typst can surely print."""
+
+
+def pdf(document: Document) -> bytes:
+    """The document as PDF; the same bytes for the same document, so without a date of its own.
+
+    All text reaches Typst as data, never as markup. Only the fonts inside Typst are used, unless a name is written in
+    a script that they lack: then the machine's own fonts help out.
+    """
+    told = {
+        "title": _printable(document.title),
+        "subtitle": _printable(document.subtitle),
+        "sections": [
+            {"title": _printable(section.title), "blocks": list(_grouped(section.blocks))}
+            for section in document.sections
+        ],
+        "symbols": SYMBOLS,
+        "break": BREAK,
+        "line": LINE_PT,
+    }
+    text = json.dumps(told, ensure_ascii=False)
+    return typst.compile(
+        _template(),
+        format="pdf",
+        sys_inputs={"document": text},
+        ignore_system_fonts=_OWN_ALPHABETS.fullmatch(text) is not None,
+        timestamp=0,
+    )
+
+
+def _grouped(blocks: Sequence[Block]) -> Iterator[Any]:
+    """Blocks as JSON types; figures that follow each other are one block, with the legend of their runs."""
+    for figures, group in groupby(blocks, key=lambda block: isinstance(block, Figure)):
+        if figures:
+            yield _figures([block for block in group if isinstance(block, Figure)])
+        else:
+            yield from map(_plain, group)
+
+
+def _plain(block: Block) -> Any:
+    """A block as JSON types; a table with its measures on paper."""
+    plain = _printable(msgspec.to_builtins(block))
+    if isinstance(block, Table):
+        plain["fit"] = msgspec.to_builtins(fit(block, line=LINE_PT, size=WIDE_TABLE_PT if block.wide else TABLE_PT))
+    return plain
+
+
+def _figures(figures: Sequence[Figure]) -> dict[str, Any]:
+    """Figures with their pictures, and how their runs are told apart."""
+    specs = [with_texts(figure.draw(), printable) for figure in figures]
+    legend = {run["name"]: run for spec in specs for run in spec.get("usermeta", {}).get("runs", [])}
+    return {
+        "type": "Figures",
+        "legend": _printable(list(legend.values())),
+        "figures": [
+            {
+                "title": _printable(figure.title),
+                "caption": _printable(figure.caption),
+                "small": figure.small,
+                "svg": _svg(spec, SMALL_CHART_WIDTH if figure.small else CHART_WIDTH),
+            }
+            for figure, spec in zip(figures, specs, strict=True)
+        ],
+    }
+
+
+def _svg(spec: dict[str, Any], width: int) -> str:
+    return vl_convert.vegalite_to_svg({**spec, "width": width}, config=CHART_CONFIG, allowed_base_urls=[])
+
+
+def _printable(value: Any) -> Any:
+    """JSON types with text that is fit for paper: only what can be printed, and long words breakable."""
+    return with_texts(value, lambda text: breakable(printable(text)))
+
+
+@cache
+def _template() -> bytes:
+    return (files("slotmark.report.renderers") / "templates" / "report.typ").read_bytes()

@@ -1,0 +1,78 @@
+const specs = JSON.parse(document.getElementById("chart-specs").textContent);
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const places = [...document.querySelectorAll("[data-chart]")];
+
+const runs = [...new Map(specs.flatMap((spec) => spec.usermeta?.runs ?? []).map((run) => [run.name, run])).values()];
+const shown = new Set(runs.map((run) => run.name));
+const views = new Map();
+
+// An opened chart is this many times as high.
+const OPENED = 1.7;
+
+function swatch(run) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 28 8");
+  svg.setAttribute("class", "swatch");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  line.setAttribute("d", "M0 4H28");
+  line.setAttribute("stroke", run.colour);
+  line.setAttribute("stroke-width", "3");
+  line.setAttribute("stroke-dasharray", run.dash.join(" "));
+  svg.append(line);
+  return svg;
+}
+
+function toggles() {
+  const box = document.createElement("fieldset");
+  box.className = "runs";
+  for (const run of runs) {
+    const label = document.createElement("label");
+    const check = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
+    check.style.accentColor = run.colour;
+    check.addEventListener("change", () => {
+      if (check.checked) shown.add(run.name); else shown.delete(run.name);
+      for (const view of views.values()) view.signal("shown", [...shown]).runAsync();
+    });
+    label.append(check, swatch(run), run.name);
+    box.append(label);
+  }
+  const hint = document.createElement("p");
+  hint.className = "note";
+  hint.textContent = "A chart opens at a click on its title. Drag moves lines and distributions, Ctrl and the mouse wheel zoom them, a double click resets them.";
+  document.querySelector(".charts").before(box, hint);
+}
+
+function config() {
+  const ink = dark.matches ? "#d7dae0" : "#22262e";
+  const line = dark.matches ? "#3a404b" : "#e3e6eb";
+  return {
+    background: "transparent",
+    font: "inherit",
+    view: { stroke: null },
+    tick: { color: ink },
+    text: { color: ink },
+    axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: 500, labelFontSize: 11, titleFontSize: 12 },
+  };
+}
+
+async function draw(place) {
+  views.get(place)?.finalize();
+  const spec = structuredClone(specs[Number(place.dataset.chart)]);
+  const parameter = spec.params?.find((one) => one.name === "shown");
+  if (parameter) parameter.value = [...shown];
+  if (place.parentElement.matches(".small.open") && typeof spec.height === "number") spec.height *= OPENED;
+  const made = await window.vegaEmbed(place, spec, { actions: false, renderer: "svg", config: config(), tooltip: { theme: dark.matches ? "dark" : "light" } });
+  views.set(place, made.view);
+}
+
+for (const opener of document.querySelectorAll(".opener")) {
+  opener.addEventListener("click", () => {
+    const figure = opener.closest("figure");
+    opener.setAttribute("aria-expanded", String(figure.classList.toggle("open")));
+    draw(figure.querySelector(".chart"));
+  });
+}
+
+toggles();
+places.forEach(draw);
+dark.addEventListener("change", () => places.forEach(draw));

@@ -1,0 +1,222 @@
+"""Tables of repeated costs of the same blocks: rows by candidate, kinds of blocks, design, and what their detail holds."""
+
+from slotmark.compare.result import ALL, BlockDesign, Blocks, Comparison, Difference, Row
+from slotmark.numbers import number, p_value, percent, ratio_interval
+from slotmark.report.document import Cell, Column, Table
+from slotmark.report.sections.cells import headed, metric_cell, optional, p_cell, verdict_cell
+
+QUANTITIES = ("typical block", "all blocks together")
+
+
+def block_tables(comparison: Comparison) -> list[Table]:
+    """A table per candidate: every tested metric over all blocks."""
+    rows = [row for row in _rows(comparison) if row.part == ALL]
+    notes = ["Costs are of the median block, or the mean over all blocks.", _margins(rows)]
+    made = []
+    for place, side in enumerate(comparison.candidates):
+        columns = [
+            Column("", "left"),
+            Column("of", "left"),
+            Column(comparison.baseline.name),
+            Column(side.name),
+            Column("ratio [interval]"),
+            Column("adj. p", detail=True),
+            Column("faster blocks", detail=True),
+            Column("verdict", "left"),
+        ]
+        lines = [
+            [
+                metric_cell(row.metric),
+                Cell(row.quantity, remark=f"{detail.blocks:,} blocks" if (detail := difference.detail) else ""),
+                *_levels(row, place),
+                _ratio(difference),
+                p_cell(difference),
+                _faster(difference.detail),
+                verdict_cell(difference),
+            ]
+            for row in rows
+            if (difference := row.differences[place]) is not None and difference.verdict is not None
+        ]
+        if lines:
+            made.append(Table(side.name, columns, lines, notes))
+    return made
+
+
+def part_tables(comparison: Comparison) -> list[Table]:
+    """A table per candidate: the kinds of blocks, each by itself."""
+    rows = [row for row in _rows(comparison) if row.part != ALL]
+    columns = [
+        Column("metric", "left"),
+        Column("blocks", "left"),
+        *map(Column, ("n", comparison.baseline.name, "candidate", "ratio [interval]", "faster blocks")),
+    ]
+    note = "Costs are of the median block, or the mean over all blocks. Shown, not tested: they show where the difference lies."
+    made = []
+    for place, side in enumerate(comparison.candidates):
+        lines = [
+            [
+                Cell(headed(row.metric)),
+                Cell(row.part),
+                Cell("-" if (detail := difference.detail) is None else f"{detail.blocks:,}"),
+                *_levels(row, place),
+                _ratio(difference),
+                _faster(detail),
+            ]
+            for row in rows
+            if (difference := row.differences[place]) is not None
+        ]
+        if lines:
+            made.append(Table(f"{side.name} by kind of block", columns, lines, [note]))
+    return made
+
+
+def design_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
+    """What these processes can find, and how many more would be needed."""
+    columns = [
+        Column("", "left"),
+        Column("of", "left"),
+        Column("processes"),
+        Column("s.e. from processes", detail=True),
+        Column("s.e. from blocks", detail=True),
+        Column("can find"),
+        Column("margin"),
+        Column("equivalence p", detail=True),
+        Column("needed per side"),
+    ]
+    rows = _rows(comparison)
+    lines = [
+        [
+            Cell(side.name),
+            Cell(row.quantity),
+            Cell(f"{blocks.processes[0]} and {blocks.processes[place + 1]}"),
+            *_design(difference, difference.detail),
+        ]
+        for place, side in enumerate(comparison.candidates)
+        for row in rows
+        if row.metric == rows[0].metric
+        and row.part == ALL
+        and (difference := row.differences[place])
+        and difference.ratio
+        and difference.detail
+    ]
+    note = (
+        "Can find: the smallest change that such a design finds four times in five, in one test. Needed: processes per side for a change "
+        "as large as the margin to be found as often. Where the blocks' part alone is too large, more processes don't help."
+    )
+    return [Table("What this design can find", columns, lines, [note])] if lines else []
+
+
+def factor_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
+    """What each level of a factor does, and levels of two factors together."""
+    columns = [Column("", "left"), Column("ratio [interval]"), Column("p"), Column("", "left")]
+    lines = [
+        [
+            Cell(effect.name),
+            Cell(ratio_interval(effect.ratio)),
+            Cell("-" if effect.within_runs_only else p_value(effect.p)),
+            Cell("interaction: ratio of two ratios" if effect.interaction else "over all levels of the other"),
+        ]
+        for effect in blocks.factors
+    ]
+    note = f"{comparison.rows[0].metric.name} of a typical block. p-values are of each by itself and in no verdict."
+    return [Table("", columns, lines, [note])] if lines else []
+
+
+def quantile_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
+    """A table per candidate: the deciles of the first metric."""
+    columns = [
+        Column("quantile"),
+        *map(Column, (comparison.baseline.name, "candidate", "ratio [interval]", "blocks beyond")),
+    ]
+    unit = comparison.rows[0].metric.unit
+    return [
+        Table(
+            f"{side.name}, {unit}",
+            columns,
+            [
+                [
+                    Cell(f"{one.quantile:.0%}"),
+                    Cell(number(one.baseline)),
+                    Cell(number(one.candidate)),
+                    Cell(ratio_interval(one.ratio)),
+                    Cell(f"{one.beyond:,}"),
+                ]
+                for one in shifts
+            ],
+            wide=True,
+        )
+        for side, shifts in zip(comparison.candidates, blocks.shifts, strict=True)
+        if shifts
+    ]
+
+
+def rank_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
+    """The mean ranks of three sides or more, and the p-values of every pair."""
+    ranking = blocks.ranking
+    if ranking is None:
+        return []
+    names = [side.name for side in comparison.sides]
+    first = Table(
+        "Mean ranks",
+        [Column("", "left"), Column("mean rank, 1 is cheapest")],
+        [[Cell(name), Cell(number(rank))] for name, rank in zip(names, ranking.mean_ranks, strict=True)],
+        [
+            f"Friedman's chi-squared {number(ranking.chi_squared)}, p {p_value(ranking.p)}. Blocks are what is ranked: these p-values "
+            "hold for these processes only, and no verdict uses them."
+        ],
+    )
+    columns = [Column("", "left"), *map(Column, ("Nemenyi", "Conover", "signed rank"))]
+    lines = [
+        [
+            Cell(f"{names[pair.first]} and {names[pair.second]}"),
+            *(Cell(p_value(p)) for p in (pair.nemenyi, pair.conover, pair.signed_rank)),
+        ]
+        for pair in ranking.pairs
+    ]
+    return [first, Table("p-values of pairs, adjusted over all pairs", columns, lines, wide=True)]
+
+
+def _rows(comparison: Comparison) -> list[Row]:
+    return [row for row in comparison.rows if row.quantity in QUANTITIES]
+
+
+def _levels(row: Row, place: int) -> list[Cell]:
+    return [optional(row.levels[0]), optional(row.levels[place + 1])]
+
+
+def _ratio(difference: Difference) -> Cell:
+    return Cell(ratio_interval(difference.ratio) if difference.ratio else "-")
+
+
+def _faster(detail: BlockDesign | None) -> Cell:
+    if detail is None or detail.faster is None:
+        return Cell("-")
+    biserial = detail.rank_biserial
+    remark = "" if biserial is None else f"rank-biserial correlation {number(biserial, 3)}"
+    return Cell(percent(detail.faster), remark=remark)
+
+
+def _design(difference: Difference, detail: BlockDesign) -> list[Cell]:
+    unknown = detail.error_of_runs is None
+    return [
+        _share(detail.error_of_runs, "unknown"),
+        _share(detail.error_of_blocks),
+        _share(detail.detectable),
+        Cell(percent(difference.margin)),
+        Cell("-" if unknown or detail.p_equivalent is None else p_value(detail.p_equivalent)),
+        Cell("unknown" if unknown else str(detail.runs_needed or "more than 1,000")),
+    ]
+
+
+def _share(fraction: float | None, otherwise: str = "-") -> Cell:
+    return Cell(otherwise if fraction is None else percent(fraction))
+
+
+def _margins(rows: list[Row]) -> str:
+    """The margin of every metric, those with the same together."""
+    metrics: dict[float, list[str]] = {}
+    for row in rows:
+        for margin in {one.margin for one in row.differences if one and one.verdict}:
+            metrics.setdefault(margin, []).append(row.metric.name.lower())
+    shown = [f"{percent(margin)} of {', '.join(dict.fromkeys(names))}" for margin, names in metrics.items()]
+    return f"Margins: {'; '.join(shown)}."

@@ -1,0 +1,90 @@
+"""Where the figures come from: what is known of each side's runs."""
+
+from collections.abc import Mapping, Sequence
+
+from slotmark.compare.result import Side
+from slotmark.metrics import catalogue
+from slotmark.report.document import Block, Cell, Column, Facts, Table
+from slotmark.run import MachineFacts, Manifest
+
+_UNKNOWN = "unknown"
+
+
+def work_done(side: Side) -> str:
+    """What the side's first run did, in a line: its bench, and those facts of its workload that the catalogue names."""
+    manifest = side.manifest
+    facts = [
+        f"{name} {manifest.workload[name]}" for name in catalogue(manifest.bench).about if name in manifest.workload
+    ]
+    return "; ".join(filter(None, (f"{manifest.bench} bench", ", ".join(facts))))
+
+
+def manifests(sides: Sequence[Side]) -> list[Block]:
+    """What is known of each side's runs, a column per side, and the files that they were made from."""
+    listed = [_facts(side) for side in sides]
+    names = list(dict.fromkeys(name for facts in listed for name in facts))
+    rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
+    columns = [Column("", "left"), *(Column(side.name, "left") for side in sides)]
+    title = f"{len(names)} facts of each side"
+    return [Table(title, columns, rows, wide=True), *(files for side in sides if (files := _files(side)))]
+
+
+def _facts(side: Side) -> dict[str, str]:
+    """Of several runs the values of all where they differ, in their order."""
+    of_runs = [dict(manifest_facts(manifest)) for manifest in side.manifests]
+    several = {"runs": f"{len(of_runs)}; one value is that of each"} if side.others else {}
+    names = dict.fromkeys(name for facts in of_runs for name in facts)
+    shared = {name: "; ".join(dict.fromkeys(facts.get(name, "-") for facts in of_runs)) for name in names}
+    return several | shared | dict(side.facts)
+
+
+def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
+    """A manifest as names and values."""
+    target = manifest.target
+    facts = [
+        ("target", " ".join(filter(None, (target.name, target.version, target.commit)))),
+        ("language", " ".join(filter(None, (target.language, target.toolchain))) or "-"),
+        *manifest.workload.items(),
+        *((name, _shown(value)) for name, value in manifest.parameters.items()),
+        *(_machine_facts(manifest.machine) if manifest.machine else []),
+        *manifest.versions.items(),
+        ("session", manifest.session),
+        ("started", manifest.started),
+        ("ended", manifest.ended),
+        ("tables", ", ".join(f"{name} ({rows:,} rows)" for name, rows in manifest.tables.items())),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _files(side: Side) -> Facts | None:
+    files = [file for manifest in side.manifests for file in manifest.sources]
+    if not files:
+        return None
+    return Facts(
+        f"{side.name}: {len(files)} source file{'s' if len(files) > 1 else ''}",
+        [(file.path, ", ".join(filter(None, (f"{file.bytes:,} bytes", file.identity)))) for file in files],
+        wide=True,
+    )
+
+
+def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
+    """What is known of it: of a machine that was named and never looked at, that is little."""
+    looked_at = machine.memory_bytes > 0
+    hardware = [
+        machine.cpu,
+        f"{machine.cores} cores" if machine.cores else "",
+        f"{machine.memory_bytes / 1e9:.1f} GB" if looked_at else "",
+        "" if machine.governor == _UNKNOWN else f"governor {machine.governor}",
+    ]
+    system = [fact for fact in (machine.system, machine.kernel, machine.virtualisation) if fact != _UNKNOWN]
+    return [
+        ("machine", ", ".join(filter(None, hardware))),
+        ("system", ", ".join(system) or _UNKNOWN),
+        *([("load before", f"{machine.load:.2f}")] if looked_at else []),
+    ]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {level}" for name, level in value.items()) or "-"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,124 @@
+"""Tables of metrics whose means over many samples are compared, section by section, and the centiles of distributions."""
+
+from collections.abc import Sequence
+
+from slotmark.compare.result import Comparison, Difference, Row, Summary
+from slotmark.metrics import Metric
+from slotmark.numbers import number, percent_change, signed
+from slotmark.published.styles import STYLES, Style
+from slotmark.report.document import Cell, Column, Table
+from slotmark.report.sections.cells import by_section, headed, metric_cell, p_cell, readable, verdict_cell
+
+SHOWN_CENTILES = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
+
+
+def mean_tables(comparison: Comparison, style: str = "modern") -> list[Table]:
+    """One table per section and candidate: both means, their difference with its interval, and the verdict.
+
+    Args:
+        comparison: What to show.
+        style: How values, differences and percentages are printed: ``modern``, or as the established tool does, ``org`` or ``typst``.
+    """
+    rows = [row for row in comparison.rows if row.quantity == "mean" and row.metric.estimator != "seeds"]
+    return [
+        Table(
+            ": ".join(filter(None, (section, side.name if len(comparison.candidates) > 1 else ""))),
+            [
+                Column("mean", "left"),
+                Column(comparison.baseline.name),
+                Column(side.name),
+                Column("Δ", detail=True),
+                Column("Δ\N{NO-BREAK SPACE}%"),
+                Column("interval of Δ\N{NO-BREAK SPACE}%"),
+                Column("adj. p", detail=True),
+                Column("verdict", "left"),
+            ],
+            [_cells(row, place, STYLES.get(style)) for row in inside],
+            [_counts(inside, place, comparison)],
+        )
+        for section, inside in by_section(rows).items()
+        for place, side in enumerate(comparison.candidates)
+    ]
+
+
+def centile_tables(comparison: Comparison) -> list[Table]:
+    """The centiles of every distribution that is drawn, as numbers."""
+    rows = [
+        [
+            Cell(headed(row.metric)),
+            Cell(side.name),
+            Cell(f"{summary.n:,}"),
+            *(Cell(number(dict(summary.centiles)[share])) for share in SHOWN_CENTILES),
+        ]
+        for row in comparison.rows
+        for side, summary in zip(comparison.sides, row.summaries, strict=True)
+        if summary and summary.centiles
+    ]
+    columns = [
+        Column("metric", "left"),
+        Column("run", "left"),
+        Column("n"),
+        *(Column(f"{share:g}") for share in SHOWN_CENTILES),
+    ]
+    return [Table("Centiles", columns, rows, wide=True)] if rows else []
+
+
+def _cells(row: Row, place: int, style: Style | None) -> list[Cell]:
+    base, theirs, difference = row.summaries[0], row.summaries[place + 1], row.differences[place]
+    metric = row.metric
+    scale, unit = (1.0, metric.unit) if style else readable(metric)
+    values = [_mean(summary, metric, style, scale) for summary in (base, theirs)]
+    name = metric_cell(metric, unit)
+    if row.part:
+        name = Cell(f"{name.text}: {row.part}", remark=name.remark)
+    if base is None or theirs is None or difference is None:
+        return [name, *values, Cell("-"), Cell("-"), Cell(""), Cell(""), Cell("not compared")]
+    if style:
+        change = [
+            style.delta(base.mean, theirs.mean, metric.width),
+            style.percent(base.mean, theirs.mean, metric.width),
+        ]
+    else:
+        delta, ratio = difference.delta, difference.ratio
+        change = [
+            signed(scale * delta.estimate) if delta else "-",
+            percent_change(ratio.estimate) if ratio else "-",
+        ]
+    return [
+        name,
+        *values,
+        *map(Cell, change),
+        _reach(difference, scale, unit),
+        p_cell(difference),
+        verdict_cell(difference),
+    ]
+
+
+def _reach(difference: Difference, scale: float, unit: str) -> Cell:
+    """The interval of the difference, in percent of the baseline; in the unit for those who ask, or where there is no percentage."""
+    delta, ratio = difference.delta, difference.ratio
+    words = f"{signed(scale * delta.low)} to {signed(scale * delta.high)} {unit}".strip() if delta else ""
+    if ratio is None:
+        return Cell(words or "-")
+    return Cell(f"{percent_change(ratio.low)} to {percent_change(ratio.high)}", remark=words)
+
+
+def _mean(summary: Summary | None, metric: Metric, style: Style | None, scale: float) -> Cell:
+    if summary is None:
+        return Cell("-")
+    text = style.cell(summary.mean, metric.width) if style else number(scale * summary.mean)
+    runs = f" of {summary.runs} runs" if summary.runs > 1 else ""
+    return Cell(text, remark=f"{summary.n:,} samples{runs}, standard deviation {number(scale * summary.sd)}")
+
+
+def _counts(rows: Sequence[Row], place: int, comparison: Comparison) -> str:
+    """How many samples the section rests on."""
+    sides = (comparison.baseline.name, 0), (comparison.candidates[place].name, place + 1)
+    parts = []
+    for name, index in sides:
+        present = [summary for row in rows if (summary := row.summaries[index])]
+        counts = sorted({summary.n for summary in present})
+        runs = max((summary.runs for summary in present), default=1)
+        span = "no" if not counts else f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        parts.append(f"{name} {span} of {runs} run{'s' if runs > 1 else ''}")
+    return f"Samples per metric: {'; '.join(parts)}."

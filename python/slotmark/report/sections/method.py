@@ -1,0 +1,86 @@
+"""How figures were computed, a paragraph per quantity that a comparison holds."""
+
+from slotmark.compare.result import Comparison
+from slotmark.numbers import percent
+from slotmark.report.document import Block, Paragraph
+
+
+def method(comparison: Comparison) -> list[Block]:
+    """A paragraph per kind of estimator, then what verdicts mean."""
+    estimators = dict.fromkeys(row.metric.estimator for row in comparison.rows)
+    words = {"rounds": _rounds, "means": _means, "blocks": _blocks, "seeds": _seeds}
+    texts = [words[estimator](comparison) for estimator in estimators]
+    return [*map(Paragraph, texts), *([Paragraph(_verdicts(comparison))] if comparison.tests else [])]
+
+
+def _rounds(comparison: Comparison) -> str:
+    paired = all(
+        difference.paired
+        for row in comparison.rows
+        if row.metric.estimator == "rounds"
+        for difference in row.differences
+        if difference
+    )
+    pairing = (
+        "Samples are paired by their keys: the runs were measured in one session, interleaved in an order drawn at random."
+        if paired
+        else "Not all runs were measured in one session: where not, samples are taken as independent."
+    )
+    return (
+        f"{pairing} The ratio is the typical one of candidate over baseline (of 8 rounds or more, the geometric mean without the smallest "
+        f"and the largest tenth); its {percent(comparison.confidence)} interval and p-value come from a studentised bootstrap with "
+        f"{comparison.repetitions:,} repetitions (seed {comparison.seed}). The unit of replication is the process run; outliers are marked, "
+        "never dropped. docs/method.md gives the reasons."
+    )
+
+
+def _means(comparison: Comparison) -> str:
+    several = any(side.others for side in comparison.sides)
+    filters = comparison.baseline.filters
+    way = (
+        "Sides with two or more runs are compared by the means of their runs (Welch's t); "
+        if several
+        else "Samples of one run aren't independent of each other: "
+    )
+    analysed = (
+        f"Analysed are blocks and slots that pass: {', '.join(filters)}."
+        if filters
+        else "All blocks of the chain and all slots are analysed."
+    )
+    return (
+        "A metric's value is the arithmetic mean of its samples: one per block, per block and host, or per host and slot. "
+        f"{way}consecutive blocks or slots are put together in up to 50 stretches, and stretches are resampled (a studentised block "
+        f"bootstrap, {comparison.repetitions:,} repetitions, seed {comparison.seed}). Where a metric has a least difference that matters, the "
+        f"margin is that or a share of the baseline, whichever is more. {analysed}"
+    )
+
+
+def _blocks(comparison: Comparison) -> str:
+    return (
+        "Blocks are paired by slot; of several processes of a target, the mean of log costs counts. Typical block: the Hodges-Lehmann "
+        "estimate of the blocks' log ratios, as a ratio. All blocks together: the ratio of sums. "
+        f"{percent(comparison.confidence)} intervals come from two levels of chance, processes and blocks: their linearised effects are drawn in "
+        f"{comparison.repetitions:,} hierarchical bootstrap repetitions (seed {comparison.seed}), runs, then blocks, and widths follow Student's t. "
+        "With one process on a side, intervals cover blocks within the processes only, and there is no verdict. Quantiles are Harrell-Davis's. "
+        "docs/ledger.md gives the reasons, and how often it is right."
+    )
+
+
+def _seeds(comparison: Comparison) -> str:
+    return (
+        "Simulated, not measured: docs/simulator.md describes how the model was fitted, how far it is from published results, and what it leaves "
+        "out. Each seed is one simulation of the whole run, and the same seed draws the same slot leaders and the same luck on every side. "
+        "Metrics are defined as in the published reports: means over the analysed blocks, or over blocks and peers; an adoption centile "
+        f"counts from the start of the block's slot. Standard errors and {percent(comparison.confidence)} intervals (Student's t) are over "
+        "seeds: they cover the simulation's own noise, not how far the model is from a real cluster. Nothing else changes than what is "
+        "set, and what is named as moved along: larger blocks take longer to transfer, but the stages of forging and adoption stay as "
+        "the profile has them unless they are set too."
+    )
+
+
+def _verdicts(comparison: Comparison) -> str:
+    return (
+        f"p-values are Holm-adjusted over the {comparison.tests:,} tests of this report. Better or worse: the interval excludes no difference, "
+        f"the adjusted p-value is below {1 - comparison.confidence:.2g}, and the difference is larger than the margin. Equivalent: the whole "
+        "interval lies within the margin. Inconclusive: neither. Ratios, differences and intervals come from unrounded values."
+    )

@@ -1,0 +1,165 @@
+"""Tables of runs that are paired by seed: what a change does, or a parameter over a range."""
+
+from slotmark.compare.result import Comparison, Row, Summary, Swept
+from slotmark.metrics import Metric
+from slotmark.numbers import number, percent, signed
+from slotmark.report.document import Cell, Column, Paragraph, Table
+from slotmark.report.sections.cells import by_section, metric_cell, p_cell, readable, verdict_cell
+
+
+def seed_rows(comparison: Comparison) -> list[Row]:
+    """The rows of metrics with one sample per seed."""
+    return [row for row in comparison.rows if row.metric.estimator == "seeds"]
+
+
+def main_rows(comparison: Comparison) -> list[Row]:
+    """Those that a sweep shows: of metrics with a short name, or all where none has one."""
+    rows = seed_rows(comparison)
+    return [row for row in rows if row.metric.short] or rows
+
+
+def seed_tables(comparison: Comparison) -> list[Table]:
+    """A table per section: the mean of every side with its standard error, and each candidate's difference with its interval."""
+    rows = seed_rows(comparison)
+    judged = any(difference and difference.verdict for row in rows for difference in row.differences)
+    several = _several(rows)
+    columns = [Column("mean", "left"), Column(f"{comparison.baseline.name}{' ±' if several else ''}")]
+    for side in comparison.candidates:
+        columns.append(Column(f"{side.name}{' ±' if several else ''}"))
+        columns.append(Column(f"difference [{percent(comparison.confidence)}]" if several else "difference"))
+        columns += [Column("adj. p", detail=True), Column("verdict", "left")] if judged else []
+    notes = _notes(comparison)
+    if several:
+        notes.append("± is one standard error over seeds.")
+    notes.append(
+        "All sides have the same seeds: differences are paired by seed"
+        f"{f', in brackets their {percent(comparison.confidence)} interval' if several else ''}."
+    )
+    tables = [
+        Table(section, columns, [_line(row, judged) for row in inside]) for section, inside in by_section(rows).items()
+    ]
+    return [*tables[:-1], *(Table(one.title, one.columns, one.rows, notes) for one in tables[-1:])]
+
+
+def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
+    """A line per value of the parameter, and the same with standard errors."""
+    rows = main_rows(comparison)
+    units = {readable(row.metric)[1] for row in rows}
+    common = f" in {next(iter(units))}" if len(units) == 1 and units != {""} else ""
+    columns = [Column(named(swept)), *(Column(_head(row.metric, with_unit=not common)) for row in rows)]
+    means, errors = (
+        [
+            [Cell(value_of(swept, place)), *(cell(row.metric, row.summaries[place]) for row in rows)]
+            for place in range(len(swept.values))
+        ]
+        for cell in (_mean, _error)
+    )
+    tables = [Table(f"Means{common} by {swept.parameter}", columns, means, _notes(comparison))]
+    if _several(rows):
+        tables.append(Table(f"Standard errors over seeds{common} by {swept.parameter}", columns, errors, wide=True))
+    return tables
+
+
+def seed_answer(comparison: Comparison) -> list[Paragraph]:
+    """What each candidate does to the metric that is asked for most: the first that is tested, or the first main one."""
+    rows = main_rows(comparison)
+    first = next((row for row in rows if row.metric.tested), rows[0])
+    scale, unit = readable(first.metric)
+    answers = []
+    for side, summary, difference in zip(comparison.candidates, first.summaries[1:], first.differences, strict=True):
+        base = first.summaries[0]
+        if base is None or summary is None:
+            continue
+        delta = difference and difference.delta
+        levels = (
+            f"{first.metric.name}: {number(scale * summary.mean)} {unit} with {side.name}, {number(scale * base.mean)} {unit} with "
+            f"{comparison.baseline.name}"
+        )
+        ends = (
+            f": a difference of {signed(scale * delta.estimate)} {unit} ({percent(comparison.confidence)} interval "
+            f"{signed(scale * delta.low)} to {signed(scale * delta.high)} {unit})"
+            if delta
+            else ""
+        )
+        answers.append(Paragraph(f"{levels}{ends}.", difference.verdict if difference else None))
+    return answers
+
+
+def named(swept: Swept) -> str:
+    """The parameter with its unit."""
+    return f"{swept.parameter}, {swept.unit}" if swept.unit else swept.parameter
+
+
+def value_of(swept: Swept, place: int) -> str:
+    """A value of the parameter, as it was set."""
+    return f"{swept.values[place]:.12g}"
+
+
+def _head(metric: Metric, *, with_unit: bool) -> str:
+    return ", ".join(filter(None, (metric.short or metric.name, readable(metric)[1] if with_unit else "")))
+
+
+def _line(row: Row, judged: bool) -> list[Cell]:
+    scale, unit = readable(row.metric)
+    cells = [metric_cell(row.metric, unit), _with_error(row.summaries[0], scale)]
+    for summary, difference in zip(row.summaries[1:], row.differences, strict=True):
+        delta = difference and difference.delta
+        cells.append(_with_error(summary, scale))
+        if delta is None:
+            cells.append(Cell("-"))
+        else:
+            ends = f" [{signed(scale * delta.low)}, {signed(scale * delta.high)}]" if delta.low < delta.high else ""
+            cells.append(Cell(f"{signed(scale * delta.estimate)}{ends}"))
+        if judged:
+            cells += [p_cell(difference), verdict_cell(difference)] if difference else [Cell(""), Cell("not compared")]
+    return cells
+
+
+def _with_error(summary: Summary | None, scale: float) -> Cell:
+    if summary is None:
+        return Cell("-")
+    error = summary.standard_error
+    shown = "" if error is None else f" ± {number(scale * error, 2)}"
+    reach = f"{number(scale * summary.minimum)} to {number(scale * summary.maximum)} over {summary.n} seeds"
+    return Cell(f"{number(scale * summary.mean)}{shown}", remark=reach)
+
+
+def _mean(metric: Metric, summary: Summary | None) -> Cell:
+    return Cell("-") if summary is None else Cell(number(readable(metric)[0] * summary.mean))
+
+
+def _error(metric: Metric, summary: Summary | None) -> Cell:
+    error = summary and summary.standard_error
+    return Cell("-") if error is None else Cell(number(readable(metric)[0] * error, 2))
+
+
+def _several(rows: list[Row]) -> bool:
+    """Whether there is more than one seed, so that errors are known."""
+    return any(summary and summary.n > 1 for row in rows for summary in row.summaries)
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    """Which seeds, how much was analysed, the swept parameter's own value, and what was moved along."""
+    baseline = comparison.baseline.manifest
+    alone = "" if _several(seed_rows(comparison)) else ": one alone gives no errors"
+    seeds = baseline.workload.get("seeds", "")
+    notes = [f"Seeds {seeds}{alone}."] if seeds else []
+    blocks = {side.name: side.manifest.parameters.get("blocks") for side in comparison.sides}
+    if isinstance(comparison.baseline.manifest.parameters.get("sweep"), dict):
+        own = baseline.parameters["sweep"].get("own")
+        notes += [f"The profile has {own}."] if own else []
+    elif all(isinstance(count, int) for count in blocks.values()):
+        notes.append(f"Blocks analysed: {'; '.join(f'{name} {count:,}' for name, count in blocks.items())}.")
+    moved = {
+        side.name: side.manifest.parameters["moved along"]
+        for side in comparison.sides
+        if side.manifest.parameters.get("moved along")
+    }
+    if len(moved) == 1:
+        notes.append(
+            f"Moved along, so that blocks are full as often as before: {', '.join(*moved.values())}; --set fixes them."
+        )
+    elif moved:
+        names = dict.fromkeys(setting.partition("=")[0] for settings in moved.values() for setting in settings)
+        notes.append(f"Moved along, so that blocks are full as often as before: {', '.join(names)}; --set fixes them.")
+    return notes

@@ -1,0 +1,87 @@
+"""Tables of metrics whose typical samples are compared: a table per part, and every sample."""
+
+from slotmark.compare.result import Comparison, Row, Summary
+from slotmark.numbers import number, ratio_interval
+from slotmark.report.document import Cell, Column, Table
+from slotmark.report.sections.cells import headed, median_interval, metric_cell, p_cell, verdict_cell
+
+
+def typical_tables(comparison: Comparison) -> list[Table]:
+    """A table per part; in it, per metric, the baseline and each candidate against it."""
+    parts: dict[str, list[Row]] = {}
+    for row in _rows(comparison):
+        parts.setdefault(row.part, []).append(row)
+    return [_table(comparison, part, rows) for part, rows in parts.items()]
+
+
+def sample_tables(comparison: Comparison) -> list[Table]:
+    """A table per metric: every side's summary and samples in each part."""
+    columns = [
+        Column("part", "left"),
+        Column("run", "left"),
+        *map(Column, ("n", "median", "interval", "mean", "trimmed mean", "std. dev.", "min", "max")),
+        Column("every sample, in order; * outlier", "left"),
+    ]
+    tables: dict[str, list[list[Cell]]] = {}
+    for row in _rows(comparison):
+        for side, summary in zip(comparison.sides, row.summaries, strict=True):
+            if summary is not None:
+                tables.setdefault(headed(row.metric), []).append([Cell(row.part), Cell(side.name), *_each(summary)])
+    return [Table(title, columns, rows, wide=True) for title, rows in tables.items()]
+
+
+def _rows(comparison: Comparison) -> list[Row]:
+    """What is shown in tables: of a timeline, the chart says more."""
+    return [row for row in comparison.rows if row.quantity == "typical" and row.metric.chart != "timeline"]
+
+
+def _table(comparison: Comparison, part: str, rows: list[Row]) -> Table:
+    if not any(difference for row in rows for difference in row.differences):
+        having = [place for place in range(len(comparison.sides)) if any(row.summaries[place] for row in rows)]
+        columns = [Column("median", "left"), *(Column(comparison.sides[place].name) for place in having)]
+        cells = [[metric_cell(row.metric), *(_median(row.summaries[place]) for place in having)] for row in rows]
+        return Table(
+            part,
+            columns,
+            cells,
+            [f"Not compared: {comparison.baseline.name} has no such part, or no other side has it."],
+        )
+    columns = [
+        Column("", "left"),
+        Column("run", "left"),
+        *map(Column, ("median", "ratio [interval]", "adj. p")),
+        Column("verdict", "left"),
+    ]
+    return Table(part, columns, [cells for row in rows for cells in _compared(comparison, row)])
+
+
+def _compared(comparison: Comparison, row: Row) -> list[list[Cell]]:
+    """A line for the baseline, then one for each candidate against it."""
+    nothing = Cell("")
+    lines = [[metric_cell(row.metric), Cell(comparison.baseline.name), _median(row.summaries[0]), *[nothing] * 3]]
+    for side, summary, difference in zip(comparison.candidates, row.summaries[1:], row.differences, strict=True):
+        judged = [nothing, nothing, Cell("not compared")]
+        if difference is not None:
+            ratio = Cell(ratio_interval(difference.ratio) if difference.ratio else "-")
+            judged = [ratio, p_cell(difference), verdict_cell(difference)]
+        lines.append([nothing, Cell(side.name), _median(summary), *judged])
+    return lines
+
+
+def _median(summary: Summary | None) -> Cell:
+    if summary is None:
+        return Cell("-")
+    return Cell(number(summary.median), remark=f"{summary.n:,} samples, interval {median_interval(summary)}")
+
+
+def _each(summary: Summary) -> list[Cell]:
+    far = set(summary.outliers)
+    samples = ", ".join(f"{number(value)}{'*' if key in far else ''}" for key, value in summary.samples)
+    others = (summary.mean, summary.trimmed_mean, summary.sd, summary.minimum, summary.maximum)
+    return [
+        Cell(f"{summary.n:,}"),
+        Cell(number(summary.median)),
+        Cell(median_interval(summary)),
+        *(Cell(number(value)) for value in others),
+        Cell(samples),
+    ]

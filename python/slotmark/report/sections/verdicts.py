@@ -1,0 +1,106 @@
+"""What was found, in sentences, and how many verdicts of each kind there are."""
+
+from slotmark.compare.result import ALL, Comparison, Difference, Row
+from slotmark.metrics import Metric
+from slotmark.numbers import number, percent, ratio, ratio_interval
+from slotmark.report.document import SYMBOLS, Block, Paragraph, Section
+from slotmark.report.sections.cells import by_section, in_a_sentence
+
+
+def verdicts(comparison: Comparison) -> Section:
+    """Of metrics whose means are compared what changed beyond its margin; of others each verdict on the first metric."""
+    tested = [row for row in comparison.rows if any(one and one.verdict for one in row.differences)]
+    means = [row for row in tested if row.quantity == "mean"]
+    others = [row for row in tested if row.quantity != "mean"]
+    blocks: list[Block] = [*_of_first_metric(comparison, others), *_of_means(comparison, means)]
+    if tested:
+        blocks.append(_counts(tested))
+    return Section("Verdicts" if others else "Observations", blocks, brief=True)
+
+
+def _counts(rows: list[Row]) -> Paragraph:
+    counts = dict.fromkeys(SYMBOLS, 0)
+    for row in rows:
+        for difference in row.differences:
+            if difference is not None and difference.verdict is not None:
+                counts[difference.verdict] += 1
+    shown = ", ".join(f"{SYMBOLS[verdict]} {count} {verdict}" for verdict, count in counts.items())
+    return Paragraph(f"Over all tested metrics: {shown}.")
+
+
+def _of_first_metric(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
+    """A sentence per candidate and row of the first metric; of kinds of blocks that are only shown, none."""
+    return [
+        Paragraph(_sentence(comparison, row, place, difference), difference.verdict)
+        for place in range(len(comparison.candidates))
+        for row in rows
+        if row.metric == rows[0].metric and (difference := row.differences[place]) and difference.verdict
+    ]
+
+
+def _sentence(comparison: Comparison, row: Row, place: int, difference: Difference) -> str:
+    candidate, baseline = comparison.candidates[place].name, comparison.baseline.name
+    part = f" ({row.part})" if row.part != ALL else ""
+    quantity = "" if row.quantity == "typical" else f", {row.quantity}"
+    what, found = f"{in_a_sentence(row.metric)}{quantity}", difference.ratio
+    if found is None or difference.verdict == "inconclusive":
+        shown = f" (ratio {ratio_interval(found)})" if found else ""
+        return f"{candidate}{part}: {what}, inconclusive: {difference.reason}{shown}."
+    ends = f"{percent(comparison.confidence)} interval {ratio(found.low)} to {ratio(found.high)}"
+    if difference.verdict == "equivalent":
+        return (
+            f"{candidate}{part}: {what} equivalent to that of {baseline} within {percent(difference.margin)} ({ends})."
+        )
+    return f"{candidate}{part}: {ratio(found.estimate)} {baseline}'s {what} ({ends}): {difference.verdict}."
+
+
+def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
+    """What changed beyond its margin, section by section; of the rest, which are equivalent and which are inconclusive."""
+    found: list[Paragraph] = []
+    for place, side in enumerate(comparison.candidates):
+        for section, inside in by_section(rows).items():
+            begin = f"{section}: " if section else ""
+            found += [
+                Paragraph(f"{begin}{_observation(row, difference, side.name)}", difference.verdict)
+                for row in inside
+                if (difference := row.differences[place]) and difference.verdict in ("better", "worse")
+            ]
+        against = f"{side.name} against {comparison.baseline.name}"
+        named = {
+            verdict: ", ".join(
+                in_a_sentence(row.metric)
+                for row in rows
+                if (difference := row.differences[place]) and difference.verdict == verdict
+            )
+            for verdict in ("equivalent", "inconclusive")
+        }
+        if named["equivalent"]:
+            found.append(Paragraph(f"{against}: equivalent within their margins are {named['equivalent']}."))
+        if named["inconclusive"]:
+            found.append(
+                Paragraph(
+                    f"{against}: inconclusive, neither shown to be equivalent nor to differ beyond the margin, are {named['inconclusive']}."
+                )
+            )
+    return found
+
+
+def _observation(row: Row, difference: Difference, name: str) -> str:
+    base, delta, found = row.levels[0], difference.delta, difference.ratio
+    if base is None or delta is None or found is None:
+        return f"{in_a_sentence(row.metric)} is {difference.verdict} with {name}."
+    grew = "higher" if delta.estimate > 0 else "lower"
+    near, far = sorted((found.low, found.high), key=lambda value: abs(value - 1))
+    amount, low, high = (f"{abs(100 * (value - 1)):.3g}" for value in (found.estimate, near, far))
+    scale, unit = _unit(row.metric, abs(delta.estimate))
+    return (
+        f"{in_a_sentence(row.metric)} is {amount} % {grew} with {name} ({low} to {high} %; "
+        f"{number(abs(delta.estimate) * scale, 3)}{unit} on {number(base * scale)}{unit}): {difference.verdict}."
+    )
+
+
+def _unit(metric: Metric, size: float) -> tuple[float, str]:
+    """A factor and a unit in which a value of this size is easy to read."""
+    if metric.unit != "s":
+        return 1, metric.unit_suffix
+    return (1, " s") if size >= 1 else (1e3, " ms") if size >= 1e-3 else (1e6, " us")

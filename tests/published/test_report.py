@@ -1,0 +1,143 @@
+"""The report of published tables: which method, from which runs, and what the files hold."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from slotmark import published
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Analysis, catalogue, parse_filters
+from slotmark.published import METHODS, published_report
+from slotmark.published.locli import LOWEST_HOSTS
+from slotmark.published.styles import STYLES
+from slotmark.report.sections.published import published_document
+from slotmark.run import Run
+from tests.cluster.test_planted_truth import made_up
+from tests.conftest import slotmark
+from tests.made_up_runs import workload, write_run
+
+SETTING = "decode, sequential"
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    folder = tmp_path_factory.mktemp("clusters")
+    return {"ours": made_up(folder, 21, blocks=30), "theirs": made_up(folder, 22, slower=1.1, blocks=30)}
+
+
+def test_catalogues_and_methods_name_each_other() -> None:
+    assert {catalogue(bench).published for bench in ("chainsync", "cluster", "ledger")} == set(METHODS)
+
+
+def test_a_bench_without_published_tables_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = write_run(tmp_path / "a", "a", {SETTING: [1_000]})
+    without = msgspec.structs.replace(catalogue("chainsync"), published="")
+    monkeypatch.setattr(published, "catalogue", lambda bench: without)
+    with pytest.raises(ComparisonError, match="nobody has published tables of chainsync"):
+        published_report([{"a": run}])
+
+
+@pytest.mark.parametrize("style", ["org", "typst"])
+def test_tables_of_clusters_hold_what_is_printed_and_the_number_behind_it(clusters: dict[str, Run], style: str) -> None:
+    ours, theirs = clusters.values()
+    report = published_report([{"ours": ours}, {"theirs": theirs}], parse_filters(["none"]), style)
+    assert (report.method, [side.names for side in report.sides]) == ("locli", [["ours"], ["theirs"]])
+    assert [side.manifests for side in report.sides] == [[ours.manifest], [theirs.manifest]]
+    assert f"as its {style} reports do" in report.said
+    (forging,) = [table for table in report.tables if table.title == "Forging"]
+    assert forging.columns == ["", "ours", "theirs", "Δ", "Δ%"]
+    (row,) = [row for row in forging.rows if row[0].text == f"{catalogue('cluster')['forge_ticked'].name}, s"]
+    means = []
+    for run in (ours, theirs):
+        with Analysis(run, filters=[], published=True) as analysis:
+            means.append(float(analysis.samples("forge_ticked").table["value"].to_numpy().mean()))
+    change = means[1] - means[0]
+    assert row[0].value is None
+    assert [cell.value for cell in row[1:]] == pytest.approx([*means, change, 100 * change / means[0]], rel=1e-12)
+    by, width = STYLES[style], catalogue("cluster")["forge_ticked"].width
+    assert [cell.text for cell in row[1:]] == [
+        *(by.cell(mean, width) for mean in means),
+        by.delta(*means, width),
+        by.percent(*means, width),
+    ]
+    counts = [row for row in forging.rows if row[0].text == "Sample count"]
+    assert [[cell.text for cell in row[1:]] for row in counts] == (
+        [] if style == "typst" else [["(29)", "(29)", "", ""]]
+    )
+    assert [[cell.value for cell in row[1:]] for row in counts] == (
+        [] if style == "typst" else [[29, 29, None, None]]
+    )  # all but the tip
+
+
+def test_filters_of_the_profile_or_of_the_caller_are_written_down(clusters: dict[str, Run]) -> None:
+    (own,) = published_report([clusters]).sides
+    (asked,) = published_report([clusters], parse_filters(["BMinimumAdoptions 2"])).sides
+    assert own.filters == [str(one) for one in parse_filters(clusters["ours"].manifest.parameters.get("filters", []))]
+    assert asked.filters == ["BMinimumAdoptions 2"]
+
+
+def test_few_hosts_all_count(clusters: dict[str, Run]) -> None:
+    (table,) = [table for table in published_report([clusters]).tables if table.title == "Resource usage"]
+    with Analysis(clusters["ours"], published=True) as analysis:
+        found = analysis.samples("forge_starts").table.group_by("host").aggregate([("value", "mean")])
+    assert found.num_rows <= LOWEST_HOSTS
+    starts = next(row for row in table.rows if row[0].text.startswith(catalogue("cluster")["forge_starts"].name))
+    assert starts[1].value == pytest.approx(float(np.mean(found["value_mean"].to_numpy())), rel=1e-12)
+
+
+def test_documents_show_cells_as_printed(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", "a", {SETTING: [1_000, 2_000]})
+    report = published_report([{"a": run}])
+    document = published_document(report)
+    (section,) = document.sections
+    assert (document.subtitle, section.brief) == (report.said, True)
+    for block, table in zip(section.blocks, report.tables, strict=True):
+        assert [[cell.text for cell in row] for row in block.rows] == [
+            [cell.text for cell in row] for row in table.rows
+        ]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_the_written_report_names_the_method_and_holds_its_numbers(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / "a", "a", {SETTING: [1_000, 2_000, 2_500]}).path,
+        write_run(tmp_path / "b", "b", {SETTING: [500, 500, 500]}).path,
+    ]
+    told = {}
+    for method in ("slotmark", "published"):
+        done = slotmark("compare", *runs, "--method", method, "-o", tmp_path / method)
+        assert done.returncode == 0, done.stderr
+        told[method] = json.loads((tmp_path / method / "report.json").read_text(encoding="utf-8"))
+    assert "Key deltas" in done.stdout
+    found = told["published"]
+    assert (found["schema"], found["method"]) == (2, "chainsync-benchmark-2026")
+    assert [(side["names"], side["manifests"][0]["target"]["name"]) for side in found["sides"]] == [
+        (["a"], "a"),
+        (["b"], "b"),
+    ]
+    (deltas,) = [table for table in found["tables"] if table["title"] == "Key deltas to a"]
+    ((name, mode, change, relative),) = deltas["rows"]
+    assert (name, mode["text"]) == ({"text": "b", "value": None}, SETTING)
+    assert (change["text"], relative["text"]) == ("-1333.3", "-72.7%")
+    assert (change["value"], relative["value"]) == pytest.approx((-4000 / 3, -800 / 11), rel=1e-12)
+    assert told["slotmark"]["rows"]
+    assert not {"rows", "verdict"} & found.keys()
+    assert not {"method", "tables"} & told["slotmark"].keys()
+
+
+def test_gates_decide_under_the_published_method_too(tmp_path: Path) -> None:
+    for name, rates in (("a", [1_000 + 2 * n for n in range(10)]), ("b", [900 + 2 * n for n in range(10)])):
+        write_run(tmp_path / name, name, {SETTING: rates})
+    done = slotmark("compare", "a", "b", "--method", "published", "-o", "out", "--fail-on", "worse", cwd=tmp_path)
+    assert (done.returncode, "the gate fails: worse blocks_per_s (b)" in done.stderr) == (1, True), done.stderr
+    assert json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["method"]
+
+
+def test_runs_of_other_work_have_no_published_tables_together(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", "a", {SETTING: [1_000]})
+    write_run(tmp_path / "b", "b", {SETTING: [1_000]}, workload_facts=workload(blocks=500))
+    done = slotmark("compare", "a", "b", "--method", "published", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "a and b did different work" in done.stderr

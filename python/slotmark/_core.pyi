@@ -72,6 +72,18 @@ def simulate_direct(
 def simulate_tables(profile_toml: str, seed: int, progress: Callable[[int, int], None]) -> str:
     """The published tables as a simulation predicts them, as JSON: `blocks`, `rejected`, `orphaned`, and `rows` of metric, predicted, standard_error, published."""
 
+def predicted_metrics() -> list[tuple[str, str]]:
+    """The metrics of `simulate_tables`, in its order: the published table of each, and its published name."""
+
+def quantity(text: str) -> tuple[float, str, str, float] | None:
+    """The number, the unit, what the unit is of (`a duration`, `a size`, …), and its worth in the smallest of its kind.
+
+    None where it is no number of 0 or more, or its unit is unknown; without a unit it is `a number`, worth 1.
+    """
+
+def duration_units() -> list[str]:
+    """The units that a duration may be written in, rising."""
+
 class Server:
     """A server that replays a chain from threads of its own, from when it is made until it is stopped."""
 

@@ -293,8 +293,18 @@ impl<'p> Engine<'p> {
             })
             .collect();
         let count = hosts.len();
-        let genesis =
-            Block { index: 0, parent: 0, slot: 0, height: 0, forger: u32::MAX, vrf: 0, size_bytes: 0, txs: 0, hash: [0; 32], forged_ns: 0 };
+        let genesis = Block {
+            index: 0,
+            parent: 0,
+            slot: 0,
+            height: 0,
+            forger: u32::MAX,
+            vrf: 0,
+            size_bytes: 0,
+            txs: 0,
+            hash: [b'0'; 64],
+            forged_ns: 0,
+        };
         let mut engine = Self {
             profile,
             draws,

@@ -1,4 +1,6 @@
-//! What a host logs, as data.
+//! What a host logs, as data, and what each of it is in the table of messages.
+
+use slotmark_tracelog::{Form, MempoolSize, Peer, Point, SelectView, Tip, Transaction, TransactionList, forms};
 
 /// A block: the header's facts and how large its body is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +21,8 @@ pub struct Block {
     pub size_bytes: u64,
     /// Transactions in it.
     pub txs: u32,
-    /// Hash, 32 bytes.
-    pub hash: [u8; 32],
+    /// Hash, in hex.
+    pub hash: [u8; 64],
     /// When it was forged, in ns since slot 0, true time.
     pub forged_ns: u64,
 }
@@ -34,6 +36,23 @@ impl Block {
     /// Whether it is genesis, which has no header.
     pub fn is_genesis(&self) -> bool {
         self.height == 0
+    }
+
+    /// Its hash as a log line has it.
+    pub(crate) fn name(&self) -> &[u8] {
+        if self.is_genesis() { GENESIS_HASH } else { &self.hash }
+    }
+
+    fn point(&self) -> Point<'_> {
+        Point { block: (!self.is_genesis()).then_some((&self.hash, self.slot)) }
+    }
+
+    fn tip(&self) -> Tip<'_> {
+        Tip { block: (!self.is_genesis()).then_some((&self.hash, self.number(), self.slot)) }
+    }
+
+    fn select_view(&self) -> SelectView {
+        SelectView { block_no: self.number(), slot: self.slot, issuer: self.forger, vrf: self.vrf }
     }
 }
 
@@ -120,14 +139,134 @@ pub enum Event<'a> {
     RejectedTx { tx: u32, mempool_txs: u32, mempool_bytes: u64 },
 }
 
-/// Threads of a node's log: those that serve one peer begin at a number each, and the peer's number is added.
-pub(crate) mod threads {
-    pub(crate) const TX_SUBMISSION: u32 = 8_200;
-    pub(crate) const MEMPOOL_ADD: &str = "66";
-    pub(crate) const MEMPOOL_REMOVE: &str = "32";
+/// What a log line has for the hash of no block.
+const GENESIS_HASH: &[u8] = b"GenesisHash";
+
+/// Takes messages as the table of messages has them.
+pub(crate) trait Teller {
+    /// Takes one.
+    fn form<'a, F: Form<'a>>(&mut self, form: F);
 }
 
-/// What a log line has for a point where there is no block.
-pub(crate) const GENESIS_POINT: &str = "genesis (origin)";
-/// What a log line has for the hash of no block.
-pub(crate) const GENESIS_HASH: &str = "GenesisHash";
+impl Event<'_> {
+    /// Tells which message it is, with its values.
+    #[inline]
+    pub(crate) fn tell(&self, teller: &mut impl Teller) {
+        match *self {
+            Event::StartLeadershipCheck { slot } => teller.form(forms::StartLeadershipCheck { slot: slot as i64 }),
+            Event::BlockContext { slot, tip } => {
+                teller.form(forms::BlockContext { slot: slot as i64, tip: tip.point(), next: tip.height as i64 });
+            }
+            Event::LedgerState { slot } => teller.form(forms::LedgerState { slot: slot as i64 }),
+            Event::LedgerView { slot } => teller.form(forms::LedgerView { slot: slot as i64 }),
+            Event::NodeIsLeader { slot } => teller.form(forms::NodeIsLeader { slot: slot as i64 }),
+            Event::NodeNotLeader { slot } => teller.form(forms::NodeNotLeader { slot: slot as i64 }),
+            Event::TickedLedgerState { slot, tip } => {
+                teller.form(forms::ForgeTickedLedgerState { tip: tip.point(), slot: slot as i64 });
+            }
+            Event::MempoolSnapshot { slot, tip } => teller.form(forms::ForgingMempoolSnapshot {
+                tip_hash: tip.name(),
+                tip_slot: tip.slot as i64,
+                tip: tip.point(),
+                slot: slot as i64,
+            }),
+            Event::ForgedBlock { block, parent } => teller.form(forms::ForgedBlock {
+                block: &block.hash[..],
+                number: block.number(),
+                previous: parent.name(),
+                slot: block.slot as i64,
+            }),
+            Event::AdoptedBlock { block } => {
+                teller.form(forms::AdoptedBlock { block: &block.hash[..], size_bytes: block.size_bytes as i64, slot: block.slot as i64 })
+            }
+            Event::DownloadedHeader { peer, block } => teller.form(forms::DownloadedHeader {
+                peer: Peer(peer),
+                block: &block.hash[..],
+                number: block.number(),
+                slot: block.slot as i64,
+            }),
+            Event::SendFetchRequest { peer, head, length } => {
+                teller.form(forms::SendFetchRequest { peer: Peer(peer), head: &head.hash[..], length: i64::from(length) });
+            }
+            Event::CompletedBlockFetch { peer, block, delay_ns } => teller.form(forms::CompletedBlockFetch {
+                peer: Peer(peer),
+                block: &block.hash[..],
+                delay_s: delay_ns as f64 / 1e9,
+                size_bytes: block.size_bytes as i64,
+            }),
+            Event::HeaderSent { peer, block, tip, rising: true } => {
+                teller.form(forms::SendingHeader { peer: Peer(peer), block: block.point(), tip: tip.tip() });
+            }
+            Event::HeaderSent { peer, block, tip, rising: false } => {
+                teller.form(forms::HeaderSent { peer: Peer(peer), block: block.point(), tip: tip.tip() });
+            }
+            Event::RolledBack { peer, to, tip } => {
+                teller.form(forms::RollingBack { peer: Peer(peer), to: to.point(), tip: tip.tip() });
+            }
+            Event::SendBlock { peer, block } => teller.form(forms::SendBlock { peer: Peer(peer), block: &block.hash[..] }),
+            Event::AddedToCurrentChain { block } => {
+                teller.form(forms::AddedToCurrentChain { view: block.select_view(), tip: block.point() });
+            }
+            Event::SwitchedToAFork { block } => teller.form(forms::SwitchedToAFork { view: block.select_view(), tip: block.point() }),
+            Event::Resources(sample) => teller.form(forms::Resources {
+                allocated_bytes: sample.alloc_bytes as i64,
+                block_io_cs: 0,
+                cpu_cs: sample.cpu_centi as i64,
+                gc_cs: sample.gc_centi as i64,
+                mutator_cs: sample.mutator_centi as i64,
+                fs_read_bytes: 0,
+                fs_written_bytes: sample.fs_written_bytes as i64,
+                major_gcs: sample.gcs_major as i64,
+                minor_gcs: sample.gcs_minor as i64,
+                heap_bytes: sample.heap_bytes as i64,
+                live_bytes: sample.live_bytes as i64,
+                net_read_bytes: 0,
+                net_written_bytes: 0,
+                rss_bytes: sample.rss_bytes as i64,
+                threads: sample.threads as i64,
+            }),
+            Event::LedgerMetrics { slot, utxo, density, delegations } => {
+                teller.form(forms::LedgerMetrics { density, delegations: delegations as i64, slot: slot as i64, utxo_size: utxo as i64 })
+            }
+            Event::TxsCollected { peer, count } => {
+                teller.form(forms::TxInboundCollected { peer: Peer(peer), count: i64::from(count) });
+            }
+            Event::TxsProcessed { peer, accepted, rejected } => {
+                teller.form(forms::TxInboundProcessed { peer: Peer(peer), accepted: i64::from(accepted), rejected: i64::from(rejected) })
+            }
+            Event::AddedTx { tx, mempool_txs, mempool_bytes } => {
+                teller.form(forms::AddedTx { mempool: mempool(mempool_txs, mempool_bytes), transaction: Transaction(tx) });
+            }
+            Event::RemoveTxs { tx, count, mempool_txs, mempool_bytes } => teller.form(forms::RemoveTxs {
+                mempool: mempool(mempool_txs, mempool_bytes),
+                transactions: TransactionList { first: tx, count },
+            }),
+            Event::RejectedTx { tx, mempool_txs, mempool_bytes } => {
+                teller.form(forms::RejectedTx { mempool: mempool(mempool_txs, mempool_bytes), transaction: Transaction(tx) });
+            }
+        }
+    }
+
+    /// The block that came, was made, or was sent on.
+    pub fn block(&self) -> Option<&Block> {
+        match self {
+            Event::BlockContext { tip: block, .. }
+            | Event::TickedLedgerState { tip: block, .. }
+            | Event::MempoolSnapshot { tip: block, .. }
+            | Event::ForgedBlock { block, .. }
+            | Event::AdoptedBlock { block }
+            | Event::DownloadedHeader { block, .. }
+            | Event::SendFetchRequest { head: block, .. }
+            | Event::CompletedBlockFetch { block, .. }
+            | Event::HeaderSent { block, .. }
+            | Event::SendBlock { block, .. }
+            | Event::AddedToCurrentChain { block }
+            | Event::SwitchedToAFork { block } => Some(block),
+            _ => None,
+        }
+    }
+}
+
+fn mempool(transactions: u32, bytes: u64) -> MempoolSize {
+    MempoolSize { bytes, transactions }
+}

@@ -13,6 +13,7 @@ mod draws;
 mod engine;
 mod error;
 mod event;
+mod line;
 mod logs;
 mod mempool;
 mod narrator;
@@ -39,10 +40,10 @@ pub use profile::{
     Component, Fault, Forging, Genesis, Network, Peer, Profile, Published, RegionRtt, Resources, Run, Stage, Target, Tcp, TopologyRule,
     Workload,
 };
-pub use propagation::{Propagation, Row, propagation};
-pub use quantity::{BitRate, Bytes, Span};
+pub use propagation::{METRICS, Propagation, Row, propagation};
+pub use quantity::{BitRate, Bytes, Kind as QuantityKind, Quantity, Span};
 pub use rundir::{RunFacts, write_run, write_tables};
-pub use sink::{Collected, HostSink, InMemory, Kind, Nowhere, Sink};
+pub use sink::{Collected, HostSink, InMemory, Nowhere, Sink};
 pub use tables::{TableFiles, TableWriter};
 pub use topology::{Host, Link, Topology};
 pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, SlotTruth, Truth};

@@ -230,11 +230,36 @@ impl<S: HostSink> Teller<'_, '_, S> {
         self.narrator.open.iter_mut().rev().find(|truth| truth.slot == slot)
     }
 
-    fn note(&mut self, slot: u64, at_ns: i64, moment: impl Fn(&mut SlotTruth) -> &mut Option<i64>) {
-        let at_ns = at_ns - self.narrator.ahead_ns;
-        if let Some(truth) = self.truth(slot) {
-            *moment(truth) = Some(at_ns);
+    /// Tells of an event: the sink, and the truth of the slot that it is about.
+    #[inline]
+    fn event(&mut self, at_ns: i64, event: &Event<'_>) {
+        let moment = Some(at_ns - self.narrator.ahead_ns);
+        let about = match *event {
+            Event::StartLeadershipCheck { slot }
+            | Event::BlockContext { slot, .. }
+            | Event::LedgerState { slot }
+            | Event::LedgerView { slot }
+            | Event::NodeIsLeader { slot }
+            | Event::NodeNotLeader { slot }
+            | Event::LedgerMetrics { slot, .. } => self.truth(slot),
+            Event::AddedTx { mempool_txs, .. } | Event::RemoveTxs { mempool_txs, .. } => {
+                self.note_mempool(at_ns, mempool_txs);
+                None
+            }
+            _ => None,
+        };
+        if let Some(truth) = about {
+            match *event {
+                Event::StartLeadershipCheck { .. } => truth.started_ns = moment,
+                Event::BlockContext { tip, .. } => (truth.block_context_ns, truth.context_number) = (moment, Some(tip.number())),
+                Event::LedgerState { .. } => truth.ledger_state_ns = moment,
+                Event::LedgerView { .. } => truth.ledger_view_ns = moment,
+                Event::NodeIsLeader { .. } | Event::NodeNotLeader { .. } => truth.leadership_ns = moment,
+                Event::LedgerMetrics { utxo, .. } => (truth.measured_ns, truth.utxo) = (moment, Some(utxo as i64)),
+                _ => {}
+            }
         }
+        self.sink.event(at_ns, event);
     }
 
     /// The mempool changed.
@@ -250,48 +275,22 @@ impl<S: HostSink> Teller<'_, '_, S> {
         }
     }
 
-    fn note_context(&mut self, slot: u64, at_ns: i64, tip: &Block) {
-        self.note(slot, at_ns, |truth| &mut truth.block_context_ns);
-        if let Some(truth) = self.truth(slot) {
-            truth.context_number = Some(tip.number());
-        }
-    }
-
     fn routine(&mut self, at_ns: i64, what: Routine, slot: u64, stream: &mut Stream) {
         let blocks = self.blocks;
         let tip = &blocks[self.narrator.tip as usize];
         let event = match what {
-            Routine::Started => {
-                self.note(slot, at_ns, |truth| &mut truth.started_ns);
-                Event::StartLeadershipCheck { slot }
-            }
-            Routine::BlockContext => {
-                self.note_context(slot, at_ns, tip);
-                Event::BlockContext { slot, tip }
-            }
-            Routine::LedgerState => {
-                self.note(slot, at_ns, |truth| &mut truth.ledger_state_ns);
-                Event::LedgerState { slot }
-            }
-            Routine::LedgerView => {
-                self.note(slot, at_ns, |truth| &mut truth.ledger_view_ns);
-                Event::LedgerView { slot }
-            }
-            Routine::NotLeader => {
-                self.note(slot, at_ns, |truth| &mut truth.leadership_ns);
-                Event::NodeNotLeader { slot }
-            }
+            Routine::Started => Event::StartLeadershipCheck { slot },
+            Routine::BlockContext => Event::BlockContext { slot, tip },
+            Routine::LedgerState => Event::LedgerState { slot },
+            Routine::LedgerView => Event::LedgerView { slot },
+            Routine::NotLeader => Event::NodeNotLeader { slot },
             Routine::LedgerMetrics => {
-                let utxo = self.narration.profile.genesis.utxo_entries;
-                self.note(slot, at_ns, |truth| &mut truth.measured_ns);
                 if let Some(truth) = self.truth(slot) {
-                    truth.tip_number = Some(tip.number());
-                    truth.tip_slot = Some(tip.slot as i64);
-                    truth.utxo = Some(utxo as i64);
+                    (truth.tip_number, truth.tip_slot) = (Some(tip.number()), Some(tip.slot as i64));
                 }
                 Event::LedgerMetrics {
                     slot,
-                    utxo,
+                    utxo: self.narration.profile.genesis.utxo_entries,
                     density: if tip.is_genesis() { 0.0 } else { tip.height as f64 / (tip.slot + 1) as f64 },
                     delegations: self.narration.profile.genesis.delegators,
                 }
@@ -299,16 +298,16 @@ impl<S: HostSink> Teller<'_, '_, S> {
             Routine::Resources => {
                 let sample = self.sample(slot, stream);
                 let (mutator_ns, gc_ns) = (self.narrator.cpu_ns as i64, self.narrator.gc_ns as i64);
-                self.note(slot, at_ns, |truth| &mut truth.sampled_ns);
+                let moment = at_ns - self.narrator.ahead_ns;
                 if let Some(truth) = self.truth(slot) {
-                    truth.mutator_ns = Some(mutator_ns);
-                    truth.gc_ns = Some(gc_ns);
+                    truth.sampled_ns = Some(moment);
+                    (truth.mutator_ns, truth.gc_ns) = (Some(mutator_ns), Some(gc_ns));
                     truth.resources = Some(sample);
                 }
                 Event::Resources(sample)
             }
         };
-        self.sink.event(at_ns, &event);
+        self.event(at_ns, &event);
     }
 
     /// Tells everything recorded before a time.
@@ -345,14 +344,13 @@ impl<S: HostSink> Teller<'_, '_, S> {
         let peers = &self.narrator.peers;
         let peer = peers.get(reply.first as usize / reply.count.max(1) as usize % peers.len().max(1)).copied().unwrap_or_default();
         if step == 0 {
-            self.sink.event(at_ns, &Event::TxsCollected { peer, count: reply.count });
+            self.event(at_ns, &Event::TxsCollected { peer, count: reply.count });
         } else if step <= reply.count {
             let mempool_txs = reply.mempool_txs - reply.count + step;
             let event = Event::AddedTx { tx: reply.first + step - 1, mempool_txs, mempool_bytes: u64::from(mempool_txs) * tx_bytes };
-            self.note_mempool(at_ns, mempool_txs);
-            self.sink.event(at_ns, &event);
+            self.event(at_ns, &event);
         } else {
-            self.sink.event(at_ns, &Event::TxsProcessed { peer, accepted: reply.count, rejected: 0 });
+            self.event(at_ns, &Event::TxsProcessed { peer, accepted: reply.count, rejected: 0 });
             self.reply += 1;
             self.narrator.reply_step = 0;
             return;
@@ -363,15 +361,6 @@ impl<S: HostSink> Teller<'_, '_, S> {
     fn tell_record(&mut self, at_ns: i64, record: Record) {
         let blocks = self.blocks;
         let block = |index: u32| &blocks[index as usize];
-        match record {
-            Record::Started { slot } => self.note(slot, at_ns, |truth| &mut truth.started_ns),
-            Record::BlockContext { slot, tip } => self.note_context(slot, at_ns, block(tip)),
-            Record::LedgerState { slot } => self.note(slot, at_ns, |truth| &mut truth.ledger_state_ns),
-            Record::LedgerView { slot } => self.note(slot, at_ns, |truth| &mut truth.ledger_view_ns),
-            Record::Leader { slot } => self.note(slot, at_ns, |truth| &mut truth.leadership_ns),
-            Record::TxsRemoved { left, .. } => self.note_mempool(at_ns, left),
-            _ => {}
-        }
         let event = match record {
             Record::Started { slot } => Event::StartLeadershipCheck { slot },
             Record::BlockContext { slot, tip } => Event::BlockContext { slot, tip: block(tip) },
@@ -408,7 +397,7 @@ impl<S: HostSink> Teller<'_, '_, S> {
                 Event::RemoveTxs { tx: first, count, mempool_txs: left, mempool_bytes }
             }
         };
-        self.sink.event(at_ns, &event);
+        self.event(at_ns, &event);
     }
 
     /// The next sample of the resource counters: a base load, the work of blocks, collections, and a busy start of each epoch.

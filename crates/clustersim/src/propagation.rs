@@ -10,7 +10,74 @@ use crate::profile::Profile;
 use crate::truth::{AdoptedBy, NEVER, Truth};
 
 /// The centiles of adoption that are published, and 0.95, which is what is asked for.
-const CENTILES: [f64; 9] = [0.5, 0.8, 0.9, 0.92, 0.94, 0.95, 0.96, 0.98, 1.0];
+const CENTILES: [(f64, Metric); 9] = [
+    (0.5, Metric::Adoption50),
+    (0.8, Metric::Adoption80),
+    (0.9, Metric::Adoption90),
+    (0.92, Metric::Adoption92),
+    (0.94, Metric::Adoption94),
+    (0.95, Metric::Adoption95),
+    (0.96, Metric::Adoption96),
+    (0.98, Metric::Adoption98),
+    (1.0, Metric::Adoption100),
+];
+
+/// Makes the metrics: what each is, by a name for the code here, its published name and the table that it is published in.
+macro_rules! metrics {
+    ($($table:literal { $($metric:ident = $name:literal,)* })*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Metric {
+            $($($metric,)*)*
+        }
+
+        /// The metrics in the order of the reports, each with the table that it is published in.
+        pub const METRICS: &[(&str, &str)] = &[$($(($table, $name),)*)*];
+    };
+}
+
+metrics! {
+    "Forging" {
+        Started = "Started forge loop iteration",
+        BlockContext = "Acquired block context",
+        LedgerState = "Acquired ledger state",
+        LedgerView = "Acquired ledger view",
+        Leadership = "Leadership check duration",
+        LedgerTick = "Ledger ticking",
+        MempoolSnapshot = "Mempool snapshotting",
+        Forged = "Leadership to forged",
+        ForgedToAnnounced = "Forged to announced",
+        ForgedToSending = "Forged to sending",
+        ForgedToAdopted = "Forged to self-adopted",
+        StartToAnnounced = "Slot start to announced",
+    }
+    "Individual peer propagation" {
+        FirstNotice = "First peer notice",
+        FirstFetch = "First peer fetch",
+        NoticeToRequest = "Notice to fetch request",
+        Fetch = "Fetch duration",
+        FetchedToAnnounced = "Fetched to announced",
+        FetchedToSending = "Fetched to sending",
+        FetchedToAdopted = "Fetched to adopted",
+    }
+    "End-to-end propagation" {
+        Adoption50 = "0.50 adoption",
+        Adoption80 = "0.80 adoption",
+        Adoption90 = "0.90 adoption",
+        Adoption92 = "0.92 adoption",
+        Adoption94 = "0.94 adoption",
+        Adoption95 = "0.95 adoption",
+        Adoption96 = "0.96 adoption",
+        Adoption98 = "0.98 adoption",
+        Adoption100 = "1.00 adoption",
+    }
+    "Anomaly control" {
+        BlocksPerHost = "Blocks per host",
+        FilteredRatio = "Filtered to chained block ratio",
+        ChainedRatio = "Chained to forged block ratio",
+        Battles = "Height & slot battles",
+        Size = "Block size",
+    }
+}
 
 /// A row of the tables.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -74,30 +141,8 @@ pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
     let at_most = if fullness.1 < 1.0 { (largest as f64 * fullness.1) as u64 } else { u64::MAX };
     let hosts = truth.observations.len();
     let seconds = |later: u64, earlier: u64| (later as i64 - earlier as i64) as f64 / 1e9;
-    let names = [
-        "Started forge loop iteration",
-        "Acquired block context",
-        "Acquired ledger state",
-        "Acquired ledger view",
-        "Leadership check duration",
-        "Ledger ticking",
-        "Mempool snapshotting",
-        "Leadership to forged",
-        "Forged to announced",
-        "Forged to sending",
-        "Forged to self-adopted",
-        "Slot start to announced",
-        "First peer notice",
-        "First peer fetch",
-        "Notice to fetch request",
-        "Fetch duration",
-        "Fetched to announced",
-        "Fetched to sending",
-        "Fetched to adopted",
-    ];
-    let mut means: Vec<Mean> = names.iter().map(|_| Mean::default()).collect();
-    let mut centiles: Vec<Mean> = CENTILES.iter().map(|_| Mean::default()).collect();
-    let (mut battles, mut sizes) = (Mean::default(), Mean::default());
+    let mut means: Vec<Mean> = METRICS.iter().map(|_| Mean::default()).collect();
+    let mut add = |metric: Metric, value: f64| means[metric as usize].add(value);
     let chain = truth.chain();
     let mut at_height = std::collections::HashMap::new();
     for block in truth.blocks.iter().skip(1) {
@@ -129,24 +174,21 @@ pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
         let slot_start = |host: usize| (block.slot as i64 * slot_ns - truth.clock_ahead_ns[host]) as u64;
         let own = truth.observation(forger, *index);
         let or_hundredth = |later: u64, earlier: u64| if later == NEVER { 0.01 } else { seconds(later, earlier) };
-        for (place, value) in [
-            seconds(times.started_ns, slot_start(forger)),
-            seconds(times.block_context_ns, times.started_ns),
-            seconds(times.ledger_state_ns, times.block_context_ns),
-            seconds(times.ledger_view_ns, times.ledger_state_ns),
-            seconds(times.leadership_ns, times.ledger_view_ns),
-            seconds(times.ledger_tick_ns, times.leadership_ns),
-            seconds(times.mempool_snapshot_ns, times.ledger_tick_ns),
-            seconds(block.forged_ns, times.mempool_snapshot_ns),
-            or_hundredth(own.announced_ns, block.forged_ns),
-            or_hundredth(own.sending_ns, block.forged_ns),
-            or_hundredth(own.adopted_ns, block.forged_ns),
-            or_hundredth(own.announced_ns, slot_start(forger)),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            means[place].add(value);
+        for (metric, value) in [
+            (Metric::Started, seconds(times.started_ns, slot_start(forger))),
+            (Metric::BlockContext, seconds(times.block_context_ns, times.started_ns)),
+            (Metric::LedgerState, seconds(times.ledger_state_ns, times.block_context_ns)),
+            (Metric::LedgerView, seconds(times.ledger_view_ns, times.ledger_state_ns)),
+            (Metric::Leadership, seconds(times.leadership_ns, times.ledger_view_ns)),
+            (Metric::LedgerTick, seconds(times.ledger_tick_ns, times.leadership_ns)),
+            (Metric::MempoolSnapshot, seconds(times.mempool_snapshot_ns, times.ledger_tick_ns)),
+            (Metric::Forged, seconds(block.forged_ns, times.mempool_snapshot_ns)),
+            (Metric::ForgedToAnnounced, or_hundredth(own.announced_ns, block.forged_ns)),
+            (Metric::ForgedToSending, or_hundredth(own.sending_ns, block.forged_ns)),
+            (Metric::ForgedToAdopted, or_hundredth(own.adopted_ns, block.forged_ns)),
+            (Metric::StartToAnnounced, or_hundredth(own.announced_ns, slot_start(forger))),
+        ] {
+            add(metric, value);
         }
         let (mut first_notice, mut first_fetch) = (f64::INFINITY, f64::INFINITY);
         for host in observers {
@@ -158,49 +200,45 @@ pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
             }
             first_notice = first_notice.min(seconds(seen.noticed_ns, slot_start(host)));
             first_fetch = first_fetch.min(seconds(seen.fetched_ns, slot_start(host)));
-            means[14].add(seconds(seen.requested_ns, seen.noticed_ns));
-            means[15].add(seconds(seen.fetched_ns, seen.requested_ns));
+            add(Metric::NoticeToRequest, seconds(seen.requested_ns, seen.noticed_ns));
+            add(Metric::Fetch, seconds(seen.fetched_ns, seen.requested_ns));
             if seen.announced_ns != NEVER {
-                means[16].add(seconds(seen.announced_ns, seen.fetched_ns));
+                add(Metric::FetchedToAnnounced, seconds(seen.announced_ns, seen.fetched_ns));
             }
             if seen.sending_ns != NEVER {
-                means[17].add(seconds(seen.sending_ns, seen.fetched_ns));
+                add(Metric::FetchedToSending, seconds(seen.sending_ns, seen.fetched_ns));
             }
             if seen.adopted_by == AdoptedBy::Extension {
-                means[18].add(seconds(seen.adopted_ns, seen.fetched_ns));
+                add(Metric::FetchedToAdopted, seconds(seen.adopted_ns, seen.fetched_ns));
             }
         }
         if first_notice.is_finite() {
-            means[12].add(first_notice);
-            means[13].add(first_fetch);
+            add(Metric::FirstNotice, first_notice);
+            add(Metric::FirstFetch, first_fetch);
         }
         let mut adopted: Vec<i64> =
             (0..hosts).filter_map(|host| seen_adopted(host).map(|seen| seen.adopted_ns as i64 - slot_start(host) as i64)).collect();
         adopted.sort_unstable();
-        for (centile, mean) in CENTILES.iter().zip(&mut centiles) {
+        for (centile, metric) in CENTILES {
             let place = ((adopted.len() as f64 * centile) as usize).min(adopted.len() - 1);
-            mean.add(adopted[place] as f64 / 1e9);
+            add(metric, adopted[place] as f64 / 1e9);
         }
-        battles.add(f64::from(at_height[&block.height] - 1));
-        sizes.add(block.size_bytes as f64);
+        add(Metric::Battles, f64::from(at_height[&block.height] - 1));
+        add(Metric::Size, block.size_bytes as f64);
     }
-    let published = |metric: &str| profile.published.as_ref().and_then(|published| published.rows.get(metric)).copied();
-    let row = |metric: &str, mean: &Mean| Row {
-        metric: metric.to_string(),
-        predicted: mean.mean(),
-        standard_error: mean.error(),
-        published: published(metric),
-    };
-    let mut rows: Vec<Row> = names.iter().zip(&means).map(|(name, mean)| row(name, mean)).collect();
-    rows.extend(CENTILES.iter().zip(&centiles).map(|(centile, mean)| row(&format!("{centile:.2} adoption"), mean)));
-    let forged = truth.blocks.len() as f64 - 1.0;
-    let single =
-        |metric: &str, predicted: f64| Row { metric: metric.to_string(), predicted, standard_error: 0.0, published: published(metric) };
-    let (accepted, chained) = (sizes.count, chain.len() as f64);
-    rows.push(single("Blocks per host", forged / hosts as f64));
-    rows.push(single("Filtered to chained block ratio", accepted / chained));
-    rows.push(single("Chained to forged block ratio", chained / forged));
-    rows.push(row("Height & slot battles", &battles));
-    rows.push(row("Block size", &sizes));
-    Propagation { blocks: accepted as u64, rejected, orphaned: (forged - chained) as u64, rows }
+    let (forged, accepted, chained) = (truth.blocks.len() as f64 - 1.0, means[Metric::Size as usize].count, chain.len() as f64);
+    let rows = METRICS.iter().zip(&means).enumerate().map(|(place, ((_, name), mean))| {
+        // What is no mean over blocks has no standard error.
+        let single = [
+            (Metric::BlocksPerHost, forged / hosts as f64),
+            (Metric::FilteredRatio, accepted / chained),
+            (Metric::ChainedRatio, chained / forged),
+        ]
+        .into_iter()
+        .find(|(metric, _)| *metric as usize == place);
+        let (predicted, standard_error) = single.map_or_else(|| (mean.mean(), mean.error()), |(_, value)| (value, 0.0));
+        let published = profile.published.as_ref().and_then(|published| published.rows.get(*name)).copied();
+        Row { metric: (*name).to_string(), predicted, standard_error, published }
+    });
+    Propagation { blocks: accepted as u64, rejected, orphaned: (forged - chained) as u64, rows: rows.collect() }
 }

@@ -26,23 +26,86 @@ pub struct BitRate(
     pub u64,
 );
 
-const SPANS: &[(&str, f64)] = &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 6e10), ("h", 3.6e12)];
-const SIZES: &[(&str, f64)] =
-    &[("B", 1.0), ("kB", 1e3), ("KiB", 1024.0), ("MB", 1e6), ("MiB", 1_048_576.0), ("GB", 1e9), ("GiB", 1_073_741_824.0)];
-const RATES: &[(&str, f64)] = &[("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
+/// What a quantity is of; each has units of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A duration, in ns at the least.
+    Duration,
+    /// A size, in bytes.
+    Size,
+    /// A rate of transfer, in bits per second.
+    Rate,
+}
 
-fn parse(text: &str, units: &[(&str, f64)], what: &str) -> Result<u64, String> {
-    let trimmed = text.trim();
-    let split = trimmed.find(|c: char| c.is_alphabetic() || c == 'µ').unwrap_or(trimmed.len());
-    let (number, unit) = trimmed.split_at(split);
-    let known = || units.iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ");
-    let number: f64 = number.trim().parse().map_err(|_| format!("`{text}` is not {what}; write a number and one of {}", known()))?;
-    let Some((_, factor)) = units.iter().find(|(known, _)| *known == unit.trim()) else {
-        return Err(format!("`{text}` is not {what}; write a number and one of {}", known()));
+impl Kind {
+    const ALL: [Self; 3] = [Self::Duration, Self::Size, Self::Rate];
+
+    /// The units it may be written in, with what each is worth in the smallest.
+    pub fn units(self) -> &'static [(&'static str, f64)] {
+        match self {
+            Self::Duration => &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 6e10), ("h", 3.6e12)],
+            Self::Size => {
+                &[("B", 1.0), ("kB", 1e3), ("KiB", 1024.0), ("MB", 1e6), ("MiB", 1_048_576.0), ("GB", 1e9), ("GiB", 1_073_741_824.0)]
+            }
+            Self::Rate => &[("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)],
+        }
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Duration => "a duration",
+            Self::Size => "a size",
+            Self::Rate => "a rate of transfer",
+        }
+    }
+}
+
+/// A number with a unit, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantity<'t> {
+    /// The number, 0 or more.
+    pub number: f64,
+    /// The unit; empty where there is none.
+    pub unit: &'t str,
+    /// What the unit is of, and what it is worth in the smallest of its kind; None where there is no unit.
+    pub of: Option<(Kind, f64)>,
+}
+
+impl<'t> Quantity<'t> {
+    /// Takes a text such as `21.26ms`, `0 ms` or `1e3` apart; None where it is no number, or its unit is unknown.
+    pub fn parse(text: &'t str) -> Option<Self> {
+        let text = text.trim();
+        let digits = |from: usize| from + text[from..].bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+        let mut end = digits(0);
+        if let Some(exponent) = text[end..].strip_prefix(['e', 'E']) {
+            let signed = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+            if signed.starts_with(|sign: char| sign.is_ascii_digit()) {
+                end = digits(text.len() - signed.len());
+            }
+        }
+        let (number, unit) = (text[..end].parse::<f64>().ok()?, text[end..].trim_start());
+        if unit.is_empty() {
+            return Some(Self { number, unit, of: None });
+        }
+        let of = Kind::ALL.into_iter().find_map(|kind| {
+            let (_, worth) = kind.units().iter().find(|(known, _)| *known == unit)?;
+            Some((kind, *worth))
+        })?;
+        Some(Self { number, unit, of: Some(of) })
+    }
+}
+
+fn parse(text: &str, kind: Kind) -> Result<u64, String> {
+    let known =
+        Quantity::parse(text).and_then(|quantity| quantity.of.filter(|(found, _)| *found == kind).map(|of| (quantity.number, of.1)));
+    let Some((number, worth)) = known else {
+        let units: Vec<&str> = kind.units().iter().map(|(unit, _)| *unit).collect();
+        return Err(format!("`{text}` is not {}; write a number and one of {}", kind.name(), units.join(", ")));
     };
-    let value = number * factor;
-    if !(0.0..1.8e19).contains(&value) {
-        return Err(format!("`{text}` is out of range for {what}"));
+    let value = number * worth;
+    if value >= 1.8e19 {
+        return Err(format!("`{text}` is out of range for {}", kind.name()));
     }
     Ok((value + 0.5) as u64)
 }
@@ -62,12 +125,12 @@ enum Written {
 }
 
 macro_rules! quantity {
-    ($name:ident, $units:expr, $shown:expr, $what:literal) => {
+    ($name:ident, $kind:expr, $shown:expr) => {
         impl FromStr for $name {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
-                parse(text, $units, $what).map(Self)
+                parse(text, $kind).map(Self)
             }
         }
 
@@ -95,9 +158,9 @@ macro_rules! quantity {
     };
 }
 
-quantity!(Span, SPANS, &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)], "a duration");
-quantity!(Bytes, SIZES, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)], "a size");
-quantity!(BitRate, RATES, RATES, "a rate of transfer");
+quantity!(Span, Kind::Duration, &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)]);
+quantity!(Bytes, Kind::Size, &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)]);
+quantity!(BitRate, Kind::Rate, Kind::Rate.units());
 
 #[cfg(test)]
 mod tests {
@@ -119,6 +182,10 @@ mod tests {
         let error = "33".parse::<Span>().unwrap_err();
         assert!(error.contains("ms") && error.contains("33"), "{error}");
         assert!("33kB".parse::<Span>().is_err());
-        assert!("-1ms".parse::<Span>().is_err());
+        for text in ["-1ms", "ms", "", "1..2ms", "1e400s", "nan", "infs", "1 fortnight", "1e-", "1µ"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+        assert_eq!("1e3us".parse(), Ok(Span(1_000_000)));
+        assert_eq!(".5 µs".parse(), Ok(Span(500)));
     }
 }

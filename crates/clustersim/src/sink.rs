@@ -1,7 +1,9 @@
 //! Where a simulation's events go.
 
+use slotmark_tracelog::{Form, Message};
+
 use crate::error::SimulationError;
-use crate::event::{Block, Event};
+use crate::event::{Event, Teller};
 use crate::topology::Topology;
 use crate::truth::SlotTruth;
 
@@ -56,92 +58,8 @@ pub struct InMemory;
 /// The events of one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Collected {
-    /// Time by the host's clock in ns since slot 0, kind, and block's index where there is one.
-    pub events: Vec<(i64, Kind, Option<u32>)>,
-}
-
-/// The kind of an event, without its fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the names are those of Event")]
-pub enum Kind {
-    StartLeadershipCheck,
-    BlockContext,
-    LedgerState,
-    LedgerView,
-    NodeIsLeader,
-    NodeNotLeader,
-    TickedLedgerState,
-    MempoolSnapshot,
-    ForgedBlock,
-    AdoptedBlock,
-    DownloadedHeader,
-    SendFetchRequest,
-    CompletedBlockFetch,
-    HeaderSent,
-    RolledBack,
-    SendBlock,
-    AddedToCurrentChain,
-    SwitchedToAFork,
-    Resources,
-    LedgerMetrics,
-    TxsCollected,
-    TxsProcessed,
-    AddedTx,
-    RemoveTxs,
-    RejectedTx,
-}
-
-impl Event<'_> {
-    /// Its kind.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Event::StartLeadershipCheck { .. } => Kind::StartLeadershipCheck,
-            Event::BlockContext { .. } => Kind::BlockContext,
-            Event::LedgerState { .. } => Kind::LedgerState,
-            Event::LedgerView { .. } => Kind::LedgerView,
-            Event::NodeIsLeader { .. } => Kind::NodeIsLeader,
-            Event::NodeNotLeader { .. } => Kind::NodeNotLeader,
-            Event::TickedLedgerState { .. } => Kind::TickedLedgerState,
-            Event::MempoolSnapshot { .. } => Kind::MempoolSnapshot,
-            Event::ForgedBlock { .. } => Kind::ForgedBlock,
-            Event::AdoptedBlock { .. } => Kind::AdoptedBlock,
-            Event::DownloadedHeader { .. } => Kind::DownloadedHeader,
-            Event::SendFetchRequest { .. } => Kind::SendFetchRequest,
-            Event::CompletedBlockFetch { .. } => Kind::CompletedBlockFetch,
-            Event::HeaderSent { .. } => Kind::HeaderSent,
-            Event::RolledBack { .. } => Kind::RolledBack,
-            Event::SendBlock { .. } => Kind::SendBlock,
-            Event::AddedToCurrentChain { .. } => Kind::AddedToCurrentChain,
-            Event::SwitchedToAFork { .. } => Kind::SwitchedToAFork,
-            Event::Resources(_) => Kind::Resources,
-            Event::LedgerMetrics { .. } => Kind::LedgerMetrics,
-            Event::TxsCollected { .. } => Kind::TxsCollected,
-            Event::TxsProcessed { .. } => Kind::TxsProcessed,
-            Event::AddedTx { .. } => Kind::AddedTx,
-            Event::RemoveTxs { .. } => Kind::RemoveTxs,
-            Event::RejectedTx { .. } => Kind::RejectedTx,
-        }
-    }
-
-    /// The block it is about.
-    pub fn block(&self) -> Option<&Block> {
-        match self {
-            Event::BlockContext { tip: block, .. }
-            | Event::TickedLedgerState { tip: block, .. }
-            | Event::MempoolSnapshot { tip: block, .. }
-            | Event::ForgedBlock { block, .. }
-            | Event::AdoptedBlock { block }
-            | Event::DownloadedHeader { block, .. }
-            | Event::SendFetchRequest { head: block, .. }
-            | Event::CompletedBlockFetch { block, .. }
-            | Event::HeaderSent { block, .. }
-            | Event::RolledBack { to: block, .. }
-            | Event::SendBlock { block, .. }
-            | Event::AddedToCurrentChain { block }
-            | Event::SwitchedToAFork { block } => Some(block),
-            _ => None,
-        }
-    }
+    /// Time by the host's clock in ns since slot 0, message, and block's index where there is one.
+    pub events: Vec<(i64, Message, Option<u32>)>,
 }
 
 impl Sink for InMemory {
@@ -154,6 +72,18 @@ impl Sink for InMemory {
 
 impl HostSink for Collected {
     fn event(&mut self, at_ns: i64, event: &Event<'_>) {
-        self.events.push((at_ns, event.kind(), event.block().map(|block| block.index)));
+        event.tell(&mut Noted { events: &mut self.events, at_ns, block: event.block().map(|block| block.index) });
+    }
+}
+
+struct Noted<'e> {
+    events: &'e mut Vec<(i64, Message, Option<u32>)>,
+    at_ns: i64,
+    block: Option<u32>,
+}
+
+impl Teller for Noted<'_> {
+    fn form<'a, F: Form<'a>>(&mut self, _: F) {
+        self.events.push((self.at_ns, F::MESSAGE, self.block));
     }
 }

@@ -1,6 +1,6 @@
 //! What really happened, in true time.
 
-use crate::event::{Block, GENESIS_HASH, ResourceSample};
+use crate::event::{Block, ResourceSample};
 
 /// No such moment.
 pub const NEVER: u64 = u64::MAX;
@@ -210,10 +210,7 @@ impl Truth {
 
     /// The hash of a block in hex, or what a log has for that of genesis.
     pub fn hash(&self, block: u32) -> String {
-        if block == 0 {
-            return GENESIS_HASH.into();
-        }
-        self.blocks[block as usize].hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        String::from_utf8_lossy(self.blocks[block as usize].name()).into_owned()
     }
 
     /// The chain that ends in a block, genesis left out, oldest first.

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use slotmark_clustersim::{
-    AdoptedBy, Collected, InMemory, Kind, NEVER, Outcome, Profile, SimulationError, Truth, propagation, simulate, simulate_truth, write_run,
+    AdoptedBy, Collected, InMemory, METRICS, NEVER, Outcome, Profile, SimulationError, Truth, propagation, simulate, simulate_truth,
+    write_run,
 };
+use slotmark_tracelog::Message;
 
 const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/slotmark/benches/cluster/profiles");
 
@@ -151,26 +153,26 @@ fn every_moment_of_the_truth_is_a_line_of_the_log_and_the_other_way_round() {
     let outcome = told(&profile, 5);
     for (host, collected) in outcome.sinks.iter().enumerate() {
         let ahead = outcome.truth.clock_ahead_ns[host];
-        let first = |kind: Kind, block: u32| {
-            let found = collected.events.iter().find(|(_, other, index)| *other == kind && *index == Some(block));
+        let first = |message: Message, block: u32| {
+            let found = collected.events.iter().find(|(_, other, index)| *other == message && *index == Some(block));
             found.map_or(NEVER, |(at_ns, _, _)| (at_ns - ahead) as u64)
         };
         assert!(collected.events.windows(2).all(|pair| pair[0].0 <= pair[1].0), "host {host} logs out of order");
         for block in outcome.truth.blocks.iter().skip(1) {
             let seen = outcome.truth.observation(host, block.index);
-            assert_eq!(first(Kind::DownloadedHeader, block.index), seen.noticed_ns, "host {host} block {}", block.index);
-            assert_eq!(first(Kind::SendFetchRequest, block.index), seen.requested_ns);
-            assert_eq!(first(Kind::CompletedBlockFetch, block.index), seen.fetched_ns);
-            assert_eq!(first(Kind::HeaderSent, block.index), seen.announced_ns);
-            assert_eq!(first(Kind::SendBlock, block.index), seen.sending_ns);
+            assert_eq!(first(Message::Header, block.index), seen.noticed_ns, "host {host} block {}", block.index);
+            assert_eq!(first(Message::Requested, block.index), seen.requested_ns);
+            assert_eq!(first(Message::Fetched, block.index), seen.fetched_ns);
+            assert_eq!(first(Message::Announced, block.index), seen.announced_ns);
+            assert_eq!(first(Message::Sending, block.index), seen.sending_ns);
             let adopted = match seen.adopted_by {
-                AdoptedBy::Extension => first(Kind::AddedToCurrentChain, block.index),
-                AdoptedBy::Fork => first(Kind::SwitchedToAFork, block.index),
+                AdoptedBy::Extension => first(Message::Adopted, block.index),
+                AdoptedBy::Fork => first(Message::Switched, block.index),
                 _ => seen.adopted_ns,
             };
             assert_eq!(adopted, seen.adopted_ns);
             if block.forger as usize == host {
-                assert_eq!(first(Kind::ForgedBlock, block.index), block.forged_ns);
+                assert_eq!(first(Message::Forged, block.index), block.forged_ns);
             }
         }
     }
@@ -414,5 +416,14 @@ proptest! {
         for ((slot, near), (_, far)) in near.iter().zip(&far) {
             prop_assert!(near.iter().zip(far).all(|(near, far)| near <= far), "slot {}: {:?} {:?}", slot, near, far);
         }
+    }
+}
+
+#[test]
+fn predicted_metrics_are_those_of_the_catalogue() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/slotmark/metrics/cluster/catalogue.toml");
+    let catalogue = std::fs::read_to_string(path).unwrap();
+    for (_, name) in METRICS {
+        assert!(catalogue.contains(&format!("name = \"{name}\"")), "{name}");
     }
 }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
-use slotmark_clustersim::{Profile, RunFacts, SimulationError, propagation, simulate_truth, write_run, write_tables};
+use slotmark_clustersim::{
+    METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, simulate_truth, write_run, write_tables,
+};
 use slotmark_ouroboros::framing::FramedChain;
 use slotmark_ouroboros::server::{Config, Server};
 use slotmark_synth::{Recipe, Workload};
@@ -221,6 +223,22 @@ mod _core {
         }
         let tables = propagation(&profile, &truth.map_err(simulation_error)?);
         serde_json::to_string(&tables).map_err(|error| slotmark_error("SimulationError", error))
+    }
+
+    #[pyfunction]
+    fn predicted_metrics() -> Vec<(&'static str, &'static str)> {
+        METRICS.to_vec()
+    }
+
+    #[pyfunction]
+    fn quantity(text: &str) -> Option<(f64, &str, &'static str, f64)> {
+        let Quantity { number, unit, of } = Quantity::parse(text)?;
+        Some((number, unit, of.map_or("a number", |(kind, _)| kind.name()), of.map_or(1.0, |(_, worth)| worth)))
+    }
+
+    #[pyfunction]
+    fn duration_units() -> Vec<&'static str> {
+        QuantityKind::Duration.units().iter().map(|(unit, _)| *unit).collect()
     }
 
     /// A server that replays a chain, from threads of its own.

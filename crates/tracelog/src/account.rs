@@ -14,7 +14,9 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use parquet::schema::types::ColumnPath;
 use serde::Serialize;
 
-use crate::line::{Body, Entry, Reason};
+use crate::line::Entry;
+use crate::messages::{Body, Form, Made, Thread, read};
+use crate::reason::Reason;
 use crate::strings::{EndMap, Map};
 use crate::tables::{Rows, Written};
 
@@ -160,14 +162,44 @@ impl LineTables {
         self.newest = self.newest.max(entry.ts_ns);
         facts.first_ts_ns = Some(facts.first_ts_ns.map_or(entry.ts_ns, |first| first.min(entry.ts_ns)));
         facts.last_ts_ns = Some(facts.last_ts_ns.map_or(entry.ts_ns, |last| last.max(entry.ts_ns)));
-        if let Body::Version { version, revision, compiler } = entry.body {
+        if let Body::Version(told) = entry.body {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            (facts.version, facts.revision, facts.compiler) = (text(version), text(revision), text(compiler));
+            (facts.version, facts.revision, facts.compiler) = (text(told.version), text(told.revision), text(told.compiler));
         }
         let before = self.rows.short_hashes;
         self.rows.push((whose, host), entry, place)?;
         facts.short_hashes += self.rows.short_hashes - before;
         Ok(())
+    }
+
+    /// Takes a message of a host that was never text: what [`LineTables::line`] takes of its line.
+    ///
+    /// # Errors
+    /// A table can't be written.
+    #[inline]
+    pub fn form<'a, F: Form<'a>>(&mut self, host: &[u8], ts_ns: i64, form: F, place: i64) -> Result<(), ParquetError> {
+        let mut digits = itoa::Buffer::new();
+        let body = match read(F::MESSAGE, &mut Made(form)) {
+            Ok(body) => body,
+            Err(reason) => {
+                self.reject(host, reason, || Rejection {
+                    host: String::from_utf8_lossy(host).into(),
+                    file: String::new(),
+                    line: place as u64 + 1,
+                    offset: 0,
+                    reason: reason.to_string(),
+                    text: F::NAME.to_owned(),
+                });
+                return Ok(());
+            }
+        };
+        let thread = match form.thread() {
+            _ if !matches!(body, Some(Body::Transactions(_))) => None, // the other tables don't have it
+            Thread::Named(name) => Some(name.as_bytes()),
+            Thread::Numbered(number) => Some(digits.format(number).as_bytes()),
+        };
+        let entry = body.map(|body| Entry { ts_ns, host: None, thread, message: F::MESSAGE, body });
+        self.line(host, F::NAME.as_bytes(), entry.as_ref(), place)
     }
 
     /// Counts a line of a host that couldn't be read; `told` is asked for the rest only while there is room for more.

@@ -12,8 +12,9 @@ use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
 
 use crate::account::{Account, Ingested, LineTables, Rejection, SourceFacts, settle};
-use crate::line::{Reason, read_line};
+use crate::line::read_line;
 use crate::reader::{Packing, lines};
+use crate::reason::Reason;
 
 /// A plain file is cut into segments of at least this many bytes.
 const SEGMENT_BYTES: u64 = 64 << 20;

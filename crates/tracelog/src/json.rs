@@ -6,16 +6,23 @@ use crate::scan::{brackets, find};
 
 /// What stands at a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     /// What is between the quotes, escapes as they are.
     String(&'a [u8]),
+    /// As it is written.
     Number(&'a [u8]),
+    /// `true` or `false`.
     Bool(bool),
+    /// `null`.
     Null,
     /// With its brackets.
     Object(&'a [u8]),
     /// With its brackets.
     Array(&'a [u8]),
+    /// A whole number that was never text.
+    Whole(i64),
+    /// A number that was never text.
+    Real(f64),
 }
 
 /// Why bytes are no JSON.

@@ -1,8 +1,8 @@
 //! Node logs, a line a message, to typed Parquet tables: one pass, bounded memory, every line accounted for.
 //!
-//! `messages` says which messages there are and what is taken from each (cardano-node's new tracing, its transitional names,
-//! and the legacy messages), `line` takes a line apart, `tables` are the rows that come out, `account` keeps account of lines, `ingest`
-//! drives it over files.
+//! `messages` is the table of messages: an entry says what each is called (cardano-node's new tracing, its transitional names, and
+//! the legacy messages), what its row has, and how it is written. `line` takes a line apart, `tables` are the rows that come out,
+//! `account` keeps account of lines, `ingest` drives it over files.
 
 mod account;
 mod ingest;
@@ -10,6 +10,7 @@ mod json;
 mod line;
 mod messages;
 mod reader;
+mod reason;
 mod scan;
 mod strings;
 mod tables;
@@ -17,6 +18,10 @@ mod time;
 
 pub use account::{Account, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
 pub use ingest::{HostFrom, IngestError, Plan, Source, ingest};
-pub use line::{Body, Entry, Reason, Seen, read_line};
-pub use messages::Message;
+pub use line::{Entry, Seen, read_line};
+pub use messages::{
+    Block, Body, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot, Thread, Tip, Transaction, TransactionList,
+    Transactions, Version, forms, hex,
+};
+pub use reason::Reason;
 pub use time::parse_time;

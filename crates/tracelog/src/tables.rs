@@ -17,8 +17,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
-use crate::line::{Body, Entry};
-use crate::messages::Message;
+use crate::line::Entry;
+use crate::messages::{Block, Body, Ledger, Message, Slot, Transactions};
 use crate::strings::{Id, Strings};
 
 /// Rows written at a time; as many more are held back.
@@ -186,9 +186,9 @@ impl Rows {
                 };
                 self.resources.push(row, &self.strings)
             }
-            Body::Slot { message, slot, block_no } => self.slot(host, ts_ns, message, slot, block_no),
-            Body::Ledger { started, slot, utxo_size, chain_density } => {
-                if started {
+            Body::Slot(Slot { slot, block_no }) => self.slot(host, ts_ns, entry.message, slot, block_no),
+            Body::Ledger(Ledger { slot, utxo_size, chain_density }) => {
+                if entry.message == Message::Started {
                     self.slot(host, ts_ns, Message::Started, Some(slot), None)?;
                     if utxo_size.is_none() && chain_density.is_none() {
                         return Ok(());
@@ -196,20 +196,20 @@ impl Rows {
                 }
                 self.ledger.push(LedgerRow { host, ts_ns, slot, utxo_size, chain_density }, &self.strings)
             }
-            Body::Block { message, block, slot, block_no, previous, size, length } => {
+            Body::Block(Block { block, slot, block_no, previous, size_bytes, length }) => {
                 self.short_hashes += u64::from(block.len() < 64);
-                let event = self.event(message);
+                let event = self.event(entry.message);
                 let block = self.strings.id(block);
                 let previous = previous.map(|hash| self.strings.id(hash));
-                let row = BlockRow { host, ts_ns, event, block, slot, block_no, previous, size_bytes: size, length, place };
+                let row = BlockRow { host, ts_ns, event, block, slot, block_no, previous, size_bytes, length, place };
                 self.blocks.push(row, &self.strings)
             }
-            Body::Transactions { message, count, accepted, rejected } => {
-                let event = self.event(message);
+            Body::Transactions(Transactions { count, accepted, rejected }) => {
+                let event = self.event(entry.message);
                 let thread = entry.thread.map(|thread| self.strings.id(thread));
                 self.transactions.push(TransactionRow { host, ts_ns, event, thread, count, accepted, rejected }, &self.strings)
             }
-            Body::Version { .. } => Ok(()),
+            Body::Version(_) => Ok(()),
         }
     }
 
@@ -227,7 +227,7 @@ impl Rows {
 
     #[inline]
     fn event(&mut self, message: Message) -> Id {
-        *self.events[message as usize].get_or_insert_with(|| self.strings.id(event(message).as_bytes()))
+        *self.events[message as usize].get_or_insert_with(|| self.strings.id(message.event().as_bytes()))
     }
 
     fn slot(&mut self, host: Id, ts_ns: i64, message: Message, slot: Option<i64>, block_no: Option<i64>) -> Result<(), ParquetError> {
@@ -244,38 +244,6 @@ impl Rows {
             self.transactions.finish(&self.strings)?,
             self.ledger.finish(&self.strings)?,
         ])
-    }
-}
-
-/// The word for a message in the column `event`.
-fn event(message: Message) -> &'static str {
-    match message {
-        Message::Started => "started",
-        Message::BlockContext => "block_context",
-        Message::LedgerState => "ledger_state",
-        Message::LedgerView => "ledger_view",
-        Message::Leader => "leader",
-        Message::NotLeader => "not_leader",
-        Message::Ticked => "ticked",
-        Message::MempoolSnapshot => "mempool_snapshot",
-        Message::LedgerSnapshot => "ledger_snapshot",
-        Message::Forged => "forged",
-        Message::Header => "noticed",
-        Message::Requested => "requested",
-        Message::Fetched => "fetched",
-        Message::Announced => "announced",
-        Message::Sending => "sending",
-        Message::Adopted => "adopted",
-        Message::Switched => "switched",
-        Message::SelfAdopted => "self_adopted",
-        Message::Collected => "collected",
-        Message::Processed => "processed",
-        Message::MempoolAdded => "added",
-        Message::MempoolRemoved => "removed",
-        Message::MempoolRejected => "rejected",
-        Message::Acknowledged => "acknowledged",
-        Message::GeneratorSummary => "generator_summary",
-        Message::Resources | Message::LedgerMetrics | Message::Version => "",
     }
 }
 

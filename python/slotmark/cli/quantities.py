@@ -1,21 +1,19 @@
 """Arguments with units: durations and fractions."""
 
-import re
-
 from slotmark.errors import ArgumentError
-
-_MICROSECONDS = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6, "min": 6e7}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµ]+)")
 
 
 def duration_us(option: str, text: str) -> float:
     """A duration such as ``250us`` or ``5min`` in microseconds; ArgumentError where it isn't one."""
-    match = _DURATION.fullmatch(text.strip())
-    if match is None or match[2] not in _MICROSECONDS:
+    from slotmark import _core
+
+    found = _core.quantity(text)
+    if found is None or found[2] != "a duration":
         raise ArgumentError(
-            f"{option} '{text}': expected a number and a unit of {', '.join(_MICROSECONDS)}, as in 250us."
+            f"{option} '{text}': expected a number and a unit of {', '.join(_core.duration_units())}, as in 250us."
         )
-    return float(match[1]) * _MICROSECONDS[match[2]]
+    number, _, _, worth_ns = found
+    return number * worth_ns / 1e3
 
 
 def fraction(option: str, text: str) -> float:

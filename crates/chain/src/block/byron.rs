@@ -1,8 +1,8 @@
 //! Byron's blocks: main blocks and epoch boundary blocks.
 
+use super::era::Era;
 use super::header::{Header, header_hash};
-use super::transaction::{Input, Output, Transaction};
-use super::{Era, Parts};
+use super::parts::{Input, Output, Parts, Transaction};
 use crate::cbor::{Cursor, DecodeError};
 
 const SLOTS_AN_EPOCH: u64 = 21_600;

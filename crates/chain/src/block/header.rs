@@ -2,7 +2,7 @@
 
 use blake2b_simd::Params;
 
-use super::{Era, byron, era};
+use super::era::Era;
 use crate::cbor::{Cursor, DecodeError, Span};
 use crate::point::Hash32;
 
@@ -50,33 +50,6 @@ pub struct OperationalCertificate<'a> {
     pub kes_period: u64,
     /// The cold key's signature.
     pub signature: &'a [u8; 64],
-}
-
-/// Decodes only the header of a block, `[era, block]`.
-///
-/// # Errors
-/// The place and what was expected there.
-pub fn decode_header(bytes: &[u8]) -> Result<Header<'_>, DecodeError> {
-    let mut cursor = Cursor::new(bytes);
-    let era = era(&mut cursor)?;
-    cursor.array("a block's parts")?;
-    match era {
-        Era::ByronBoundary | Era::Byron => byron::header(&mut cursor, bytes, era),
-        _ => shelley(&mut cursor, bytes, era),
-    }
-}
-
-/// Decodes a header on its own, as node-to-node chain-sync sends it.
-///
-/// # Errors
-/// The place, from the header's beginning, and what was expected there.
-pub fn decode_header_alone(era: Era, bytes: &[u8]) -> Result<Header<'_>, DecodeError> {
-    let mut cursor = Cursor::new(bytes);
-    let header = match era {
-        Era::ByronBoundary | Era::Byron => byron::header(&mut cursor, bytes, era)?,
-        _ => shelley(&mut cursor, bytes, era)?,
-    };
-    if cursor.position() == bytes.len() { Ok(header) } else { cursor.error("the end of the header") }
 }
 
 /// The hash that stands for a header on the chain, from the header's bytes.

@@ -6,86 +6,29 @@
 //! redeemers are taken.
 
 mod byron;
+mod era;
 mod header;
+mod parts;
 mod transaction;
 
 pub use crate::cbor::{DecodeError, Span};
-pub use header::{Header, OperationalCertificate, decode_header, decode_header_alone, header_hash};
-pub use transaction::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
-
-use blake2b_simd::Params;
-
-use crate::cbor::{Buffer, Cursor};
-use crate::digest::BlockFacts;
-use crate::point::Hash32;
+pub use era::Era;
+pub use header::{Header, OperationalCertificate, header_hash};
+pub use parts::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
 
 use std::mem;
 
-/// An era, by the tag that its blocks carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "Cardano's own names")]
-pub enum Era {
-    ByronBoundary,
-    Byron,
-    Shelley,
-    Allegra,
-    Mary,
-    Alonzo,
-    Babbage,
-    Conway,
-}
+use blake2b_simd::Params;
 
-impl Era {
-    /// The era of a tag; None for one that this slotmark doesn't know.
-    pub fn from_tag(tag: u64) -> Option<Self> {
-        use Era::{Allegra, Alonzo, Babbage, Byron, ByronBoundary, Conway, Mary, Shelley};
-        [ByronBoundary, Byron, Shelley, Allegra, Mary, Alonzo, Babbage, Conway].get(usize::try_from(tag).ok()?).copied()
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Era::ByronBoundary => "Byron boundary",
-            Era::Byron => "Byron",
-            Era::Shelley => "Shelley",
-            Era::Allegra => "Allegra",
-            Era::Mary => "Mary",
-            Era::Alonzo => "Alonzo",
-            Era::Babbage => "Babbage",
-            Era::Conway => "Conway",
-        }
-    }
-}
+use crate::cbor::Cursor;
+use crate::digest::BlockFacts;
+use crate::point::Hash32;
+use parts::Parts;
 
 /// Decodes one block after the other, with buffers that it keeps.
 #[derive(Default)]
 pub struct Decoder {
     parts: Parts,
-}
-
-/// What a block's transactions come down to, flat: transactions refer to it by ranges.
-#[derive(Default)]
-struct Parts {
-    transactions: Vec<Transaction>,
-    inputs: Vec<Input>,
-    outputs: Vec<Output>,
-    vkeys: Vec<VkeyWitness>,
-    redeemers: Vec<Redeemer>,
-    invalid: Vec<u32>,
-    fees: u64,
-    buffer: Buffer,
-}
-
-impl Parts {
-    fn clear(&mut self) {
-        self.transactions.clear();
-        self.inputs.clear();
-        self.outputs.clear();
-        self.vkeys.clear();
-        self.redeemers.clear();
-        self.invalid.clear();
-        self.fees = 0;
-    }
 }
 
 /// A decoded block; spans in it are into `bytes`.
@@ -175,12 +118,39 @@ impl Block<'_, '_> {
     }
 }
 
+/// Decodes only the header of a block, `[era, block]`.
+///
+/// # Errors
+/// The place and what was expected there.
+pub fn decode_header(bytes: &[u8]) -> Result<Header<'_>, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    let era = era::open(&mut cursor)?;
+    cursor.array("a block's parts")?;
+    match era {
+        Era::ByronBoundary | Era::Byron => byron::header(&mut cursor, bytes, era),
+        _ => header::shelley(&mut cursor, bytes, era),
+    }
+}
+
+/// Decodes a header on its own, as node-to-node chain-sync sends it.
+///
+/// # Errors
+/// The place, from the header's beginning, and what was expected there.
+pub fn decode_header_alone(era: Era, bytes: &[u8]) -> Result<Header<'_>, DecodeError> {
+    let mut cursor = Cursor::new(bytes);
+    let header = match era {
+        Era::ByronBoundary | Era::Byron => byron::header(&mut cursor, bytes, era)?,
+        _ => header::shelley(&mut cursor, bytes, era)?,
+    };
+    if cursor.position() == bytes.len() { Ok(header) } else { cursor.error("the end of the header") }
+}
+
 /// The whole of `bytes`.
 fn block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], parts: &mut Parts) -> Result<(Header<'a>, Listing), DecodeError> {
     if bytes.len() > u32::MAX as usize {
         return cursor.error("a block below 4 GiB"); // spans count in 32 bits
     }
-    let era = era(cursor)?;
+    let era = era::open(cursor)?;
     let decoded = match era {
         Era::ByronBoundary | Era::Byron => (byron::block(cursor, bytes, era, parts)?, Listing::default()),
         _ => shelley_block(cursor, bytes, era, parts)?,
@@ -189,14 +159,6 @@ fn block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], parts: &mut Parts) -> Res
         return cursor.error("the end of the block");
     }
     Ok(decoded)
-}
-
-/// Opens `[era, block]`.
-fn era(cursor: &mut Cursor<'_>) -> Result<Era, DecodeError> {
-    cursor.array_of(2, "a block, as [era, block]")?;
-    let at = cursor.position();
-    let expected = "an era from 0 (Byron boundary) to 7 (Conway)";
-    Era::from_tag(cursor.uint(expected)?).ok_or(DecodeError { offset: at, expected })
 }
 
 /// `[header, bodies, witnesses, auxiliary data, invalid]`, the last one from Alonzo on.

@@ -1,5 +1,7 @@
 //! Who leads which slot, and the making of a block.
 
+use slotmark_tracelog::hex;
+
 use super::{Engine, Happening, Record};
 use crate::draws::{Purpose, threshold};
 use crate::event::Block;
@@ -81,9 +83,9 @@ impl Engine<'_> {
 
     pub(super) fn forged(&mut self, host: u32, slot: u64, parent: u32, txs: u32, times: u32) {
         let index = self.truth.blocks.len() as u32;
-        let mut hash = [0; 32];
-        for (n, word) in hash.chunks_exact_mut(8).enumerate() {
-            word.copy_from_slice(&self.draws.bits(Purpose::Hash, slot << 16 | u64::from(host), n as u64).to_be_bytes());
+        let mut hash = [0; 64];
+        for (n, word) in hash.chunks_exact_mut(16).enumerate() {
+            hex(&self.draws.bits(Purpose::Hash, slot << 16 | u64::from(host), n as u64).to_be_bytes(), word);
         }
         let workload = &self.profile.workload;
         let size_bytes = if txs == self.mempools.block_txs { workload.block_size.0 } else { u64::from(txs) * workload.tx_size.0 };

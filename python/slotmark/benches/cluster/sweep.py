@@ -6,21 +6,13 @@ from enum import Enum
 
 import msgspec
 
+from slotmark import _core
 from slotmark.errors import SimulationError
-
-UNITS: tuple[dict[str, float], ...] = (
-    {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12},
-    {"B": 1.0, "kB": 1e3, "KiB": 1024.0, "MB": 1e6, "MiB": 1024.0**2, "GB": 1e9, "GiB": 1024.0**3},
-    {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
-    {"": 1.0},
-)
-"""The units that a profile knows, a table a kind of quantity, with what each is worth in the smallest of its kind."""
 
 GEOMETRIC_FROM = 4.0
 """Steps are geometric where the high end is at least this many times the low one."""
 
 _RANGE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*(.+?)\s*\.\.\s*(.+?)\s*")
-_QUANTITY = re.compile(r"((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Zµ/]*)")
 
 
 class Spacing(Enum):
@@ -84,18 +76,18 @@ def parse_sweep(text: str, spacing: Spacing = Spacing.auto) -> Sweep:
         SimulationError: no range, ends of different kinds, or a range that doesn't rise.
     """
     match = _RANGE.fullmatch(text)
-    ends = [_QUANTITY.fullmatch(end) for end in match.groups()[1:]] if match else []
-    low, high = ends if len(ends) == 2 else (None, None)
+    low, high = (_core.quantity(end) for end in match.groups()[1:]) if match else (None, None)
     if match is None or low is None or high is None:
         raise SimulationError(f"--sweep {text}: expected PARAM=LOW..HIGH, as in block_size=22kB..180kB.")
-    unit = low[2] or high[2]
-    kind = next((kind for kind in UNITS if unit in kind and (high[2] or unit) in kind), None)
-    if kind is None:
-        raise SimulationError(
-            f"--sweep {text}: `{unit}` and `{high[2] or unit}` are no units of one kind; "
-            "write both ends in one unit, as in block_size=22kB..180kB."
-        )
-    begin, end = float(low[1]), float(high[1]) * (kind[high[2] or unit] / kind[unit])
+    (begin, low_unit, low_kind, low_worth), (end, high_unit, high_kind, high_worth) = low, high
+    unit = low_unit or high_unit
+    if low_unit and high_unit:
+        if low_kind != high_kind:
+            raise SimulationError(
+                f"--sweep {text}: `{low_unit}` and `{high_unit}` are no units of one kind; "
+                "write both ends in one unit, as in block_size=22kB..180kB."
+            )
+        end *= high_worth / low_worth
     if not begin < end < math.inf:
         raise SimulationError(f"--sweep {text}: expected a low end below the high end.")
     if spacing is Spacing.geometric and begin == 0:
@@ -109,11 +101,11 @@ def amount(text: str) -> float:
     Raises:
         SimulationError: not a number with a known unit.
     """
-    match = _QUANTITY.fullmatch(text.strip())
-    for kind in UNITS:
-        if match and match[2] in kind:
-            return float(match[1]) * kind[match[2]]
-    raise SimulationError(f"{text}: expected a number and a unit, as in 22kB.")
+    found = _core.quantity(text)
+    if found is None:
+        raise SimulationError(f"{text}: expected a number and a unit, as in 22kB.")
+    number, _, _, worth = found
+    return number * worth
 
 
 def _rounded(value: float, gap: float) -> float:

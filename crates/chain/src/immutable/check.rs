@@ -1,0 +1,40 @@
+//! Reading blocks to find damage.
+
+use super::chain::Chain;
+use crate::block;
+use crate::error::ChainError;
+
+impl Chain {
+    /// Reads every block of the chunk at a position: CRC, header hash, and that each follows the one before it.
+    ///
+    /// # Errors
+    /// The first damage, by file and offset.
+    pub fn check_chunk(&self, position: usize) -> Result<(), ChainError> {
+        for index in self.chunk_blocks(position) {
+            self.check_block(index)?;
+        }
+        Ok(())
+    }
+
+    fn check_block(&self, index: usize) -> Result<(), ChainError> {
+        let (entry, bytes) = (self.entry(index), self.bytes(index));
+        let path = || self.block_path(index);
+        let found = crc32fast::hash(bytes);
+        if found != entry.crc32 {
+            return Err(ChainError::Crc { path: path(), offset: entry.offset, slot: entry.slot, found, expected: entry.crc32 });
+        }
+        let header = block::decode_header(bytes).map_err(|source| self.block_error(index, source))?;
+        let indexed = (u32::from(entry.header_offset), u32::from(entry.header_offset) + u32::from(entry.header_size));
+        if header.hash != entry.hash || (header.span.start, header.span.end) != indexed {
+            return Err(ChainError::HeaderHash { path: path(), offset: entry.offset + u64::from(entry.header_offset), slot: entry.slot });
+        }
+        let follows = match index.checked_sub(1) {
+            Some(before) => header.prev_hash == Some(self.entry(before).hash),
+            None => true, // what comes before the first block of the folder isn't ours to know
+        };
+        if !follows {
+            return Err(ChainError::Broken { path: path(), offset: entry.offset, slot: entry.slot });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Lines as cardano-node writes them on standard output: new tracing, one JSON object each.
+//!
+//! They are formatted by hand into a large buffer: a cluster's logs are tens of GB, and what is slow here decides how long a
+//! simulation takes. What a line has is in the table of messages.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use slotmark_tracelog::{Form, Out, Peer, hex};
+
+use crate::clock::date_of;
+use crate::draws::{Draws, Purpose};
+use crate::event::{Event, Teller};
+
+/// Every host's address.
+pub(crate) type Addresses = Arc<[Vec<u8>]>;
+
+/// The addresses of so many hosts, `10.HOST:3001`: the same in every log.
+pub(crate) fn addresses(hosts: usize) -> Addresses {
+    (0..hosts).map(|host| format!("10.{}.{}.{}:3001", host >> 16, host >> 8 & 255, host & 255).into_bytes()).collect()
+}
+
+/// The lines of one host.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// What was written and is still here.
+    pub(crate) text: Vec<u8>,
+    /// Lines written so far.
+    pub(crate) count: u64,
+    start_ns: i128,
+    /// The second that `stamp` holds, and its text up to the seconds.
+    second: i64,
+    stamp: [u8; 19],
+    /// `","host":"node-0"}` and the line's end.
+    tail: Vec<u8>,
+    /// The host's address, and a blank.
+    own_address: Vec<u8>,
+    addresses: Addresses,
+    names: Draws,
+}
+
+impl Lines {
+    /// Lines of a host, by its name and number; slot 0 is `start_s` seconds after 1970.
+    pub(crate) fn new(name: &str, host: u32, start_s: u64, addresses: Addresses) -> Self {
+        Self {
+            text: Vec::new(),
+            count: 0,
+            start_ns: i128::from(start_s) * 1_000_000_000,
+            second: i64::MIN,
+            stamp: [0; 19],
+            tail: format!("\",\"host\":\"{name}\"}}\n").into_bytes(),
+            own_address: [addresses[host as usize].as_slice(), b" "].concat(),
+            addresses,
+            names: Draws::new(0),
+        }
+    }
+
+    /// Writes the line of an event at a time by the host's clock, in ns since slot 0.
+    pub(crate) fn line(&mut self, at_ns: i64, event: &Event<'_>) {
+        self.at(at_ns);
+        event.tell(self);
+        self.count += 1;
+    }
+
+    fn at(&mut self, at_ns: i64) {
+        let absolute = self.start_ns + i128::from(at_ns);
+        let second = (absolute / 1_000_000_000) as i64;
+        let fraction = (absolute % 1_000_000_000) as u32;
+        if second != self.second {
+            self.second = second;
+            let (year, month, day) = date_of(second as u64 / 86_400);
+            let of_day = second as u64 % 86_400;
+            let two = |value: u64| [b'0' + (value / 10) as u8, b'0' + (value % 10) as u8];
+            let stamp = &mut self.stamp;
+            stamp[0..2].copy_from_slice(&two(year / 100));
+            stamp[2..4].copy_from_slice(&two(year % 100));
+            stamp[4] = b'-';
+            stamp[5..7].copy_from_slice(&two(month));
+            stamp[7] = b'-';
+            stamp[8..10].copy_from_slice(&two(day));
+            stamp[10] = b'T';
+            stamp[11..13].copy_from_slice(&two(of_day / 3_600));
+            stamp[13] = b':';
+            stamp[14..16].copy_from_slice(&two(of_day / 60 % 60));
+            stamp[16] = b':';
+            stamp[17..19].copy_from_slice(&two(of_day % 60));
+        }
+        self.put(b"{\"at\":\"");
+        let stamp = self.stamp;
+        self.put(&stamp);
+        if fraction > 0 {
+            let mut digits = *b".000000000";
+            let mut rest = fraction;
+            for place in (1..10).rev() {
+                digits[place] = b'0' + (rest % 10) as u8;
+                rest /= 10;
+            }
+            let mut length = 10;
+            while digits[length - 1] == b'0' {
+                length -= 1;
+            }
+            self.put(&digits[..length]);
+        }
+        self.put(b"Z\",\"ns\":\"");
+    }
+}
+
+impl Teller for Lines {
+    #[inline]
+    fn form<'a, F: Form<'a>>(&mut self, form: F) {
+        form.write(self);
+        self.text.extend_from_slice(&self.tail);
+    }
+}
+
+impl Out for Lines {
+    #[inline]
+    fn put(&mut self, text: &[u8]) {
+        self.text.extend_from_slice(text);
+    }
+
+    #[inline]
+    fn whole(&mut self, number: i64) {
+        self.text.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    }
+
+    fn real(&mut self, number: f64) {
+        let _ = write!(self.text, "{number}");
+    }
+
+    #[inline]
+    fn connection(&mut self, peer: Peer) {
+        self.text.extend_from_slice(&self.own_address);
+        self.text.extend_from_slice(&self.addresses[peer.0 as usize]);
+    }
+
+    fn transaction(&mut self, number: u32) {
+        let mut name = [0; 8];
+        hex(&(self.names.bits(Purpose::TxId, u64::from(number), 0) as u32).to_be_bytes(), &mut name);
+        self.put(&name);
+    }
+
+    fn issuer(&mut self, host: u32) {
+        let mut hash = [0; 16];
+        hex(&self.names.bits(Purpose::Vrf, u64::from(host), 1).to_be_bytes(), &mut hash);
+        for _ in 0..3 {
+            self.put(&hash);
+        }
+        self.put(&hash[..8]);
+    }
+}

@@ -1,0 +1,29 @@
+//! What a line gives.
+
+use std::borrow::Cow;
+
+use crate::messages::{Body, Message};
+
+/// A line that could be read.
+#[derive(Debug, PartialEq)]
+pub struct Seen<'a> {
+    /// Its namespace, parts joined by full stops; where that is only a legacy component, `component:kind`.
+    pub name: Cow<'a, [u8]>,
+    /// What it tells; None where it is of no interest.
+    pub entry: Option<Entry<'a>>,
+}
+
+/// What a line of interest tells.
+#[derive(Debug, PartialEq)]
+pub struct Entry<'a> {
+    /// When, in ns since 1970, UTC.
+    pub ts_ns: i64,
+    /// Who says so, as the line itself has it.
+    pub host: Option<&'a [u8]>,
+    /// The thread, where it matters.
+    pub thread: Option<&'a [u8]>,
+    /// Its message.
+    pub message: Message,
+    /// Its row.
+    pub body: Body<'a>,
+}

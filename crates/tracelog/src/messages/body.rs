@@ -1,0 +1,67 @@
+//! What messages tell: the columns of the rows that they become.
+
+use super::values::RESOURCES;
+
+/// The columns of a message's row. Numbers are as in the log; None where a message hasn't the field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Body<'a> {
+    /// A row of `resources`, in the order of its columns.
+    Resources([i64; RESOURCES.len()]),
+    /// A row of `slot_events`.
+    Slot(Slot),
+    /// A row of `ledger_metrics`.
+    Ledger(Ledger),
+    /// A row of `block_events`.
+    Block(Block<'a>),
+    /// A row of `transactions`.
+    Transactions(Transactions),
+    /// What `hosts` has about the node.
+    Version(Version<'a>),
+}
+
+/// A step of the forge loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "fields are named as the columns of the tables, which docs/tables.md explains")]
+pub struct Slot {
+    pub slot: Option<i64>,
+    pub block_no: Option<i64>,
+}
+
+/// The ledger's size.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "as above")]
+pub struct Ledger {
+    pub slot: i64,
+    pub utxo_size: Option<i64>,
+    pub chain_density: Option<f64>,
+}
+
+/// What happened to a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "as above")]
+pub struct Block<'a> {
+    pub block: &'a [u8],
+    pub slot: Option<i64>,
+    pub block_no: Option<i64>,
+    pub previous: Option<&'a [u8]>,
+    pub size_bytes: Option<i64>,
+    pub length: Option<i64>,
+}
+
+/// What happened to transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "as above")]
+pub struct Transactions {
+    pub count: Option<i64>,
+    pub accepted: Option<i64>,
+    pub rejected: Option<i64>,
+}
+
+/// Who the node says it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "as above")]
+pub struct Version<'a> {
+    pub version: &'a [u8],
+    pub revision: &'a [u8],
+    pub compiler: &'a [u8],
+}

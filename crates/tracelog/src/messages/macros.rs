@@ -1,0 +1,181 @@
+//! What an entry of the table of messages becomes: one place in each lookup, one reader, one type for each form that is written.
+
+/// Makes the lookups, the readers and the forms of all messages.
+macro_rules! messages {
+    ($(
+        $(#[$doc:meta])*
+        $message:ident {
+            names: $names:tt;
+            kinds: $kinds:tt;
+            row: $body:ident $event:literal $columns:tt;
+            $(
+                $(#[$form_doc:meta])*
+                form: $form:ident $severity:ident $thread:tt $members:tt;
+            )*
+        }
+    )*) => {
+        /// What a log line tells.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Message {
+            $($(#[$doc])* $message,)*
+        }
+
+        impl Message {
+            /// How many messages there are.
+            pub(crate) const COUNT: usize = [$(Self::$message),*].len();
+
+            /// The word for it in the column `event` of its table; empty where the table has no such column.
+            pub(crate) const fn event(self) -> &'static str {
+                match self {
+                    $(Self::$message => $event,)*
+                }
+            }
+        }
+
+        pub(crate) const NAMESPACES: &[(Message, &[&str])] = &[$((Message::$message, &$names)),*];
+        pub(crate) const KINDS: &[(Message, &[&str])] = &[$((Message::$message, &$kinds)),*];
+
+        /// What a message tells in the members of its data; None where this one is of no interest after all.
+        #[inline]
+        pub(crate) fn read<'a>(message: Message, members: &mut impl Members<'a>) -> Result<Option<Body<'a>>, Reason> {
+            match message {
+                $(Message::$message => read!($body members $columns),)*
+            }
+        }
+
+        /// Messages as nodes of today write them; each is one way to write one message.
+        pub mod forms {
+            use super::*;
+
+            $($(form! { $message $names $(#[$form_doc])* $form $severity $thread $members })*)*
+        }
+    };
+}
+
+/// Reads the columns of a row out of members, or leaves that to a function that is named.
+macro_rules! read {
+    ($body:ident $members:ident ($read:ident)) => {
+        $read($members)
+    };
+    ($body:ident $members:ident { $($column:ident: $read:ident($key:literal $(| $old_key:literal)*)),* $(,)? }) => {{
+        $(let mut $column = None;)*
+        $members.each(|key, value| {
+            $(if key == $key.as_bytes() $(|| key == $old_key.as_bytes())* {
+                $column = Some(value);
+                return Ok(true);
+            })*
+            let _ = (key, value);
+            Ok(false)
+        })?;
+        #[allow(clippy::needless_update, reason = "some messages have all columns")]
+        Ok(Some(Body::$body($body { $($column: $read($key, $column)?.into(),)* ..$body::default() })))
+    }};
+}
+
+/// Makes the type of a form: what it is written from, its text, and its members for those who read it without text.
+///
+/// Text that stands between two values is put together when this is compiled.
+macro_rules! form {
+    ($message:ident [$name:literal $(, $old_name:literal)*] $(#[$doc:meta])* $form:ident $severity:ident ($by:ident $thread:literal) {
+        $($members:tt)*
+    }) => {
+        form! {
+            @members ($message $name $(#[$doc])* $form $severity ($by $thread))
+            [] [] [$name "\",\"data\":{"] "" $($members)*
+        }
+    };
+    (@members $head:tt $fields:tt $written:tt [$($text:literal)*] $comma:literal $key:literal = true $(, $($rest:tt)*)?) => {
+        form! { @members $head $fields $written [$($text)* $comma "\"" $key "\":true"] "," $($($rest)*)? }
+    };
+    (@members $head:tt $fields:tt [$($written:tt)*] [$($text:literal)*] $comma:literal $key:literal = peer $(, $($rest:tt)*)?) => {
+        form! { @members $head $fields [$($written)* { $($text)* $comma "\"" $key "\":" } peer] [] "," $($($rest)*)? }
+    };
+    (@members $head:tt $fields:tt $written:tt [$($text:literal)*] $comma:literal $key:literal = $constant:literal $(, $($rest:tt)*)?) => {
+        form! { @members $head $fields $written [$($text)* $comma "\"" $key "\":\"" $constant "\""] "," $($($rest)*)? }
+    };
+    (
+        @members $head:tt [$($fields:tt)*] [$($written:tt)*] [$($text:literal)*] $comma:literal
+        $key:literal: $field:ident $(, $($rest:tt)*)?
+    ) => {
+        form! {
+            @members $head [$($fields)* ($key $field)] [$($written)* { $($text)* $comma "\"" $key "\":" } $field] [] "," $($($rest)*)?
+        }
+    };
+    (
+        @members ($message:ident $name:literal $(#[$doc:meta])* $form:ident $severity:ident (on $thread:literal))
+        [$(($key:literal $field:ident))*] [$($written:tt)*] [$($text:literal)*] $comma:literal
+    ) => {
+        $(#[$doc])*
+        #[doc = concat!("`", $name, "`")]
+        #[derive(Clone, Copy, Debug)]
+        #[allow(missing_docs, non_camel_case_types, reason = "fields are named as the members of the log line, and so are their types")]
+        pub struct $form<$($field),*> {
+            $(pub $field: $field,)*
+        }
+
+        #[allow(non_camel_case_types, reason = "as above")]
+        impl<'a, $($field: Datum<'a>),*> Form<'a> for $form<$($field),*> {
+            const MESSAGE: Message = Message::$message;
+            const NAME: &'static str = $name;
+
+            fn thread(&self) -> Thread {
+                Thread::Named($thread)
+            }
+
+            #[inline]
+            fn write(&self, out: &mut impl Out) {
+                form!(@write self out $($written)*);
+                out.put(concat!($($text,)* "},\"sev\":\"", stringify!($severity), "\",\"thread\":\"", $thread).as_bytes());
+            }
+
+            #[inline]
+            fn each(&self, mut each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
+                $(each($key.as_bytes(), self.$field.value())?;)*
+                Ok(())
+            }
+        }
+    };
+    (
+        @members ($message:ident $name:literal $(#[$doc:meta])* $form:ident $severity:ident (peer $first:literal))
+        [$(($key:literal $field:ident))*] [$($written:tt)*] [$($text:literal)*] $comma:literal
+    ) => {
+        $(#[$doc])*
+        #[doc = concat!("`", $name, "`")]
+        #[derive(Clone, Copy, Debug)]
+        #[allow(missing_docs, non_camel_case_types, reason = "fields are named as the members of the log line, and so are their types")]
+        pub struct $form<$($field),*> {
+            /// The peer that it is about: there is a thread for each.
+            pub peer: Peer,
+            $(pub $field: $field,)*
+        }
+
+        #[allow(non_camel_case_types, reason = "as above")]
+        impl<'a, $($field: Datum<'a>),*> Form<'a> for $form<$($field),*> {
+            const MESSAGE: Message = Message::$message;
+            const NAME: &'static str = $name;
+
+            fn thread(&self) -> Thread {
+                Thread::Numbered($first + self.peer.0)
+            }
+
+            #[inline]
+            fn write(&self, out: &mut impl Out) {
+                form!(@write self out $($written)*);
+                out.put(concat!($($text,)* "},\"sev\":\"", stringify!($severity), "\",\"thread\":\"").as_bytes());
+                out.whole(i64::from($first + self.peer.0));
+            }
+
+            #[inline]
+            fn each(&self, mut each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
+                $(each($key.as_bytes(), self.$field.value())?;)*
+                Ok(())
+            }
+        }
+    };
+    (@write $self:ident $out:ident $({ $($text:literal)* } $field:ident)*) => {
+        $(
+            $out.put(concat!($($text),*).as_bytes());
+            $self.$field.write($out);
+        )*
+    };
+}

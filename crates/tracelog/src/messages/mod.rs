@@ -1,0 +1,337 @@
+//! The table of messages: an entry for each says by which names nodes of all ages call it, what its row has, and how nodes of
+//! today write it.
+//!
+//! Ingest finds messages by the names and reads rows; the simulator writes the forms, as text or straight into rows. An entry:
+//!
+//! - `names`: namespaces, new or transitional. The first is the one that is written.
+//! - `kinds`: what stands under `kind`, transitional or legacy, whatever the namespace. Kinds that nodes also use for messages to
+//!   local clients (`ChainSyncServer.Update`) are not among them.
+//! - `row`: its table, as a variant of [`Body`]; the word for it in the column `event`; and each column, with how it is read
+//!   (a function of `values`) and under which key. Where that doesn't say it all, a function in brackets reads the row.
+//! - `form`: one way to write it. The severity, the thread (`on` one, or one for each `peer` from a number on), and the members
+//!   of `data` in their order: `"key": field` for a value that is given, `"key" = constant` for what is always the same.
+//!
+//! Names and fields follow what locli 2.3 interprets (`LogObject.hs`, cardano-node 10.x), with what it misses: switching to a
+//! fork, ledger snapshots of current nodes, names given as lists of parts, and hashes as the oldest nodes wrote them.
+
+#[macro_use]
+mod macros;
+
+mod body;
+mod form;
+mod names;
+mod values;
+
+pub use body::{Block, Body, Ledger, Slot, Transactions, Version};
+pub(crate) use form::Made;
+pub use form::{Datum, Form, MempoolSize, Out, Peer, Point, SelectView, Thread, Tip, Transaction, TransactionList, hex};
+use names::{Names, count};
+#[cfg(test)]
+pub(crate) use values::RESOURCES;
+pub(crate) use values::string;
+use values::{
+    announced, generator_summary, hash, length_or_one, maybe_real, maybe_whole, mempool_transactions, number_before, real, resources,
+    version, whole, wrapped_number,
+};
+
+use crate::json::Value;
+use crate::reason::Reason;
+
+/// The members of a message's data, wherever they come from.
+pub(crate) trait Members<'a> {
+    /// Calls `each` with every member; it says whether it took it.
+    fn each(&mut self, each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason>;
+}
+
+messages! {
+    /// A sample of the node's resources.
+    Resources {
+        names: ["Resources"];
+        kinds: ["Resources", "ResourceStats"];
+        row: Resources "" (resources);
+        /// Counters since the node started, and levels.
+        form: Resources Info (on "13") {
+            "Alloc": allocated_bytes, "CentiBlkIO": block_io_cs, "CentiCpu": cpu_cs, "CentiGC": gc_cs, "CentiMut": mutator_cs,
+            "FsRd": fs_read_bytes, "FsWr": fs_written_bytes, "GcsMajor": major_gcs, "GcsMinor": minor_gcs, "Heap": heap_bytes,
+            "Live": live_bytes, "NetRd": net_read_bytes, "NetWr": net_written_bytes, "RSS": rss_bytes, "Threads": threads,
+            "kind" = "ResourceStats"
+        };
+    }
+    /// The forge loop begins to look at a slot.
+    Started {
+        names: ["Forge.Loop.StartLeadershipCheck", "Forge.Loop.StartLeadershipCheckPlus", "StartLeadershipCheckPlus"];
+        kinds: ["TraceStartLeadershipCheck", "StartLeadershipCheckPlus", "TraceStartLeadershipCheckPlus"];
+        row: Ledger "started" { slot: whole("slot"), utxo_size: maybe_whole("utxoSize"), chain_density: maybe_real("chainDensity") };
+        /// A slot begins.
+        form: StartLeadershipCheck Info (on "52") { "kind" = "TraceStartLeadershipCheck", "slot": slot };
+    }
+    /// The forge loop has the block to build on.
+    BlockContext {
+        names: ["Forge.Loop.BlockContext", "Forge.BlockContext"];
+        kinds: ["TraceBlockContext"];
+        row: Slot "block_context" { slot: whole("current slot"), block_no: number_before("tipBlockNo") };
+        /// The block to build on, and the number of the one that is next.
+        form: BlockContext Debug (on "52") { "current slot": slot, "kind" = "TraceBlockContext", "tip": tip, "tipBlockNo": next };
+    }
+    /// The forge loop has the ledger's state.
+    LedgerState {
+        names: ["Forge.Loop.LedgerState", "Forge.LedgerState"];
+        kinds: ["TraceLedgerState"];
+        row: Slot "ledger_state" { slot: whole("slot") };
+        /// In a slot.
+        form: LedgerState Debug (on "52") { "kind" = "TraceLedgerState", "slot": slot };
+    }
+    /// The forge loop has the ledger's view.
+    LedgerView {
+        names: ["Forge.Loop.LedgerView", "Forge.LedgerView"];
+        kinds: ["TraceLedgerView"];
+        row: Slot "ledger_view" { slot: whole("slot") };
+        /// In a slot.
+        form: LedgerView Debug (on "52") { "kind" = "TraceLedgerView", "slot": slot };
+    }
+    /// The node leads the slot.
+    Leader {
+        names: ["Forge.Loop.NodeIsLeader", "Forge.NodeIsLeader"];
+        kinds: ["TraceNodeIsLeader"];
+        row: Slot "leader" { slot: whole("slot") };
+        /// In a slot.
+        form: NodeIsLeader Info (on "52") { "kind" = "TraceNodeIsLeader", "slot": slot };
+    }
+    /// The node doesn't lead the slot.
+    NotLeader {
+        names: ["Forge.Loop.NodeNotLeader", "Forge.NodeNotLeader"];
+        kinds: ["TraceNodeNotLeader"];
+        row: Slot "not_leader" { slot: whole("slot") };
+        /// In a slot.
+        form: NodeNotLeader Info (on "52") { "kind" = "TraceNodeNotLeader", "slot": slot };
+    }
+    /// The ledger's state is brought to the slot.
+    Ticked {
+        names: ["Forge.Loop.ForgeTickedLedgerState", "Forge.Loop.TickedLedgerState", "Forge.TickedLedgerState"];
+        kinds: ["TraceForgeTickedLedgerState"];
+        row: Slot "ticked" { slot: whole("slot") };
+        /// From the block to build on.
+        form: ForgeTickedLedgerState Debug (on "52") { "kind" = "TraceForgeTickedLedgerState", "prev": tip, "slot": slot };
+    }
+    /// The forge loop has the mempool's transactions.
+    MempoolSnapshot {
+        names: ["Forge.Loop.ForgingMempoolSnapshot", "Forge.Loop.MempoolSnapshot", "Forge.MempoolSnapshot"];
+        kinds: ["TraceForgingMempoolSnapshot"];
+        row: Slot "mempool_snapshot" { slot: whole("slot") };
+        /// As they are valid behind the block to build on.
+        form: ForgingMempoolSnapshot Debug (on "52") {
+            "kind" = "TraceForgingMempoolSnapshot", "mempoolHash": tip_hash, "mempoolSlot": tip_slot, "prev": tip, "slot": slot
+        };
+    }
+    /// The node forged a block.
+    Forged {
+        names: ["Forge.Loop.ForgedBlock", "Forge.ForgedBlock"];
+        kinds: ["TraceForgedBlock"];
+        row: Block "forged" { block: hash("block"), slot: whole("slot"), block_no: whole("blockNo"), previous: hash("blockPrev") };
+        /// On another one.
+        form: ForgedBlock Info (on "52") {
+            "block": block, "blockNo": number, "blockPrev": previous, "kind" = "TraceForgedBlock", "slot": slot
+        };
+    }
+    /// A peer's header is here.
+    Header {
+        names: ["ChainSync.Client.DownloadedHeader", "ChainSyncClient.ChainSyncClientEvent.DownloadedHeader"];
+        kinds: ["DownloadedHeader", "ChainSyncClientEvent.TraceDownloadedHeader"];
+        row: Block "noticed" { block: hash("block"), slot: whole("slot"), block_no: wrapped_number("blockNo") };
+        /// From a peer.
+        form: DownloadedHeader Info (peer 200) {
+            "block": block, "blockNo": number, "kind" = "DownloadedHeader", "peer" = peer, "slot": slot
+        };
+    }
+    /// A block, or a range that ends in it, is asked for.
+    Requested {
+        names: ["BlockFetch.Client.SendFetchRequest", "BlockFetchClient.SendFetchRequest"];
+        kinds: ["SendFetchRequest"];
+        row: Block "requested" { block: hash("head"), length: whole("length") };
+        /// From a peer.
+        form: SendFetchRequest Info (peer 2_200) { "head": head, "kind" = "SendFetchRequest", "length": length, "peer" = peer };
+    }
+    /// A block is here.
+    Fetched {
+        names: ["BlockFetch.Client.CompletedBlockFetch", "BlockFetchClient.CompletedBlockFetch"];
+        kinds: ["CompletedBlockFetch"];
+        row: Block "fetched" { block: hash("block") };
+        /// So many seconds after its slot began.
+        form: CompletedBlockFetch Info (peer 2_200) {
+            "block": block, "delay": delay_s, "kind" = "CompletedBlockFetch", "peer" = peer, "size": size_bytes
+        };
+    }
+    /// A header is offered to a peer.
+    Announced {
+        names: ["ChainSync.ServerHeader.Update", "ChainSyncServerEvent.TraceChainSyncServerUpdate"];
+        kinds: [
+            "ChainSyncServerEvent.TraceChainSyncServerUpdate",
+            "ChainSyncServerEvent.TraceChainSyncServerRead.AddBlock",
+            "ChainSyncServerEvent.TraceChainSyncServerReadBlocked.AddBlock"
+        ];
+        row: Block "announced" (announced);
+        /// Before it is sent.
+        form: SendingHeader Info (peer 4_200) {
+            "addBlock": block, "blockingRead" = true, "kind" = "ChainSyncServer.Update", "peer" = peer, "risingEdge" = true, "tip": tip
+        };
+        /// When it is sent.
+        form: HeaderSent Debug (peer 4_200) {
+            "addBlock": block, "blockingRead" = true, "kind" = "ChainSyncServer.Update", "peer" = peer, "tip": tip
+        };
+        /// Of going back.
+        form: RollingBack Info (peer 4_200) {
+            "blockingRead" = true, "kind" = "ChainSyncServer.Update", "peer" = peer, "risingEdge" = true, "rollBackTo": to, "tip": tip
+        };
+    }
+    /// A block is sent to a peer.
+    Sending {
+        names: ["BlockFetch.Server.SendBlock", "BlockFetchServer.SendBlock"];
+        kinds: ["TraceBlockFetchServerSendBlock"];
+        row: Block "sending" { block: hash("block") };
+        /// To a peer.
+        form: SendBlock Info (peer 6_200) { "block": block, "kind" = "BlockFetchServer", "peer" = peer };
+    }
+    /// Added to the current chain.
+    Adopted {
+        names: ["ChainDB.AddBlockEvent.AddedToCurrentChain"];
+        kinds: ["AddedToCurrentChain", "TraceAddBlockEvent.AddedToCurrentChain"];
+        row: Block "adopted" { block: hash("newtip"), length: length_or_one("chainLengthDelta") };
+        /// As its new tip.
+        form: AddedToCurrentChain Notice (on "20") { "kind" = "AddedToCurrentChain", "newTipSelectView": view, "newtip": tip };
+    }
+    /// Switched to a fork that ends in it.
+    Switched {
+        names: ["ChainDB.AddBlockEvent.SwitchedToAFork"];
+        kinds: ["SwitchedToAFork", "TraceAddBlockEvent.SwitchedToAFork"];
+        row: Block "switched" { block: hash("newtip"), length: length_or_one("chainLengthDelta") };
+        /// As its new tip.
+        form: SwitchedToAFork Notice (on "20") {
+            "kind" = "TraceAddBlockEvent.SwitchedToAFork", "newTipSelectView": view, "newtip": tip
+        };
+    }
+    /// Adopted by who forged it; tells the size.
+    SelfAdopted {
+        names: ["Forge.Loop.AdoptedBlock", "Forge.AdoptedBlock"];
+        kinds: ["TraceAdoptedBlock"];
+        row: Block "self_adopted" {
+            block: hash("blockHash" | "block hash"), slot: maybe_whole("slot"), size_bytes: maybe_whole("blockSize"),
+            length: length_or_one("chainLengthDelta")
+        };
+        /// A block of this node.
+        form: AdoptedBlock Info (on "52") { "blockHash": block, "blockSize": size_bytes, "kind" = "TraceAdoptedBlock", "slot": slot };
+    }
+    /// A snapshot of the ledger was written.
+    LedgerSnapshot {
+        names: ["ChainDB.LedgerEvent.TookSnapshot", "ChainDB.LedgerEvent.Snapshot.TookSnapshot"];
+        kinds: ["TookSnapshot", "TraceLedgerEvent.TookSnapshot", "TraceSnapshotEvent.TookSnapshot"];
+        row: Slot "ledger_snapshot" {};
+    }
+    /// How large the ledger is.
+    LedgerMetrics {
+        names: ["LedgerMetrics"];
+        kinds: ["LedgerMetrics"];
+        row: Ledger "" { slot: whole("slot"), utxo_size: whole("utxoSize"), chain_density: real("chainDensity") };
+        /// In a slot.
+        form: LedgerMetrics Info (on "17") {
+            "chainDensity": density, "delegMapSize": delegations, "kind" = "LedgerMetrics", "slot": slot, "utxoSize": utxo_size
+        };
+    }
+    /// A peer's transactions are here.
+    Collected {
+        names: ["TxSubmission.TxInbound.Collected"];
+        kinds: ["TraceTxSubmissionCollected", "TxSubmissionCollected"];
+        row: Transactions "collected" { count: whole("count") };
+        /// From a peer.
+        form: TxInboundCollected Debug (peer 8_200) { "count": count, "kind" = "TraceTxSubmissionCollected" };
+    }
+    /// A peer's transactions were offered to the mempool.
+    Processed {
+        names: ["TxSubmission.TxInbound.Processed"];
+        kinds: ["TraceTxSubmissionProcessed", "TxSubmissionProcessed"];
+        row: Transactions "processed" { accepted: whole("accepted"), rejected: whole("rejected") };
+        /// From a peer.
+        form: TxInboundProcessed Debug (peer 8_200) {
+            "accepted": accepted, "kind" = "TraceTxSubmissionProcessed", "rejected": rejected
+        };
+    }
+    /// A transaction is in the mempool.
+    MempoolAdded {
+        names: ["Mempool.AddedTx"];
+        kinds: ["TraceMempoolAddedTx"];
+        row: Transactions "added" { count: mempool_transactions("mempoolSize") };
+        /// Beside how many there are now.
+        form: AddedTx Info (on "66") { "kind" = "TraceMempoolAddedTx", "mempoolSize": mempool, "tx": transaction };
+    }
+    /// Transactions left the mempool: they are in a block.
+    MempoolRemoved {
+        names: ["Mempool.RemoveTxs"];
+        kinds: ["TraceMempoolRemoveTxs"];
+        row: Transactions "removed" { count: mempool_transactions("mempoolSize") };
+        /// Beside how many there are now.
+        form: RemoveTxs Info (on "32") { "kind" = "TraceMempoolRemoveTxs", "mempoolSize": mempool, "txs": transactions };
+    }
+    /// A transaction was refused.
+    MempoolRejected {
+        names: ["Mempool.RejectedTx"];
+        kinds: ["TraceMempoolRejectedTx"];
+        row: Transactions "rejected" { count: mempool_transactions("mempoolSize") };
+        /// Beside how many there are now.
+        form: RejectedTx Info (on "66") { "kind" = "TraceMempoolRejectedTx", "mempoolSize": mempool, "tx": transaction };
+    }
+    /// The generator's transactions were taken by a node.
+    Acknowledged {
+        names: [];
+        kinds: ["TraceBenchTxSubServAck"];
+        row: Transactions "acknowledged" {};
+    }
+    /// What the generator did in all.
+    GeneratorSummary {
+        names: [];
+        kinds: ["TraceBenchTxSubSummary"];
+        row: Transactions "generator_summary" (generator_summary);
+    }
+    /// Who the node says it is.
+    Version {
+        names: ["Version.NodeVersion"];
+        kinds: [];
+        row: Version "" (version);
+    }
+}
+
+static BY_NAMESPACE: Names<{ count(NAMESPACES) }> = Names::of(NAMESPACES);
+static BY_KIND: Names<{ count(KINDS) }> = Names::of(KINDS);
+
+/// The message that a namespace stands for, new or transitional.
+#[inline]
+pub(crate) fn by_namespace(namespace: &[u8]) -> Option<Message> {
+    BY_NAMESPACE.find(namespace)
+}
+
+/// The message that a `kind` stands for, transitional or legacy, whatever the namespace.
+#[inline]
+pub(crate) fn by_kind(kind: &[u8]) -> Option<Message> {
+    BY_KIND.find(kind.strip_prefix(b"Cardano.Node.").unwrap_or(kind))
+}
+
+/// Where legacy nodes tell local clients of headers, under the kind that they use for other nodes too.
+pub(crate) const LEGACY_LOCAL_SERVER: &[u8] = b"cardano.node.ChainSyncBlockServer";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_and_no_other() {
+        for (table, find) in [(NAMESPACES, by_namespace as fn(&[u8]) -> Option<Message>), (KINDS, by_kind)] {
+            for (message, names) in table {
+                for name in *names {
+                    assert_eq!(find(name.as_bytes()), Some(*message), "{name}");
+                    assert_eq!(find(&name.as_bytes()[..name.len() - 1]), None);
+                    assert_eq!(find(format!("x{name}").as_bytes()), None);
+                }
+            }
+            assert_eq!(find(b""), None);
+            assert_eq!(find(b"Net"), None);
+        }
+    }
+}

@@ -16,7 +16,7 @@ export SLOTMARK_PREVIEW_CHAIN := $(CURDIR)/$(PREVIEW)
 endif
 
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
-CARGO_TEST := cargo test --release --locked --workspace --exclude slotmark-python
+CARGO_TEST := cargo test --release --locked --workspace
 WITHOUT_PASSED := tee .build/cargo-test.log | grep -v -e '\.\.\. ok$$' -e '^running ' -e '^$$'
 
 help: ## this list
@@ -38,7 +38,7 @@ $(UV): requirements.bootstrap.lock
 	touch $@
 
 build: .build/python # the Python environment and the Rust parts, in release
-	cargo build --quiet --release --locked --workspace --exclude slotmark-python
+	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 
 targets: .build/python # the clients under test; one whose toolchain is missing is left out with a line that says so

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmark import open_run
+from slotmark import _core, open_run
 from slotmark.benches.chainsync.server import ReplayServer
 from slotmark.benches.chainsync.session import conduct
 from slotmark.benches.chainsync.setting import Setting
@@ -68,7 +68,7 @@ def test_every_metric_of_the_catalogue_has_samples_of_every_setting(runs: Path) 
 
 
 def test_each_round_does_everything_once_in_an_order_of_the_seed(
-    server: ReplayServer, window: object, floor: Program, native: Program
+    server: ReplayServer, window: "_core.Window", floor: Program, native: Program
 ) -> None:
     settings = (Setting("raw", 1), Setting("raw", 9), Setting("decode", 9))
 

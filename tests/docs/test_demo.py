@@ -19,6 +19,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "SLOTMARK": str(command)}
 
 
+@pytest.mark.timeout(900)  # a busy machine is slow
 def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str], tmp_path: Path) -> None:
     out = tmp_path / "demo"
     done = subprocess.run(
@@ -27,11 +28,11 @@ def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str]
         env=environment,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=800,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "10.6-pre" in done.stdout
+    assert done.stdout.startswith("10.6.0 against 10.5.0\n")
     assert sorted(file.name for file in (out / "report").iterdir()) == [
         "report.html",
         "report.json",

@@ -359,11 +359,13 @@ fn chunk_numbers(folder: &Path) -> Result<Vec<u64>, ChainError> {
     let mut numbers = Vec::new();
     for file in fs::read_dir(folder).map_err(io)? {
         let path = file.map_err(io)?.path();
-        if path.extension().is_some_and(|kind| kind == "chunk") {
+        // By any of its files: a first or last chunk that lacks its blocks is damage, and not a shorter chain.
+        if path.extension().is_some_and(|kind| kind == "chunk" || kind == "secondary" || kind == "primary") {
             numbers.extend(path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<u64>().ok()));
         }
     }
     numbers.sort_unstable();
+    numbers.dedup();
     if numbers.is_empty() { Err(not_a_chain()) } else { Ok(numbers) }
 }
 

@@ -134,6 +134,12 @@ fn missing_files_and_folders_are_named() {
     let damaged = Damaged::new();
     fs::remove_file(damaged.file("00001.primary")).unwrap();
     damaged.says("00001.primary", "missing");
+    // At the ends of the chain no gap shows in the numbers.
+    for end in ["00000.chunk", "00003.chunk"] {
+        let damaged = Damaged::new();
+        fs::remove_file(damaged.file(end)).unwrap();
+        damaged.says(end, "missing, though its siblings are there");
+    }
     let damaged = Damaged::new();
     for kind in ["chunk", "primary", "secondary"] {
         fs::remove_file(damaged.file(&format!("00001.{kind}"))).unwrap();

@@ -41,8 +41,8 @@ def predict(
 
     from slotmark.benches.cluster.predict import predict_change, predict_sweep
     from slotmark.benches.cluster.sweep import parse_sweep
-    from slotmark.compare import compare
-    from slotmark.report import comparison_document, print_document, run_document, write_report
+    from slotmark.compare import alone, compare
+    from slotmark.report import comparison_document, print_document, write_report
 
     changes, numbers = list(settings or ()), range(1, seeds + 1)
     if sweep is None and (steps is not None or spacing is not Spacing.auto):
@@ -58,12 +58,8 @@ def predict(
                 runs = predict_change(profile, changes, numbers, Path(folder), told)
             else:
                 runs = predict_sweep(profile, swept, steps or STEPS, changes, numbers, Path(folder), told)
-        if len(runs) > 1:
-            result = compare(runs)
-            document = comparison_document(result)
-        else:
-            result = runs[0].manifest
-            document = run_document(runs[0])
+        result = compare(runs) if len(runs) > 1 else alone(runs[0])
+        document = comparison_document(result)
     print_document(document)
     if out is not None:
         for path in write_report(document, result, out):

@@ -1,6 +1,6 @@
 """Comparison: samples in, verdicts out. Knows no bench. How and why: docs/method.md."""
 
-from slotmark.compare.compare import compare
+from slotmark.compare.compare import alone, compare
 from slotmark.compare.result import (
     ALL,
     BlockDesign,
@@ -33,6 +33,7 @@ __all__ = [
     "Summary",
     "Swept",
     "Verdict",
+    "alone",
     "compare",
     "name_sides",
     "summarise",

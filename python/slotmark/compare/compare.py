@@ -49,11 +49,25 @@ def compare(
     if not 0 < confidence < 1:
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
+    return _comparison(groups, filters, margins or {}, confidence, How(confidence, repetitions, seed, threads))
+
+
+def alone(run: Run, *, confidence: float = 0.95) -> Comparison:
+    """A run by itself as a comparison without candidates: its levels, and nothing decided. Raises RunError as :func:`compare`."""
+    return _comparison([[run]], None, {}, confidence, How(confidence, None, 1, 1))
+
+
+def _comparison(
+    groups: Sequence[Sequence[Run]],
+    filters: Sequence[Filter] | None,
+    margins: Mapping[str, float],
+    confidence: float,
+    how: How,
+) -> Comparison:
     sides = name_sides(groups)
     entries = catalogue(sides[0].manifest.bench)
     refuse_unlike_runs(groups, recorded=not entries.in_rounds)
-    metrics = with_margins(entries.metrics, margins or {})
-    how = How(confidence, repetitions, seed, threads)
+    metrics = with_margins(entries.metrics, margins)
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
         sides = [_analysed(side, of_side) for side, of_side in zip(sides, analyses, strict=True)]
@@ -75,7 +89,7 @@ def compare(
         tests=tests,
         confidence=confidence,
         repetitions=max(one.repetitions for one in estimates),
-        seed=seed,
+        seed=how.seed,
         warnings=[doubt for one in estimates for doubt in one.warnings],
     )
 

@@ -26,7 +26,9 @@ _MACHINE = {
 _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the toolchain"}
 """Facts of a target that should be equal between runs of it."""
 
-_OF_NO_MATTER = frozenset({"seed", "batch", "tag", "profile", "processes", "sweep", "settings"})
+_OF_NO_MATTER = frozenset(
+    {"seed", "batch", "tag", "profile", "processes", "sweep", "settings", "blocks", "moved along"}
+)
 """Parameters that may differ."""
 
 

@@ -2,7 +2,8 @@
 
 A bench has a folder: ``catalogue.toml`` with an entry per metric, and ``relations/NAME.sql`` with the SQL that makes what metrics
 are columns of. ``filters.toml`` and ``facts.sql`` are there where the bench has filters or facts. Tables, charts, the data
-dictionary and JSON all come from the catalogue, in its order.
+dictionary and JSON all come from the catalogue, in its order. A catalogue may be like another bench's (``like = "cluster"``): metrics of the
+same id then have name, unit, direction, section and definition from there, and are the columns of their relation with these names.
 """
 
 import tomllib
@@ -181,6 +182,11 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     words: dict[str, str] = {}
     published: str = ""
     styled: bool = False
+    like: str = ""
+
+
+_INHERITED = ("name", "unit", "better", "section", "definition")
+"""What a metric has from the metric of the same id in the catalogue that its own is like."""
 
 
 def register(bench: str, folder: Path) -> None:
@@ -209,10 +215,17 @@ def catalogue(bench: str) -> Catalogue:
     folder = _folders[bench]
     entries = msgspec.convert(tomllib.loads((folder / "catalogue.toml").read_text(encoding="utf-8")), _Entries)
     facts = folder / "facts.sql"
+    known = {metric.id: metric for metric in catalogue(entries.like).metrics} if entries.like else {}
+    metrics = []
+    for entry in entries.metric:
+        like = known.get(str(entry.get("id")))
+        inherited = {} if like is None else {field: getattr(like, field) for field in _INHERITED}
+        quoted = {} if like is None else {"value": f'"{like.name}"'}
+        metrics.append(msgspec.convert({"estimator": entries.estimator, **quoted, **inherited, **entry}, Metric))
     return Catalogue(
         bench=bench,
         folder=folder,
-        metrics=tuple(msgspec.convert({"estimator": entries.estimator, **one}, Metric) for one in entries.metric),
+        metrics=tuple(metrics),
         about=tuple(entries.about),
         estimator=entries.estimator,
         relations=tuple(sorted(file.stem for file in (folder / "relations").glob("*.sql"))),

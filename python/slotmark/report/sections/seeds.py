@@ -65,6 +65,9 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
     rows = main_rows(comparison)
     first = next((row for row in rows if row.metric.tested), rows[0])
     scale, unit = readable(first.metric)
+    level = first.summaries[0]
+    if not comparison.candidates and level is not None:
+        return [Paragraph(f"{first.metric.name}: {number(scale * level.mean)} {unit}.")]
     answers = []
     for side, summary, difference in zip(comparison.candidates, first.summaries[1:], first.differences, strict=True):
         base = first.summaries[0]

@@ -1,0 +1,1 @@
+"""The metrics of predictions: the cluster's, one sample per seed."""

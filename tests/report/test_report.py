@@ -49,7 +49,9 @@ def test_the_terminal_shows_verdicts_within_its_width(comparison: Comparison, wi
     assert all(len(line.rstrip()) <= width for line in text.splitlines())
     assert "▼ worse" in text
     assert "= equivalent" in text
-    assert re.search(re.escape(NASTY) + r" \(decode, sequential\): 0\.66\d× base's blocks per second", " ".join(text.split()))
+    assert re.search(
+        re.escape(NASTY) + r" \(decode, sequential\): 0\.66\d× base's blocks per second", " ".join(text.split())
+    )
 
 
 def test_markdown_folds_what_is_long_and_leaves_names_text(comparison: Comparison) -> None:

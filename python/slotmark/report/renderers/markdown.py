@@ -6,6 +6,7 @@ from slotmark.report.document import Block, Document, Doubts, Facts, Figure, Par
 from slotmark.report.renderers.printable import printable_document
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|#~$!]")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
 _BEGINS_A_BLOCK = re.compile(r"^(?:[-+=]|\d+(?=[.)]))")
 _LINKED = re.compile(r"@(?=\w)|(?<=:)//|(?<=\bwww)\.|#(?=\d)", re.IGNORECASE)
 """What GitHub makes a mention, a link or a reference of: a comment that nobody sees keeps it text."""
@@ -68,7 +69,7 @@ def _folded(title: str, text: str) -> str:
 
 def _cell(text: str) -> str:
     """Text inside a table, where a sign or a number begins no list."""
-    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = _ENTITY.sub("&amp;", " ".join(text.split())).replace("<", "&lt;").replace(">", "&gt;")
     escaped = _SPECIAL.sub(lambda sign: "\\" + sign[0], text)
     return _LINKED.sub(lambda sign: f"{sign[0]}<!-- -->" if sign[0] != "." else "<!-- -->.", escaped)
 

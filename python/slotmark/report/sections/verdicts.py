@@ -8,8 +8,15 @@ from slotmark.report.sections.cells import by_section, in_a_sentence
 
 
 def verdicts(comparison: Comparison) -> Section:
-    """Of metrics whose means are compared what changed beyond its margin; of others each verdict on the first metric."""
-    tested = [row for row in comparison.rows if any(one and one.verdict for one in row.differences)]
+    """Of metrics whose means are compared what changed beyond its margin; of others each verdict on the first metric.
+
+    Nothing of runs paired by seed: what they predict is an answer of its own.
+    """
+    tested = [
+        row
+        for row in comparison.rows
+        if row.metric.estimator != "seeds" and any(one and one.verdict for one in row.differences)
+    ]
     means = [row for row in tested if row.quantity == "mean"]
     others = [row for row in tested if row.quantity != "mean"]
     blocks: list[Block] = [*_of_first_metric(comparison, others), *_of_means(comparison, means)]

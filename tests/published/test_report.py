@@ -13,6 +13,7 @@ from slotmark.metrics import Analysis, catalogue, parse_filters
 from slotmark.published import METHODS, published_report
 from slotmark.published.locli import LOWEST_HOSTS
 from slotmark.published.styles import STYLES
+from slotmark.report.document import Table
 from slotmark.report.sections.published import published_document
 from slotmark.run import Run
 from tests.cluster.test_planted_truth import made_up
@@ -60,16 +61,14 @@ def test_tables_of_clusters_hold_what_is_printed_and_the_number_behind_it(cluste
     by, width = STYLES[style], catalogue("cluster")["forge_ticked"].width
     assert [cell.text for cell in row[1:]] == [
         *(by.cell(mean, width) for mean in means),
-        by.delta(*means, width),
-        by.percent(*means, width),
+        by.delta(means[0], means[1], width),
+        by.percent(means[0], means[1], width),
     ]
     counts = [row for row in forging.rows if row[0].text == "Sample count"]
     assert [[cell.text for cell in row[1:]] for row in counts] == (
         [] if style == "typst" else [["(29)", "(29)", "", ""]]
     )
-    assert [[cell.value for cell in row[1:]] for row in counts] == (
-        [] if style == "typst" else [[29, 29, None, None]]
-    )  # all but the tip
+    assert [cell.value for row in counts for cell in row[1:]] == ([] if style == "typst" else [29, 29, None, None])
 
 
 def test_filters_of_the_profile_or_of_the_caller_are_written_down(clusters: dict[str, Run]) -> None:
@@ -95,9 +94,12 @@ def test_documents_show_cells_as_printed(tmp_path: Path) -> None:
     (section,) = document.sections
     assert (document.subtitle, section.brief) == (report.said, True)
     for block, table in zip(section.blocks, report.tables, strict=True):
+        assert isinstance(block, Table)
+        assert (block.title, block.notes) == (table.title, table.notes)
+        assert [column.align for column in block.columns[: table.labels + 1]] == ["left"] * table.labels + ["right"]
         assert [[cell.text for cell in row] for row in block.rows] == [
             [cell.text for cell in row] for row in table.rows
-        ]  # pyright: ignore[reportAttributeAccessIssue]
+        ]
 
 
 def test_the_written_report_names_the_method_and_holds_its_numbers(tmp_path: Path) -> None:

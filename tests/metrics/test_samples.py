@@ -225,13 +225,11 @@ def test_a_table_without_all_its_rows_is_refused(run: Run) -> None:
 COSTS = Metric(id="cost", name="", unit="", better="lower", grain=("run", "slot"), definition="")
 
 
-def costs(rows: list[tuple[int, int, float]], part: str | None = None) -> Samples:
+def costs(rows: list[tuple[int, int, float]], part: str = "") -> Samples:
     columns = {
         name: list(column) for name, column in zip(("run", "slot", "value"), zip(*rows, strict=True), strict=True)
     }
-    if part is not None:
-        columns = {"part": [part] * len(rows), **columns}
-    return samples_of(COSTS, pa.table(columns), "run")
+    return samples_of(COSTS, pa.table({"part": [part] * len(rows), **columns}), "run")
 
 
 def test_samples_are_put_in_order_and_laid_out_as_a_matrix() -> None:
@@ -249,6 +247,6 @@ def test_samples_are_put_in_order_and_laid_out_as_a_matrix() -> None:
 def test_text_is_ordered_as_text_whatever_its_numbers() -> None:
     metric = msgspec.structs.replace(COSTS, grain=("host",))
     hosts = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), pa.array(["b", "é", "a"]))
-    found = samples_of(metric, pa.table({"host": hosts, "value": [1.0, 2.0, 3.0]}), "run")
+    found = samples_of(metric, pa.table({"part": [""] * 3, "host": hosts, "value": [1.0, 2.0, 3.0]}), "run")
     assert found.of("") == {("a",): 3.0, ("b",): 1.0, ("é",): 2.0}
     assert found.rows.schema.field("host").type == pa.string()

@@ -13,7 +13,7 @@ from slotmark import warnings
 from slotmark.errors import ComparisonError, RunError
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.database import Database
-from slotmark.metrics.filters import Filter, filter_table, filters_of_run
+from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Samples, as_text, samples_of
 from slotmark.run import Run
 from slotmark.warnings import Warning
@@ -139,9 +139,9 @@ class Analysis:
             self._prepare(relation, what)
             self._run(lambda: self._database.make(name, relation), f"'{name}'")
         elif name == "filters":
-            self._database.register(name, filter_table(self.filters, self.catalogue.bench))
+            self._database.fill(name, FILTER_COLUMNS, filter_rows(self.filters, self.catalogue.bench))
         elif name == "method":
-            self._database.register(name, pa.table({"published": pa.array([self._published])}))
+            self._database.fill(name, {"published": "BOOLEAN"}, [(self._published,)])
         elif name in self.run.manifest.tables and name.isidentifier():
             self._run(lambda: self._database.open_table(name, self._words), f"the table '{name}'")
         else:

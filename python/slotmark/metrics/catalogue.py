@@ -159,11 +159,11 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     def sql(self, metric_id: str) -> str:
         """The text of a metric's SQL: ``part``, the grain columns, ``value``; in no order."""
         metric = self[metric_id]
-        part = f'CAST({self.part} AS VARCHAR) AS "part", ' if self.part else ""
+        part = f"CAST({self.part} AS VARCHAR)" if self.part else "CAST('' AS ENUM (''))"
         keys = "".join(f'"{column}", ' for column in metric.grain)
         only = f" AND ({metric.where})" if metric.where else ""
         return (
-            f'SELECT {part}{keys}CAST({metric.value} AS DOUBLE) AS "value" '
+            f'SELECT {part} AS "part", {keys}CAST({metric.value} AS DOUBLE) AS "value" '
             f'FROM "{metric.relation}" WHERE ({metric.value}) IS NOT NULL{only}'
         )
 

@@ -7,6 +7,7 @@ paths are quoted, and paths are no patterns; SQL can read nothing outside the ru
 import os
 import re
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from slotmark.errors import RunError
 from slotmark.run import Run
 
-MEMORY_LIMIT = "600MiB"
+MEMORY_LIMIT = "500MiB"
 """What the database may use; beyond it, it writes to a temporary folder."""
 
 
@@ -42,7 +43,10 @@ class Database:
             }
         )
         self._parser = duckdb.connect()  # an empty one: where views exist, it binds them, and gives other names
+        self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET allowed_directories = ?", [[folder, _no_pattern(folder)]])
+        self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
+        self._connection.execute("USE relations")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -56,9 +60,19 @@ class Database:
         """The tables that one SQL statement reads, sorted. duckdb.Error where it's no SQL."""
         return sorted(self._parser.get_table_names(sql))
 
-    def register(self, name: str, table: pa.Table) -> None:
-        """Makes a table in memory known."""
-        self._connection.register(name, table)
+    def fill(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[object]]) -> None:
+        """Makes a table of at least one row.
+
+        Args:
+            name: Of the table.
+            columns: Their SQL types by name.
+            rows: Values in the order of columns.
+        """
+        typed = ", ".join(f"{_identifier(column)} {kind}" for column, kind in columns.items())
+        self.execute(f"CREATE TABLE {_identifier(name)} ({typed})")
+        self._connection.executemany(
+            f"INSERT INTO {_identifier(name)} VALUES ({', '.join('?' for _ in columns)})", rows
+        )
 
     def open_table(self, name: str, words: frozenset[str]) -> None:
         """Makes a table of the run known.
@@ -86,6 +100,7 @@ class Database:
     def make(self, name: str, sql: str) -> None:
         """Computes a table."""
         self.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
+        self.execute("CHECKPOINT")
 
     def execute(self, sql: str) -> None:
         """Runs a statement."""

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 import msgspec
-import pyarrow as pa
 
 from slotmark.errors import ArgumentError
 from slotmark.metrics.catalogue import catalogue
 from slotmark.run import Run
+
+FILTER_COLUMNS = {"place": "BIGINT", "tag": "VARCHAR", "name": "VARCHAR", "argument": "DOUBLE", "about": "VARCHAR"}
+"""The columns of the table ``filters`` that SQL reads, with their types."""
 
 
 class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,20 +117,12 @@ def filters_of_run(run: Run) -> list[Filter]:
     return parse_filters(asked, run.manifest.bench)
 
 
-def filter_table(filters: Sequence[Filter], bench: str) -> pa.Table:
-    """The filters for SQL, after those that are always there: ``place``, ``tag``, ``name``, ``argument``, ``about``."""
+def filter_rows(filters: Sequence[Filter], bench: str) -> list[tuple[int, str, str, float | None, str]]:
+    """The filters for SQL, with :data:`FILTER_COLUMNS`, after those that are always there."""
     known = filter_sets(bench)
     rows = [(one.tag, one.name, None, one.about) for one in known.always]
     rows += [(one.tag, str(one), one.argument, known.conditions[one.tag].about) for one in filters]
-    return pa.table(
-        {
-            "place": pa.array(range(len(rows)), pa.int64()),
-            "tag": pa.array([tag for tag, _, _, _ in rows], pa.string()),
-            "name": pa.array([name for _, name, _, _ in rows], pa.string()),
-            "argument": pa.array([argument for _, _, argument, _ in rows], pa.float64()),
-            "about": pa.array([about for _, _, _, about in rows], pa.string()),
-        }
-    )
+    return [(place, *row) for place, row in enumerate(rows)]
 
 
 def _filter(tag: str, condition: Condition, argument: str, text: str) -> Filter:

@@ -130,16 +130,13 @@ def samples_of(metric: Metric, table: pa.Table, run: str) -> Samples:
 
     Args:
         metric: The catalogue's entry.
-        table: ``part``, where the bench has parts, the grain columns and ``value``, in any order of rows.
+        table: ``part``, as a dictionary where the bench has none, the grain columns and ``value``, in any order of rows.
         run: The run's folder, for errors.
 
     Raises:
         RunError: Two samples have one key, a key is missing, or a value is no number.
     """
     table = table.combine_chunks()
-    if "part" not in table.column_names:
-        nothing = pa.DictionaryArray.from_arrays(np.zeros(table.num_rows, np.int8), pa.array([""]))
-        table = table.add_column(0, "part", nothing)
     keys = ["part", *metric.grain]
     shown = [key for key in keys if key != "part" or not pa.types.is_dictionary(table["part"].type)]
     if any(table[key].null_count for key in keys):

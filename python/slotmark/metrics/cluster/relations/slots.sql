@@ -1,65 +1,44 @@
--- One row a host and slot, from the first to the last that its log tells of: the forge loop's steps in ns, and whether the slot counts.
--- A slot counts when it passes every filter that is about slots.
-WITH spans AS (
-    SELECT host, MIN(slot) AS first_slot, MAX(slot) AS last_slot
-    FROM (
-        SELECT host, slot FROM forge_steps
-        UNION ALL
-        SELECT resources.host, CAST(FLOOR((resources.ts_ns - genesis.system_start_ns) / genesis.slot_ns) AS BIGINT) AS slot
-        FROM resources
-        CROSS JOIN genesis
-        WHERE resources.ts_ns >= genesis.system_start_ns
-    )
-    GROUP BY host
+-- One row per host and slot, from the first to the last that its log tells of: the forge loop's steps in ns, and whether the slot counts.
+-- A slot counts when it passes every filter that is about slots. Every slot adds a row without an event: those that were missed are there.
+WITH told AS (
+    SELECT host, slot, event, ts_ns, block_no FROM slot_events WHERE slot IS NOT NULL
+    UNION ALL
+    SELECT spans.host, every.slot, NULL AS event, NULL AS ts_ns, NULL AS block_no
+    FROM spans
+    INNER JOIN slot_verdicts AS every ON every.slot BETWEEN spans.first_slot AND spans.last_slot
 ),
 
-every AS (
-    SELECT RANGE AS slot FROM RANGE((SELECT MIN(first_slot) FROM spans), (SELECT MAX(last_slot) + 1 FROM spans))
-),
-
-counting AS (
+steps AS (
     SELECT
-        every.slot,
-        CAST(FLOOR(every.slot / genesis.epoch_slots) AS BIGINT) AS epoch,
-        every.slot % genesis.epoch_slots AS epoch_slot,
-        COALESCE(MIN(
-            CASE filters.tag
-                WHEN 'SlotGEq' THEN every.slot >= filters.argument
-                WHEN 'SlotLEq' THEN every.slot <= filters.argument
-                WHEN 'EpochGEq' THEN FLOOR(every.slot / genesis.epoch_slots) >= filters.argument
-                WHEN 'EpochLEq' THEN FLOOR(every.slot / genesis.epoch_slots) <= filters.argument
-                WHEN 'EpochSafeIntGEq' THEN FLOOR((every.slot % genesis.epoch_slots) / genesis.security_param * genesis.active_slots_coeff) >= filters.argument
-                WHEN 'EpochSafeIntLEq' THEN FLOOR((every.slot % genesis.epoch_slots) / genesis.security_param * genesis.active_slots_coeff) <= filters.argument
-                WHEN 'EpSlotGEq' THEN every.slot % genesis.epoch_slots >= filters.argument
-                WHEN 'EpSlotLEq' THEN every.slot % genesis.epoch_slots <= filters.argument
-            END
-        ), TRUE) AS counts
-    FROM every
-    CROSS JOIN genesis
-    LEFT JOIN filters ON filters.about = 'slot'
-    GROUP BY every.slot, genesis.epoch_slots
-),
-
-leaders AS (
-    SELECT COUNT(*) AS wanted FROM filters WHERE tag = 'SlotHasLeaders'
+        host,
+        slot,
+        COUNT(CASE WHEN event = 'started' THEN 1 END) AS starts,
+        COUNT(CASE WHEN event = 'leader' THEN 1 END) AS leads,
+        MIN(CASE WHEN event = 'started' THEN ts_ns END) AS started_ts_ns,
+        MIN(CASE WHEN event = 'block_context' THEN ts_ns END) AS context_ts_ns,
+        MIN(CASE WHEN event = 'ledger_state' THEN ts_ns END) AS state_ts_ns,
+        MIN(CASE WHEN event = 'ledger_view' THEN ts_ns END) AS view_ts_ns,
+        MIN(CASE WHEN event IN ('leader', 'not_leader') THEN ts_ns END) AS decided_ts_ns,
+        MAX(block_no) AS context_block_no
+    FROM told
+    GROUP BY host, slot
 )
 
 SELECT
-    spans.host,
-    counting.slot,
-    counting.epoch,
-    counting.epoch_slot,
-    counting.counts AND (leaders.wanted = 0 OR COALESCE(forge.leads, 0) > 0) AS counts,
-    COALESCE(forge.starts, 0) AS starts,
-    COALESCE(forge.leads, 0) AS leads,
-    forge.started_ts_ns - (genesis.system_start_ns + counting.slot * genesis.slot_ns) AS started_ns,
-    forge.context_ts_ns - forge.started_ts_ns AS context_ns,
-    forge.state_ts_ns - forge.context_ts_ns AS state_ns,
-    forge.view_ts_ns - forge.state_ts_ns AS view_ns,
-    forge.decided_ts_ns - COALESCE(forge.view_ts_ns, forge.started_ts_ns) AS leading_ns,
-    forge.context_block_no
-FROM spans
-INNER JOIN counting ON counting.slot BETWEEN spans.first_slot AND spans.last_slot
+    steps.host,
+    steps.slot,
+    verdict.epoch,
+    verdict.epoch_slot,
+    verdict.counts AND (NOT verdict.leads OR steps.leads > 0) AS counts,
+    steps.starts,
+    steps.leads,
+    steps.started_ts_ns - (genesis.system_start_ns + steps.slot * genesis.slot_ns) AS started_ns,
+    steps.context_ts_ns - steps.started_ts_ns AS context_ns,
+    steps.state_ts_ns - steps.context_ts_ns AS state_ns,
+    steps.view_ts_ns - steps.state_ts_ns AS view_ns,
+    steps.decided_ts_ns - COALESCE(steps.view_ts_ns, steps.started_ts_ns) AS leading_ns,
+    steps.context_block_no
+FROM steps
+INNER JOIN slot_verdicts AS verdict ON verdict.slot = steps.slot
 CROSS JOIN genesis
-CROSS JOIN leaders
-LEFT JOIN forge_steps AS forge ON forge.host = spans.host AND forge.slot = counting.slot
+ORDER BY steps.slot, steps.host

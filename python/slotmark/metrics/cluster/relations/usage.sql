@@ -1,16 +1,14 @@
 -- One row a host and sample of its resources, in the slot in which it was taken: what was used since the sample before.
 -- Where any counter went down, the node was started anew and there is no difference to tell.
-WITH samples AS (
-    SELECT
-        resources.*,
-        CAST(FLOOR((resources.ts_ns - genesis.system_start_ns) / genesis.slot_ns) AS BIGINT) AS slot,
-        ROW_NUMBER() OVER (
-            PARTITION BY resources.host, CAST(FLOOR((resources.ts_ns - genesis.system_start_ns) / genesis.slot_ns) AS BIGINT)
-            ORDER BY resources.ts_ns DESC, resources.cpu_cs DESC, resources.allocated_bytes DESC
-        ) AS from_last
+WITH taken AS (
+    SELECT resources.*, (resources.ts_ns - genesis.system_start_ns) // genesis.slot_ns AS slot
     FROM resources
     CROSS JOIN genesis
     WHERE resources.ts_ns >= genesis.system_start_ns
+),
+
+ordered AS (
+    SELECT *, LEAD(slot) OVER (PARTITION BY host ORDER BY ts_ns, cpu_cs, allocated_bytes) AS next_slot FROM taken
 ),
 
 pairs AS (
@@ -27,9 +25,9 @@ pairs AS (
         net_written_bytes - LAG(net_written_bytes) OVER before AS net_written,
         fs_read_bytes - LAG(fs_read_bytes) OVER before AS fs_read,
         fs_written_bytes - LAG(fs_written_bytes) OVER before AS fs_written
-    FROM samples
-    WHERE from_last = 1
-    WINDOW before AS (PARTITION BY host ORDER BY slot)
+    FROM ordered
+    WHERE next_slot IS DISTINCT FROM slot
+    WINDOW before AS (PARTITION BY host ORDER BY ts_ns)
 ),
 
 checked AS (
@@ -43,7 +41,7 @@ checked AS (
 SELECT
     checked.host,
     checked.slot,
-    slots.epoch_slot,
+    verdict.epoch_slot,
     span_ns IS NOT NULL AND NOT whole AS was_reset,
     CASE WHEN whole THEN CASE WHEN published THEN CEIL(cpu / span_s) ELSE cpu / span_s END END AS cpu_percent,
     CASE WHEN whole THEN CASE WHEN published THEN CEIL(gc / span_s) ELSE gc / span_s END END AS gc_percent,
@@ -59,5 +57,8 @@ SELECT
     CASE WHEN published THEN FLOOR(heap_bytes / 1048576) ELSE heap_bytes / 1048576 END AS heap_mib,
     CASE WHEN published THEN FLOOR(live_bytes / 1048576) ELSE live_bytes / 1048576 END AS live_mib
 FROM checked
-INNER JOIN slots ON slots.host = checked.host AND slots.slot = checked.slot AND slots.counts
+INNER JOIN slot_verdicts AS verdict ON verdict.slot = checked.slot AND verdict.counts
+LEFT JOIN leads ON leads.host = checked.host AND leads.slot = checked.slot
 CROSS JOIN method
+WHERE NOT verdict.leads OR leads.host IS NOT NULL
+ORDER BY checked.slot, checked.host

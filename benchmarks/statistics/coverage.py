@@ -14,8 +14,8 @@ import numpy as np
 from scipy import stats
 from tests.compare.planted import ALIKE, NOISES, UNLIKE, Noise, rates
 
-from slotmark.compare.summary import median_interval
 from slotmark.compare.verdict import decide
+from slotmark.statistics.location import median_interval
 from slotmark.statistics.rank_tests import holm
 from slotmark.statistics.ratio import Ratio, paired_ratio, unpaired_ratio
 from slotmark.statistics.resampling import location

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmark.benches.cluster.predict import MAIN_ROWS, ROWS, predict_change, predict_sweep
+from slotmark.benches.cluster.predict import predict_change, predict_sweep
 from slotmark.benches.cluster.simulate import DERIVED, END_TO_END_ROWS, load_profile
 from slotmark.benches.cluster.sweep import Spacing, parse_sweep
+from slotmark.compare import Comparison, Row, Summary, Swept, alone, compare
 from slotmark.errors import SimulationError
-from slotmark.report import write_report
+from slotmark.numbers import number
+from slotmark.report import comparison_document, write_report
 from slotmark.report.document import Table
-from slotmark.report.markdown import markdown
-from slotmark.report.predictions import prediction_document, sweep_document
+from slotmark.report.renderers.markdown import markdown
+from slotmark.run import Run, open_run
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -30,67 +32,99 @@ def quietly(done: int, total: int) -> None:
     assert 0 <= done <= total
 
 
-def test_the_same_seeds_predict_the_same_and_others_do_not() -> None:
+def changed(folder: Path, settings: Sequence[str], seeds: Sequence[int]) -> list[Run]:
+    return predict_change("value-only-10.5", settings, seeds, folder, quietly)
+
+
+def swept(folder: Path, text: str, steps: int, seeds: Sequence[int]) -> list[Run]:
+    return predict_sweep("value-only-10.5", parse_sweep(text), steps, SHORT, seeds, folder, quietly)
+
+
+def row(comparison: Comparison, name: str) -> Row:
+    (found,) = (one for one in comparison.rows if one.metric.name == name)
+    return found
+
+
+def levels(comparison: Comparison, name: str) -> list[Summary]:
+    return [one for one in row(comparison, name).summaries if one is not None]
+
+
+def test_the_same_seeds_predict_the_same_and_others_do_not(tmp_path: Path) -> None:
     first, again, other = (
-        predict_change("value-only-10.5", [*SHORT, "ledger_tick=30ms"], seeds, quietly)
-        for seeds in ([1, 2], [1, 2], [3, 4])
+        compare(changed(tmp_path / name, [*SHORT, "ledger_tick=30ms"], seeds))
+        for name, seeds in (("first", [1, 2]), ("again", [1, 2]), ("other", [3, 4]))
     )
     assert first == again
-    assert prediction_document(first) == prediction_document(again)
-    assert first.scenario.rows != other.scenario.rows
+    assert comparison_document(first).title == comparison_document(again).title == "ledger_tick=30ms against unchanged"
+    assert levels(first, "0.95 adoption") != levels(other, "0.95 adoption")
 
 
-def test_a_longer_ledger_tick_never_makes_adoption_earlier() -> None:
-    swept = predict_sweep("value-only-10.5", parse_sweep("ledger_tick=10ms..60ms"), 4, SHORT, [1, 2], quietly)
-    assert swept.parameter == "forging.ledger_tick.mean"
+def test_a_longer_ledger_tick_never_makes_adoption_earlier(tmp_path: Path) -> None:
+    comparison = compare(swept(tmp_path, "ledger_tick=10ms..60ms", 4, [1, 2]))
+    (detail,) = comparison.details
+    assert isinstance(detail, Swept)
+    assert detail.parameter == "forging.ledger_tick.mean"
     for metric in END_TO_END_ROWS:
-        means = [step.scenario.rows[metric].mean for step in swept.steps]
+        means = [one.mean for one in levels(comparison, metric)]
         assert means == sorted(means), metric
         assert means[-1] - means[0] == pytest.approx(0.050, abs=0.01), metric
 
 
-def test_a_change_is_compared_with_the_unchanged_profile_seed_by_seed() -> None:
-    found = predict_change("value-only-10.5", [*SHORT, "ledger_tick=31.26ms"], [1, 2, 3], quietly)
-    assert found.unchanged is not None
-    assert found.unchanged.settings == SHORT
-    for metric in ROWS:
-        ours, theirs = found.scenario.rows[metric], found.unchanged.rows[metric]
-        difference = found.differences[metric]
-        assert difference.values == tuple(a - b for a, b in zip(ours.values, theirs.values, strict=True))
-        assert difference.mean == pytest.approx(ours.mean - theirs.mean)
-    announced = found.differences["Slot start to announced"]
-    assert announced.mean == pytest.approx(0.010, abs=0.001)
-    assert (announced.standard_error or 1) < (found.scenario.rows["Slot start to announced"].standard_error or 0) * 0.8
-    low, high = announced.interval() or (1.0, 0.0)
-    assert low < announced.mean < high
+def test_a_change_is_compared_with_the_unchanged_profile_seed_by_seed(tmp_path: Path) -> None:
+    runs = changed(tmp_path, [*SHORT, "ledger_tick=31.26ms"], [1, 2, 3])
+    unchanged, with_change = runs
+    assert unchanged.manifest.parameters["settings"] == list(SHORT)
+    assert with_change.manifest.target.name == "ledger_tick=31.26ms"
+    comparison = compare(runs)
+    assert [warning.kind for warning in comparison.all_warnings] == []
+    for one in comparison.rows:
+        (difference,) = one.differences
+        ours, theirs = one.summaries
+        assert difference is not None
+        assert difference.delta is not None
+        assert ours is not None
+        assert theirs is not None
+        assert difference.delta.estimate == pytest.approx(theirs.mean - ours.mean)
+    announced = row(comparison, "Slot start to announced")
+    (difference,), (base, _) = announced.differences, announced.summaries
+    assert difference is not None
+    assert difference.delta is not None
+    assert base is not None
+    assert difference.delta.estimate == pytest.approx(0.010, abs=0.001)
+    # Paired by seed, the difference is known far better than either level.
+    assert difference.delta.high - difference.delta.low < 4.3 * 2 * (base.standard_error or 0) * 0.8
+    assert difference.delta.low < 0.010 < difference.delta.high
 
 
-def test_how_long_to_run_alone_is_nothing_to_compare() -> None:
-    found = predict_change("value-only-10.5", SHORT, [1], quietly)
-    assert found.unchanged is None
-    assert not found.differences
-    assert found.scenario.rows["0.95 adoption"].interval() is None
+def test_how_long_to_run_alone_is_nothing_to_compare(tmp_path: Path) -> None:
+    (run,) = changed(tmp_path, SHORT, [1])
+    comparison = alone(open_run(run.path))
+    assert comparison.candidates == []
+    (level,) = levels(comparison, "0.95 adoption")
+    assert level.standard_error is None
+    document = comparison_document(comparison)
+    assert document.title == "value-only-10.5"
+    assert f"95 adoption: {number(level.mean * 1e3)} ms." in markdown(document)
 
 
-def test_when_95_percent_have_a_block_is_told_and_lies_between_the_published_centiles() -> None:
-    found = predict_change("value-only-10.5", [*SHORT, "hosts=100", "pools=100"], [1], quietly)
-    means = [found.scenario.rows[f"{centile} adoption"].mean for centile in ("0.94", "0.95", "0.96")]
+def test_when_95_percent_have_a_block_lies_between_the_published_centiles(tmp_path: Path) -> None:
+    comparison = compare(changed(tmp_path, [*SHORT, "hosts=100", "pools=100"], [1]))
+    means = [levels(comparison, f"{centile} adoption")[1].mean for centile in ("0.94", "0.95", "0.96")]
     assert means[0] < means[1] < means[2]
-    assert f"95 % of the hosts have adopted a block {means[1] * 1e3:.2f} ms" in markdown(prediction_document(found))
 
 
-def test_larger_blocks_take_their_load_along_and_arrive_later() -> None:
-    swept = predict_sweep("value-only-10.5", parse_sweep("block_size=22kB..180kB"), 3, SHORT, [1], quietly)
-    assert [(step.value, swept.unit) for step in swept.steps] == [(22.0, "kB"), (63.0, "kB"), (180.0, "kB")]
-    means = [step.scenario.rows["0.95 adoption"].mean for step in swept.steps]
+def test_larger_blocks_take_their_load_along_and_arrive_later(tmp_path: Path) -> None:
+    runs = swept(tmp_path / "swept", "block_size=22kB..180kB", 3, [1])
+    steps = [run.manifest.parameters["sweep"] for run in runs]
+    assert [(step["value"], step["unit"]) for step in steps] == [(22.0, "kB"), (63.0, "kB"), (180.0, "kB")]
+    means = [one.mean for one in levels(compare(runs), "0.95 adoption")]
     assert means == sorted(means)
-    blocks = [step.scenario.blocks for step in swept.steps]
+    blocks = [run.manifest.parameters["blocks"] for run in runs]
     assert min(blocks) > 0.9 * max(blocks)
-    assert (
-        dict(setting.split("=") for setting in swept.steps[0].scenario.moved)["workload.tps"] == "2.925"
-    )  # 39 for 160
-    fixed = predict_change("value-only-10.5", [*SHORT, "block_size=80kB", "tps=12"], [1], quietly)
-    names = [setting.partition("=")[0] for setting in fixed.scenario.moved]
+    moved = dict(setting.split("=") for setting in runs[0].manifest.parameters["moved along"])
+    assert moved["workload.tps"] == "2.925"  # 39 for 160
+    _, fixed = changed(tmp_path / "fixed", [*SHORT, "block_size=80kB", "tps=12"], [1])
+    names = [setting.partition("=")[0] for setting in fixed.manifest.parameters["moved along"]]
     assert names == ["workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size"]
 
 
@@ -123,10 +157,10 @@ def test_any_sweep_has_as_many_rising_values_as_asked_between_its_own_ends(
     assert values == sorted(values)
 
 
-def test_a_parameter_of_whole_numbers_gets_whole_steps() -> None:
-    swept = predict_sweep("value-only-10.5", parse_sweep("concurrency=1..3"), 7, SHORT, [1], quietly)
-    assert swept.parameter == "peer.concurrency"
-    assert [step.value for step in swept.steps] == [1, 2, 3]
+def test_a_parameter_of_whole_numbers_gets_whole_steps(tmp_path: Path) -> None:
+    steps = [run.manifest.parameters["sweep"] for run in swept(tmp_path, "concurrency=1..3", 7, [1])]
+    assert {step["parameter"] for step in steps} == {"peer.concurrency"}
+    assert [step["value"] for step in steps] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -155,31 +189,30 @@ def test_what_cannot_be_predicted_gets_one_line(
     assert len(error.splitlines()) == 1, error
 
 
-def test_what_progress_raises_ends_all_simulations() -> None:
+def test_what_progress_raises_ends_all_simulations(tmp_path: Path) -> None:
     def interrupted(done: int, total: int) -> None:
         if done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        predict_change("value-only-10.5", ["run.slots=2000000"], [1, 2, 3, 4], interrupted)
+        predict_change("value-only-10.5", ["run.slots=2000000"], [1, 2, 3, 4], tmp_path / "runs", interrupted)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_sweep_is_written_as_a_report_with_charts(tmp_path: Path) -> None:
-    swept = predict_sweep("value-only-10.5", parse_sweep("adopt=50ms..90ms"), 3, SHORT, [1, 2], quietly)
-    document = sweep_document(swept)
-    charts, table = document.sections[1].blocks, document.sections[0].blocks[0]
-    assert len(charts) == 2
-    assert isinstance(table, Table)
-    assert [row[0].text for row in table.rows] == ["50ms", "70ms", "90ms"]
-    page, paper, text, data = write_report(document, swept, tmp_path)
+    comparison = compare(swept(tmp_path / "runs", "adopt=50ms..90ms", 3, [1, 2]))
+    document = comparison_document(comparison)
+    tables = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
+    assert ["50", "70", "90"] in [[line[0].text for line in table.rows] for table in tables]
+    page, paper, text, data = write_report(document, comparison, tmp_path / "report")
     assert paper.read_bytes().startswith(b"%PDF")
     assert "0.95 adoption" in page.read_text()
-    assert "| 70ms |" in text.read_text()
+    assert "| 70 |" in text.read_text()
     told = json.loads(data.read_text())
-    assert told["parameter"] == "peer.adopt.mean"
-    means = [step["scenario"]["rows"]["1.00 adoption"]["mean"] for step in told["steps"]]
-    assert means == [step.scenario.rows["1.00 adoption"].mean for step in swept.steps]
-    assert set(MAIN_ROWS) <= set(told["steps"][0]["scenario"]["rows"])
+    (detail,) = told["details"]
+    assert (detail["type"], detail["parameter"], detail["values"]) == ("swept", "peer.adopt.mean", [50, 70, 90])
+    (found,) = (one for one in told["rows"] if one["metric"]["id"] == "adopted_by_100")
+    assert [one["mean"] for one in found["summaries"]] == [one.mean for one in levels(comparison, "1.00 adoption")]
 
 
 STAGES = {

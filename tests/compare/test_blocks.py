@@ -125,8 +125,9 @@ def test_factors_and_their_interaction_are_told_apart(tmp_path: Path) -> None:
     for name, truth in zip(effects, (0.9 * 1.2**0.5, 1.1 * 1.2**0.5, 1.2), strict=True):
         # Total time holds GC, which doesn't answer to what was planted.
         assert effects[name].ratio.estimate == pytest.approx(truth, rel=0.02), name
-    assert detail(found).ranking is not None
-    assert np.argsort(detail(found).ranking.mean_ranks).tolist() == [2, 0, 1, 3]
+    ranking = detail(found).ranking
+    assert ranking is not None
+    assert np.argsort(ranking.mean_ranks).tolist() == [2, 0, 1, 3]
 
 
 def test_bands_hold_blocks_of_about_one_cost(tmp_path: Path) -> None:

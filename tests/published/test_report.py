@@ -44,7 +44,7 @@ def test_a_bench_without_published_tables_is_named(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("style", ["org", "typst"])
 def test_tables_of_clusters_hold_what_is_printed_and_the_number_behind_it(clusters: dict[str, Run], style: str) -> None:
     ours, theirs = clusters.values()
-    report = published_report([{"ours": ours}, {"theirs": theirs}], parse_filters(["none"]), style)
+    report = published_report([{"ours": ours}, {"theirs": theirs}], parse_filters(["none"], "cluster"), style)
     assert (report.method, [side.names for side in report.sides]) == ("locli", [["ours"], ["theirs"]])
     assert [side.manifests for side in report.sides] == [[ours.manifest], [theirs.manifest]]
     assert f"as its {style} reports do" in report.said
@@ -73,8 +73,10 @@ def test_tables_of_clusters_hold_what_is_printed_and_the_number_behind_it(cluste
 
 def test_filters_of_the_profile_or_of_the_caller_are_written_down(clusters: dict[str, Run]) -> None:
     (own,) = published_report([clusters]).sides
-    (asked,) = published_report([clusters], parse_filters(["BMinimumAdoptions 2"])).sides
-    assert own.filters == [str(one) for one in parse_filters(clusters["ours"].manifest.parameters.get("filters", []))]
+    (asked,) = published_report([clusters], parse_filters(["BMinimumAdoptions 2"], "cluster")).sides
+    assert own.filters == [
+        str(one) for one in parse_filters(clusters["ours"].manifest.parameters.get("filters", []), "cluster")
+    ]
     assert asked.filters == ["BMinimumAdoptions 2"]
 
 

@@ -68,7 +68,9 @@ def predict_change(
     changed = [name for name in now if now[name] != was.get(name)]
     run = tuple(f"{name}={now[name]}" for name in changed if name.startswith("run."))
     if len(changed) == len(run):
-        return _simulated(profile, [Variant(name=UNCHANGED, settings=tuple(settings))], seeds, folder, progress)
+        return _simulated(
+            profile, [Variant(name=_names(profile)[0], settings=tuple(settings))], seeds, folder, progress
+        )
     asked = tuple(settings)
     named = ", ".join(one for one in asked if one not in run)
     variants = [Variant(name=UNCHANGED, settings=run), Variant(name=named, settings=asked)]

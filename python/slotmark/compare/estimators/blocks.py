@@ -33,7 +33,8 @@ REPETITIONS = 2_000
 MOST_ZEROS = 0.01
 """Where more blocks than this share have a cost of 0, there are no ratios of blocks, only of sums."""
 
-TYPICAL, SUMS = "typical block", "all blocks together"
+TYPICAL: Quantity = "typical block"
+SUMS: Quantity = "all blocks together"
 
 Masks = Mapping[str, np.ndarray]
 """Parts of the blocks by name; each shape (blocks,), of truth values."""
@@ -113,8 +114,10 @@ def _entries(
     if baseline is None:
         return
     quantities: list[Quantity] = [TYPICAL, SUMS] if _has_ratios(costs) else [SUMS]
-    wanted = [(ALL, quantity) for quantity in quantities]
-    wanted += [(name, quantities[0]) for name in dict.fromkeys(name for part in parts for name in part)]
+    wanted: list[tuple[str, Quantity]] = [
+        *((ALL, quantity) for quantity in quantities),
+        *((name, quantities[0]) for name in dict.fromkeys(name for part in parts for name in part)),
+    ]
     for place, (name, quantity) in enumerate(wanted):
         masks = [None if name == ALL else part.get(name) for part in parts]
         shown = "" if name == ALL and (main or place == 0) else "shown beside what is tested"

@@ -1,5 +1,7 @@
 """Simulated runs of the same seeds: the mean of the differences seed by seed, with Student's interval."""
 
+from typing import Any
+
 import numpy as np
 from scipy import stats
 
@@ -65,8 +67,8 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Sample
 
 def _swept(task: Task) -> list[Detail]:
     """The swept parameter, where all runs are steps of one sweep."""
-    steps = [side.manifest.parameters.get("sweep") for side in task.sides]
-    if not all(isinstance(step, dict) for step in steps):
+    steps: list[dict[str, Any]] = [side.manifest.parameters.get("sweep") or {} for side in task.sides]
+    if not all(steps):
         return []
     first = steps[0]
     return [

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ class Stages:
     """Wall time by stage; time within an inner stage isn't the outer one's."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
-        self.of: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.of: defaultdict[str, float] = defaultdict(float)
         self._open: list[str] = []
         self._since = time.perf_counter()
 
@@ -76,12 +76,21 @@ def measured(command: str, folders: list[Path], results: "multiprocessing.Queue[
         from slotmark.cli import app  # noqa: PLC0415 - loading it is part of what is measured
 
         out = ["-o", str(folders[0].parent / "report")] if command == "compare" else []
-    with stages.stage("estimates and report"), (folders[0].parent / "printed").open("w") as printed:
-        with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-            app([command, *map(str, folders), *out], standalone_mode=False)
+    with (
+        stages.stage("estimates and report"),
+        (folders[0].parent / "printed").open("w") as printed,
+        contextlib.redirect_stdout(printed),
+    ):
+        app([command, *map(str, folders), *out], standalone_mode=False)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     results.put(
-        (time.perf_counter() - began, time.process_time() - used, peak, dict(stages.seconds), stages.of.most_common(6))
+        (
+            time.perf_counter() - began,
+            time.process_time() - used,
+            peak,
+            dict(stages.seconds),
+            sorted(stages.of.items(), key=lambda one: -one[1])[:6],
+        )
     )
 
 

@@ -32,7 +32,8 @@ from slotmark.compare.sides import (
 from slotmark.compare.verdict import decide
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, catalogue
-from slotmark.metrics.matrix import CostMatrix, costs_together
+from slotmark.metrics.matrix import costs_together
+from slotmark.metrics.samples import CostMatrix
 from slotmark.run import Run
 from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
 from slotmark.statistics.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio

@@ -120,9 +120,9 @@ def filters_of_run(run: Run) -> list[Filter]:
 def filter_rows(filters: Sequence[Filter], bench: str) -> list[tuple[int, str, str, float | None, str]]:
     """The filters for SQL, with :data:`FILTER_COLUMNS`, after those that are always there."""
     known = filter_sets(bench)
-    rows = [(one.tag, one.name, None, one.about) for one in known.always]
-    rows += [(one.tag, str(one), one.argument, known.conditions[one.tag].about) for one in filters]
-    return [(place, *row) for place, row in enumerate(rows)]
+    first = [(place, one.tag, one.name, None, one.about) for place, one in enumerate(known.always)]
+    asked = enumerate(filters, start=len(first))
+    return first + [(place, one.tag, str(one), one.argument, known.conditions[one.tag].about) for place, one in asked]
 
 
 def _filter(tag: str, condition: Condition, argument: str, text: str) -> Filter:

@@ -57,7 +57,7 @@ class Samples(msgspec.Struct, frozen=True):
         """The rows of one part, in key order: the grain columns and ``value``."""
         rows = self.table
         if not self._whole or rows["part"][0].as_py() != part:
-            rows = rows.filter(pc.equal(rows["part"].cast(pa.string()), part))
+            rows = rows.filter(pc.field("part").cast(pa.string()) == part)
         return rows.drop_columns(["part"])
 
     def keys(self, part: str) -> list[Key]:

@@ -80,7 +80,6 @@ def measured(command: str, folders: list[Path], results: "multiprocessing.Queue[
         stages.stage("estimates and report"),
         (folders[0].parent / "printed").open("w") as printed,
         contextlib.redirect_stdout(printed),
-        contextlib.suppress(SystemExit),
     ):
         app([command, *map(str, folders), *out], standalone_mode=False)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

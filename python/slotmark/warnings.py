@@ -128,6 +128,16 @@ def reply_delay(delay_us: float) -> Warning:
     )
 
 
+def damaged_files(files: Sequence[str], unread_bytes: int) -> Warning:
+    """Packed logs that can't be read to their ends; the bytes are packed ones, behind the damage."""
+    shown = ", ".join(files[:_SHOWN]) + (" and others" if len(files) > _SHOWN else "")
+    return Warning(
+        "damaged_files",
+        f"{len(files):,} packed logs are damaged, and {unread_bytes:,} bytes of them behind the damage were not read: {shown}. "
+        "What their hosts logged there is missing from every figure, and what was read may be wrong. Copy them again.",
+    )
+
+
 def rejected_lines(rejected: int, lines: int, reasons: Sequence[str]) -> Warning:
     """Log lines that couldn't be read."""
     return Warning(

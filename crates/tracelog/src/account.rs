@@ -84,6 +84,21 @@ pub struct Rejection {
     pub text: String,
 }
 
+/// A packed file that can't be read to its end.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct DamagedFile {
+    /// Whose log it is.
+    pub host: String,
+    /// The file.
+    pub file: String,
+    /// Where in it, as it is packed.
+    pub at: u64,
+    /// Its packed bytes from there on: what is in them is not known.
+    pub unread_bytes: u64,
+    /// What the unpacker found.
+    pub what: String,
+}
+
 /// What came of it.
 #[derive(Debug, Serialize)]
 pub struct Ingested {
@@ -101,6 +116,8 @@ pub struct Ingested {
     pub reasons: Vec<(String, u64)>,
     /// The first ones.
     pub first_rejections: Vec<Rejection>,
+    /// Files that can't be read to their ends.
+    pub damaged: Vec<DamagedFile>,
     /// Content bytes read, unpacked.
     pub bytes: u64,
 }
@@ -127,6 +144,7 @@ pub struct Account {
     pub(crate) all_lines: u64,
     pub(crate) bytes: u64,
     pub(crate) sha256: Option<String>,
+    pub(crate) damage: Option<DamagedFile>,
 }
 
 impl LineTables {
@@ -215,17 +233,6 @@ impl LineTables {
         }
     }
 
-    /// Counts the end of what couldn't be read further; `told` is told the lines until then.
-    pub(crate) fn cut(&mut self, host: &[u8], told: impl FnOnce(u64) -> Rejection) {
-        self.account.lines += 1;
-        if let Some(facts) = self.hosts.known(host) {
-            facts.lines += 1;
-            facts.rejected += 1;
-        }
-        *self.account.reasons.entry(Reason::Cut).or_default() += 1;
-        self.account.rejections.push(told(self.account.lines));
-    }
-
     /// Writes what is left. So many log files begin in this part, and whose they are.
     ///
     /// # Errors
@@ -279,7 +286,7 @@ pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) 
     let mut hosts: BTreeMap<String, HostFacts> = BTreeMap::new();
     let (mut names, mut reasons, mut counts) =
         (BTreeMap::<(String, String), u64>::new(), BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
-    let (mut rejections, mut total_lines, mut bytes) = (Vec::new(), 0, 0);
+    let (mut rejections, mut damaged, mut total_lines, mut bytes) = (Vec::new(), Vec::new(), 0, 0);
     for account in accounts {
         let whose = account.hosts.iter().map(|facts| facts.host.clone()).min().unwrap_or_default();
         for (name, count) in account.names {
@@ -295,6 +302,7 @@ pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) 
             *counts.entry(written.table.to_owned()).or_default() += written.rows;
         }
         rejections.extend(account.rejections);
+        damaged.extend(account.damage);
         total_lines += account.lines;
         bytes += account.bytes;
     }
@@ -352,6 +360,7 @@ pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) 
         rejected: reasons.iter().map(|(_, count)| count).sum(),
         reasons,
         first_rejections: rejections.into_iter().take(10).collect(),
+        damaged,
         bytes,
         hosts,
         tables: counts,

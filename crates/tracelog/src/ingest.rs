@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
 
-use crate::account::{Account, Ingested, LineTables, Rejection, SourceFacts, settle};
+use crate::account::{Account, DamagedFile, Ingested, LineTables, Rejection, SourceFacts, settle};
 use crate::line::read_line;
 use crate::reader::{Packing, lines};
 use crate::reason::Reason;
@@ -122,7 +122,9 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
                     let path = &plan.sources[source].path;
                     Done::Hash(source, hash_file(path).map_err(read(path))?)
                 }
-                Task::Read { part, segment, hash } => Done::Read(read_segment(plan, segment, part, hash, sizes[segment.source], &step)?),
+                Task::Read { part, segment, hash } => {
+                    Done::Read(Box::new(read_segment(plan, segment, part, hash, sizes[segment.source], &step)?))
+                }
             };
             Ok((turn, done))
         });
@@ -138,7 +140,7 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
     for (_, done) in done {
         match done {
             Done::Hash(source, sha256) => drop(hashes.insert(source, sha256)),
-            Done::Read(account) => accounts.push(account),
+            Done::Read(account) => accounts.push(*account),
         }
     }
     for (segment, account) in segments.iter().zip(&mut accounts) {
@@ -164,7 +166,7 @@ enum Task<'a> {
 /// What came of a [`Task`].
 enum Done {
     Hash(usize, String),
-    Read(Account),
+    Read(Box<Account>),
 }
 
 /// Refuses a file that is there twice; returns the hashes that finding out took.
@@ -249,8 +251,8 @@ fn first_time(path: &Path, packing: Packing) -> io::Result<Option<i64>> {
     );
     match look {
         Err(Stop::Found(time)) => Ok(Some(time)),
-        Err(Stop::Failed(error)) if packing == Packing::Plain => Err(error),
-        _ => Ok(None),
+        Err(Stop::Failed(error)) => Err(error),
+        Ok(_) => Ok(None),
     }
 }
 
@@ -316,10 +318,10 @@ fn read_segment(
         segment.packing,
         segment.range.clone(),
         |line| {
-            if line.bytes.trim_ascii().is_empty() {
+            if line.bytes.trim_ascii().is_empty() && !line.too_long {
                 return Ok(());
             }
-            match read_line(line.bytes) {
+            match if line.too_long { Err(Reason::TooLong) } else { read_line(line.bytes) } {
                 Ok(seen) => {
                     let named = match plan.host_from {
                         HostFrom::Field => seen.entry.as_ref().and_then(|entry| entry.host).unwrap_or(whose),
@@ -330,7 +332,7 @@ fn read_segment(
                 }
                 Err(reason) => {
                     // The last line of a log that was cut: whatever it looks like, its end is missing.
-                    let reason = if line.ended || reason == Reason::Cut { reason } else { Reason::Cut };
+                    let reason = if line.ended || reason == Reason::TooLong { reason } else { Reason::Cut };
                     tables.reject(whose, reason, || rejection(reason, line.number + 1, line.offset, line.bytes));
                     Ok(())
                 }
@@ -345,22 +347,24 @@ fn read_segment(
         },
     );
     let write = |source| IngestError::Write { path: plan.tables.clone(), source };
-    let all_lines = match outcome {
-        Ok(lines) => lines,
+    let extent = match outcome {
+        Ok(extent) => extent,
         Err(Stop::Ingest(error)) => return Err(error),
         Err(Stop::Write(error)) => return Err(write(error)),
-        Err(Stop::Read(source)) if plain => return Err(IngestError::Read { path: path.clone(), source }),
-        // A packed file whose end is missing: what could be unpacked counts, and its end is one rejected line.
-        Err(Stop::Read(source)) => {
-            tables.cut(whose, |lines| rejection(Reason::Cut, lines, bytes_read, source.to_string().as_bytes()));
-            0
-        }
+        Err(Stop::Read(source)) => return Err(IngestError::Read { path: path.clone(), source }),
     };
     if !plain {
         step(size)?;
     }
     let mut account = tables.finish(whose, u64::from(segment.range.start == 0)).map_err(write)?;
-    (account.bytes, account.all_lines) = (bytes_read, all_lines);
+    (account.bytes, account.all_lines) = (bytes_read, extent.lines);
+    account.damage = extent.damage.map(|damage| DamagedFile {
+        host: host.clone(),
+        file: path.display().to_string(),
+        at: damage.at,
+        unread_bytes: size.saturating_sub(damage.at),
+        what: damage.error.to_string(),
+    });
     account.sha256 = hash.map(|hash| hex(&hash.finalize()));
     Ok(account)
 }

@@ -1,8 +1,10 @@
-//! Walking over the members of a JSON object without building anything.
+//! Walking over the members of a JSON object (RFC 8259) without building anything, and refusing all that is none.
 //!
-//! Values that nobody asks for are checked only as far as finding their end takes: strings, brackets that match, literals.
+//! A cursor does not look at whether text is UTF-8: [`is_text`] does, for a whole line at once.
 
-use crate::scan::{brackets, find};
+use std::borrow::Cow;
+
+use crate::scan::find;
 
 /// What stands at a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +37,9 @@ pub(crate) enum Broken {
 }
 
 type Result<T> = std::result::Result<T, Broken>;
+
+/// Objects and arrays may stand in each other so deep: far deeper than in any log line.
+const MOST_LEVELS: u32 = 127;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
@@ -94,20 +99,49 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn string(&mut self) -> Result<&'a [u8]> {
         let start = self.at;
-        let mut at = start;
+        let end = find(self.bytes, start, |wide| wide.is(b'"') | wide.is(b'\\') | wide.at_most(0x1f)).ok_or(Broken::Cut)?;
+        if self.bytes[end] == b'"' {
+            self.at = end + 1;
+            return Ok(&self.bytes[start..end]);
+        }
+        self.escaped_string(start, end)
+    }
+
+    /// The rest of a string from the first escape, or a byte that must not be there, on.
+    #[cold]
+    fn escaped_string(&mut self, start: usize, mut at: usize) -> Result<&'a [u8]> {
         loop {
-            at = find(self.bytes, at, |wide| wide.is(b'"') | wide.is(b'\\')).ok_or(Broken::Cut)?;
-            if self.bytes[at] == b'"' {
-                self.at = at + 1;
-                return Ok(&self.bytes[start..at]);
+            match self.bytes[at] {
+                b'"' => {
+                    self.at = at + 1;
+                    return Ok(&self.bytes[start..at]);
+                }
+                b'\\' => match self.bytes.get(at + 1).ok_or(Broken::Cut)? {
+                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
+                    b'u' => {
+                        let digits = &self.bytes[at + 2..self.bytes.len().min(at + 6)];
+                        if !digits.iter().all(u8::is_ascii_hexdigit) {
+                            return Err(Broken::Malformed);
+                        }
+                        at += 6;
+                    }
+                    _ => return Err(Broken::Malformed),
+                },
+                _ => return Err(Broken::Malformed),
             }
-            at += 2;
+            at = find(self.bytes, at, |wide| wide.is(b'"') | wide.is(b'\\') | wide.at_most(0x1f)).ok_or(Broken::Cut)?;
         }
     }
 
     /// The value that comes next.
     #[inline]
     pub(crate) fn value(&mut self) -> Result<Value<'a>> {
+        self.value_in(0)
+    }
+
+    /// The value that comes next, inside so many others.
+    #[inline]
+    fn value_in(&mut self, levels: u32) -> Result<Value<'a>> {
         let start = self.at;
         match self.peek() {
             Some(b'"') => {
@@ -115,17 +149,17 @@ impl<'a> Cursor<'a> {
                 Ok(Value::String(self.string()?))
             }
             Some(b'0'..=b'9' | b'-') => {
-                self.at += 1;
-                while matches!(self.peek(), Some(b'0'..=b'9')) {
-                    self.at += 1;
-                }
-                while matches!(self.peek(), Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')) {
-                    self.at += 1;
-                }
+                self.number()?;
                 Ok(Value::Number(&self.bytes[start..self.at]))
             }
-            Some(b'{') => Ok(Value::Object(self.nested()?)),
-            Some(b'[') => Ok(Value::Array(self.nested()?)),
+            Some(b'{') => {
+                self.object(levels)?;
+                Ok(Value::Object(&self.bytes[start..self.at]))
+            }
+            Some(b'[') => {
+                self.array(levels)?;
+                Ok(Value::Array(&self.bytes[start..self.at]))
+            }
             Some(b't') => self.literal(b"true", Value::Bool(true)),
             Some(b'f') => self.literal(b"false", Value::Bool(false)),
             Some(b'n') => self.literal(b"null", Value::Null),
@@ -143,49 +177,104 @@ impl<'a> Cursor<'a> {
         Err(if word.starts_with(rest) { Broken::Cut } else { Broken::Malformed })
     }
 
-    /// Everything from one bracket to the one that closes it.
-    fn nested(&mut self) -> Result<&'a [u8]> {
-        let start = self.at;
-        let mut levels = Levels::default();
-        loop {
-            if let Some(chunk) = self.bytes[self.at..].first_chunk()
-                && let Some(mut found) = brackets(chunk)
-            {
-                while found.all != 0 {
-                    let place = found.all.trailing_zeros();
-                    let end = self.at + place as usize + 1;
-                    if levels.pass(self.bytes[end - 1], found.open >> place & 1 == 1)? {
-                        self.at = end;
-                        return Ok(&self.bytes[start..end]);
-                    }
-                    found.all &= found.all - 1;
-                }
-                self.at += chunk.len();
-                if found.cut_string {
-                    self.string()?;
-                }
-                continue;
-            }
-            self.at = find(self.bytes, self.at, |wide| {
-                let curly = wide.with(b'{' ^ b'[');
-                wide.is(b'"') | curly.is(b'{') | curly.is(b'}')
-            })
-            .ok_or(Broken::Cut)?;
-            let found = self.bytes[self.at];
+    /// Passes a number.
+    #[inline]
+    fn number(&mut self) -> Result<()> {
+        if self.peek() == Some(b'-') {
             self.at += 1;
-            if found == b'"' {
-                self.string()?;
-            } else if levels.pass(found, matches!(found, b'{' | b'['))? {
-                return Ok(&self.bytes[start..self.at]);
+        }
+        let zero = self.peek() == Some(b'0');
+        if self.digits()? > 1 && zero {
+            return Err(Broken::Malformed);
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    /// Passes digits, one at the least, and counts them.
+    #[inline]
+    fn digits(&mut self) -> Result<usize> {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        match (self.at - start, self.peek()) {
+            (0, None) => Err(Broken::Cut),
+            (0, Some(_)) => Err(Broken::Malformed),
+            (count, _) => Ok(count),
+        }
+    }
+
+    /// Passes an object inside so many other values.
+    fn object(&mut self, levels: u32) -> Result<()> {
+        if levels == MOST_LEVELS {
+            return Err(Broken::Malformed);
+        }
+        self.at += 1;
+        self.skip_blanks();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.key()?;
+            self.value_in(levels + 1)?;
+            if self.closes()? {
+                return Ok(());
             }
         }
+    }
+
+    /// Passes an array inside so many other values.
+    fn array(&mut self, levels: u32) -> Result<()> {
+        if levels == MOST_LEVELS {
+            return Err(Broken::Malformed);
+        }
+        self.at += 1;
+        self.skip_blanks();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.value_in(levels + 1)?;
+            self.skip_blanks();
+            let found = self.peek().ok_or(Broken::Cut)?;
+            self.at += 1;
+            match found {
+                b',' => self.skip_blanks(),
+                b']' => return Ok(()),
+                _ => return Err(Broken::Malformed),
+            }
+        }
+    }
+
+    /// A key, and what is between it and its value.
+    #[inline(always)]
+    fn key(&mut self) -> Result<&'a [u8]> {
+        self.sign(b'"')?;
+        let key = self.string()?;
+        self.skip_blanks();
+        self.sign(b':')?;
+        self.skip_blanks();
+        Ok(key)
     }
 
     /// Calls `each` with every member of the object that begins here.
     #[inline]
     pub(crate) fn members<E: From<Broken>>(
         &mut self,
-        mut each: impl FnMut(&'a [u8], Value<'a>) -> std::result::Result<(), E>,
+        mut each: impl FnMut(&[u8], Value<'a>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         self.sign(b'{')?;
         self.skip_blanks();
@@ -205,7 +294,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn further_members<E: From<Broken>>(
         &mut self,
-        mut each: impl FnMut(&'a [u8], Value<'a>) -> std::result::Result<(), E>,
+        mut each: impl FnMut(&[u8], Value<'a>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         while !self.closes()? {
             self.member(&mut each)?;
@@ -216,15 +305,11 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn member<E: From<Broken>>(
         &mut self,
-        each: &mut impl FnMut(&'a [u8], Value<'a>) -> std::result::Result<(), E>,
+        each: &mut impl FnMut(&[u8], Value<'a>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        self.sign(b'"')?;
-        let key = self.string()?;
-        self.skip_blanks();
-        self.sign(b':')?;
-        self.skip_blanks();
+        let key = self.key()?;
         let value = self.value()?;
-        each(key, value)
+        if key.contains(&b'\\') { each(&unescaped(key), value) } else { each(key, value) }
     }
 
     /// Behind a value of an object: whether it closes here; else a key is next.
@@ -250,30 +335,62 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The brackets that are open.
-#[derive(Default)]
-struct Levels {
-    depth: u32,
-    /// One bit a level, set for an object: the depth of a log line is far below what fits.
-    objects: u128,
+/// Whether bytes are UTF-8, which nearly always is ASCII.
+#[inline]
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
+    bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
 }
 
-impl Levels {
-    /// Passes a bracket; whether it closes the first one.
-    #[inline(always)]
-    fn pass(&mut self, bracket: u8, opens: bool) -> Result<bool> {
-        if opens {
-            self.depth += 1;
-            self.objects = self.objects << 1 | u128::from(bracket == b'{');
-            return if self.depth > 127 { Err(Broken::Malformed) } else { Ok(false) };
-        }
-        if (self.objects & 1 == 1) != (bracket == b'}') {
-            return Err(Broken::Malformed);
-        }
-        self.objects >>= 1;
-        self.depth -= 1;
-        Ok(self.depth == 0)
+/// What a string that was passed says: its escapes are replaced by what they stand for.
+pub(crate) fn unescaped(string: &[u8]) -> Cow<'_, [u8]> {
+    if !string.contains(&b'\\') {
+        return Cow::Borrowed(string);
     }
+    let (mut text, mut rest, mut high) = (Vec::with_capacity(string.len()), string, None::<u32>);
+    while let Some((&byte, behind)) = rest.split_first() {
+        let (unit, behind) = match (byte, behind) {
+            (b'\\', [b'u', behind @ ..]) => {
+                let digits = behind.get(..4).and_then(|digits| std::str::from_utf8(digits).ok());
+                let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xfffd);
+                (Some(unit), behind.get(4..).unwrap_or_default())
+            }
+            (b'\\', [sign, behind @ ..]) => {
+                let sign = match sign {
+                    b'b' => 8,
+                    b'f' => 12,
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    other => *other,
+                };
+                (Some(u32::from(sign)), behind)
+            }
+            _ => (None, behind),
+        };
+        rest = behind;
+        let mut put = |letter: u32| {
+            let letter = char::from_u32(letter).unwrap_or(char::REPLACEMENT_CHARACTER);
+            text.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+        };
+        // Two units of UTF-16 may stand for one letter.
+        match (high.take(), unit) {
+            (Some(first), Some(second @ 0xdc00..=0xdfff)) => {
+                put(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00));
+                continue;
+            }
+            (Some(first), _) => put(first),
+            (None, _) => {}
+        }
+        match unit {
+            Some(first @ 0xd800..=0xdbff) => high = Some(first),
+            Some(unit) => put(unit),
+            None => text.push(byte),
+        }
+    }
+    if high.is_some() {
+        text.extend_from_slice("\u{fffd}".as_bytes());
+    }
+    Cow::Owned(text)
 }
 
 /// The strings of an array, joined by full stops; None where it holds anything else.
@@ -287,7 +404,7 @@ pub(crate) fn joined(array: &[u8]) -> Option<Vec<u8>> {
                 if !joined.is_empty() {
                     joined.push(b'.');
                 }
-                joined.extend_from_slice(part);
+                joined.extend_from_slice(&unescaped(part));
             }
             _ => return None,
         }

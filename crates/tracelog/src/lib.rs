@@ -16,7 +16,7 @@ mod strings;
 mod tables;
 mod time;
 
-pub use account::{Account, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
+pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
 pub use ingest::{HostFrom, IngestError, Plan, Source, ingest};
 pub use line::{Entry, Seen, read_line};
 pub use messages::{

@@ -1,17 +1,21 @@
 //! A stretch of a log file, line by line: plain, gzip or zstd.
 
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
+use std::rc::Rc;
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::MultiGzDecoder;
 use memchr::{memchr, memrchr};
 
 /// How much is read at once: little enough to stay near the CPU until it was hashed and taken apart.
 const READ_BYTES: usize = 256 << 10;
 /// A line longer than this is no log line.
 const MOST_BYTES: usize = 64 << 20;
+/// Of a line that is too long, so much is kept.
+const KEPT_BYTES: usize = 1 << 10;
 
 /// How a file is packed, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,23 +44,68 @@ impl Packing {
     }
 }
 
-/// Opens a file's content from an offset on; only plain files have other offsets than 0.
-fn open(path: &Path, packing: Packing, from: u64) -> io::Result<Box<dyn Read>> {
+/// Counts the packed bytes that were taken out of a file.
+struct Counted {
+    file: BufReader<File>,
+    taken: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.taken.set(self.taken.get() + read as u64);
+        Ok(read)
+    }
+}
+
+impl BufRead for Counted {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.file.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.taken.set(self.taken.get() + amount as u64);
+        self.file.consume(amount);
+    }
+}
+
+/// Opens a file's content from an offset on; only plain files have other offsets than 0. `taken` counts packed bytes.
+fn open(path: &Path, packing: Packing, from: u64, taken: &Rc<Cell<u64>>) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
+    let counted = |file| Counted { file: BufReader::with_capacity(READ_BYTES, file), taken: Rc::clone(taken) };
     Ok(match packing {
         Packing::Plain => {
             file.seek(SeekFrom::Start(from))?;
             Box::new(file)
         }
-        Packing::Gzip => Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(READ_BYTES, file))),
-        Packing::Zstd => Box::new(zstd::Decoder::new(file)?),
+        Packing::Gzip => Box::new(MultiGzDecoder::new(counted(file))),
+        Packing::Zstd => Box::new(zstd::Decoder::with_buffer(counted(file))?),
     })
+}
+
+/// Damage in a packed file: it can't be read further.
+#[derive(Debug)]
+pub(crate) struct Damage {
+    /// Where in the packed file.
+    pub(crate) at: u64,
+    /// What the unpacker found.
+    pub(crate) error: io::Error,
+}
+
+/// How far a stretch could be read.
+pub(crate) struct Extent {
+    /// Its lines.
+    pub(crate) lines: u64,
+    /// What ended it early.
+    pub(crate) damage: Option<Damage>,
 }
 
 /// A line that `each` of [`lines`] is told.
 pub(crate) struct Line<'a> {
-    /// Without its end.
+    /// Without its end; only the beginning of one that is too long.
     pub(crate) bytes: &'a [u8],
+    /// Whether it is longer than 64 MiB.
+    pub(crate) too_long: bool,
     /// Where it begins in the file's (unpacked) content.
     pub(crate) offset: u64,
     /// Counted from 0 in the stretch.
@@ -65,35 +114,46 @@ pub(crate) struct Line<'a> {
     pub(crate) ended: bool,
 }
 
-/// Calls `each` for all lines that begin in `range` of a file's content; returns how many there were.
+/// Calls `each` for all lines that begin in `range` of a file's content, and `told` for all bytes that are read.
 ///
-/// Where packed content is damaged, what came before it has been told, and the error is returned.
+/// Where packed content is damaged, what came before it is told, the part of a line before it too.
 pub(crate) fn lines<E: From<io::Error>>(
     path: &Path,
     packing: Packing,
     range: Range<u64>,
     mut each: impl FnMut(Line<'_>) -> Result<(), E>,
     mut told: impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<u64, E> {
+) -> Result<Extent, E> {
     // A range that doesn't begin with the file begins behind the first line end at or after the byte before it.
     let from = range.start.saturating_sub(1);
-    let mut source = open(path, packing, from)?;
+    let taken = Rc::new(Cell::new(0));
+    let mut damage = None;
+    let mut source = open(path, packing, from, &taken)?;
     let mut buffer = vec![0; READ_BYTES];
     let (mut held, mut offset, mut number) = (0, from, 0);
     let mut skipping = range.start > 0;
+    // A line that is too long: its beginning, and how much of it is no longer held.
+    let (mut beginning, mut left_out) = (Vec::new(), 0_u64);
     loop {
         if held == buffer.len() {
             if held >= MOST_BYTES {
-                return Err(
-                    io::Error::new(io::ErrorKind::InvalidData, format!("a line longer than {MOST_BYTES} bytes at byte {offset}")).into()
-                );
+                if left_out == 0 {
+                    beginning = buffer[..KEPT_BYTES].to_vec();
+                }
+                left_out += held as u64;
+                held = 0;
+            } else {
+                buffer.resize(2 * held, 0);
             }
-            buffer.resize(2 * held, 0);
         }
         let read = match source.read(&mut buffer[held..]) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error.into()),
+            Err(error) if packing == Packing::Plain => return Err(error.into()),
+            Err(error) => {
+                damage = Some(Damage { at: taken.get(), error });
+                0
+            }
         };
         told(&buffer[held..held + read])?;
         let filled = held + read;
@@ -101,24 +161,26 @@ pub(crate) fn lines<E: From<io::Error>>(
         // Only what is new can hold the next line end.
         let whole = if ended { filled } else { memrchr(b'\n', &buffer[held..filled]).map_or(0, |at| held + at + 1) };
         let mut rest = &buffer[..whole];
-        while !rest.is_empty() {
+        while !rest.is_empty() || (ended && left_out > 0) {
             let (bytes, length, has_end) = match memchr(b'\n', rest) {
                 Some(at) => (&rest[..at], at + 1, true),
                 None => (rest, rest.len(), false),
             };
+            let (bytes, too_long) = if left_out > 0 { (beginning.as_slice(), true) } else { (bytes, false) };
             if skipping {
                 skipping = false;
             } else if offset >= range.end {
-                return Ok(number);
+                return Ok(Extent { lines: number, damage });
             } else {
-                each(Line { bytes, offset, number, ended: has_end })?;
+                each(Line { bytes, too_long, offset, number, ended: has_end })?;
                 number += 1;
             }
             rest = &rest[length..];
-            offset += length as u64;
+            offset += left_out + length as u64;
+            left_out = 0;
         }
         if ended {
-            return Ok(number);
+            return Ok(Extent { lines: number, damage });
         }
         buffer.copy_within(whole..filled, 0);
         held = filled - whole;

@@ -11,8 +11,12 @@ pub enum Reason {
     Cut,
     /// A field that the message always has isn't there.
     Missing(&'static str),
-    /// A field is of another type, or outside its range.
+    /// A field is of another type.
     Wrong(&'static str),
+    /// A field has a value that no node can mean.
+    OutOfRange(&'static str),
+    /// It is longer than any line of a log.
+    TooLong,
 }
 
 impl std::fmt::Display for Reason {
@@ -22,6 +26,8 @@ impl std::fmt::Display for Reason {
             Self::Cut => out.write_str("cut in the middle"),
             Self::Missing(field) => write!(out, "no '{field}'"),
             Self::Wrong(field) => write!(out, "'{field}' is not what it should be"),
+            Self::OutOfRange(field) => write!(out, "'{field}' is out of range"),
+            Self::TooLong => out.write_str("longer than 64 MiB"),
         }
     }
 }

@@ -1,5 +1,19 @@
 //! Points in time as log lines write them.
 
+use std::ops::Range;
+
+use crate::reason::Reason;
+
+/// Times at which a node can have logged, in ns since 1970: from the year 2000 to the year 2200.
+const PLAUSIBLE_NS: Range<i64> = 946_684_800_000_000_000..7_258_118_400_000_000_000;
+
+/// The time of a line, in ns since 1970.
+#[inline]
+pub(crate) fn line_time(text: &[u8]) -> Result<i64, Reason> {
+    let ts_ns = parse_time(text).ok_or(Reason::Wrong("at"))?;
+    if PLAUSIBLE_NS.contains(&ts_ns) { Ok(ts_ns) } else { Err(Reason::OutOfRange("at")) }
+}
+
 /// Nanoseconds since 1970, UTC, of an RFC 3339 time with `Z` and up to nine digits of a fraction.
 ///
 /// A blank in the place of the `T` is taken, as nodes of 8.x wrote it. None where it is no such time or outside int64's range.

@@ -52,7 +52,7 @@ fn what_is_wrong_with_a_line_is_told() {
     assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader"}"#)), Some(Reason::Missing("slot")));
     assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader","slot":"7"}"#)), Some(Reason::Wrong("slot")));
     assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader","slot":7.5}"#)), Some(Reason::Wrong("slot")));
-    assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader","slot":18446744073709551615}"#)), Some(Reason::Wrong("slot")));
+    assert_eq!(reason(&line(r#"{"kind":"TraceNodeIsLeader","slot":18446744073709551615}"#)), Some(Reason::OutOfRange("slot")));
     assert_eq!(reason(&line(r#""text""#)), Some(Reason::Wrong("data")));
     assert_eq!(reason(&line(r#"{"slot":7]"#)), Some(Reason::NotJson));
     assert_eq!(reason("node: internal error"), Some(Reason::NotJson));

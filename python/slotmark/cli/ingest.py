@@ -37,6 +37,12 @@ def ingest(
     max_rejected: Annotated[
         str, typer.Option(metavar="SHARE", help="Fail when more of the lines can't be read; nothing is written then.")
     ] = "0.1%",
+    accept_damaged: Annotated[
+        bool,
+        typer.Option(
+            "--accept-damaged", help="Read packed logs that are damaged as far as possible; else nothing is written."
+        ),
+    ] = False,
     threads: Annotated[int, typer.Option(min=0, help="How many files at once; 0 for as many as there are cores.")] = 0,
 ) -> None:
     """Read the logs of every host of a cluster into a run folder: typed tables, every line accounted for."""
@@ -51,6 +57,7 @@ def ingest(
         target=target,
         host_from=host_from.value,
         max_rejected=fraction("--max-rejected", max_rejected),
+        accept_damaged=accept_damaged,
         threads=threads,
     )
     with progress("MB") as step:

@@ -1,11 +1,11 @@
 //! The short way: lines as new tracing writes them, in one pass.
 
 use super::entry::Entry;
-use crate::json::{Cursor, Value};
+use crate::json::{Cursor, Value, is_text};
 use crate::messages::{Members, Message, read, string};
 use crate::reason::Reason;
 use crate::scan::find;
-use crate::time::parse_time;
+use crate::time::line_time;
 
 /// How a line begins that is as new tracing writes it: `{"at":"…","ns":"…"`.
 pub(super) struct Head<'a> {
@@ -60,11 +60,11 @@ pub(super) fn read_usual<'a>(line: &'a [u8], head: &Head<'a>, message: Message) 
         });
         tail.ok()?;
     }
-    if !cursor.at_end() {
+    if !cursor.at_end() || !is_text(line) {
         return None;
     }
     let Some(body) = body else { return Some(None) };
-    Some(Some(Entry { ts_ns: parse_time(head.at)?, host, thread, message, body }))
+    Some(Some(Entry { ts_ns: line_time(head.at).ok()?, host, thread, message, body }))
 }
 
 /// Thread and host where a line ends as new tracing writes it; else the cursor stays.
@@ -84,7 +84,7 @@ struct Outermost<'c, 'a>(&'c mut Cursor<'a>);
 
 impl<'a> Members<'a> for Outermost<'_, 'a> {
     #[inline]
-    fn each(&mut self, mut each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
+    fn each(&mut self, mut each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
         self.0.members(
             |key, value| if !each(key, value)? && (key == b"val" || key == b"credentials") { Err(Reason::NotJson) } else { Ok(()) },
         )

@@ -3,10 +3,13 @@
 use std::borrow::Cow;
 
 use super::entry::{Entry, Seen};
-use crate::json::{Cursor, Value, joined};
+use crate::json::{Cursor, Value, is_text, joined, unescaped};
 use crate::messages::{LEGACY_LOCAL_SERVER, Members, by_kind, by_namespace, read, string};
 use crate::reason::Reason;
-use crate::time::parse_time;
+use crate::time::line_time;
+
+/// Text without escapes.
+type Text<'a> = Cow<'a, [u8]>;
 
 /// Reads a line member by member.
 pub(super) fn read_whole(line: &[u8]) -> Result<Seen<'_>, Reason> {
@@ -26,8 +29,8 @@ pub(super) fn read_whole(line: &[u8]) -> Result<Seen<'_>, Reason> {
     if !cursor.at_end() {
         return Err(Reason::NotJson);
     }
-    let namespace: Cow<'_, [u8]> = match namespace.ok_or(Reason::Missing("ns"))? {
-        Value::String(name) => Cow::Borrowed(name),
+    let namespace: Text<'_> = match namespace.ok_or(Reason::Missing("ns"))? {
+        Value::String(name) => unescaped(name),
         Value::Array(parts) => Cow::Owned(joined(parts).ok_or(Reason::Wrong("ns"))?),
         _ => return Err(Reason::Wrong("ns")),
     };
@@ -41,27 +44,30 @@ pub(super) fn read_whole(line: &[u8]) -> Result<Seen<'_>, Reason> {
     let (kind, data) = body(data)?;
     let message = by_namespace(&namespace).or_else(|| {
         let local = namespace.as_ref() == LEGACY_LOCAL_SERVER || namespace.starts_with(b"ChainSync.ServerBlock");
-        kind.and_then(by_kind).filter(|_| !local)
+        kind.as_deref().and_then(by_kind).filter(|_| !local)
     });
     let name = match kind {
-        Some(kind) if namespace.starts_with(b"cardano.node.") => Cow::Owned([&namespace, b":".as_slice(), kind].concat()),
+        Some(kind) if namespace.starts_with(b"cardano.node.") => Cow::Owned([&namespace, b":".as_slice(), &kind].concat()),
         _ => namespace,
     };
     let Some(message) = message else { return Ok(Seen { name, entry: None }) };
+    if !is_text(line) {
+        return Err(Reason::NotJson);
+    }
     let Some(body) = read(message, &mut Cursor::new(data))? else { return Ok(Seen { name, entry: None }) };
     let ts_ns = match at.ok_or(Reason::Missing("at"))? {
-        Value::String(text) => parse_time(text).ok_or(Reason::Wrong("at"))?,
+        Value::String(text) => line_time(text)?,
         _ => return Err(Reason::Wrong("at")),
     };
     Ok(Seen { name, entry: Some(Entry { ts_ns, host, thread, message, body }) })
 }
 
 /// The kind of a message and the object that has its fields: `data` itself, or what legacy forge events wrap in it.
-fn body(data: &[u8]) -> Result<(Option<&[u8]>, &[u8]), Reason> {
+fn body(data: &[u8]) -> Result<(Option<Text<'_>>, &[u8]), Reason> {
     let (mut kind, mut credentials, mut wrapped) = (None, false, None);
     Cursor::new(data).members(|key, value| {
         match (key, value) {
-            (b"kind", value) => kind = string(value),
+            (b"kind", value) => kind = string(value).map(unescaped),
             (b"credentials", Value::String(_)) => credentials = true,
             (b"val", Value::Object(inner)) => wrapped = Some(inner),
             _ => {}
@@ -72,7 +78,7 @@ fn body(data: &[u8]) -> Result<(Option<&[u8]>, &[u8]), Reason> {
         Some(inner) if kind.is_none() && credentials => {
             Cursor::new(inner).members(|key, value| {
                 if key == b"kind" {
-                    kind = string(value);
+                    kind = string(value).map(unescaped);
                 }
                 Ok::<(), Reason>(())
             })?;
@@ -84,7 +90,7 @@ fn body(data: &[u8]) -> Result<(Option<&[u8]>, &[u8]), Reason> {
 
 impl<'a> Members<'a> for Cursor<'a> {
     #[inline]
-    fn each(&mut self, mut each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
+    fn each(&mut self, mut each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
         self.members(|key, value| each(key, value).map(drop))
     }
 }

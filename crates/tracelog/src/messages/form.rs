@@ -21,7 +21,7 @@ pub trait Form<'a>: Copy {
     ///
     /// # Errors
     /// What `each` fails with.
-    fn each(&self, each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason>;
+    fn each(&self, each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason>;
 }
 
 /// The thread that writes a line.
@@ -285,7 +285,7 @@ pub(crate) struct Made<F>(pub(crate) F);
 
 impl<'a, F: Form<'a>> Members<'a> for Made<F> {
     #[inline]
-    fn each(&mut self, each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
+    fn each(&mut self, each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
         self.0.each(each)
     }
 }

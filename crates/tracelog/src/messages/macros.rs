@@ -55,7 +55,7 @@ macro_rules! messages {
 /// Reads the columns of a row out of members, or leaves that to a function that is named.
 macro_rules! read {
     ($body:ident $members:ident ($read:ident)) => {
-        $read($members)
+        values::$read($members)
     };
     ($body:ident $members:ident { $($column:ident: $read:ident($key:literal $(| $old_key:literal)*)),* $(,)? }) => {{
         $(let mut $column = None;)*
@@ -68,7 +68,7 @@ macro_rules! read {
             Ok(false)
         })?;
         #[allow(clippy::needless_update, reason = "some messages have all columns")]
-        Ok(Some(Body::$body($body { $($column: $read($key, $column)?.into(),)* ..$body::default() })))
+        Ok(Some(Body::$body($body { $($column: values::$read($key, $column)?.into(),)* ..$body::default() })))
     }};
 }
 
@@ -129,7 +129,7 @@ macro_rules! form {
             }
 
             #[inline]
-            fn each(&self, mut each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
+            fn each(&self, mut each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
                 $(each($key.as_bytes(), self.$field.value())?;)*
                 Ok(())
             }
@@ -166,7 +166,7 @@ macro_rules! form {
             }
 
             #[inline]
-            fn each(&self, mut each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
+            fn each(&self, mut each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
                 $(each($key.as_bytes(), self.$field.value())?;)*
                 Ok(())
             }

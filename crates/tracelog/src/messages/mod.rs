@@ -25,14 +25,10 @@ mod values;
 pub use body::{Block, Body, Ledger, Slot, Transactions, Version};
 pub(crate) use form::Made;
 pub use form::{Datum, Form, MempoolSize, Out, Peer, Point, SelectView, Thread, Tip, Transaction, TransactionList, hex};
-use names::{Names, count};
+use names::Names;
 #[cfg(test)]
 pub(crate) use values::RESOURCES;
 pub(crate) use values::string;
-use values::{
-    announced, generator_summary, hash, length_or_one, maybe_real, maybe_whole, mempool_transactions, number_before, real, resources,
-    version, whole, wrapped_number,
-};
 
 use crate::json::Value;
 use crate::reason::Reason;
@@ -40,7 +36,7 @@ use crate::reason::Reason;
 /// The members of a message's data, wherever they come from.
 pub(crate) trait Members<'a> {
     /// Calls `each` with every member; it says whether it took it.
-    fn each(&mut self, each: impl FnMut(&'a [u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason>;
+    fn each(&mut self, each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason>;
 }
 
 messages! {
@@ -61,7 +57,7 @@ messages! {
     Started {
         names: ["Forge.Loop.StartLeadershipCheck", "Forge.Loop.StartLeadershipCheckPlus", "StartLeadershipCheckPlus"];
         kinds: ["TraceStartLeadershipCheck", "StartLeadershipCheckPlus", "TraceStartLeadershipCheckPlus"];
-        row: Ledger "started" { slot: whole("slot"), utxo_size: maybe_whole("utxoSize"), chain_density: maybe_real("chainDensity") };
+        row: Ledger "started" { slot: slot("slot"), utxo_size: maybe_count("utxoSize"), chain_density: maybe_density("chainDensity") };
         /// A slot begins.
         form: StartLeadershipCheck Info (on "52") { "kind" = "TraceStartLeadershipCheck", "slot": slot };
     }
@@ -69,7 +65,7 @@ messages! {
     BlockContext {
         names: ["Forge.Loop.BlockContext", "Forge.BlockContext"];
         kinds: ["TraceBlockContext"];
-        row: Slot "block_context" { slot: whole("current slot"), block_no: number_before("tipBlockNo") };
+        row: Slot "block_context" { slot: slot("current slot"), block_no: number_before("tipBlockNo") };
         /// The block to build on, and the number of the one that is next.
         form: BlockContext Debug (on "52") { "current slot": slot, "kind" = "TraceBlockContext", "tip": tip, "tipBlockNo": next };
     }
@@ -77,7 +73,7 @@ messages! {
     LedgerState {
         names: ["Forge.Loop.LedgerState", "Forge.LedgerState"];
         kinds: ["TraceLedgerState"];
-        row: Slot "ledger_state" { slot: whole("slot") };
+        row: Slot "ledger_state" { slot: slot("slot") };
         /// In a slot.
         form: LedgerState Debug (on "52") { "kind" = "TraceLedgerState", "slot": slot };
     }
@@ -85,7 +81,7 @@ messages! {
     LedgerView {
         names: ["Forge.Loop.LedgerView", "Forge.LedgerView"];
         kinds: ["TraceLedgerView"];
-        row: Slot "ledger_view" { slot: whole("slot") };
+        row: Slot "ledger_view" { slot: slot("slot") };
         /// In a slot.
         form: LedgerView Debug (on "52") { "kind" = "TraceLedgerView", "slot": slot };
     }
@@ -93,7 +89,7 @@ messages! {
     Leader {
         names: ["Forge.Loop.NodeIsLeader", "Forge.NodeIsLeader"];
         kinds: ["TraceNodeIsLeader"];
-        row: Slot "leader" { slot: whole("slot") };
+        row: Slot "leader" { slot: slot("slot") };
         /// In a slot.
         form: NodeIsLeader Info (on "52") { "kind" = "TraceNodeIsLeader", "slot": slot };
     }
@@ -101,7 +97,7 @@ messages! {
     NotLeader {
         names: ["Forge.Loop.NodeNotLeader", "Forge.NodeNotLeader"];
         kinds: ["TraceNodeNotLeader"];
-        row: Slot "not_leader" { slot: whole("slot") };
+        row: Slot "not_leader" { slot: slot("slot") };
         /// In a slot.
         form: NodeNotLeader Info (on "52") { "kind" = "TraceNodeNotLeader", "slot": slot };
     }
@@ -109,7 +105,7 @@ messages! {
     Ticked {
         names: ["Forge.Loop.ForgeTickedLedgerState", "Forge.Loop.TickedLedgerState", "Forge.TickedLedgerState"];
         kinds: ["TraceForgeTickedLedgerState"];
-        row: Slot "ticked" { slot: whole("slot") };
+        row: Slot "ticked" { slot: slot("slot") };
         /// From the block to build on.
         form: ForgeTickedLedgerState Debug (on "52") { "kind" = "TraceForgeTickedLedgerState", "prev": tip, "slot": slot };
     }
@@ -117,7 +113,7 @@ messages! {
     MempoolSnapshot {
         names: ["Forge.Loop.ForgingMempoolSnapshot", "Forge.Loop.MempoolSnapshot", "Forge.MempoolSnapshot"];
         kinds: ["TraceForgingMempoolSnapshot"];
-        row: Slot "mempool_snapshot" { slot: whole("slot") };
+        row: Slot "mempool_snapshot" { slot: slot("slot") };
         /// As they are valid behind the block to build on.
         form: ForgingMempoolSnapshot Debug (on "52") {
             "kind" = "TraceForgingMempoolSnapshot", "mempoolHash": tip_hash, "mempoolSlot": tip_slot, "prev": tip, "slot": slot
@@ -127,7 +123,7 @@ messages! {
     Forged {
         names: ["Forge.Loop.ForgedBlock", "Forge.ForgedBlock"];
         kinds: ["TraceForgedBlock"];
-        row: Block "forged" { block: hash("block"), slot: whole("slot"), block_no: whole("blockNo"), previous: hash("blockPrev") };
+        row: Block "forged" { block: hash("block"), slot: slot("slot"), block_no: number("blockNo"), previous: hash("blockPrev") };
         /// On another one.
         form: ForgedBlock Info (on "52") {
             "block": block, "blockNo": number, "blockPrev": previous, "kind" = "TraceForgedBlock", "slot": slot
@@ -137,7 +133,7 @@ messages! {
     Header {
         names: ["ChainSync.Client.DownloadedHeader", "ChainSyncClient.ChainSyncClientEvent.DownloadedHeader"];
         kinds: ["DownloadedHeader", "ChainSyncClientEvent.TraceDownloadedHeader"];
-        row: Block "noticed" { block: hash("block"), slot: whole("slot"), block_no: wrapped_number("blockNo") };
+        row: Block "noticed" { block: hash("block"), slot: slot("slot"), block_no: wrapped_number("blockNo") };
         /// From a peer.
         form: DownloadedHeader Info (peer 200) {
             "block": block, "blockNo": number, "kind" = "DownloadedHeader", "peer" = peer, "slot": slot
@@ -147,7 +143,7 @@ messages! {
     Requested {
         names: ["BlockFetch.Client.SendFetchRequest", "BlockFetchClient.SendFetchRequest"];
         kinds: ["SendFetchRequest"];
-        row: Block "requested" { block: hash("head"), length: whole("length") };
+        row: Block "requested" { block: hash("head"), length: count("length") };
         /// From a peer.
         form: SendFetchRequest Info (peer 2_200) { "head": head, "kind" = "SendFetchRequest", "length": length, "peer" = peer };
     }
@@ -195,7 +191,7 @@ messages! {
     Adopted {
         names: ["ChainDB.AddBlockEvent.AddedToCurrentChain"];
         kinds: ["AddedToCurrentChain", "TraceAddBlockEvent.AddedToCurrentChain"];
-        row: Block "adopted" { block: hash("newtip"), length: length_or_one("chainLengthDelta") };
+        row: Block "adopted" { block: hash("newtip"), length: growth("chainLengthDelta") };
         /// As its new tip.
         form: AddedToCurrentChain Notice (on "20") { "kind" = "AddedToCurrentChain", "newTipSelectView": view, "newtip": tip };
     }
@@ -203,7 +199,7 @@ messages! {
     Switched {
         names: ["ChainDB.AddBlockEvent.SwitchedToAFork"];
         kinds: ["SwitchedToAFork", "TraceAddBlockEvent.SwitchedToAFork"];
-        row: Block "switched" { block: hash("newtip"), length: length_or_one("chainLengthDelta") };
+        row: Block "switched" { block: hash("newtip"), length: growth("chainLengthDelta") };
         /// As its new tip.
         form: SwitchedToAFork Notice (on "20") {
             "kind" = "TraceAddBlockEvent.SwitchedToAFork", "newTipSelectView": view, "newtip": tip
@@ -214,8 +210,8 @@ messages! {
         names: ["Forge.Loop.AdoptedBlock", "Forge.AdoptedBlock"];
         kinds: ["TraceAdoptedBlock"];
         row: Block "self_adopted" {
-            block: hash("blockHash" | "block hash"), slot: maybe_whole("slot"), size_bytes: maybe_whole("blockSize"),
-            length: length_or_one("chainLengthDelta")
+            block: hash("blockHash" | "block hash"), slot: maybe_slot("slot"), size_bytes: maybe_count("blockSize"),
+            length: growth("chainLengthDelta")
         };
         /// A block of this node.
         form: AdoptedBlock Info (on "52") { "blockHash": block, "blockSize": size_bytes, "kind" = "TraceAdoptedBlock", "slot": slot };
@@ -230,7 +226,7 @@ messages! {
     LedgerMetrics {
         names: ["LedgerMetrics"];
         kinds: ["LedgerMetrics"];
-        row: Ledger "" { slot: whole("slot"), utxo_size: whole("utxoSize"), chain_density: real("chainDensity") };
+        row: Ledger "" { slot: slot("slot"), utxo_size: count("utxoSize"), chain_density: density("chainDensity") };
         /// In a slot.
         form: LedgerMetrics Info (on "17") {
             "chainDensity": density, "delegMapSize": delegations, "kind" = "LedgerMetrics", "slot": slot, "utxoSize": utxo_size
@@ -240,7 +236,7 @@ messages! {
     Collected {
         names: ["TxSubmission.TxInbound.Collected"];
         kinds: ["TraceTxSubmissionCollected", "TxSubmissionCollected"];
-        row: Transactions "collected" { count: whole("count") };
+        row: Transactions "collected" { count: count("count") };
         /// From a peer.
         form: TxInboundCollected Debug (peer 8_200) { "count": count, "kind" = "TraceTxSubmissionCollected" };
     }
@@ -248,7 +244,7 @@ messages! {
     Processed {
         names: ["TxSubmission.TxInbound.Processed"];
         kinds: ["TraceTxSubmissionProcessed", "TxSubmissionProcessed"];
-        row: Transactions "processed" { accepted: whole("accepted"), rejected: whole("rejected") };
+        row: Transactions "processed" { accepted: count("accepted"), rejected: count("rejected") };
         /// From a peer.
         form: TxInboundProcessed Debug (peer 8_200) {
             "accepted": accepted, "kind" = "TraceTxSubmissionProcessed", "rejected": rejected
@@ -298,8 +294,8 @@ messages! {
     }
 }
 
-static BY_NAMESPACE: Names<{ count(NAMESPACES) }> = Names::of(NAMESPACES);
-static BY_KIND: Names<{ count(KINDS) }> = Names::of(KINDS);
+static BY_NAMESPACE: Names<{ names::count(NAMESPACES) }> = Names::of(NAMESPACES);
+static BY_KIND: Names<{ names::count(KINDS) }> = Names::of(KINDS);
 
 /// The message that a namespace stands for, new or transitional.
 #[inline]

@@ -33,7 +33,7 @@ pub(super) fn resources<'a>(members: &mut impl Members<'a>) -> Result<Option<Bod
         let is = |place: usize| RESOURCES[place].as_bytes() == key;
         let place = written.next().copied().filter(|&place| is(place)).or_else(|| (0..RESOURCES.len()).find(|&place| is(place)));
         if let Some(place) = place {
-            values[place] = Some(whole(RESOURCES[place], Some(value))?);
+            values[place] = Some(within(RESOURCES[place], Some(value), -MOST_COUNTED, MOST_COUNTED)?);
         }
         Ok(place.is_some())
     })?;
@@ -81,8 +81,8 @@ pub(super) fn generator_summary<'a>(members: &mut impl Members<'a>) -> Result<Op
         }
         Ok::<(), Reason>(())
     })?;
-    let rejected = failures.and_then(|failures| whole("ssFailures", Some(failures)).ok());
-    Ok(Some(Body::Transactions(Transactions { count: Some(whole("ssTxSent", sent)?), accepted: None, rejected })))
+    let rejected = failures.and_then(|failures| count("ssFailures", Some(failures)).ok());
+    Ok(Some(Body::Transactions(Transactions { count: Some(count("ssTxSent", sent)?), accepted: None, rejected })))
 }
 
 pub(super) fn version<'a>(members: &mut impl Members<'a>) -> Result<Option<Body<'a>>, Reason> {
@@ -107,12 +107,18 @@ pub(crate) fn string(value: Value<'_>) -> Option<&[u8]> {
     }
 }
 
-/// A whole number that fits into 64 bits.
+/// Slots, and so block numbers: 68 years of seconds. What is computed of them stays far within 64 bits.
+const MOST_SLOTS: i64 = i32::MAX as i64;
+/// Bytes, hundredths of a second, and whatever else a node counts from its start on.
+const MOST_COUNTED: i64 = 1 << 53;
+
+/// A whole number that fits into 64 bits, within a range.
 #[inline]
-pub(super) fn whole(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
+fn within(field: &'static str, value: Option<Value<'_>>, least: i64, most: i64) -> Result<i64, Reason> {
     let text = match value.ok_or(Reason::Missing(field))? {
         Value::Number(text) => text,
-        Value::Whole(number) => return Ok(number),
+        Value::Whole(number) if (least..=most).contains(&number) => return Ok(number),
+        Value::Whole(_) => return Err(Reason::OutOfRange(field)),
         _ => return Err(Reason::Wrong(field)),
     };
     let (negative, digits) = match text {
@@ -123,45 +129,69 @@ pub(super) fn whole(field: &'static str, value: Option<Value<'_>>) -> Result<i64
     for &byte in digits {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 || digits.len() > 18 {
-            return rare_whole(field, text);
+            return Err(if digits.iter().all(u8::is_ascii_digit) { Reason::OutOfRange(field) } else { Reason::Wrong(field) });
         }
         number = number * 10 + i64::from(digit);
     }
-    match digits {
-        [] => Err(Reason::Wrong(field)),
-        _ => Ok(if negative { -number } else { number }),
-    }
+    let number = if negative { -number } else { number };
+    if (least..=most).contains(&number) { Ok(number) } else { Err(Reason::OutOfRange(field)) }
 }
 
-/// Nineteen digits, or written as 1e3.
-#[cold]
-fn rare_whole(field: &'static str, text: &[u8]) -> Result<i64, Reason> {
-    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Reason::Wrong(field))
+/// A slot.
+#[inline]
+pub(super) fn slot(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
+    within(field, value, 0, MOST_SLOTS)
 }
 
-/// A whole number that may be missing, or null.
-pub(super) fn maybe_whole(field: &'static str, value: Option<Value<'_>>) -> Result<Option<i64>, Reason> {
+/// A slot that may be missing, or null.
+pub(super) fn maybe_slot(field: &'static str, value: Option<Value<'_>>) -> Result<Option<i64>, Reason> {
+    maybe(slot, field, value)
+}
+
+/// A block's number; -1 before the first.
+#[inline]
+pub(super) fn number(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
+    within(field, value, -1, MOST_SLOTS)
+}
+
+/// How many.
+#[inline]
+pub(super) fn count(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
+    within(field, value, 0, MOST_COUNTED)
+}
+
+/// How many, where that may be missing, or null.
+pub(super) fn maybe_count(field: &'static str, value: Option<Value<'_>>) -> Result<Option<i64>, Reason> {
+    maybe(count, field, value)
+}
+
+fn maybe(
+    read: fn(&'static str, Option<Value<'_>>) -> Result<i64, Reason>,
+    field: &'static str,
+    value: Option<Value<'_>>,
+) -> Result<Option<i64>, Reason> {
     match value {
         None | Some(Value::Null) => Ok(None),
-        value => whole(field, value).map(Some),
+        value => read(field, value).map(Some),
     }
 }
 
-/// A length that is 1 where it is missing.
-pub(super) fn length_or_one(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
-    Ok(maybe_whole(field, value)?.unwrap_or(1))
+/// By how many blocks a chain grew; 1 where it is missing.
+pub(super) fn growth(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
+    let read = |field, value: Option<Value<'_>>| within(field, value, -MOST_SLOTS, MOST_SLOTS);
+    Ok(maybe(read, field, value)?.unwrap_or(1))
 }
 
 /// The number before the one that is written: nodes write that of the block that is next.
 #[inline]
 pub(super) fn number_before(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
-    whole(field, value)?.checked_sub(1).ok_or(Reason::Wrong(field))
+    Ok(within(field, value, 0, MOST_SLOTS)? - 1)
 }
 
 /// `23`, or `{"unBlockNo": 23}`.
 #[inline]
 pub(super) fn wrapped_number(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
-    let Some(Value::Object(wrapped)) = value else { return whole(field, value) };
+    let Some(Value::Object(wrapped)) = value else { return number(field, value) };
     let mut inner = None;
     Cursor::new(wrapped).members(|key, value| {
         if key == b"unBlockNo" {
@@ -169,39 +199,41 @@ pub(super) fn wrapped_number(field: &'static str, value: Option<Value<'_>>) -> R
         }
         Ok::<(), Reason>(())
     })?;
-    whole(field, inner)
+    number(field, inner)
 }
 
-/// A number, with a fraction or without.
-pub(super) fn real(field: &'static str, value: Option<Value<'_>>) -> Result<f64, Reason> {
+/// A share of the slots that have a block.
+pub(super) fn density(field: &'static str, value: Option<Value<'_>>) -> Result<f64, Reason> {
     let number = match value.ok_or(Reason::Missing(field))? {
         Value::Number(text) => std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok()),
         Value::Real(number) => Some(number),
         _ => None,
     };
-    number.filter(|number| number.is_finite()).ok_or(Reason::Wrong(field))
+    // A little more than 1 where a node divides by the slots before its tip.
+    let number = number.ok_or(Reason::Wrong(field))?;
+    if (0.0..=2.0).contains(&number) { Ok(number) } else { Err(Reason::OutOfRange(field)) }
 }
 
-/// A number that may be missing.
-pub(super) fn maybe_real(field: &'static str, value: Option<Value<'_>>) -> Result<Option<f64>, Reason> {
-    value.map(|number| real(field, Some(number))).transpose()
+/// A density that may be missing.
+pub(super) fn maybe_density(field: &'static str, value: Option<Value<'_>>) -> Result<Option<f64>, Reason> {
+    value.map(|value| density(field, Some(value))).transpose()
 }
 
 /// How many transactions a mempool has, out of its size: `{"bytes": 556, "numTxs": 1}`.
 pub(super) fn mempool_transactions(field: &'static str, value: Option<Value<'_>>) -> Result<Option<i64>, Reason> {
     let size = match value {
         Some(Value::Object(size)) => size,
-        Some(Value::Whole(_)) => return whole(field, value).map(Some),
+        Some(Value::Whole(_)) => return count(field, value).map(Some),
         _ => return Ok(None),
     };
-    let mut count = None;
+    let mut transactions = None;
     Cursor::new(size).members(|key, value| {
         if key == b"numTxs" {
-            count = Some(whole("numTxs", Some(value))?);
+            transactions = Some(count("numTxs", Some(value))?);
         }
         Ok::<(), Reason>(())
     })?;
-    Ok(count)
+    Ok(transactions)
 }
 
 /// A hash, out of `hash`, `hash@slot`, and `HashHeader {unHashHeader = hash}`.

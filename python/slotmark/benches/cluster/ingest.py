@@ -33,6 +33,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         target: What reports call the run's target; by default what the metadata says.
         host_from: Whether the host of a line is its file's, or what its field ``host`` says.
         max_rejected: The share of lines that may be unreadable.
+        accept_damaged: Whether packed files may be damaged: what is behind the damage is not read.
         threads: How many files at once; 0 for as many as there are cores.
     """
 
@@ -43,6 +44,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     target: str = ""
     host_from: str = "path"
     max_rejected: float = 0.001
+    accept_damaged: bool = False
     threads: int = 0
 
 
@@ -73,6 +75,16 @@ class Rejection(msgspec.Struct):
     text: str
 
 
+class DamagedFile(msgspec.Struct):
+    """A packed file that can't be read to its end: from byte `at` on, `unread_bytes` packed bytes."""
+
+    host: str
+    file: str
+    at: int
+    unread_bytes: int
+    what: str
+
+
 class Ingested(msgspec.Struct):
     """What became of the lines; as ``slotmark_tracelog::Ingested``."""
 
@@ -84,6 +96,7 @@ class Ingested(msgspec.Struct):
     reasons: list[tuple[str, int]]
     first_rejections: list[Rejection]
     bytes: int
+    damaged: list[DamagedFile] = []
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +123,8 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
     """Reads the logs of a cluster into a new run folder. ``on_step`` is told bytes done and in all, and may raise to stop.
 
     Raises:
-        LogError: There are no logs or no genesis, a file is there twice, or too many lines can't be read; nothing was written.
+        LogError: There are no logs or no genesis, a file is there twice or damaged, or too many lines can't be read; nothing was
+            written.
         RunError: The run folder can't be written.
     """
     logs = host_logs(request.logs)
@@ -126,6 +140,8 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
             on_step,
         )
         ingested = msgspec.json.decode(text, type=Ingested)
+        if not request.accept_damaged:
+            _refuse_damaged(ingested)
         _refuse_rejected(ingested, request.max_rejected)
         if not any(host.kept for host in ingested.hosts):
             raise LogError(
@@ -169,6 +185,19 @@ def genesis_table(genesis: Genesis, hosts: int) -> pa.Table:
             "max_block_body_bytes": pa.array([genesis.protocol_params.maxBlockBodySize], pa.int64()),
             "hosts": pa.array([hosts], pa.int64()),
         }
+    )
+
+
+def _refuse_damaged(ingested: Ingested) -> None:
+    if not ingested.damaged:
+        return
+    first = "; ".join(
+        f"{_printable(one.file)}: {one.unread_bytes:,} bytes not read, from byte {one.at:,} on ({_printable(one.what)})"
+        for one in ingested.damaged[:3]
+    )
+    raise LogError(
+        f"{len(ingested.damaged):,} packed files are damaged: what they gave may be wrong, and the rest is not read. The first: {first}. "
+        "Copy them again, or accept the loss with --accept-damaged."
     )
 
 
@@ -252,6 +281,12 @@ def _doubts(ingested: Ingested, missing: Sequence[str]) -> list[Warning]:
         found.append(
             warnings.rejected_lines(
                 ingested.rejected, ingested.lines, [f"{count:,} {reason}" for reason, count in ingested.reasons]
+            )
+        )
+    if ingested.damaged:
+        found.append(
+            warnings.damaged_files(
+                [one.file for one in ingested.damaged], sum(one.unread_bytes for one in ingested.damaged)
             )
         )
     ends = {host.host: host.last_ts_ns for host in hosts if host.last_ts_ns is not None}

@@ -4,8 +4,9 @@
 - one file a host: ``logs-node-0.flt.json`` (locli's ``analysis`` folder), ``node-0.log``, ``node-0.json.gz``.
 """
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -35,11 +36,13 @@ def host_logs(folder: Path) -> list[HostLog]:
         LogError: There is no such folder, or no log in it.
     """
     if folder.is_file():
+        _refuse_other_names([folder])
         return [HostLog(_host_of(folder), folder)]
     if not folder.is_dir():
         raise LogError(
             f"{folder}: no such folder. Give the folder that holds a folder or a file of logs for each host."
         )
+    _refuse_other_names(folder.iterdir())
     hosts = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name not in NOT_HOSTS]
     found = [HostLog(host.name, path) for host in hosts for path in _logs_in(host)]
     found = found or [HostLog(_host_of(path), path) for path in _logs_in(folder)]
@@ -69,7 +72,16 @@ def without_logs(folder: Path, hosts: Sequence[str], named: Sequence[str]) -> li
 def _logs_in(folder: Path) -> Sequence[Path]:
     """The log files of one folder: of those that a node writes itself and those that a tracer does, only the former."""
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and _is_log(path)]
+    _refuse_other_names(files)
     return [path for path in files if path.name.startswith("stdout")] or files
+
+
+def _refuse_other_names(paths: Iterable[Path]) -> None:
+    """Refuses names that are not UTF-8: they become names of hosts, which tables and manifests hold as text."""
+    for path in paths:
+        shown = os.fsencode(path.name).decode("utf-8", "backslashreplace")
+        if shown != path.name:
+            raise LogError(f"{path.parent}: the name {shown} in it is not UTF-8. Rename it: a host is called by it.")
 
 
 def _is_log(path: Path) -> bool:

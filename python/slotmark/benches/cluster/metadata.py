@@ -26,6 +26,10 @@ PACKAGES = (
 """The packages whose versions published reports show, in their order."""
 
 _UNKNOWN = "unknown"
+_MOST_SLOTS = 2**31 - 1
+"""Ingest takes no later slot: times of slots stay far within 64 bits, with slots of 3 s at the most."""
+_FIRST_START_NS = int(datetime(2000, 1, 1, tzinfo=UTC).timestamp()) * 10**9
+_LAST_START_NS = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * 10**9
 _SCRIPTS = {
     "Loop": "Plutus countdown loop",
     "EcdsaSecp256k1Loop": "Plutus SECP loop",
@@ -103,18 +107,37 @@ def read_genesis(folder: Path, given: Path | None) -> Genesis:
             try:
                 genesis = msgspec.json.decode(path.read_bytes(), type=Genesis)
                 _ = genesis.system_start_ns
-            except (msgspec.DecodeError, ValueError) as error:
+            except (msgspec.DecodeError, ValueError, OverflowError) as error:
                 raise LogError(
                     f"{path}: not a Shelley genesis ({error}). Give the cluster's own with --genesis."
                 ) from error
-            if genesis.epoch_length < 1 or genesis.slot_length <= 0 or genesis.security_param < 1:
-                raise LogError(f"{path}: epochLength, slotLength and securityParam must be above zero. Check the file.")
+            _refuse_implausible(genesis, path)
             return genesis
     if given:
         raise LogError(f"{given}: no such file. Give the cluster's Shelley genesis.")
     raise LogError(
         f"{folder}: no {GENESIS_PLACES[0]} in it, and without the system start no slot has a time. Give the cluster's Shelley genesis with --genesis FILE."
     )
+
+
+def _refuse_implausible(genesis: Genesis, path: Path) -> None:
+    body = genesis.protocol_params.maxBlockBodySize
+    for field, value, least, most in (
+        ("epochLength", genesis.epoch_length, 1, _MOST_SLOTS),
+        ("securityParam", genesis.security_param, 1, _MOST_SLOTS),
+        ("slotLength", genesis.slot_length, 0.001, 3),
+        ("activeSlotsCoeff", genesis.active_slots_coeff, 1e-6, 1),
+        ("maxBlockBodySize", 0 if body is None else body, 0, _MOST_SLOTS),
+    ):
+        if not least <= value <= most:
+            raise LogError(
+                f"{path}: {field} is {value:g}: expected {least:g} to {most:g}. Check the file, or give another with --genesis."
+            )
+    if not _FIRST_START_NS <= genesis.system_start_ns < _LAST_START_NS:
+        raise LogError(
+            f"{path}: systemStart is {genesis.system_start}: expected a time from 2000 to 2200. "
+            "Check the file, or give another with --genesis."
+        )
 
 
 def read_metadata(folder: Path, given: Path | None) -> Metadata:
@@ -133,6 +156,7 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
         raise LogError(f"{path}: no object 'meta' in it. Expected the meta.json of a run directory.")
     content = _within(meta, "profile_content")
     profile = folder / "profile.json"
+    analysis_file = profile if profile.is_file() else path
     analysis = _within(_object(profile) if profile.is_file() else content, "analysis")
     packages = {name: _package(entry) for name, entry in _within(meta, "manifest").items()}
     node = packages.get("cardano-node", Package())
@@ -146,8 +170,8 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
         packages={name: packages.get(name, Package()) for name in PACKAGES},
         workload=_workload(content),
         filters=[
-            *map(str, analysis.get("filters", [])),
-            *(_condition(entry, path) for entry in analysis.get("filter_exprs", [])),
+            *map(str, _list(analysis, "filters", analysis_file)),
+            *(_condition(entry, path) for entry in _list(analysis, "filter_exprs", analysis_file)),
         ],
     )
 
@@ -159,8 +183,13 @@ def hosts_of_topology(folder: Path) -> list[str]:
         LogError: The file is damaged.
     """
     path = folder / "topology.json"
-    nodes = _object(path).get("coreNodes") if path.is_file() else None
-    return [str(node["name"]) for node in nodes if "name" in node] if isinstance(nodes, list) else []
+    topology = _object(path) if path.is_file() else {}
+    nodes = _list(topology, "coreNodes", path)
+    if not all(isinstance(node, dict) for node in nodes):
+        raise LogError(
+            f'{path}: coreNodes holds something else than objects. Expected {{"name": "node-0", …}} for each.'
+        )
+    return [str(node["name"]) for node in nodes if "name" in node]
 
 
 def _condition(entry: object, path: Path) -> str:
@@ -177,8 +206,19 @@ def _condition(entry: object, path: Path) -> str:
 def _object(path: Path) -> dict[str, Any]:
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (msgspec.DecodeError, OSError) as error:
+    except (msgspec.DecodeError, ValueError, OSError) as error:
         raise LogError(f"{path}: not a JSON object ({error}). Copy it again from where the run was made.") from error
+
+
+def _list(outer: dict[str, Any], name: str, path: Path) -> list[Any]:
+    inner = outer.get(name)
+    if inner is None:
+        return []
+    if not isinstance(inner, list):
+        raise LogError(
+            f"{path}: {name} is {inner!r:.40}: expected a list. Copy the file again from where the run was made."
+        )
+    return inner
 
 
 def _within(outer: dict[str, Any], name: str) -> dict[str, Any]:

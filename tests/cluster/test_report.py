@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
@@ -19,7 +20,7 @@ from slotmark.metrics import Filter
 from slotmark.report import comparison_document, print_document, write_report
 from slotmark.report.charts import CHARTS
 from slotmark.report.renderers.markdown import markdown
-from slotmark.run import Run, open_run
+from slotmark.run import Run, Target, open_run
 from tests.cluster.made_up_logs import Cluster
 from tests.cluster.test_planted_truth import made_up
 from tests.conftest import slotmark
@@ -83,9 +84,16 @@ def test_distributions_of_few_distinct_values_are_drawn_as_steps(comparison: Com
 
 def test_several_runs_of_a_side_are_compared_by_their_means(tmp_path: Path) -> None:
     runs = [made_up(tmp_path, seed, blocks=40) for seed in (31, 32, 33, 34)]
-    comparison = compare([runs[:2], runs[2:]])
+    with pytest.raises(ComparisonError, match="only runs of one target can stand on one side"):
+        compare([runs[:2], runs[2:]])
+    named = [
+        Run(run.path, msgspec.structs.replace(run.manifest, target=Target(name, "")))
+        for run, name in zip(runs, ("base", "base", "new", "new"), strict=True)
+    ]
+    comparison = compare([named[:2], named[2:]])
+    assert [side.name for side in comparison.sides] == ["base (2 runs)", "new (2 runs)"]
     assert [len(side.others) for side in comparison.sides] == [1, 1]
-    assert not [warning for warning in comparison.warnings if warning.kind == "one_run_a_side"]
+    assert not [warning for warning in comparison.all_warnings if warning.kind == "one_run_a_side"]
     (row,) = [row for row in comparison.rows if row.metric.id == "forge_ticked"]
     assert [summary.runs for summary in row.summaries if summary] == [2, 2]
     assert "Welch" in markdown(comparison_document(comparison))
@@ -159,7 +167,7 @@ def test_a_report_is_written_and_a_gate_decides_whoever_reads(runs: list[Run], t
 
 def test_what_no_block_passes_is_told(runs: list[Run]) -> None:
     comparison = compare(runs, filters=[Filter("BMinimumAdoptions", 50)])
-    assert "no_blocks" in [warning.kind for warning in comparison.warnings]
+    assert "no_blocks" in [warning.kind for warning in comparison.baseline.warnings]
 
 
 def test_runs_of_other_work_are_refused(tmp_path: Path) -> None:

@@ -314,7 +314,9 @@ class TestNamesAndDoubts:
         paths = [tmp_path / "10.5" / "x" / "native", tmp_path / "10.6" / "x" / "native", tmp_path / "pallas"]
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)
-        comparison = compare([write_run(path, "node", {SEQUENTIAL: [1.0]}) for path in paths])
+        comparison = compare(
+            [write_run(path, "node", {SEQUENTIAL: [1.0]}, session=f"s{place}") for place, path in enumerate(paths)]
+        )
         assert [side.name for side in comparison.sides] == ["10.5/x/native", "10.6/x/native", "pallas"]
 
     def test_a_run_is_not_compared_with_itself(self, tmp_path: Path) -> None:

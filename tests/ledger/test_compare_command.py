@@ -65,7 +65,7 @@ def test_the_report_says_what_was_planted(runs: Path, tmp_path: Path) -> None:
     (row,) = (
         row
         for row in found["rows"]
-        if (row["metric"]["id"], row["part"], row["estimator"]) == ("mut_us", "", "typical block")
+        if (row["metric"]["id"], row["part"], row["quantity"]) == ("mut_us", "", "typical block")
     )
     assert [one["verdict"] for one in row["differences"]] == ["worse", "better", "better"]
     for one, (_, _, truth) in zip(row["differences"], TARGETS[1:], strict=True):
@@ -121,7 +121,7 @@ def test_markdown_is_made_of_every_section(runs: Path, tmp_path: Path) -> None:
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     heads = [line[3:] for line in text.splitlines() if line.startswith("## ")]
     assert heads[:3] == ["Verdicts", "Warnings", "Comparison"]
-    assert {"Parts", "Quantiles", "Design", "Method", "Data dictionary", "Manifest"} <= set(heads)
+    assert {"Kinds of blocks", "Quantiles", "Design", "Method", "Data dictionary", "Manifest"} <= set(heads)
 
 
 def _imported(
@@ -158,15 +158,15 @@ def test_several_folders_of_a_target_count_as_one_side(tmp_path: Path) -> None:
     done = slotmark("compare", *sides, "-o", tmp_path / "out", "--fail-on", "worse")
     assert done.returncode == 1, done.stderr
     found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    assert found["processes"] == [6, 6]
+    assert [one["processes"] for one in found["details"]] == [[6, 6]]
     assert [side["name"] for side in (found["baseline"], *found["candidates"])] == [
-        "base-0 and 1 more",
-        "slow-0 and 1 more",
+        "base (2 runs)",
+        "slow (2 runs)",
     ]
     assert [one["target"]["name"] for one in found["baseline"]["others"]] == ["base"]
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert all(f"base-{day}-{3 * day}.csv" in text for day in (0, 1)), "the files of both folders"
-    assert "base-0 and 1 more: 6 source files" in text
+    assert text.count("of base (2 runs)") == 6
     printed = slotmark("compare", *sides, "--method", "published")
     assert printed.returncode == 0, printed.stderr
     assert "Of 6 processes, the median of each block" in " ".join(printed.stdout.split())
@@ -249,7 +249,7 @@ def test_parts_of_the_blocks_make_no_gate_fail(tmp_path: Path) -> None:
     done = slotmark("compare", tmp_path / "base", tmp_path / "slow", "--gate", gate, "-o", tmp_path / "out")
     found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     rows = {
-        (row["part"], row["estimator"]): row["differences"][0]
+        (row["part"], row["quantity"]): row["differences"][0]
         for row in found["rows"]
         if row["metric"]["id"] == "total_us"
     }

@@ -16,7 +16,7 @@ export SLOTMARK_PREVIEW_CHAIN := $(CURDIR)/$(PREVIEW)
 endif
 
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
-CARGO_TEST := cargo test --release --locked --workspace
+CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests
 WITHOUT_PASSED := tee .build/cargo-test.log | grep -v -e '\.\.\. ok$$' -e '^running ' -e '^$$'
 
 help: ## this list

@@ -15,7 +15,7 @@ grown AS (
         host,
         slot,
         counts,
-        MAX(CASE WHEN before_no IS NULL OR before_no <> context_block_no THEN slot END)
+        LAST_VALUE(CASE WHEN before_no IS NULL OR before_no <> context_block_no THEN slot END IGNORE NULLS)
             OVER (PARTITION BY host ORDER BY slot ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS grew_slot
     FROM steps
 )

@@ -80,7 +80,7 @@ def summarise_runs(runs: Sequence[Samples], part: str) -> Summary:
         median=float((values[(values.size - 1) // 2] + values[values.size // 2]) / 2),
         median_interval=None,
         mean=float(values.mean()),
-        trimmed_mean=_trimmed(values),
+        trimmed_mean=trimmed_mean(values, ordered=True),
         sd=float(values.std(ddof=1)) if values.size > 1 else 0.0,
         minimum=float(values[0]),
         maximum=float(values[-1]),
@@ -91,12 +91,6 @@ def summarise_runs(runs: Sequence[Samples], part: str) -> Summary:
         band=_band(runs, each, part) if drawn else [],
         course=_course(runs[0], part) if metric.course else [],
     )
-
-
-def _trimmed(ordered: np.ndarray) -> float:
-    """The mean of ordered values without the smallest and the largest tenth."""
-    cut = max(1, ordered.size // 10) if ordered.size >= 3 else 0
-    return float(ordered[cut : ordered.size - cut].mean())
 
 
 def _steps(ordered: np.ndarray) -> list[tuple[float, float]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from slotmark import warnings
@@ -128,11 +129,4 @@ def _marked(task: Task, entry: Entry) -> Entry:
         for side, summary in zip(task.sides, entry.summaries, strict=True)
         if summary and summary.outliers
     ]
-    return Entry(
-        metric=entry.metric,
-        part=entry.part,
-        quantity=entry.quantity,
-        summaries=entry.summaries,
-        measured=entry.measured,
-        warnings=found,
-    )
+    return msgspec.structs.replace(entry, warnings=found)

@@ -22,8 +22,7 @@ WITHOUT_PASSED := tee .build/cargo-test.log | grep -v -e '\.\.\. ok$$' -e '^runn
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: .build/python ## set up all that is needed; the command is then .venv/bin/slotmark
-	$(MAKE) --no-print-directory --jobs=2 build targets # one waits for the processor, the other for registries
+setup: build targets ## set up all that is needed; the command is then .venv/bin/slotmark
 
 $(UV): requirements.bootstrap.lock
 	python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slotmark needs Python 3.11 or newer as python3")'
@@ -41,8 +40,8 @@ build: .build/python # the Python environment and the Rust parts, in release
 	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 
-targets: .build/python # the clients under test; one whose toolchain is missing is left out with a line that says so
-	PYTHONPATH=python $(PY) -m slotmark chainsync targets --build all
+targets: build # the clients under test; one whose toolchain is missing is left out with a line that says so
+	.venv/bin/slotmark chainsync targets --build all
 
 ifdef PREVIEW
 $(PREVIEW): | .build/python

@@ -33,7 +33,7 @@ $(UV): requirements.bootstrap.lock
 
 .build/python: requirements.lock $(UV)
 	$(UV) venv --quiet --allow-existing --python "$$(command -v python3)" .venv
-	$(UV) pip sync --quiet --require-hashes --python $(PY) requirements.lock
+	$(UV) pip sync --quiet --compile-bytecode --require-hashes --python $(PY) requirements.lock
 	touch $@
 
 build: .build/python # the Python environment and the Rust parts, in release

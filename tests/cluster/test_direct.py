@@ -72,10 +72,10 @@ def assert_same(ingested: Run, direct: Run) -> None:
         # These name what was read: logs there, the profile with its seed here.
         for field in ("id", "session", "sources"):
             assert manifest.pop(field)
-        rows: Counter[str] = Counter()
+        counted: Counter[str] = Counter()
         for part in manifest.pop("parts"):  # how a table is cut into files differs
-            rows[part["table"]] += part["rows"]
-        assert rows == Counter(manifest["tables"])
+            counted[part["table"]] += part["rows"]
+        assert counted == Counter(manifest["tables"])
     extra = {name: told[1]["tables"].pop(name) for name in ("truth", "truth_blocks", "truth_hosts", "truth_slots")}
     assert all(extra.values())
     assert told[0] == told[1]

@@ -235,7 +235,8 @@ def costs(rows: list[tuple[int, int, float]], part: str = "") -> Samples:
 def test_samples_are_put_in_order_and_laid_out_as_a_matrix() -> None:
     found = costs([(2, 10, 3.0), (1, 30, 2.0), (1, 10, 1.0), (2, 30, 4.0)])
     assert found.keys("") == [(1, 10), (1, 30), (2, 10), (2, 30)]
-    assert found.unit_starts("").tolist() == [0, 2]
+    assert found.codes("", "run").tolist() == [0, 0, 1, 1]
+    assert found.codes("", "slot").tolist() == [0, 1, 0, 1]
     matrix = found.matrix()
     assert (matrix.keys.tolist(), matrix.values.tolist()) == ([10, 30], [[1, 2], [3, 4]])
     assert costs([(1, 1, 1.0)], "a").matrix("b").values.shape == (0, 0)

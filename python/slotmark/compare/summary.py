@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from slotmark.compare.result import Summary
-from slotmark.metrics import Key, Samples
+from slotmark.metrics import Key, Samples, ranks
 from slotmark.statistics.location import CENTILES, at_centiles, median_interval, outlying, trimmed_mean
 
 KEPT_SAMPLES = 1_000
@@ -115,24 +114,25 @@ def _band(runs: Sequence[Samples], each: Sequence[np.ndarray], part: str) -> lis
     if len(runs) == 1:
         if "host" not in runs[0].metric.grain[1:]:
             return []
-        hosts = runs[0].within(part)["host"].combine_chunks()
-        if not isinstance(hosts, pa.DictionaryArray):
-            hosts = hosts.dictionary_encode()
-        codes = hosts.indices.to_numpy(zero_copy_only=False)
-        if codes.size and int(codes.max()) < 1 << 16:
-            codes = codes.astype(np.uint16)  # a stable sort of small integers is a radix sort
-        order = np.argsort(codes, kind="stable")
-        groups = np.split(each[0][order], np.flatnonzero(np.diff(codes[order].astype(np.int64))) + 1)
+        codes = runs[0].codes(part, "host")
+        values = each[0]
+        if runs[0].order[0] != "host":
+            sorting = np.argsort(codes, kind="stable")
+            codes, values = codes[sorting], values[sorting]
+        groups = np.split(values, np.flatnonzero(np.diff(codes)) + 1)
     found = np.array([at_centiles(np.sort(group)) for group in groups])
     return list(zip(CENTILES, found.min(axis=0).tolist(), found.max(axis=0).tolist(), strict=True))
 
 
 def _course(samples: Samples, part: str) -> list[tuple[float, float]]:
     """The mean of each of some stretches of consecutive units, by the first unit of each."""
-    values, starts = samples.values(part), samples.unit_starts(part)
-    edges = starts[
-        np.unique(np.linspace(0, starts.size, min(_COURSE_POINTS, starts.size), endpoint=False).astype(np.int64))
-    ]
-    units = samples.within(part)[samples.metric.grain[0]].take(edges).to_numpy()
-    means = np.add.reduceat(values, edges) / np.diff(np.append(edges, values.size))
+    values, codes = samples.values(part), samples.codes(part, samples.metric.grain[0])
+    units = ranks(samples.within(part)[samples.metric.grain[0]])
+    count = int(codes.max()) + 1
+    edges = np.unique(np.linspace(0, count, min(_COURSE_POINTS, count), endpoint=False).astype(np.int64))
+    stretch = (np.searchsorted(edges, np.arange(count), side="right") - 1)[codes]
+    means = np.bincount(stretch, weights=values) / np.bincount(stretch)
+    named = np.empty(count, units.dtype)
+    named[codes] = units
+    units = named[edges]
     return list(zip(units.astype(float).tolist(), means.tolist(), strict=True))

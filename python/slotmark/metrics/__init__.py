@@ -3,7 +3,7 @@
 from slotmark.metrics.analysis import Analysis, Meeting, costs_together, parts_of, samples
 from slotmark.metrics.catalogue import Better, Catalogue, Estimator, Metric, Part, catalogue, register
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
-from slotmark.metrics.samples import CostMatrix, Key, Samples
+from slotmark.metrics.samples import CostMatrix, Key, Samples, ranks
 
 __all__ = [
     "Analysis",
@@ -22,6 +22,7 @@ __all__ = [
     "filters_of_run",
     "parse_filters",
     "parts_of",
+    "ranks",
     "register",
     "samples",
 ]

@@ -75,7 +75,9 @@ class Analysis:
     def samples(self, metric_id: str) -> Samples:
         """The samples of a metric. Raises as :func:`samples`."""
         sql = self.catalogue.sql(metric_id)
-        return samples_of(self.catalogue[metric_id], self._select(sql, f"'{metric_id}'"), str(self.run.path))
+        metric = self.catalogue[metric_id]
+        by_host = metric.relation in self.catalogue.by_host
+        return samples_of(metric, self._select(sql, f"'{metric_id}'"), str(self.run.path), by_host=by_host)
 
     def relation(self, name: str) -> pa.Table:
         """A relation of the catalogue as a table. RunError where the run's tables don't allow it."""
@@ -137,7 +139,7 @@ class Analysis:
         if name in self.catalogue.relations:
             relation = self.catalogue.relation_sql(name)
             self._prepare(relation, what)
-            self._run(lambda: self._database.make(name, relation), f"'{name}'")
+            self._run(lambda: self._make(name, relation), f"'{name}'")
         elif name == "filters":
             self._database.fill(name, FILTER_COLUMNS, filter_rows(self.filters, self.catalogue.bench))
         elif name == "method":
@@ -147,6 +149,12 @@ class Analysis:
         else:
             have = ", ".join(self.run.manifest.tables) or "none"
             raise self._failed(what, f"there is no table '{name}', only {have}")
+
+    def _make(self, name: str, sql: str) -> None:
+        if name in self.catalogue.by_host:
+            self._database.make_by_host(name, sql, frozenset(self.catalogue.by_host))
+        else:
+            self._database.make(name, sql)
 
     def _select(self, sql: str, what: str) -> pa.Table:
         self._prepare(sql, what)

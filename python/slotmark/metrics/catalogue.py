@@ -118,6 +118,9 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         about: The facts of a run's workload that a report begins with.
         estimator: How its metrics are compared, but for those that say otherwise.
         relations: What metrics read besides tables.
+        by_host: Relations of which each host's rows follow from that host's rows of tables and of relations of this kind, and
+            from other relations that are the same for all hosts. They are made host by host, so that a grouping or a window
+            holds one host's rows.
         part: The column, or an expression of columns, by which samples fall into parts that are compared one by one, as the
             setting of a client; empty where there is one part.
         parts: What of the keys is compared by itself too.
@@ -135,6 +138,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     about: tuple[str, ...] = ()
     estimator: Estimator
     relations: tuple[str, ...] = ()
+    by_host: tuple[str, ...] = ()
     part: str = ""
     parts: tuple[Part, ...] = ()
     words: dict[str, str] = {}
@@ -177,6 +181,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     estimator: Estimator
     about: list[str] = []
     doubt: list[Doubt] = []
+    by_host: list[str] = []
     part: str = ""
     parts: list[Part] = []
     words: dict[str, str] = {}
@@ -229,6 +234,7 @@ def catalogue(bench: str) -> Catalogue:
         about=tuple(entries.about),
         estimator=entries.estimator,
         relations=tuple(sorted(file.stem for file in (folder / "relations").glob("*.sql"))),
+        by_host=tuple(entries.by_host),
         part=entries.part,
         parts=tuple(entries.parts),
         words=entries.words,

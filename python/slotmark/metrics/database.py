@@ -7,10 +7,16 @@ paths are quoted, and paths are no patterns; SQL can read nothing outside the ru
 import os
 import re
 import tempfile
+from collections import deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,6 +25,9 @@ from slotmark.run import Run
 
 MEMORY_LIMIT = "500MiB"
 """What the database may use; beyond it, it writes to a temporary folder."""
+
+_LAST = "\U0010ffff" * 8
+"""A text above the names of hosts."""
 
 
 class Database:
@@ -47,11 +56,18 @@ class Database:
         self._connection.execute("SET allowed_directories = ?", [[folder, _no_pattern(folder)]])
         self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
         self._connection.execute("USE relations")
+        self._workers = [self._connection.cursor() for _ in os.sched_getaffinity(0)]
+        for worker in self._workers:
+            worker.execute("USE relations")  # can't be said once the configuration is locked
+        self._words: dict[str, frozenset[str]] = {}
+        self._by_host: dict[str, _ByHost] = {}
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
     def close(self) -> None:
         """Frees memory and removes what was written."""
+        for worker in self._workers:
+            worker.close()
         self._connection.close()
         self._parser.close()
         self._spill.cleanup()
@@ -85,13 +101,8 @@ class Database:
             RunError: The run has no such table, or it's damaged.
         """
         files = _whole_files(self.run, name)
-        listed = ", ".join(_quoted(_no_pattern(str(file))) for file in files)
-        has = words.intersection(pq.read_schema(files[0]).names)
-        casts = ", ".join(f"CAST({column} AS {column}) AS {column}" for column in map(_identifier, sorted(has)))
-        self.execute(
-            f"CREATE OR REPLACE VIEW {_identifier(name)} AS "
-            f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM read_parquet([{listed}])"
-        )
+        self._words[name] = words.intersection(pq.read_schema(files[0]).names)
+        self.execute(f"CREATE OR REPLACE VIEW {_identifier(name)} AS {self._rows_of(name, files)}")
 
     def name_words(self, column: str, sql: str) -> None:
         """Makes a type for columns of text of this name, with the values that some SQL gives."""
@@ -102,13 +113,149 @@ class Database:
         self.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
         self.execute("CHECKPOINT")
 
+    def make_by_host(self, name: str, sql: str, relations: frozenset[str]) -> None:
+        """Computes a table host by host, in the order of hosts' names, and keeps it in a file.
+
+        Args:
+            name: Of the table.
+            sql: For one host it gives that host's rows; a column is ``host``.
+            relations: Those that were made in this way.
+        """
+        read = self.names_in(sql)
+        tables = {table: _whole_files(self.run, table) for table in read if "host" in self._words.get(table, ())}
+        own = [relation for relation in read if relation in relations]
+        pieces = [_Piece(*_host_span(file), table, file) for table, files in tables.items() for file in files]
+        pieces += [piece for relation in own for piece in self._by_host[relation].pieces]
+        hosts = _hosts_of(pieces) or [_Hosts("", _LAST, [])]
+        free = deque(self._workers)
+
+        def rows(some: _Hosts) -> pa.Table:
+            worker = free.popleft()
+            try:
+                return worker.sql(self._of_hosts(worker, some, sql, tables, own)).to_arrow_table().combine_chunks()
+            finally:
+                free.append(worker)
+
+        kept = Path(self._spill.name) / f"{name}.arrow"
+        found: list[_Piece] = []
+        with ThreadPoolExecutor(len(self._workers)) as pool, ExitStack() as stack:
+            pending: deque[Future[pa.Table]] = deque()
+            following = iter(hosts)
+            writer = None
+            for some in hosts:
+                pending.extend(
+                    pool.submit(rows, one) for one in islice(following, 2 * len(self._workers) - len(pending))
+                )
+                table = pending.popleft().result()
+                writer = writer or stack.enter_context(pa.ipc.new_file(kept, table.schema))
+                writer.write_table(table)
+                found += [
+                    _Piece(some.first, some.last, name, batch) for batch in range(writer.stats.num_record_batches)
+                ][len(found) :]
+        opened = pa.ipc.open_file(pa.memory_map(str(kept)))
+        batches = [opened.get_batch(place) for place in range(opened.num_record_batches)]
+        table = pa.Table.from_batches(batches, opened.schema)
+        self._by_host[name] = _ByHost(
+            [msgspec.structs.replace(piece, rows=batch) for piece, batch in zip(found, batches, strict=True)],
+            table.slice(0, 0),
+        )
+        for connection in (self._connection, *self._workers):
+            connection.register(f"all {name}", table)
+        self.execute(f"CREATE VIEW {_identifier(name)} AS {_with_host(f'all {name}')}")
+
     def execute(self, sql: str) -> None:
         """Runs a statement."""
         self._connection.execute(sql)
 
+    def _rows_of(self, table: str, files: Sequence[Path]) -> str:
+        """SQL of the rows in some of a table's files."""
+        listed = ", ".join(_quoted(_no_pattern(str(file))) for file in files)
+        casts = ", ".join(
+            f"CAST({column} AS {column}) AS {column}" for column in map(_identifier, sorted(self._words[table]))
+        )
+        return f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM read_parquet([{listed}])"
+
+    def _of_hosts(
+        self,
+        worker: duckdb.DuckDBPyConnection,
+        hosts: "_Hosts",
+        sql: str,
+        tables: Mapping[str, list[Path]],
+        relations: Sequence[str],
+    ) -> str:
+        """SQL in which the names of tables and of relations that were made host by host mean the rows of some hosts."""
+        named: dict[str, str] = {}
+        for table, files in tables.items():
+            own = [piece.rows for piece in hosts.pieces if piece.name == table]
+            named[table] = self._rows_of(table, own) if own else f"{self._rows_of(table, files[:1])} LIMIT 0"
+        for relation in relations:
+            own = [piece.rows for piece in hosts.pieces if piece.name == relation]
+            worker.register(f"own {relation}", pa.Table.from_batches(own) if own else self._by_host[relation].empty)
+            named[relation] = _with_host(f"own {relation}")
+        meant = ", ".join(f"{_identifier(name)} AS NOT MATERIALIZED ({rows})" for name, rows in named.items())
+        return f"WITH {meant} SELECT * FROM ({sql}\n)"
+
     def select(self, sql: str) -> pa.Table:
         """What a query gives."""
         return self._connection.sql(sql).to_arrow_table()
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    """Rows of some hosts, of a table or of a relation.
+
+    Attributes:
+        first: The lowest name of a host, or a text below it.
+        last: The highest name, or a text above it.
+        name: Of the table or relation.
+        rows: A Parquet file, or a record batch.
+    """
+
+    first: str
+    last: str
+    name: str
+    rows: Any
+
+
+class _Hosts(msgspec.Struct, frozen=True):
+    """Hosts whose rows lie apart from those of others, from the first name to the last."""
+
+    first: str
+    last: str
+    pieces: list[_Piece]
+
+
+class _ByHost(msgspec.Struct, frozen=True):
+    """A relation that was made host by host, and a table like it without rows."""
+
+    pieces: list[_Piece]
+    empty: pa.Table
+
+
+def _hosts_of(pieces: Sequence[_Piece]) -> list[_Hosts]:
+    """Pieces put together so that no host is in two groups, in the order of hosts' names."""
+    found: list[_Hosts] = []
+    for piece in sorted(pieces, key=lambda piece: (piece.first, piece.last)):
+        if found and piece.first <= found[-1].last:
+            last = max(piece.last, found[-1].last)
+            found[-1] = _Hosts(found[-1].first, last, [*found[-1].pieces, piece])
+        else:
+            found.append(_Hosts(piece.first, piece.last, [piece]))
+    return found
+
+
+def _host_span(file: Path) -> tuple[str, str]:
+    """The lowest and the highest host in a Parquet file, by its own statistics; from the first to the last of all where they don't tell."""
+    metadata = pq.read_metadata(file)
+    column = metadata.schema.names.index("host")
+    groups = [metadata.row_group(place).column(column).statistics for place in range(metadata.num_row_groups)]
+    told = [one for one in groups if one is not None and one.has_min_max and not one.null_count]
+    if not told or len(told) < len(groups):
+        return "", _LAST
+    return min(one.min for one in told), max(one.max for one in told)
+
+
+def _with_host(name: str) -> str:
+    return f"SELECT * REPLACE (CAST(host AS host) AS host) FROM {_identifier(name)}"
 
 
 def _whole_files(run: Run, name: str) -> list[Path]:

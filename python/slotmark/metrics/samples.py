@@ -37,13 +37,15 @@ class Samples(msgspec.Struct, frozen=True):
     Attributes:
         metric: The catalogue's entry.
         table: One row per sample: ``part`` (text), the metric's grain columns, ``value`` (double, in the metric's unit); sorted by
-            part and grain, no duplicate keys, no nulls, every value finite. ``part`` is empty in benches without parts; text may
-            be a dictionary.
+            part and :attr:`order`, no duplicate keys, no nulls, every value finite. ``part`` is empty in benches without parts;
+            text may be a dictionary.
+        order: The grain columns in the order that rows are sorted by: the metric's, or the host first where its relation was made host by host.
         run: The run's folder, for errors.
     """
 
     metric: Metric
     table: pa.Table
+    order: tuple[str, ...]
     run: str = ""
 
     @property
@@ -70,10 +72,9 @@ class Samples(msgspec.Struct, frozen=True):
         """The values of one part, in key order; shape (n,), float64."""
         return self.within(part)["value"].to_numpy()
 
-    def unit_starts(self, part: str) -> np.ndarray:
-        """The row at which each unit, a value of the first grain column, begins among the part's; shape (units,), int64."""
-        units = ranks(self.within(part)[self.metric.grain[0]])
-        return np.flatnonzero(np.concatenate([np.ones(min(units.size, 1), bool), units[1:] != units[:-1]]))
+    def codes(self, part: str, column: str) -> np.ndarray:
+        """The place of each of the part's samples' value of a grain column among all that occur, from 0 on; shape (n,), int64."""
+        return places(ranks(self.within(part)[column]))
 
     def matrix(self, part: str = "") -> CostMatrix:
         """The samples of one part of a metric with two grain columns; shape (0, 0) where there are none.
@@ -81,13 +82,14 @@ class Samples(msgspec.Struct, frozen=True):
         Raises:
             RunError: Replicates have other keys than each other.
         """
-        rows, starts = self.within(part), self.unit_starts(part)
+        rows = self.within(part)
         replicate, key = self.metric.grain
         keys, values = rows[key].to_numpy(), rows["value"].to_numpy()
         if values.size == 0:
             return CostMatrix(keys, np.empty((0, 0)))
-        if values.size % starts.size == 0:
-            shape = starts.size, values.size // starts.size
+        replicates = int(self.codes(part, replicate).max()) + 1
+        if values.size % replicates == 0:
+            shape = replicates, values.size // replicates
             laid = keys.reshape(shape)
             if bool((laid == laid[0]).all()):
                 return CostMatrix(laid[0], values.reshape(shape))
@@ -125,19 +127,21 @@ class Samples(msgspec.Struct, frozen=True):
         return len(parts) > 0 and parts[0].as_py() == parts[-1].as_py()
 
 
-def samples_of(metric: Metric, table: pa.Table, run: str) -> Samples:
+def samples_of(metric: Metric, table: pa.Table, run: str, *, by_host: bool = False) -> Samples:
     """Samples from what a metric's SQL gave, checked and in order.
 
     Args:
         metric: The catalogue's entry.
         table: ``part``, as a dictionary where the bench has none, the grain columns and ``value``, in any order of rows.
         run: The run's folder, for errors.
+        by_host: Whether the rows are sorted by host first.
 
     Raises:
         RunError: Two samples have one key, a key is missing, or a value is no number.
     """
     table = table.combine_chunks()
-    keys = ["part", *metric.grain]
+    order = tuple(sorted(metric.grain, key=lambda column: by_host and column != "host"))
+    keys = ["part", *order]
     shown = [key for key in keys if key != "part" or not pa.types.is_dictionary(table["part"].type)]
     if any(table[key].null_count for key in keys):
         raise RunError(
@@ -146,9 +150,9 @@ def samples_of(metric: Metric, table: pa.Table, run: str) -> Samples:
     codes = [ranks(table[key]) for key in shown]
     falls, twins = _neighbours(codes, table.num_rows)
     if falls:
-        order = np.lexsort(codes[::-1])
-        table = table.take(order)
-        _, twins = _neighbours([one[order] for one in codes], table.num_rows)
+        sorting = np.lexsort(codes[::-1])
+        table = table.take(sorting)
+        _, twins = _neighbours([one[sorting] for one in codes], table.num_rows)
     if twins:
         raise RunError(
             f"{run}: two samples of '{metric.id}' have one key ({', '.join(shown)}). The run's tables were changed by hand."
@@ -160,7 +164,7 @@ def samples_of(metric: Metric, table: pa.Table, run: str) -> Samples:
         raise RunError(
             f"{run}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
         )
-    return Samples(metric, table, run)
+    return Samples(metric, table, order, run)
 
 
 def as_text(table: pa.Table) -> pa.Table:
@@ -184,6 +188,18 @@ def ranks(column: pa.ChunkedArray) -> np.ndarray:
     if places == list(range(len(words))):
         return codes
     return np.argsort(places)[codes]
+
+
+def places(values: np.ndarray) -> np.ndarray:
+    """The place of each value among the distinct ones, in rising order; shape (n,), int64."""
+    if not values.size:
+        return np.empty(0, np.int64)
+    least, most = int(values.min()), int(values.max())
+    if most - least > 4 * values.size:
+        return np.unique(values, return_inverse=True)[1]
+    there = np.zeros(most - least + 1, bool)
+    there[values - least] = True
+    return (np.cumsum(there) - 1)[values - least]
 
 
 def _neighbours(codes: list[np.ndarray], rows: int) -> tuple[bool, bool]:

@@ -50,7 +50,10 @@ def estimate(task: Task) -> Estimate:
 
 def _stretches(samples: Samples, part: str) -> Stretches:
     ordered = samples.metric.grain[0] not in UNORDERED
-    return stretches(samples.values(part), samples.unit_starts(part), ordered=ordered)
+    codes = samples.codes(part, samples.metric.grain[0])
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(int(codes.max()) + 1))
+    return stretches(samples.values(part)[order], starts, ordered=ordered)
 
 
 def _measured(

@@ -20,4 +20,4 @@ grown AS (
     FROM steps
 )
 
-SELECT host, slot, slot - grew_slot AS gap FROM grown WHERE counts ORDER BY slot, host
+SELECT host, slot, slot - grew_slot AS gap FROM grown WHERE counts ORDER BY host, slot

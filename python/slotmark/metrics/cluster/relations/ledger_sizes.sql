@@ -11,4 +11,4 @@ INNER JOIN spans ON spans.host = sizes.host AND sizes.slot BETWEEN spans.first_s
 INNER JOIN slot_verdicts AS verdict ON verdict.slot = sizes.slot AND verdict.counts
 LEFT JOIN leads ON leads.host = sizes.host AND leads.slot = sizes.slot
 WHERE NOT verdict.leads OR leads.host IS NOT NULL
-ORDER BY sizes.slot, sizes.host
+ORDER BY sizes.host, sizes.slot

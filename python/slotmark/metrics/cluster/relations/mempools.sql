@@ -16,4 +16,4 @@ INNER JOIN spans ON spans.host = held.host AND held.slot BETWEEN spans.first_slo
 INNER JOIN slot_verdicts AS verdict ON verdict.slot = held.slot AND verdict.counts
 LEFT JOIN leads ON leads.host = held.host AND leads.slot = held.slot
 WHERE NOT verdict.leads OR leads.host IS NOT NULL
-ORDER BY held.slot, held.host
+ORDER BY held.host, held.slot

@@ -61,4 +61,4 @@ INNER JOIN slot_verdicts AS verdict ON verdict.slot = checked.slot AND verdict.c
 LEFT JOIN leads ON leads.host = checked.host AND leads.slot = checked.slot
 CROSS JOIN method
 WHERE NOT verdict.leads OR leads.host IS NOT NULL
-ORDER BY checked.slot, checked.host
+ORDER BY checked.host, checked.slot

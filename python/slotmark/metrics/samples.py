@@ -75,6 +75,10 @@ class Samples(msgspec.Struct, frozen=True):
         units = ranks(self.within(part)[self.metric.grain[0]])
         return np.flatnonzero(np.concatenate([np.ones(min(units.size, 1), bool), units[1:] != units[:-1]]))
 
+    def codes(self, part: str, column: str) -> np.ndarray:
+        """A number for the value of a grain column in each of the part's samples, the same for equal values; shape (n,), from 0 on."""
+        return ranks(self.within(part)[column])
+
     def matrix(self, part: str = "") -> CostMatrix:
         """The samples of one part of a metric with two grain columns; shape (0, 0) where there are none.
 

@@ -78,6 +78,12 @@ def span(value: Interval) -> str:
     return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit, at most three significant digits; durations in s are shown in ms."""
+    scaled, shown = (1e3 * value, "ms") if unit == "s" else (value, unit)
+    return f"{scaled:,.3g} {shown}".strip()
+
+
 def percent_change(value: float) -> str:
     """A ratio as a difference in percent, with its sign and without the unit: ``+3.2``, ``-0.45``."""
     share = 100 * (value - 1)

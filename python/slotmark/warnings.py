@@ -8,10 +8,15 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from slotmark.numbers import p_value
+
 _SHOWN = 5
 
 ENOUGH_ROUNDS = 5
 """Below so many rounds no verdict is given."""
+
+ENOUGH_RUNS = 3
+"""With fewer runs on a side, verdicts are conditional on these runs; of processes of a build, there are none."""
 
 
 class Warning(msgspec.Struct, frozen=True, order=True):
@@ -95,7 +100,7 @@ def apart() -> Warning:
     return Warning(
         "apart",
         "Not measured in one session with the baseline: rounds can't be paired, and the machine's drift between the two "
-        "sessions is inside the difference. Measure both in one `run`.",
+        "sessions is inside the difference. Verdicts are conditional on these two sessions. Measure both in one `run`.",
     )
 
 
@@ -183,8 +188,28 @@ def one_run_a_side() -> Warning:
     """A side of one run."""
     return Warning(
         "one_run_a_side",
-        "Run once: intervals cover what varies inside a run (from block to block, from slot to slot), not what differs between two runs of "
-        "one build. A small difference may be the run's, not the target's. Run each build again and name all runs of it, with commas.",
+        "Run once: intervals cover what varies inside a run (from block to block, from slot to slot, from host to host), not what differs "
+        "between two runs of one build. Verdicts are conditional on these runs: a difference may be the run's, not the target's. "
+        f"Run each build {ENOUGH_RUNS} times and name all runs of it, with commas.",
+    )
+
+
+def two_runs_a_side() -> Warning:
+    """A side of two runs."""
+    return Warning(
+        "two_runs_a_side",
+        "Run twice: two runs are too often alike by chance to tell how far others would lie. Verdicts are conditional on these runs. "
+        f"Run each build {ENOUGH_RUNS} times and name all runs of it, with commas.",
+    )
+
+
+def drifting_rounds(subject: str, correlation: float, p: float) -> Warning:
+    """Ratios of consecutive rounds resemble each other; their lag-1 autocorrelation, and the p-value of none."""
+    return Warning(
+        "drifting_rounds",
+        f"The ratio of a round resembles that of the round before (autocorrelation {correlation:.2f}, p {p_value(p)}): something drifted that does "
+        "not touch both targets alike, and intervals are too narrow. Find what else ran, or run again with more rounds.",
+        subject,
     )
 
 
@@ -202,6 +227,15 @@ def one_process_compared() -> Warning:
     return Warning(
         "one_process",
         "One process: intervals cover what varies inside it only, and no verdict about the build is given. Record at least 5 per build.",
+    )
+
+
+def two_processes() -> Warning:
+    """A side with two processes."""
+    return Warning(
+        "two_processes",
+        "Two processes: they are too often alike by chance to tell how far others would lie, and no verdict about the build is given. "
+        "Record at least 5 per build.",
     )
 
 

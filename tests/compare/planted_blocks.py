@@ -62,10 +62,10 @@ def targets(
     return sides
 
 
-def estimated(baseline: np.ndarray, candidate: np.ndarray, *, seed: int, repetitions: int = 500) -> list[Estimate]:
+def estimated(baseline: np.ndarray, candidate: np.ndarray) -> list[Estimate]:
     """The typical block's and the sum's ratio."""
     return [
-        hierarchical(effects, confidence=CONFIDENCE, repetitions=repetitions, seed=[seed])
+        hierarchical(effects, confidence=CONFIDENCE)
         for effects in (typical_ratio([Part(-1, baseline), Part(1, candidate)]), total_ratio(baseline, candidate))
     ]
 
@@ -73,8 +73,8 @@ def estimated(baseline: np.ndarray, candidate: np.ndarray, *, seed: int, repetit
 def pairs(noise: Noise, processes: int, count: int, truth: float, *, seed: int) -> Iterator[list[Estimate]]:
     """Both estimates of so many made-up pairs; the same seed gives the same."""
     draws = np.random.default_rng([2026, processes, seed])
-    for index in range(count):
-        yield estimated(*recorded(draws, noise, truth=truth, processes=processes), seed=index)
+    for _ in range(count):
+        yield estimated(*recorded(draws, noise, truth=truth, processes=processes))
 
 
 def verdicts(found: Sequence[Estimate], margin: float) -> list[str]:

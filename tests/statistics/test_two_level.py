@@ -5,18 +5,17 @@ import pytest
 
 from slotmark.statistics.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
 from slotmark.statistics.hodges_lehmann import hodges_lehmann
-from slotmark.statistics.two_level import Estimate, draws_of, hierarchical
+from slotmark.statistics.two_level import Estimate, hierarchical
 from tests.compare.planted_blocks import NOISES, Noise, recorded
-
-HOW = {"confidence": 0.95, "repetitions": 500}
-
-
-def typical(baseline: np.ndarray, candidate: np.ndarray, seed: int = 1) -> Estimate:
-    return hierarchical(typical_ratio([Part(-1, baseline), Part(1, candidate)]), seed=[seed], **HOW)  # pyright: ignore[reportArgumentType]
+from tests.compare.planted_courses import ten_alike
 
 
-def total(baseline: np.ndarray, candidate: np.ndarray, seed: int = 1) -> Estimate:
-    return hierarchical(total_ratio(baseline, candidate), seed=[seed], **HOW)  # pyright: ignore[reportArgumentType]
+def typical(baseline: np.ndarray, candidate: np.ndarray) -> Estimate:
+    return hierarchical(typical_ratio([Part(-1, baseline), Part(1, candidate)]), confidence=0.95)
+
+
+def total(baseline: np.ndarray, candidate: np.ndarray) -> Estimate:
+    return hierarchical(total_ratio(baseline, candidate), confidence=0.95)
 
 
 def test_the_typical_ratio_is_hodges_lehmann_of_the_blocks_log_ratios() -> None:
@@ -83,7 +82,7 @@ def test_a_sum_that_few_blocks_decide_has_few_degrees_of_freedom() -> None:
     even, uneven = np.full(400, 1e4), np.where(np.arange(400) < 8, 1e6, 1e3)
     answers = np.exp(draws.normal(0, 0.05, 400))
     many, few = (total(np.tile(cost, (5, 1)), np.tile(cost * answers, (5, 1))) for cost in (even, uneven))
-    assert many.degrees == pytest.approx(399, rel=0.1)
+    assert many.degrees >= 20
     assert few.degrees < 16, "8 blocks hold nearly all of the cost"
     one = np.where(np.arange(400) < 1, 2e6, 1e4)
     assert total(np.full((5, 400), 1e4), np.tile(one, (5, 1))).degrees == pytest.approx(4, rel=0.01), "never fewer"
@@ -97,7 +96,12 @@ def test_the_linear_bootstrap_spreads_as_one_that_estimates_anew_each_time() -> 
     draws = np.random.default_rng(8)
     baseline, candidate = recorded(draws, Noise(0.01, 0.01, 0.03), truth=1.03)
     effects = typical_ratio([Part(-1, baseline), Part(1, candidate)])
-    linear = draws_of(effects.of_runs, effects.of_blocks / effects.of_blocks.size, 4_000, [1])
+    linear = np.array(
+        [
+            *(side[draws.integers(0, side.size, (4_000, side.size))].mean(axis=1) for side in effects.of_runs),
+            effects.of_blocks[draws.integers(0, effects.of_blocks.size, (4_000, effects.of_blocks.size))].mean(axis=1),
+        ]
+    ).sum(axis=0)
     anew = []
     for _ in range(1_000):
         runs = draws.integers(0, 5, (2, 5))
@@ -115,6 +119,48 @@ def test_an_interaction_is_a_ratio_of_ratios() -> None:
         for place, factor in {(0, 0): 1.0, (0, 1): 1.1, (1, 0): 0.9, (1, 1): 1.1 * 0.9 * 1.05}.items()
     }
     parts = [Part(1 if one == other else -1, cost[one, other]) for one, other in cost]
-    found = hierarchical(typical_ratio(parts), seed=[1], **HOW)  # pyright: ignore[reportArgumentType]
+    found = hierarchical(typical_ratio(parts), confidence=0.95)
     assert found.ratio.low <= 1.05 <= found.ratio.high
     assert found.ratio.high / found.ratio.low < 1.02
+
+
+def test_a_process_without_a_pause_has_no_level_of_its_own() -> None:
+    """Pauses of a collector that did not run in one process: nothing is divided by 0, and the noise share is a number."""
+    draws = np.random.default_rng(11)
+    baseline, candidate = draws.exponential(50, (2, 4, 200)) * (draws.random((2, 4, 200)) < 0.1)
+    baseline[1] = 0
+    with np.errstate(all="raise"):
+        effects = total_ratio(baseline, candidate)
+        found = hierarchical(effects, confidence=0.95)
+    assert effects.of_runs[0][1] == 1, "less a baseline that stands for all of its processes with nothing"
+    assert 0 <= effects.noise_share <= 1
+    assert np.isfinite([found.ratio.low, found.ratio.high, found.p]).all()
+
+
+@pytest.mark.parametrize("blocks", [120, 1_000])
+def test_neighbouring_blocks_that_answer_alike_are_covered(blocks: int) -> None:
+    """Ten blocks each answer alike, by 2 %: of independent blocks, intervals would cover half as often as they say."""
+    draws, covered, judged = np.random.default_rng(12), 0, 0
+    for _ in range(200):
+        baseline, candidate = recorded(draws, Noise(0.001, 0.005), blocks=blocks)
+        candidate = candidate * np.exp(0.02 * ten_alike(draws, 1, blocks))
+        found = typical(baseline, candidate)
+        covered += found.ratio.low <= 1 <= found.ratio.high
+        judged += found.effective >= 4
+    assert 0.92 <= covered / 200 <= 0.995
+    assert judged >= 100
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(3, 10), (3, 3), (5, 5)])
+def test_few_processes_with_skewed_noise_are_covered(ours: int, theirs: int) -> None:
+    """Processes are slower than their best by 2 % on average, exponentially: Welch's t alone covers 87 % of 3 against 10."""
+    draws, covered = np.random.default_rng(13), 0
+    for _ in range(300):
+        base = np.exp(draws.normal(10, 1, 60))
+        sides = [
+            base * np.exp(draws.exponential(0.02, (count, 1)) + draws.normal(0, 0.002, (count, 60)))
+            for count in (ours, theirs)
+        ]
+        found = typical(*sides)
+        covered += found.ratio.low <= 1 <= found.ratio.high
+    assert covered / 300 >= 0.93

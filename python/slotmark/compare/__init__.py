@@ -3,6 +3,7 @@
 from slotmark.compare.compare import alone, compare
 from slotmark.compare.result import (
     ALL,
+    Basis,
     BlockDesign,
     Blocks,
     Comparison,
@@ -21,6 +22,7 @@ from slotmark.compare.summary import summarise, summarise_runs
 
 __all__ = [
     "ALL",
+    "Basis",
     "BlockDesign",
     "Blocks",
     "Comparison",

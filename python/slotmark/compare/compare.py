@@ -13,6 +13,7 @@ from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.verdict import decide
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Filter, Metric, catalogue
+from slotmark.numbers import quantity
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import holm
 from slotmark.warnings import Warning
@@ -148,6 +149,7 @@ def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: 
             one.ratio,
             p_adjusted,
             margin=margin,
+            margin_words="" if one.margin_absolute is None else quantity(one.margin_absolute, metric.unit),
             better=metric.better,
             confidence=confidence,
             tests=tests,
@@ -161,7 +163,10 @@ def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: 
         p_is_bound=one.p_is_bound and p_adjusted is not None,
         paired=one.paired,
         margin=margin,
+        margin_absolute=one.margin_absolute,
         verdict=decision.verdict if decision else None,
         reason=decision.reason if decision else one.shown or "not tested",
+        conditional=one.conditional and decision is not None,
+        basis=one.basis,
         detail=one.detail,
     )

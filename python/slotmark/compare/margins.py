@@ -8,6 +8,16 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric
 
 
+def least_that_matters(metric: Metric, base: float) -> float | None:
+    """The smallest difference that matters, in the metric's unit, where it is more than the margin's share of the baseline; else None.
+
+    Args:
+        metric: With its margin and least difference.
+        base: The baseline's mean, above 0.
+    """
+    return metric.least if metric.least > metric.margin * base else None
+
+
 def with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> list[Metric]:
     """The metrics with these equivalence margins, fractions by metric id, in the place of the catalogue's.
 

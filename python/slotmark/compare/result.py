@@ -100,6 +100,7 @@ class BlockDesign(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         blocks: How many blocks count.
+        effective_blocks: How many that have nothing to do with each other would tell as much; None where there is no ratio.
         p_equivalent: p-value of a difference as large as the margin (two one-sided tests), not adjusted.
         error_of_runs: Standard error of the log ratio from processes; None with one process on a side.
         error_of_blocks: Standard error of the log ratio from blocks.
@@ -111,6 +112,7 @@ class BlockDesign(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     blocks: int
+    effective_blocks: float | None
     p_equivalent: float | None
     error_of_runs: float | None
     error_of_blocks: float | None
@@ -118,6 +120,20 @@ class BlockDesign(msgspec.Struct, frozen=True, kw_only=True):
     runs_needed: int | None
     rank_biserial: float | None
     faster: float | None
+
+
+class Basis(msgspec.Struct, frozen=True):
+    """What an interval rests on.
+
+    Attributes:
+        over: What was repeated: ``runs``, ``processes``, ``rounds``, ``seeds``; or, inside single runs, ``blocks``, ``slots``, ``hosts``.
+        counts: How many of them, of the baseline and of the candidate.
+        effective: How many that have nothing to do with each other would tell as much; below the counts where neighbours are alike.
+    """
+
+    over: str
+    counts: tuple[int, int]
+    effective: tuple[float, float]
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,8 +147,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         p_is_bound: Whether both p-values are upper bounds: the bootstrap could give no smaller ones.
         paired: Whether samples were paired by key.
         margin: The equivalence margin used, as a fraction.
+        margin_absolute: The same in the metric's unit, where that is how it was set; None where it was set as a fraction.
         verdict: From interval, adjusted p-value and margin; None for what is only shown.
         reason: Why, in words; no capital, no full stop.
+        conditional: Whether the verdict holds for these runs only: fewer than 3 on a side can't tell how much others would differ.
+        basis: What the interval rests on; None where there is none.
         detail: What the estimator has beyond this; None for most.
     """
 
@@ -143,9 +162,17 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     p_is_bound: bool = False
     paired: bool
     margin: float
+    margin_absolute: float | None = None
     verdict: Verdict | None
     reason: str
+    conditional: bool = False
+    basis: Basis | None = None
     detail: BlockDesign | None = None
+
+    @property
+    def excludes_none(self) -> bool:
+        """Whether the interval excludes that there is no difference."""
+        return self.ratio is not None and (self.ratio.low > 1 or self.ratio.high < 1)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

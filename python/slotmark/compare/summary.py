@@ -116,7 +116,7 @@ def _band(runs: Sequence[Samples], each: Sequence[np.ndarray], part: str) -> lis
             return []
         codes = runs[0].codes(part, "host")
         values = each[0]
-        if runs[0].order[0] != "host":
+        if runs[0].order[:1] != ("host",):
             sorting = np.argsort(codes, kind="stable")
             codes, values = codes[sorting], values[sorting]
         groups = np.split(values, np.flatnonzero(np.diff(codes)) + 1)

@@ -20,6 +20,7 @@ def decide(
     p_adjusted: float,
     *,
     margin: float,
+    margin_words: str = "",
     better: Better,
     confidence: float,
     tests: int,
@@ -38,6 +39,7 @@ def decide(
         ratio: Candidate over baseline.
         p_adjusted: Over all tests of the comparison.
         margin: As a fraction of the baseline.
+        margin_words: The same as it was set, with its unit; empty where it was set as a fraction.
         better: Which direction is an improvement.
         confidence: Of the interval.
         tests: Over how many tests p was adjusted.
@@ -48,7 +50,8 @@ def decide(
     inside = floor <= ratio.low and ratio.high <= ceiling
     excludes_1 = ratio.low > 1 or ratio.high < 1
     beyond = ratio.estimate > ceiling or ratio.estimate < floor
-    limit = f"the margin of {percent(margin)}"
+    share = percent(margin)
+    limit = f"the margin of {margin_words} ({share} of the baseline)" if margin_words else f"the margin of {share}"
     if inside:
         return Decision("equivalent", f"the whole interval, {span(ratio)}, lies within {limit}")
     if excludes_1 and beyond and p_adjusted < alpha:

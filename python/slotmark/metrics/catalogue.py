@@ -39,6 +39,9 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         value: The column, or an expression of columns; rows where it is NULL have no sample.
         where: Which rows of the relation count, as SQL; all where it's empty.
         inside: The metric whose values hold this one's, though it is no part of that one's work; empty for most.
+        repeated: The grain column whose values are what was repeated, where that isn't the first: a level that stays from slot to slot is
+            one per host.
+        zero_unrecorded: Whether 0 in every sample of a run means that its nodes don't record it.
         least: The smallest difference that matters, in the metric's unit, whatever its share of the baseline.
         scale: Of the chart's axis of values.
         locli: What the Cardano performance team's tool calls it, where it has it.
@@ -61,6 +64,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     where: str = ""
     estimator: Estimator = "rounds"
     inside: str = ""
+    repeated: str = ""
+    zero_unrecorded: bool = False
     tested: bool = True
     margin: float = 0.02
     short: str = ""
@@ -78,6 +83,11 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def unit_suffix(self) -> str:
         """The unit with a space before it, or nothing."""
         return f" {self.unit}" if self.unit else ""
+
+    @property
+    def unit_of_chance(self) -> str:
+        """The grain column whose values an interval within one run is over."""
+        return self.repeated or self.grain[0]
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

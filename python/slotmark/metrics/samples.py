@@ -39,14 +39,15 @@ class Samples(msgspec.Struct, frozen=True):
         table: One row per sample: ``part`` (text), the metric's grain columns, ``value`` (double, in the metric's unit); sorted by
             part and :attr:`order`, no duplicate keys, no nulls, every value finite. ``part`` is empty in benches without parts;
             text may be a dictionary.
-        order: The grain columns in the order that rows are sorted by: the metric's, or the host first where its relation was made host by host.
         run: The run's folder, for errors.
+        order: The grain columns in the order that rows are sorted by, where that isn't the metric's: the host first where its
+            relation was made host by host.
     """
 
     metric: Metric
     table: pa.Table
-    order: tuple[str, ...]
     run: str = ""
+    order: tuple[str, ...] = ()
 
     @property
     def parts(self) -> list[str]:
@@ -164,7 +165,7 @@ def samples_of(metric: Metric, table: pa.Table, run: str, *, by_host: bool = Fal
         raise RunError(
             f"{run}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
         )
-    return Samples(metric, table, order, run)
+    return Samples(metric, table, run, order)
 
 
 def as_text(table: pa.Table) -> pa.Table:

@@ -86,7 +86,7 @@ def dots(keys: np.ndarray, baseline: np.ndarray, candidate: np.ndarray) -> list[
     return [Dot(int(keys[place]), float(cost[place]), float(ratios[place])) for place in order]
 
 
-def bands(baseline: np.ndarray, candidate: np.ndarray, *, confidence: float, repetitions: int, seed: int) -> list[Band]:
+def bands(baseline: np.ndarray, candidate: np.ndarray, *, confidence: float) -> list[Band]:
     """The typical ratio of blocks of about one cost, of about as many blocks each, by rising cost; arguments as for :func:`dots`.
 
     Blocks that are too few for a band, between two gaps, are in none.
@@ -103,8 +103,6 @@ def bands(baseline: np.ndarray, candidate: np.ndarray, *, confidence: float, rep
             estimate = hierarchical(
                 typical_ratio([Part(-1, baseline[:, inside]), Part(1, candidate[:, inside])]),
                 confidence=confidence,
-                repetitions=repetitions,
-                seed=[seed, 11, len(found)],
             )
             found.append(Band(float(cost[inside].min()), float(cost[inside].max()), inside.size, estimate.ratio))
     return found

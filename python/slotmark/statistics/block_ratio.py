@@ -75,10 +75,12 @@ def total_ratio(baseline: np.ndarray, candidate: np.ndarray) -> Effects:
         estimate += sign * float(np.log(whole))
         share = mean / whole
         of_blocks += sign * share * share.size
-        totals = cost.sum(axis=1)
+        totals = cost.sum(axis=1, dtype=np.float64)
         of_runs.append(sign * (totals / whole - 1))
         if len(cost) > 1:
-            own = (cost * (whole / totals)[:, np.newaxis] - mean) / whole * share.size
+            # A process that took no time at all, as one without a GC, has no level of its own to take out.
+            level = np.divide(whole, totals, out=np.ones_like(totals), where=totals > 0)
+            own = (cost * level[:, np.newaxis] - mean) / whole * share.size
             noise += (own**2).sum(axis=0) / (len(cost) - 1) / len(cost)
     spread = float((of_blocks**2).mean())
     known = min(1.0, float(noise.mean()) / spread) if spread > 0 else 0.0

@@ -32,7 +32,7 @@ class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def factor_effects(
-    names: Sequence[str], costs: Mapping[Levels, np.ndarray], *, confidence: float, repetitions: int, seed: int
+    names: Sequence[str], costs: Mapping[Levels, np.ndarray], *, confidence: float
 ) -> list[FactorEffect]:
     """Main effects and two-way interactions against each factor's first level, in log cost, from the same blocks.
 
@@ -40,8 +40,6 @@ def factor_effects(
         names: Of one factor or two.
         costs: By levels, the baseline's first; each shape (processes, blocks), all above 0.
         confidence: Of each interval.
-        repetitions: Of the bootstrap.
-        seed: Of it.
 
     Returns:
         Empty where not every combination of levels is there, or a factor has one level.
@@ -62,11 +60,9 @@ def factor_effects(
             weights = {(one, other): 1.0, (one, second): -1.0, (first, other): -1.0, (first, second): 1.0}
             contrasts.append((f"{names[0]} {one} with {names[1]} {other}", True, weights))
     found = []
-    for place, (name, interaction, weights) in enumerate(contrasts):
+    for name, interaction, weights in contrasts:
         parts = [Part(weight, costs[levels_]) for levels_, weight in weights.items() if weight]
-        estimate = hierarchical(
-            typical_ratio(parts), confidence=confidence, repetitions=repetitions, seed=[seed, 7, place]
-        )
+        estimate = hierarchical(typical_ratio(parts), confidence=confidence)
         found.append(
             FactorEffect(
                 name=name,

@@ -86,10 +86,22 @@ def studentised(
         estimate = sign * found.estimate if found.estimate > _ROUNDING else 0.0
         return Studentised(estimate, estimate, estimate, 1 / (repetitions + 1) if estimate else 1.0)
     distances = np.concatenate(list(_distances(groups, repetitions, np.random.default_rng(list(seed)))))
-    reach = float(np.quantile(distances, confidence, method="higher")) * found.error
+    reach = _farthest_inside(np.sort(distances), confidence) * found.error
     beyond = int((distances >= abs(found.estimate) / found.error).sum())
     low, high = sorted((sign * (found.estimate - reach), sign * (found.estimate + reach)))
     return Studentised(sign * found.estimate, low, high, (beyond + 1) / (repetitions + 1))
+
+
+def _farthest_inside(distances: np.ndarray, confidence: float) -> float:
+    """The largest distance whose p-value, (1 + number at or above it) / (1 + number of all), isn't below 1 - confidence.
+
+    Args:
+        distances: Rising.
+        confidence: As a fraction.
+    """
+    n = distances.size
+    allowed = int(np.ceil((1 - confidence) * (n + 1) - 1e-9)) - 2
+    return float(distances[n - 1 - allowed]) if allowed >= 0 else float(np.inf)
 
 
 def _distances(groups: Sequence[np.ndarray], repetitions: int, draws: np.random.Generator) -> Iterator[np.ndarray]:

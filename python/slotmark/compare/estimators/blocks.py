@@ -1,6 +1,6 @@
 """Repeated costs of the same blocks, in several processes per side, block by block. docs/ledger.md explains the method."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -10,7 +10,7 @@ import numpy as np
 from slotmark import warnings
 from slotmark.compare import block_doubts
 from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task
-from slotmark.compare.result import ALL, BlockDesign, Blocks, Quantity, Ranking, Side, Summary
+from slotmark.compare.result import ALL, Basis, BlockDesign, Blocks, Quantity, Ranking, Side, Summary
 from slotmark.compare.sides import in_turns
 from slotmark.compare.summary import summarise_costs
 from slotmark.compare.verdict import Decision
@@ -26,12 +26,15 @@ from slotmark.statistics.planning import detectable_change, runs_needed
 from slotmark.statistics.shift import Shift, shift_function
 from slotmark.statistics.two_level import Estimate as TwoLevel
 from slotmark.statistics.two_level import hierarchical
-from slotmark.warnings import Warning
+from slotmark.warnings import ENOUGH_RUNS, Warning
 
 REPETITIONS = 2_000
 
 MOST_ZEROS = 0.01
 """Where more blocks than this share have a cost of 0, there are no ratios of blocks, only of sums."""
+
+LEAST_EFFECTIVE = 4
+"""With fewer independent blocks than this, their typical ratio may lie anywhere."""
 
 TYPICAL: Quantity = "typical block"
 SUMS: Quantity = "all blocks together"
@@ -173,28 +176,40 @@ def _measured(
         effects, logs = typical_ratio(sides), block_log_ratios(sides)
     else:
         effects = total_ratio(ours, theirs)
-    found = hierarchical(
-        effects,
-        confidence=how.confidence,
-        repetitions=how.draws(REPETITIONS),
-        seed=how.stream(metric.id, part, quantity),
-    )
+    found = hierarchical(effects, confidence=how.confidence)
     detail = _design(found, metric.margin, blocks, runs, logs, how)
-    if found.within_runs_only:
-        alone = "one process on a side says nothing about the build; record at least 5"
+    basis = Basis("processes", runs, runs)
+    too_few = _too_few(min(runs), blocks, found.effective)
+    if too_few:
         return Measured(
             ratio=found.ratio,
             paired=True,
-            shown=alone if shown else "",
-            settled=None if shown else Decision("inconclusive", alone),
+            shown=too_few if shown else "",
+            settled=None if shown else Decision("inconclusive", too_few),
+            basis=basis,
             detail=detail,
         )
-    return Measured(ratio=found.ratio, p=found.p, paired=True, shown=shown, detail=detail)
+    return Measured(ratio=found.ratio, p=found.p, paired=True, shown=shown, basis=basis, detail=detail)
+
+
+def _too_few(processes: int, blocks: int, effective: float) -> str:
+    """Why processes or blocks are too few for a verdict, in words; empty where they aren't."""
+    if processes == 1:
+        return "one process on a side says nothing about the build; record at least 5"
+    if processes < ENOUGH_RUNS:
+        return f"{processes} processes on a side are too often alike by chance; record at least 5"
+    if effective < LEAST_EFFECTIVE < blocks:
+        return (
+            f"no verdict possible: neighbouring blocks answer so much alike that {blocks:,} are as good as {effective:.1f} independent ones, and "
+            f"{LEAST_EFFECTIVE} are needed"
+        )
+    return ""
 
 
 def _without_ratio(blocks: int, shown: str, reason: str) -> Measured:
     detail = BlockDesign(
         blocks=blocks,
+        effective_blocks=None,
         p_equivalent=None,
         error_of_runs=None,
         error_of_blocks=None,
@@ -216,6 +231,7 @@ def _design(
         detectable, needed = _planned(found, margin, runs, how)
     return BlockDesign(
         blocks=blocks,
+        effective_blocks=found.effective,
         p_equivalent=tost(found.log, found.error, found.degrees, float(np.log1p(margin))) if margin > 0 else None,
         error_of_runs=found.error_of_runs,
         error_of_blocks=found.error_of_blocks,
@@ -261,13 +277,10 @@ def _pictures(
     """What charts show, over the blocks that are above 0 everywhere."""
     if not keys.size:
         return [], [[] for _ in values[1:]], [[] for _ in values[1:]]
-    band: Callable[..., list[Band]] = partial(
-        bands, confidence=how.confidence, repetitions=how.draws(REPETITIONS), seed=how.seed
-    )
     return (
         densities([np.exp(np.log(one).mean(axis=0)) for one in values]),
         [dots(keys, values[0], one) for one in values[1:]],
-        [band(values[0], one) for one in values[1:]],
+        [bands(values[0], one, confidence=how.confidence) for one in values[1:]],
     )
 
 
@@ -287,7 +300,7 @@ def _factors(sides: Sequence[Side], values: Sequence[np.ndarray], how: How) -> l
     costs = {tuple(one[name] for name in names): value for one, value in zip(levels, values, strict=True)}
     if len(costs) < len(sides) or values[0].shape[1] < 2:
         return []
-    return factor_effects(names, costs, confidence=how.confidence, repetitions=how.draws(REPETITIONS), seed=how.seed)
+    return factor_effects(names, costs, confidence=how.confidence)
 
 
 def _doubts(task: Task, matrices: Sequence[CostMatrix], main: Metric) -> list[list[Warning]]:
@@ -295,7 +308,7 @@ def _doubts(task: Task, matrices: Sequence[CostMatrix], main: Metric) -> list[li
     means = [one.values.mean(axis=0) for one in matrices]
     found: list[list[Warning]] = []
     for place, (side, matrix, mean) in enumerate(zip(task.sides, matrices, means, strict=True)):
-        of_side = [warnings.one_process_compared()] if len(matrix.values) < 2 else []
+        of_side = _few(len(matrix.values))
         if place:
             if not in_turns(task.sides[0], side):
                 of_side.append(warnings.not_interleaved())
@@ -304,6 +317,12 @@ def _doubts(task: Task, matrices: Sequence[CostMatrix], main: Metric) -> list[li
             of_side += block_doubts.clustered(mean, main.unit)
         found.append(of_side)
     return found
+
+
+def _few(processes: int) -> list[Warning]:
+    if processes == 1:
+        return [warnings.one_process_compared()]
+    return [warnings.two_processes()] if processes < ENOUGH_RUNS else []
 
 
 def _with_pauses(

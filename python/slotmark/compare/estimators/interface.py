@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from slotmark.compare.result import ALL, BlockDesign, Detail, Quantity, Side, Summary
+from slotmark.compare.result import ALL, Basis, BlockDesign, Detail, Quantity, Side, Summary
 from slotmark.compare.verdict import Decision
 from slotmark.metrics import Analysis, Metric
 from slotmark.statistics.interval import Interval
@@ -72,6 +72,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         shown: Why it is only shown, in words; empty where it is tested.
         settled: Verdict and reason where they don't depend on the p-value; None where they do.
         margin: The equivalence margin, where it isn't the metric's.
+        margin_absolute: The same in the metric's unit, where that is how it was set.
+        conditional: Whether a verdict holds for these runs only.
+        basis: What the interval rests on.
         detail: What the estimator has beyond this.
     """
 
@@ -83,6 +86,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     shown: str = ""
     settled: Decision | None = None
     margin: float | None = None
+    margin_absolute: float | None = None
+    conditional: bool = False
+    basis: Basis | None = None
     detail: BlockDesign | None = None
 
 

@@ -1,78 +1,93 @@
-"""Arithmetic means of runs, as clusters are published: their difference, by runs or by stretches of one run. docs/method.md explains it."""
+"""Arithmetic means of runs, as clusters are published: their difference, by runs or within single ones. docs/method.md explains it."""
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from slotmark import warnings
 from slotmark.compare.doubts import unmatched
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
+from slotmark.compare.margins import least_that_matters
+from slotmark.compare.result import Basis
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Decision
 from slotmark.metrics import Metric, Samples
+from slotmark.statistics.dependence import LEAST_VALUES
 from slotmark.statistics.interval import Interval
-from slotmark.statistics.stretches import Stretches, mean_difference, stretches
-
-REPETITIONS = 10_000
+from slotmark.statistics.mean_difference import MeanDifference, Units, by_unit, mean_difference
+from slotmark.warnings import ENOUGH_RUNS, Warning
 
 UNORDERED = frozenset({"host", "peer"})
 """Units that don't follow one another, so that neighbours have nothing in common."""
 
+LEAST_EFFECTIVE = 4
+"""With fewer independent units than this in a run, its mean may lie anywhere."""
+
+
+class _Side(msgspec.Struct, frozen=True):
+    """One side's samples of a metric and part: of each run put together by unit, and the smallest of all."""
+
+    runs: list[Units]
+    smallest: float
+
 
 def estimate(task: Task) -> Estimate:
     """The difference of means of every metric. The samples of one metric at a time are in memory."""
-    repetitions = task.how.draws(REPETITIONS, task.tests)
     entries: list[Entry] = []
     for metric in task.metrics:
         of_sides = [[analysis.samples(metric.id) for analysis in of_side] for of_side in task.analyses]
         for part in sorted({part for of_side in of_sides for one in of_side for part in one.parts}):
-            present = [[one for one in of_side if part in one.parts] for of_side in of_sides]
-            cut = [[_stretches(one, part) for one in of_side] for of_side in present]
+            present = [[one for one in of_side if _recorded(one, part)] for of_side in of_sides]
+            sides = [_side(one, part) if one else None for one in present]
+            base = sides[0]
             entries.append(
                 Entry(
                     metric=metric,
                     part=part,
                     quantity="mean",
                     summaries=[summarise_runs(of_side, part) if of_side else None for of_side in present],
-                    measured=[
-                        _measured(task, metric, part, (cut[0], of_side), repetitions) if cut[0] and of_side else None
-                        for of_side in cut[1:]
-                    ],
+                    measured=[base and side and _measured(task, metric, base, side) for side in sides[1:]],
                 )
             )
-    once = [[warnings.one_run_a_side()] if entries and not side.others else [] for side in task.sides]
+    few = [_few(1 + len(side.others)) if entries else [] for side in task.sides]
     return Estimate(
         entries=entries,
-        repetitions=repetitions,
-        of_sides=[[*one, *other] for one, other in zip(once, unmatched(task.sides, entries), strict=True)],
+        of_sides=[[*one, *other] for one, other in zip(few, unmatched(task.sides, entries), strict=True)],
     )
 
 
-def _stretches(samples: Samples, part: str) -> Stretches:
-    ordered = samples.metric.grain[0] not in UNORDERED
-    codes = samples.codes(part, samples.metric.grain[0])
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(int(codes.max()) + 1))
-    return stretches(samples.values(part)[order], starts, ordered=ordered)
+def _few(runs: int) -> list[Warning]:
+    return [warnings.one_run_a_side()] if runs == 1 else [warnings.two_runs_a_side()] if runs < ENOUGH_RUNS else []
 
 
-def _measured(
-    task: Task, metric: Metric, part: str, pair: tuple[Sequence[Stretches], Sequence[Stretches]], repetitions: int
-) -> Measured:
+def _recorded(samples: Samples, part: str) -> bool:
+    """Whether a run has the metric: there are samples, and not only zeros that stand for nothing."""
+    return part in samples.parts and not (samples.metric.zero_unrecorded and not samples.values(part).any())
+
+
+def _side(runs: Sequence[Samples], part: str) -> _Side:
+    return _Side([_units(one, part) for one in runs], min(float(one.values(part).min()) for one in runs))
+
+
+def _units(samples: Samples, part: str) -> Units:
+    unit = samples.metric.unit_of_chance
+    return by_unit(samples.values(part), samples.codes(part, unit), ordered=unit not in UNORDERED)
+
+
+def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measured:
     """How far the candidate's mean lies from the baseline's."""
     shown = "" if metric.tested else "not tested"
-    found = mean_difference(
-        *pair, confidence=task.how.confidence, repetitions=repetitions, seed=task.how.stream(metric.id, part)
-    )
+    conditional = min(len(ours.runs), len(theirs.runs)) < ENOUGH_RUNS
+    found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence)
     if found is None:
-        settled = Decision("inconclusive", f"one {metric.grain[0]} tells nothing of chance")
-        return Measured(ratio=None, paired=False, shown=shown, settled=settled)
-    ours = pair[0]
-    if min(map(len, pair)) > 1:
-        base = float(np.mean([one.mean for one in ours]))
-    else:
-        base = float(sum(one.sums.sum() for one in ours) / sum(one.counts.sum() for one in ours))
-    delta = found.delta
+        settled = Decision("inconclusive", f"one {_named(metric)} tells nothing of chance")
+        return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=conditional)
+    basis = _basis(metric, found, ours, theirs)
+    base = _level(ours.runs, found)
+    # What can't be below 0 can't become less by more than all of it.
+    floor = -max(base, 0.0) if min(ours.smallest, theirs.smallest) >= 0 else -np.inf
+    delta = msgspec.structs.replace(found.delta, low=max(found.delta.low, floor))
     if base <= 0:
         same = delta.low == delta.high == 0
         settled = (
@@ -80,13 +95,55 @@ def _measured(
             if same
             else Decision("inconclusive", "the baseline's mean is 0 or below, so there is no share of it that matters")
         )
-        return Measured(ratio=None, delta=delta, paired=False, shown=shown, settled=settled)
+        return Measured(
+            ratio=None, delta=delta, paired=False, shown=shown, settled=settled, conditional=conditional, basis=basis
+        )
+    absolute = least_that_matters(metric, base)
     return Measured(
         ratio=Interval(*(1 + value / base for value in (delta.estimate, delta.low, delta.high))),
         delta=delta,
         p=found.p,
-        p_is_bound=found.p <= 1 / (repetitions + 1),
         paired=False,
         shown=shown,
-        margin=max(metric.margin, metric.least / base),
+        settled=_too_alike(metric, basis, [*ours.runs, *theirs.runs]) if found.over == "units" else None,
+        margin=metric.margin if absolute is None else absolute / base,
+        margin_absolute=absolute,
+        conditional=conditional,
+        basis=basis,
     )
+
+
+def _level(runs: Sequence[Units], found: MeanDifference) -> float:
+    """The mean that the difference is from: of runs' means, or of all samples."""
+    if found.over == "runs":
+        return float(np.mean([one.mean for one in runs]))
+    return float(sum(one.sums.sum() for one in runs) / sum(one.counts.sum() for one in runs))
+
+
+def _basis(metric: Metric, found: MeanDifference, ours: _Side, theirs: _Side) -> Basis:
+    if found.over == "runs":
+        return Basis("runs", (len(ours.runs), len(theirs.runs)), found.effective)
+    counts = (sum(one.sums.size for one in side.runs) for side in (ours, theirs))
+    return Basis(f"{_named(metric)}s", (next(counts), next(counts)), found.effective)
+
+
+def _too_alike(metric: Metric, basis: Basis, runs: Sequence[Units]) -> Decision | None:
+    """No verdict where a run's units resemble each other so much that its mean may lie anywhere; None where they don't."""
+    fewest = min(one.sums.size for one in runs)
+    if runs[0].ordered and fewest < LEAST_VALUES:
+        return Decision(
+            "inconclusive",
+            f"{fewest} {_named(metric)}{'s' if fewest != 1 else ''} don't tell how much neighbours are alike; {LEAST_VALUES} are needed",
+        )
+    if runs[0].ordered and min(basis.effective) < LEAST_EFFECTIVE:
+        return Decision(
+            "inconclusive",
+            f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as good as "
+            f"{basis.effective[0]:.1f} and {basis.effective[1]:.1f} independent ones, and {LEAST_EFFECTIVE} are needed; only several runs per side can tell",
+        )
+    return None
+
+
+def _named(metric: Metric) -> str:
+    """What its interval is over, inside a run, as a word."""
+    return {"block_no": "block"}.get(metric.unit_of_chance, metric.unit_of_chance)

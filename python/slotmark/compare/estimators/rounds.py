@@ -9,16 +9,23 @@ from slotmark import warnings
 from slotmark.compare.doubts import unmatched
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
 from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
-from slotmark.compare.result import Summary
+from slotmark.compare.result import Basis, Summary
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
 from slotmark.compare.verdict import Decision
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
 from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
+from slotmark.statistics.serial import serial
 from slotmark.warnings import ENOUGH_ROUNDS, Warning
 
 REPETITIONS = 10_000
+
+ORDERS = 2_000
+"""In which rounds are put to test whether they drift."""
+
+DRIFTS_BELOW = 0.02
+"""The p-value below which rounds are said to drift."""
 
 
 def estimate(task: Task) -> Estimate:
@@ -45,7 +52,11 @@ def estimate(task: Task) -> Estimate:
             entries.append(Entry(metric=metric, part=part, quantity="typical", summaries=summaries, measured=measured))
             if metric.tested:
                 fewest += [replicates(one, part) for one in present if one and any(measured)]
-    entries = [_marked(task, entry) if entry.metric == entries[0].metric else entry for entry in entries]
+    entries = [
+        _marked(task, entry, of_runs) if entry.metric == entries[0].metric else entry
+        for of_runs in samples[:1]
+        for entry in entries
+    ]
     few = [warnings.few_rounds(min(fewest))] if fewest and min(fewest) < ENOUGH_ROUNDS else []
     apart = [
         [warnings.apart()] if place and not in_one_session(task.sides[0], side) else []
@@ -91,6 +102,7 @@ def _measured(
         repetitions=repetitions,
         seed=task.how.stream(metric.id, part),
     )
+    counts = replicates(baseline, part), replicates(candidate, part)
     return Measured(
         ratio=found.interval,
         p=found.p,
@@ -98,6 +110,9 @@ def _measured(
         paired=paired,
         shown=shown,
         settled=settled,
+        # Two sessions differ in more than the target, and there is one of each.
+        conditional=not paired,
+        basis=Basis("rounds", counts, counts),
     )
 
 
@@ -122,11 +137,25 @@ def _without_ratio(values: Sequence[np.ndarray]) -> Decision:
     return Decision("inconclusive", f"some samples are zero or below, so there is no ratio; the medians are {medians}")
 
 
-def _marked(task: Task, entry: Entry) -> Entry:
-    """The entry of the catalogue's first metric with its outliers as doubts: what disturbs an invocation shows there."""
+def _marked(task: Task, entry: Entry, samples: Sequence[Samples]) -> Entry:
+    """The entry of the catalogue's first metric with its outliers and drifts as doubts: what disturbs an invocation shows there."""
     found: list[Warning] = [
         warnings.outliers(f"{side.name}: {entry.part}", [str(key[0]) for key in summary.outliers if key])
         for side, summary in zip(task.sides, entry.summaries, strict=True)
         if summary and summary.outliers
     ]
+    for place, one in enumerate(entry.measured, start=1):
+        if one is not None and one.ratio is not None and one.paired:
+            found += _drifting(task, (samples[0], samples[place]), entry.part, task.sides[place].name)
     return msgspec.structs.replace(entry, warnings=found)
+
+
+def _drifting(task: Task, pair: tuple[Samples, Samples], part: str, name: str) -> list[Warning]:
+    """Doubt about rounds whose ratio resembles that of the round before."""
+    ours, theirs = (by_replicate(one, part) for one in pair)
+    if ours.size < ENOUGH_ROUNDS:
+        return []
+    found = serial(np.log(theirs) - np.log(ours), repetitions=ORDERS, seed=task.how.stream("drift", part, name))
+    if found.p >= DRIFTS_BELOW:
+        return []
+    return [warnings.drifting_rounds(f"{name}: {part}", found.correlation, found.p)]

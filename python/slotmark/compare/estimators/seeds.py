@@ -3,15 +3,17 @@
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
+from slotmark.compare.margins import least_that_matters
 from slotmark.compare.pairing import refuse_unmatched
-from slotmark.compare.result import Detail, Swept
+from slotmark.compare.result import Basis, Detail, Swept
 from slotmark.compare.summary import summarise
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
 from slotmark.statistics.interval import Interval
+from slotmark.statistics.student import student
+from slotmark.warnings import ENOUGH_RUNS
 
 
 def estimate(task: Task) -> Estimate:
@@ -47,21 +49,22 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Sample
         return Measured(ratio=None, paired=True, shown=shown or "one seed tells nothing of chance")
     differences = theirs - ours
     middle, error = float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(differences.size))
-    reach = float(stats.t.ppf((1 + task.how.confidence) / 2, differences.size - 1)) * error
-    delta = Interval(middle, middle - reach, middle + reach)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        away = np.nan_to_num(np.abs(np.divide(middle, error)), nan=0.0, posinf=np.inf)
-    p = float(2 * stats.t.sf(away, differences.size - 1))
+    found = student(middle, error, differences.size - 1, task.how.confidence)
+    delta = found.interval
     base = float(ours.mean())
     if base <= 0:
         return Measured(ratio=None, delta=delta, paired=True, shown=shown or "the baseline's mean is 0 or below")
+    absolute = least_that_matters(metric, base)
     return Measured(
         ratio=Interval(*(1 + value / base for value in (delta.estimate, delta.low, delta.high))),
         delta=delta,
-        p=p,
+        p=found.p,
         paired=True,
         shown=shown,
-        margin=max(metric.margin, metric.least / base),
+        margin=metric.margin if absolute is None else absolute / base,
+        margin_absolute=absolute,
+        conditional=differences.size < ENOUGH_RUNS,
+        basis=Basis("seeds", (ours.size, theirs.size), (ours.size, theirs.size)),
     )
 
 

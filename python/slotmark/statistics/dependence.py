@@ -1,0 +1,87 @@
+"""The variance of sums of values that follow each other and resemble each other, as costs of consecutive blocks do.
+
+What counts is how the values vary slowly: the spectrum at frequency 0, the long-run variance. It is read off the values' slowest
+cosines, which are as good as independent of each other (equal-weighted cosine transform: Müller 2004; Lazarus, Lewis, Stock and Watson
+2018), so that Student's t has as many degrees of freedom as cosines were used. Values are put together in at most 64 stretches first.
+A first-order autoregression of the stretches, corrected for its bias (Kendall 1954), says how steep the spectrum is near 0: each cosine is
+divided by that (prewhitening: Andrews and Monahan 1992), and only cosines are used at which it has fallen by at most a half.
+A slow drift under much faster noise hardly shows in neighbours, so that an autoregression misses it: where the eight slowest cosines alone
+tell of a larger variance, that one counts.
+"""
+
+import msgspec
+import numpy as np
+from scipy import fft
+
+MOST_STRETCHES = 64
+"""Into so many stretches of equal length values are put together at most."""
+
+MOST_COSINES, LEAST_COSINES = 32, 4
+"""More cosines would make intervals 4 % narrower at most, and look at faster variation."""
+
+SLOWEST = 8
+"""The cosines that drift under noise is looked for in."""
+
+_STEEPEST = 0.97
+"""Autocorrelations of stretches above this can't be told from a level that wanders off."""
+
+LEAST_VALUES = 8
+"""How values depend on each other can't be judged from fewer."""
+
+
+class LongRun(msgspec.Struct, frozen=True):
+    """How much a sum of dependent values varies.
+
+    Attributes:
+        variance: Of the sum of the values.
+        degrees: Degrees of freedom of that.
+        effective: How many independent values of the same spread would tell as much; at most as many as there are.
+    """
+
+    variance: float
+    degrees: float
+    effective: float
+
+
+def long_run(values: np.ndarray) -> LongRun:
+    """The variance of the sum of values in their order; of fewer than 8 as if they were independent.
+
+    Args:
+        values: At least two, shape (n,). Their mean is taken out.
+    """
+    n = values.size
+    away = values - values.mean()
+    alone = float(away @ away) / (n - 1)
+    stretches = _stretches(away)
+    whole = float(stretches @ stretches)
+    if n < LEAST_VALUES or whole <= 1e-24 * n * float(np.abs(values).max()) ** 2:
+        return LongRun(n * alone, n - 1.0, float(n))
+    count = stretches.size
+    found = float(stretches[1:] @ stretches[:-1]) / whole
+    alike = min(max(found + (1 + 3 * found) / count, 0.0), _STEEPEST)
+    used = _cosines(count, alike)
+    power = np.asarray(fft.dct(stretches, type=2, norm="ortho"))[1 : used + 1] ** 2
+    flat = power * (1 - 2 * alike * np.cos(np.pi * np.arange(1, used + 1) / count) + alike**2) / (1 - alike) ** 2
+    variance = count * max(float(flat.mean()), float(flat[:SLOWEST].mean()))
+    effective = n * n * alone / variance if variance > 0 else float(n)
+    return LongRun(variance, float(used), min(float(n), effective))
+
+
+def independent(values: np.ndarray) -> LongRun:
+    """The same of at least two values that have nothing to do with each other, as hosts."""
+    return LongRun(values.size * float(values.var(ddof=1)), values.size - 1.0, float(values.size))
+
+
+def _stretches(values: np.ndarray) -> np.ndarray:
+    """Sums of consecutive values, of about equally many each."""
+    n = values.size
+    count = n // -(-n // MOST_STRETCHES)
+    return np.add.reduceat(values, np.arange(count) * n // count)
+
+
+def _cosines(count: int, alike: float) -> int:
+    """How many cosines to use: up to where an autoregression's spectrum has fallen by about a half."""
+    most = min(MOST_COSINES, count // 2)
+    if alike == 0:
+        return most
+    return min(most, max(LEAST_COSINES, int(count * (1 - alike) / np.sqrt(alike) / np.pi)))

@@ -1,0 +1,108 @@
+"""Arithmetic means of runs, and how far apart two of them are.
+
+Samples that were taken one after the other in one run aren't independent: what they have in common shows over some time.
+:mod:`slotmark.statistics.dependence` says how much that makes a mean vary.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from slotmark.statistics.dependence import LongRun, independent, long_run
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.student import satterthwaite, student
+from slotmark.statistics.welch import between
+
+
+class Units(msgspec.Struct, frozen=True):
+    """The samples of a metric in one run and part, put together by unit: block, slot or host.
+
+    Attributes:
+        sums: Of the values, one a unit; shape (units,).
+        counts: Of the values, one a unit.
+        ordered: Whether units follow one another, as blocks do and hosts don't.
+    """
+
+    sums: np.ndarray
+    counts: np.ndarray
+    ordered: bool = True
+
+    @property
+    def mean(self) -> float:
+        """The mean of all samples."""
+        return float(self.sums.sum() / self.counts.sum())
+
+    def chance(self) -> LongRun:
+        """How much the mean varies; of a ratio of sums, by its linear form. At least two units."""
+        total = float(self.counts.sum())
+        residuals = (self.sums - self.mean * self.counts) / total
+        return long_run(residuals) if self.ordered else independent(residuals)
+
+
+class MeanDifference(msgspec.Struct, frozen=True):
+    """A candidate's mean less the baseline's.
+
+    Attributes:
+        delta: In the metric's unit.
+        p: Two-sided p-value of no difference.
+        over: What the interval is over: runs, or the units inside them.
+        effective: One per side: how many independent runs or units would tell as much.
+    """
+
+    delta: Interval
+    p: float
+    over: Literal["runs", "units"]
+    effective: tuple[float, float]
+
+
+def by_unit(values: np.ndarray, units: np.ndarray, *, ordered: bool = True) -> Units:
+    """Values put together by unit.
+
+    Args:
+        values: Shape (n,).
+        units: The place of each value's unit, from 0 on; shape (n,).
+        ordered: Whether units follow one another in the order of their places, as blocks do and hosts don't.
+    """
+    counts = np.bincount(units).astype(np.float64)
+    there = counts > 0
+    return Units(np.bincount(units, weights=values)[there], counts[there], ordered=ordered)
+
+
+def mean_difference(
+    baseline: Sequence[Units], candidate: Sequence[Units], *, confidence: float
+) -> MeanDifference | None:
+    """How far the candidate's mean lies from the baseline's, each over one or more runs; None where nothing tells how they vary.
+
+    With two or more runs on both sides, the interval is over the means of runs. Else it covers only what varies within runs.
+
+    Args:
+        baseline: One a run.
+        candidate: One a run.
+        confidence: Of the interval, as a fraction.
+    """
+    sides = baseline, candidate
+    if min(map(len, sides)) > 1:
+        ours, theirs = (np.array([run.mean for run in runs]) for runs in sides)
+        chance = between([ours, theirs])
+        found = student(float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance)), chance.degrees, confidence)
+        return MeanDifference(found.interval, found.p, "runs", (float(ours.size), float(theirs.size)))
+    if min(run.sums.size for side in sides for run in side) < 2:
+        return None
+    (ours, before), (theirs, after) = (_joined(side) for side in sides)
+    variance = before.variance + after.variance
+    degrees = satterthwaite(variance, [(one.variance, one.degrees) for one in (before, after)])
+    found = student(theirs - ours, float(np.sqrt(variance)), degrees, confidence)
+    return MeanDifference(found.interval, found.p, "units", (before.effective, after.effective))
+
+
+def _joined(runs: Sequence[Units]) -> tuple[float, LongRun]:
+    """The mean of all samples of some runs, and how much it varies within them."""
+    total = sum(float(run.counts.sum()) for run in runs)
+    shares = [float(run.counts.sum()) / total for run in runs]
+    each = [run.chance() for run in runs]
+    parts = [(share**2 * one.variance, one.degrees) for share, one in zip(shares, each, strict=True)]
+    variance = sum(part for part, _ in parts)
+    mean = sum(share * run.mean for share, run in zip(shares, runs, strict=True))
+    return mean, LongRun(variance, satterthwaite(variance, parts), sum(one.effective for one in each))

@@ -1,0 +1,44 @@
+"""Student's interval and p-value of one estimate: one inference, so that p is below 5 % exactly where the 95 % interval excludes 0."""
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+from scipy import stats
+
+from slotmark.statistics.interval import Interval
+
+
+class Student(msgspec.Struct, frozen=True):
+    """An estimate with its interval, and the two-sided p-value of 0."""
+
+    interval: Interval
+    p: float
+
+
+def student(estimate: float, error: float, degrees: float, confidence: float) -> Student:
+    """The interval and the p-value of an estimate; without any error, the estimate alone.
+
+    Args:
+        estimate: On a scale on which no difference is 0.
+        error: Its standard error.
+        degrees: Degrees of freedom of that.
+        confidence: Of the interval, as a fraction.
+    """
+    if error == 0:
+        return Student(Interval(estimate, estimate, estimate), 0.0 if estimate else 1.0)
+    reach = float(stats.t.ppf((1 + confidence) / 2, degrees)) * error
+    return Student(
+        Interval(estimate, estimate - reach, estimate + reach), float(2 * stats.t.sf(abs(estimate) / error, degrees))
+    )
+
+
+def satterthwaite(whole: float, parts: Iterable[tuple[float, float]]) -> float:
+    """Degrees of freedom of a variance that is made of others (Satterthwaite 1946).
+
+    Args:
+        whole: The variance.
+        parts: Of each part the variance and its degrees of freedom.
+    """
+    squares = sum(variance**2 / degrees for variance, degrees in parts)
+    return whole**2 / squares if squares > 0 else float(np.inf)

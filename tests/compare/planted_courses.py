@@ -1,0 +1,57 @@
+"""Courses of runs whose truth is known: blocks that resemble their neighbours, and levels that drift. Every mean is 0."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import signal
+
+Course = Callable[[np.random.Generator, int, int], np.ndarray]
+"""Draws, runs and blocks: deviations of consecutive blocks from their level; shape (runs, blocks)."""
+
+
+def autoregressive(likeness: float, *, skewed: bool = False) -> Course:
+    """Each block deviates by so much of what the one before did, and by noise: normal, or a gamma variable's."""
+
+    def course(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
+        before = 100 + round(10 / (1 - likeness))
+        shape = runs, blocks + before
+        noise = (draws.gamma(2, 1, shape) - 2) if skewed else draws.standard_normal(shape)
+        return np.asarray(signal.lfilter([1.0], [1.0, -likeness], noise, axis=1))[:, before:]
+
+    return course
+
+
+def drift_under_noise(likeness: float, share: float) -> Course:
+    """Independent noise, with a slow course under it that has so much of its variance."""
+    slow = autoregressive(likeness)
+
+    def course(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
+        scale = np.sqrt(share * (1 - likeness**2))
+        return scale * slow(draws, runs, blocks) + draws.standard_normal((runs, blocks))
+
+    return course
+
+
+def ten_alike(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
+    """Ten blocks each deviate alike."""
+    return np.repeat(draws.standard_normal((runs, blocks // 10 + 2)), 10, axis=1)[:, 5 : blocks + 5]
+
+
+COURSES: dict[str, Course] = {
+    "independent": autoregressive(0.0),
+    "AR(1) 0.5": autoregressive(0.5),
+    "AR(1) 0.5, skewed": autoregressive(0.5, skewed=True),
+    "AR(1) 0.7": autoregressive(0.7),
+    "AR(1) 0.7, skewed": autoregressive(0.7, skewed=True),
+    "AR(1) 0.9": autoregressive(0.9),
+    "AR(1) 0.95": autoregressive(0.95),
+    "AR(1) 0.995": autoregressive(0.995),
+    "ten alike": ten_alike,
+    "AR(1) 0.9 under noise": drift_under_noise(0.9, 0.25),
+}
+
+
+def levels_of_hosts(draws: np.random.Generator, runs: int, slots: int, hosts: int) -> np.ndarray:
+    """A level per host that drifts: where it starts varies by 2 %, and it wanders by 2 % over the run; shape (runs, slots, hosts)."""
+    starts = draws.normal(0, 0.02, (runs, 1, hosts))
+    return 1 + starts + draws.normal(0, 0.02 / slots**0.5, (runs, slots, hosts)).cumsum(axis=1)

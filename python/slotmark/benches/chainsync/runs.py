@@ -66,6 +66,7 @@ def write_runs(
             manifest = Manifest(
                 id=f"{facts.session}-{name}",
                 bench=BENCH,
+                origin="measured",
                 target=Target(
                     name, description.version, description.language, description.commit, description.toolchain
                 ),

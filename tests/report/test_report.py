@@ -117,6 +117,8 @@ def test_a_session_in_short_names_every_run(comparison: Comparison, tmp_path: Pa
     text = markdown(document)
     assert "| one | 11.00 |" in text
     assert "| two | 11.00 |" in text
+    assert "% of floor, by round | " in text
+    assert "the median of each round's own share, which need not be the quotient of two medians above." in text
 
 
 @pytest.mark.parametrize(

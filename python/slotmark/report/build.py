@@ -26,6 +26,9 @@ from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
 from slotmark.run import Run, title_with_origin
 
+BY_ROUND = "by round"
+"""What the short name of a metric ends with whose samples are ratios within one round."""
+
 
 def comparison_document(comparison: Comparison, style: str = "modern") -> Document:
     """The report of a comparison; its first section is what was found, in words.
@@ -83,6 +86,10 @@ def runs_document(runs: Sequence[Run]) -> Document:
                 lines.append([Cell(run.name), *map(Cell, cells)])
         title = f"{part}, medians over {runs[0].manifest.parameters.get('rounds', '?')} rounds"
         tables.append(Table(title, [Column("", "left"), *(Column(metric.short) for metric in metrics)], lines))
+    paired = [metric.short for metric in metrics if metric.short.endswith(BY_ROUND)]
+    if paired:
+        note = f"{listed(paired)}: the median of each round's own share, which need not be the quotient of two medians above."
+        tables.append(Paragraph(note))
     found_doubts = list(dict.fromkeys(warning for run in runs for warning in run.manifest.warnings))
     warned = [Section("Warnings", [Doubts(found_doubts)], brief=True)] if found_doubts else []
     return Document("Measured", "", [Section("", tables, brief=True), *warned])

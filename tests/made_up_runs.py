@@ -149,6 +149,7 @@ def write_run(
     manifest = Manifest(
         id=f"{session}-{target}",
         bench=bench,
+        origin="measured",
         target=Target(target, version, language, "0123456789ab", "rustc 1.90.0" if language == "Rust" else ""),
         workload=dict(workload(blocks, list(dict.fromkeys(modes))) if workload_facts is None else workload_facts),
         parameters={

@@ -89,4 +89,4 @@ def percent_change(value: float) -> str:
     share = 100 * (value - 1)
     digits = 0 if abs(share) >= 100 else 1 if abs(share) >= 0.95 else 2
     text = f"{share:+,.{digits}f}"
-    return "0" if float(text) == 0 else text
+    return "0" if round(share, digits) == 0 else text

@@ -69,6 +69,15 @@ def few_rounds(rounds: int) -> Warning:
     )
 
 
+def resumed(rounds: Sequence[int]) -> Warning:
+    """A session that was cut after these rounds and went on later."""
+    return Warning(
+        "resumed",
+        f"The session was cut after round {', '.join(map(str, rounds))} and resumed later: the machine may have been another before and "
+        "after. Ratios are of one round each, so they stand; levels hold that difference.",
+    )
+
+
 def one_core() -> Warning:
     """Server and client share a core."""
     return Warning(

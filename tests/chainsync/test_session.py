@@ -1,5 +1,6 @@
 """A session as a whole, through the command."""
 
+import json
 import os
 import signal
 import subprocess
@@ -181,3 +182,67 @@ def test_a_session_cut_short_says_so_and_leaves_nothing(whom: str, small_chain: 
     assert not out.exists() or not list(out.iterdir())
     for pid in (server, client):
         assert not Path(f"/proc/{pid}").exists()
+
+
+def cut_session(small_chain: Path, out: Path, *more: str) -> tuple[Path, list[str]]:
+    """A session that was killed after some of its rounds: the file that it left, and its arguments."""
+    arguments = [*run_arguments(small_chain, out, "--target", "native", "--depth", "1", "--reply-delay", "1ms"), *more]
+    left = out / "unfinished-session.jsonl"
+    with subprocess.Popen(
+        [sys.executable, "-m", "slotmark", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as session:
+        for _ in range(3_000):
+            if left.exists() and left.stat().st_size:
+                break
+            time.sleep(0.02)
+        os.kill(session.pid, signal.SIGKILL)
+    return left, arguments
+
+
+def test_a_session_that_was_cut_is_resumed_without_measuring_again(small_chain: Path, tmp_path: Path) -> None:
+    built("native")
+    built("floor")
+    left, arguments = cut_session(small_chain, tmp_path / "runs", "--rounds", "6")
+    with left.open("a") as file:
+        file.write('{"number":')  # a line that was being written
+    kept = [json.loads(line) for line in left.read_text().splitlines()[1:-1]]
+    again = slotmark(*arguments)
+    assert again.returncode == 2
+    assert "Go on with --resume" in again.stderr
+
+    resumed = slotmark(*arguments, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"resumed after round {kept[-1]['number']} of 6" in resumed.stderr
+    assert not left.exists()
+    run = open_run(tmp_path / "runs" / "native")
+    rows = run.table("invocations").sort_by("invocation").to_pylist()
+    assert [row["round"] for row in rows] == list(range(7))
+    before = [one["at"] for part in kept for one in part["measured"] if one["program"] == "native"]
+    assert [row["at"] for row in rows][: len(before)] == before
+    (doubt,) = (one for one in run.manifest.warnings if one.kind == "resumed")
+    assert f"after round {kept[-1]['number']}" in doubt.text
+    assert slotmark("check", run.path).returncode == 0
+
+
+def test_another_session_is_not_resumed(small_chain: Path, tmp_path: Path) -> None:
+    built("native")
+    built("floor")
+    left, arguments = cut_session(small_chain, tmp_path / "runs", "--rounds", "6")
+    chain = tmp_path / "chain"
+    made = slotmark("chain", "synth", "--workload", "preview-like", "--blocks", "600", "--seed", "8", "-o", chain)
+    assert made.returncode == 0, made.stderr
+    other_chain = [str(chain) if one == str(small_chain) else one for one in arguments]
+    for changed, said in (
+        ([*arguments, "--seed", "9"], "parameter 'seed' was 1, is 9"),
+        ([*arguments, "--depth", "1,2"], "parameter 'depths' was [1], is [1, 2]"),
+        (other_chain, "the chain's last block was"),
+        ([*arguments, "--target", "floor"], "the list of targets was native, floor, is native, floor, floor"),
+    ):
+        refused = slotmark(*changed, "--resume")
+        assert refused.returncode == 2
+        assert "not the session that was cut" in refused.stderr
+        assert said in refused.stderr
+    assert left.exists()
+    nothing = slotmark(*run_arguments(small_chain, tmp_path / "elsewhere", "--target", "native"), "--resume")
+    assert nothing.returncode == 2
+    assert "holds no session that was cut" in nothing.stderr

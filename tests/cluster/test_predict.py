@@ -55,7 +55,11 @@ def test_the_same_seeds_predict_the_same_and_others_do_not(tmp_path: Path) -> No
         for name, seeds in (("first", [1, 2]), ("again", [1, 2]), ("other", [3, 4]))
     )
     assert first == again
-    assert comparison_document(first).title == comparison_document(again).title == "ledger_tick=30ms against unchanged"
+    assert (
+        comparison_document(first).title
+        == comparison_document(again).title
+        == "Simulated: ledger_tick=30ms against unchanged"
+    )
     assert levels(first, "0.95 adoption") != levels(other, "0.95 adoption")
 
 
@@ -103,7 +107,7 @@ def test_how_long_to_run_alone_is_nothing_to_compare(tmp_path: Path) -> None:
     (level,) = levels(comparison, "0.95 adoption")
     assert level.standard_error is None
     document = comparison_document(comparison)
-    assert document.title == "value-only-10.5"
+    assert document.title == "Simulated: value-only-10.5"
     assert f"95 adoption: {number(level.mean * 1e3)} ms." in markdown(document)
 
 

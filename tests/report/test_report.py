@@ -117,6 +117,8 @@ def test_a_session_in_short_names_every_run(comparison: Comparison, tmp_path: Pa
     text = markdown(document)
     assert "| one | 11.00 |" in text
     assert "| two | 11.00 |" in text
+    assert "% of floor, by round | " in text
+    assert "the median of each round's own share, which need not be the quotient of two medians above." in text
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,13 @@ def test_ratios_p_values_and_differences_are_printed_as_known() -> None:
     assert p_value(0.0002, bound=True) == "< 0.0002"
     assert p_value(1.0) == "1"
     assert p_value(0.0312) == "0.031"
-    assert [percent_change(one) for one in (1.0325, 0.9955, 2.5, 1.0)] == ["+3.2", "-0.45", "+150", "0"]
+    assert [percent_change(one) for one in (1.0325, 0.9955, 2.5, 1.0, 18.85)] == [
+        "+3.2",
+        "-0.45",
+        "+150",
+        "0",
+        "+1,785",
+    ]
     assert [signed(one) for one in (0.01234, -2.0, 0.0)] == ["+0.0123", "-2.00", "0"]
 
 

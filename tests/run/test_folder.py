@@ -22,6 +22,7 @@ def manifest() -> Manifest:
     return Manifest(
         id="x",
         bench="chainsync",
+        origin="measured",
         target=Target("x", "1"),
         workload={},
         parameters={},

@@ -57,6 +57,9 @@ def run(
     ] = "0us",
     progress_every: Annotated[int, typer.Option(min=1, help="Blocks between two progress records.")] = 1_000,
     timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one invocation.")] = "5min",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the session in -o that was cut: its finished rounds are kept.")
+    ] = False,
     pin: Annotated[bool, typer.Option("--pin/--no-pin", help="Keep server and client on cores of their own.")] = True,
 ) -> None:
     """Run every target in every mode and depth, round by round, in an order drawn at random, and keep a run of each."""
@@ -83,6 +86,7 @@ def run(
         timeout_s=duration_us("--timeout", timeout) / 1e6,
         pin=pin,
         out=out,
+        resume=resume,
     )
     with progress("invocations") as show:
 

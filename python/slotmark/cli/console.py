@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -29,13 +30,54 @@ talk = _Talk(stderr=True, highlight=False, soft_wrap=True)
 """Standard error."""
 
 
+LINE_EVERY_S = 5
+"""Time between two lines of progress: short work prints none."""
+
+
+class ProgressLines:
+    """Progress as lines, as a log of a continuous integration shows them.
+
+    Args:
+        unit: Of what is counted.
+        say: Prints a line.
+        clock: Seconds that never go back.
+    """
+
+    def __init__(self, unit: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._unit, self._say, self._clock = unit, say, clock
+        self._begin = self._last = clock()
+        self._first: int | None = None
+
+    def step(self, done: int, total: int, label: str) -> None:
+        """Takes how much is done, of how much, and what is being done now; prints a line where the last was long ago."""
+        now = self._clock()
+        if self._first is None or done < self._first:
+            self._begin, self._first = now, done
+        if now - self._last < LINE_EVERY_S:
+            return
+        self._last = now
+        made = done - self._first
+        left = f", about {duration((now - self._begin) * (total - done) / made)} left" if made and total > done else ""
+        self._say(f"{label}: {done:,} of {total:,} {self._unit}{left}")
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, in words: ``8 s``, ``3 min``, ``2.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
+
+
 @contextmanager
 def progress(unit: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar on standard error with the time left.
+    """Progress on standard error with the time left: a bar, or where that is no terminal a line every few seconds.
 
     Yields:
         Called with how much is done, of how much, and what is being done now.
     """
+    if not talk.is_terminal:
+        yield ProgressLines(unit, talk.remark).step
+        return
     columns = [
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),

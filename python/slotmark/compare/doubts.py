@@ -71,6 +71,8 @@ def unmatched(sides: Sequence[Side], entries: Sequence["Entry"]) -> list[list[Wa
 
 def _pairs(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
     """What should be equal between two runs, in words, with what it is in each."""
+    if ours.origin and theirs.origin:
+        yield "the origin of the figures", ours.origin, theirs.origin
     yield from _machine_facts(ours, theirs)
     for name, mine, other in _common(ours.parameters, theirs.parameters):
         yield f"parameter '{name}'", mine, other

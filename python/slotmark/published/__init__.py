@@ -9,7 +9,7 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import Filter, catalogue, filters_of_run
 from slotmark.published import chainsync_2026, ghc_study, locli
 from slotmark.published.report import PublishedCell, PublishedReport, PublishedSide, PublishedTable
-from slotmark.run import Run
+from slotmark.run import Run, title_with_origin
 
 Method = Callable[[Sequence[Mapping[str, Run]], Sequence[Filter] | None, str], tuple[str, list[PublishedTable]]]
 """From the arguments of :func:`published_report` to what is printed, in words without a full stop, and the tables."""
@@ -53,7 +53,7 @@ def published_report(
     said, tables = METHODS[name](sides, filters, style)
     return PublishedReport(
         method=name,
-        title="By the published method",
+        title=title_with_origin("By the published method", (run.manifest for side in sides for run in side.values())),
         said=f"{said}; slotmark's own method is the default.",
         sides=[
             PublishedSide(

@@ -24,7 +24,10 @@ from slotmark.report.sections.method import method
 from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, sweep_tables, value_of
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
-from slotmark.run import Run
+from slotmark.run import Run, title_with_origin
+
+BY_ROUND = "by round"
+"""What the short name of a metric ends with whose samples are ratios within one round."""
 
 
 def comparison_document(comparison: Comparison, style: str = "modern") -> Document:
@@ -60,9 +63,10 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Data dictionary", [dictionary(row.metric for row in comparison.rows)]),
         Section("Manifest", manifests(comparison.sides)),
     ]
-    return Document(
-        _title(comparison, swept), work_done(comparison.baseline), [section for section in sections if section.blocks]
+    title = title_with_origin(
+        _title(comparison, swept), (manifest for side in comparison.sides for manifest in side.manifests)
     )
+    return Document(title, work_done(comparison.baseline), [section for section in sections if section.blocks])
 
 
 def runs_document(runs: Sequence[Run]) -> Document:
@@ -82,6 +86,10 @@ def runs_document(runs: Sequence[Run]) -> Document:
                 lines.append([Cell(run.name), *map(Cell, cells)])
         title = f"{part}, medians over {runs[0].manifest.parameters.get('rounds', '?')} rounds"
         tables.append(Table(title, [Column("", "left"), *(Column(metric.short) for metric in metrics)], lines))
+    paired = [metric.short for metric in metrics if metric.short.endswith(BY_ROUND)]
+    if paired:
+        note = f"{listed(paired)}: the median of each round's own share, which need not be the quotient of two medians above."
+        tables.append(Paragraph(note))
     found_doubts = list(dict.fromkeys(warning for run in runs for warning in run.manifest.warnings))
     warned = [Section("Warnings", [Doubts(found_doubts)], brief=True)] if found_doubts else []
     return Document("Measured", "", [Section("", tables, brief=True), *warned])
@@ -113,7 +121,8 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
         Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
         Section("Metrics", [*named, *(Table(title, columns, lines) for title, lines in tables.items())], brief=True),
     ]
-    return Document(run.name, f"{run.manifest.bench} bench", [section for section in sections if section.blocks])
+    title = title_with_origin(run.name, [run.manifest])
+    return Document(title, f"{run.manifest.bench} bench", [section for section in sections if section.blocks])
 
 
 def _title(comparison: Comparison, swept: Swept | None) -> str:

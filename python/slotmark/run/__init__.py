@@ -2,12 +2,13 @@
 
 from slotmark.run.folder import Run, RunWriter, check_run, open_run
 from slotmark.run.machine import MachineFacts, machine_facts, utc_now
-from slotmark.run.manifest import SCHEMA, Manifest, SourceFile, TablePart, Target
+from slotmark.run.manifest import SCHEMA, Manifest, Origin, SourceFile, TablePart, Target, title_with_origin
 
 __all__ = [
     "SCHEMA",
     "MachineFacts",
     "Manifest",
+    "Origin",
     "Run",
     "RunWriter",
     "SourceFile",
@@ -16,5 +17,6 @@ __all__ = [
     "check_run",
     "machine_facts",
     "open_run",
+    "title_with_origin",
     "utc_now",
 ]

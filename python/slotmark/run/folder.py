@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from slotmark.errors import RunError
 from slotmark.run.integrity import damaged_table, digest_of, files_of, parts_of, refuse_unlike_tables
-from slotmark.run.manifest import SCHEMA, Manifest
+from slotmark.run.manifest import SCHEMA, Manifest, with_origin
 
 
 class Run:
@@ -93,7 +93,7 @@ def open_run(path: str | Path) -> Run:
     except (msgspec.ValidationError, UnicodeDecodeError) as error:
         raise RunError(f"{file}: {error}. The file is damaged; copy the run again.") from error
     refuse_unlike_tables(folder, manifest)
-    return Run(folder, manifest)
+    return Run(folder, with_origin(manifest))
 
 
 def check_run(path: str | Path) -> int:

@@ -1,6 +1,7 @@
 """What is written down about a run: ``run.json``."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import msgspec
 
@@ -9,6 +10,10 @@ from slotmark.warnings import Warning
 
 SCHEMA = 1
 """The version of the layout of a run folder. Readers refuse any other."""
+
+Origin = Literal["measured", "simulated", "imported"]
+"""How the figures of a run came about: real software was measured and slotmark read or ran it, a model produced them in virtual
+time, or another tool had measured them and they were taken over as it wrote them."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -75,6 +80,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         schema: Always :data:`SCHEMA`.
         id: Unique: session and target.
         bench: ``chainsync``, ``ledger`` or ``cluster``.
+        origin: How its figures came about; None in runs of before 2026-12 that don't show it.
         target: The thing under test.
         workload: What the target was made to do, one entry a fact, in the order in which to show them.
         parameters: What was asked for on the command line, seed included.
@@ -92,6 +98,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     schema: int = SCHEMA
     id: str
     bench: str
+    origin: Origin | None = None
     target: Target
     workload: dict[str, str]
     parameters: dict[str, Any]
@@ -104,3 +111,30 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     tables: dict[str, int]
     parts: list[TablePart] = []
     warnings: list[Warning]
+
+
+_ORIGINS: dict[str, Origin] = {"chainsync": "measured", "ledger": "imported", "prediction": "simulated"}
+"""Of runs of before 2026-12, by bench: all that these benches could write then."""
+
+_SIMULATED_SOURCE = "simulated: "
+"""What the one source of a run begins with that was simulated straight into a folder."""
+
+
+def with_origin(manifest: Manifest) -> Manifest:
+    """The manifest with its origin; of one without, with that which follows from the rest, or still without.
+
+    Logs that were simulated and then ingested before 2026-12 look like those of real nodes: such a run stays without.
+    """
+    if manifest.origin is not None:
+        return manifest
+    if any(source.path.startswith(_SIMULATED_SOURCE) for source in manifest.sources):
+        return msgspec.structs.replace(manifest, origin="simulated")
+    return msgspec.structs.replace(manifest, origin=_ORIGINS.get(manifest.bench))
+
+
+def title_with_origin(title: str, manifests: Iterable[Manifest]) -> str:
+    """A report's title, which begins with the word where what it shows is simulated; of some runs only, with that."""
+    simulated = [manifest.origin == "simulated" for manifest in manifests]
+    if not any(simulated):
+        return title
+    return f"{'Simulated' if all(simulated) else 'Partly simulated'}: {title}"

@@ -1,13 +1,14 @@
 """The bench as a whole: from what was asked for to run folders."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from slotmark import _core
+from slotmark.benches.chainsync import unfinished
 from slotmark.benches.chainsync.process import split_cores
 from slotmark.benches.chainsync.proof import Proof
 from slotmark.benches.chainsync.runs import SessionFacts, write_runs
@@ -16,7 +17,7 @@ from slotmark.benches.chainsync.session import Failure, OnStep, Plan, conduct, r
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
 from slotmark.errors import ArgumentError, TargetError
-from slotmark.run import Run, SourceFile, machine_facts, utc_now
+from slotmark.run import MachineFacts, Run, SourceFile, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
 
@@ -43,6 +44,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         targets: Which targets; empty for all that are built, without those that can do nothing of what was asked for.
+        resume: Whether to go on with the session below ``out`` that was cut.
         blocks: How many; None for :data:`BLOCKS`, or as many as the chain has where those are fewer.
     """
 
@@ -60,6 +62,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float
     pin: bool
     out: Path
+    resume: bool = False
 
     def parameters(self, window: "_core.Window | None") -> dict[str, Any]:
         """What decides the run, as it is recorded."""
@@ -130,14 +133,28 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             if window is None
             else {mode: _proof(str(request.place.chain), window, mode) for mode in request.modes}
         )
-        measured, failures = conduct(plan, server, proofs, on_step)
+        workload = _workload(request, plan, window, proofs)
+        parameters = {**request.parameters(window), "server": server.label}
+        asked = _asked(parameters, [*programs, floor], workload, sources, machine)
+        head = unfinished.Head(session=session, machine=machine, started=started, asked=asked)
+        kept = (unfinished.resume if request.resume else unfinished.begin)(request.out, head)
+        if kept.rounds:
+            on_remark(f"resumed after round {kept.rounds[-1].number} of {plan.rounds}")
+        try:
+            measured, failures = conduct(plan, server, proofs, on_step, kept.rounds, kept.keep)
+        except BaseException:
+            if finished := kept.done[1:]:
+                on_remark(
+                    f"{len(finished)} of {plan.rounds} rounds are finished and kept: the same with --resume goes on"
+                )
+            raise
         server_peak = server.peak_bytes()
     facts = SessionFacts(
-        session=session,
-        workload=_workload(request, plan, window, proofs),
-        parameters={**request.parameters(window), "server": server.label},
-        machine=machine,
-        started=started,
+        session=kept.head.session,
+        workload=workload,
+        parameters=parameters,
+        machine=kept.head.machine,
+        started=kept.head.started,
         ended=utc_now(),
         versions={
             **versions(),
@@ -151,9 +168,37 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         rounds=request.rounds,
         reply_delay_us=request.reply_delay_us,
         server_peak_bytes=server_peak,
+        cut_after=[
+            one.number - 1 for one, last in zip(kept.done[1:], kept.done, strict=False) if one.part != last.part
+        ],
     )
     descriptions = {program.name: program.description for program in [*programs, floor]}
-    return write_runs(request.out, facts, measured, failures, descriptions), failures
+    runs = write_runs(request.out, facts, measured, failures, descriptions)
+    kept.remove()
+    return runs, failures
+
+
+def _asked(
+    parameters: Mapping[str, Any],
+    programs: Sequence[Program],
+    workload: Mapping[str, str],
+    sources: Sequence[SourceFile],
+    machine: MachineFacts,
+) -> dict[str, str]:
+    """What a session is, in words: the same for one that is resumed."""
+    return {
+        **{f"parameter '{name}'": str(value) for name, value in parameters.items()},
+        "the list of targets": ", ".join(program.name for program in programs),
+        **{
+            f"target {program.name}": " ".join(
+                [*program.command, program.description.version, program.description.commit]
+            )
+            for program in programs
+        },
+        **{f"the chain's {name}": value for name, value in workload.items()},
+        **{f"the chain's file {source.path}": source.identity for source in sources},
+        "the machine": f"{machine.hostname_hash}, {machine.cores} cores of {machine.cpu}, {machine.kernel}",
+    }
 
 
 def _able(

@@ -26,7 +26,11 @@ LOADED = 0.5
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What all runs of a session have in common; see :class:`slotmark.run.Manifest`."""
+    """What all runs of a session have in common; see :class:`slotmark.run.Manifest`.
+
+    Attributes:
+        cut_after: The rounds after which the session was cut and resumed.
+    """
 
     session: str
     workload: dict[str, str]
@@ -40,6 +44,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     reply_delay_us: float
     server_peak_bytes: int | None
+    cut_after: list[int]
 
 
 def write_runs(
@@ -66,6 +71,7 @@ def write_runs(
             manifest = Manifest(
                 id=f"{facts.session}-{name}",
                 bench=BENCH,
+                origin="measured",
                 target=Target(
                     name, description.version, description.language, description.commit, description.toolchain
                 ),
@@ -168,6 +174,8 @@ def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
         found.append(warnings.machine_loaded(facts.machine.load, facts.machine.cores))
     if facts.reply_delay_us:
         found.append(warnings.reply_delay(facts.reply_delay_us))
+    if facts.cut_after:
+        found.append(warnings.resumed(facts.cut_after))
     if facts.rounds < warnings.ENOUGH_ROUNDS:
         found.append(warnings.few_rounds(facts.rounds))
     for setting in dict.fromkeys(one.setting for one in mine):

@@ -114,12 +114,33 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     error: TargetError
 
 
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    """A round that is finished.
+
+    Attributes:
+        number: From 1; 0 is the warm-up.
+        part: Of the session: 0, and one more after each time that it was cut and resumed.
+        measured: What did not fail in it, in order.
+        failures: All so far: target, setting and what went wrong.
+    """
+
+    number: int
+    part: int
+    measured: list[Measured]
+    failures: list[tuple[str, Setting, str]]
+
+
 OnStep = Callable[[int, int, str, Measured | None], None]
 """Told before (None) and after each invocation: how many are done, of how many, and which one it is in words."""
 
 
 def conduct(
-    plan: Plan, server: Server, proofs: Mapping[Mode, Proof], on_step: OnStep
+    plan: Plan,
+    server: Server,
+    proofs: Mapping[Mode, Proof],
+    on_step: OnStep,
+    before: Sequence[Round] = (),
+    keep: Callable[[Round], None] = lambda _: None,
 ) -> tuple[list[Measured], list[Failure]]:
     """Carries the plan out; a target that fails in a setting is left out of it from then on, and the others go on.
 
@@ -128,6 +149,9 @@ def conduct(
         server: A running server.
         proofs: For each mode that has one, the digest that every target must reach.
         on_step: Told of each step.
+        before: Rounds that this session finished before it was cut: they aren't measured again. The rest begins with a warm-up
+            round more, of which nothing is kept.
+        keep: Called with each round that is finished.
 
     Returns:
         Every invocation of those that never failed, in the order in which they ran; and the failures.
@@ -138,17 +162,13 @@ def conduct(
         ServerError: The server ended.
     """
     shuffler = random.Random(plan.seed)
-    total = len(plan.entries) * (plan.rounds + 1)
-    measured: list[Measured] = []
-    failed: dict[tuple[str, Setting], TargetError] = {}
-    done = 0
-    for number in range(plan.rounds + 1):
-        entries = plan.entries
-        shuffler.shuffle(entries)
-        for program, setting in entries:
-            where = f"round {number} of {plan.rounds}" if number else "warm-up"
+    size, total = len(plan.entries), len(plan.entries) * (plan.rounds + 1)
+    failed = {(name, setting): TargetError(why) for one in before[-1:] for name, setting, why in one.failures}
+
+    def measure(number: int, where: str, first: int, entries: Sequence[tuple[Program, Setting]]) -> list[Measured]:
+        measured: list[Measured] = []
+        for order, (program, setting) in enumerate(entries, first):
             label = f"{where}: {program.name}, {setting}"
-            order, done = done, done + 1
             if (program.name, setting) in failed:
                 continue
             on_step(order, total, label, None)
@@ -173,8 +193,24 @@ def conduct(
                     raise
                 continue
             measured.append(result)
-            on_step(done, total, label, result)
-    kept = [one for one in measured if (one.program, one.setting) not in failed]
+            on_step(order + 1, total, label, result)
+        return measured
+
+    part = before[-1].part + 1 if before else 0
+    rounds = list(before)
+    for number in range(plan.rounds + 1):
+        entries = plan.entries
+        shuffler.shuffle(entries)
+        if number < len(before):
+            continue
+        if before and number == len(before):
+            measure(0, "warm-up again", number * size, plan.entries)
+        where = f"round {number} of {plan.rounds}" if number else "warm-up"
+        measured = measure(number, where, number * size, entries)
+        so_far = [(name, setting, str(error)) for (name, setting), error in failed.items()]
+        rounds.append(Round(number=number, part=part, measured=measured, failures=so_far))
+        keep(rounds[-1])
+    kept = [one for done in rounds for one in done.measured if (one.program, one.setting) not in failed]
     return kept, [Failure(program=name, setting=setting, error=error) for (name, setting), error in failed.items()]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from slotmark import _core
-from slotmark.benches.cluster.ingest import Ingested, Origin, finish_run
+from slotmark.benches.cluster.ingest import Cluster, Ingested, finish_run
 from slotmark.benches.cluster.metadata import read_genesis, read_metadata
 from slotmark.benches.cluster.simulate import Progress, RunFacts
 from slotmark.run import Run, RunWriter
@@ -38,12 +38,12 @@ def simulate_direct(
         )
         ingested = msgspec.json.decode(told, type=Ingested)
         metadata = read_metadata(description, None)
-        origin = Origin(
+        cluster = Cluster(
             name=out.name,
             target=metadata.ident or out.name,
             host_from="path",
             genesis=read_genesis(description, None),
             metadata=metadata,
         )
-        run = finish_run(writer, origin, ingested)
+        run = finish_run(writer, cluster, ingested)
     return run, msgspec.json.decode(facts, type=RunFacts)

@@ -99,8 +99,8 @@ class Ingested(msgspec.Struct):
     damaged: list[DamagedFile] = []
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run comes from, besides its lines.
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a cluster and its run besides the lines.
 
     Attributes:
         name: What the run is called where its metadata has no tag.
@@ -147,7 +147,7 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
             raise LogError(
                 f"{request.logs}: no line of {ingested.lines:,} tells anything that is measured. Are these logs of block producers?"
             )
-        origin = Origin(
+        cluster = Cluster(
             name=request.logs.resolve().name,
             target=request.target or metadata.ident or request.out.name,
             host_from=request.host_from,
@@ -157,11 +157,11 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
             if request.host_from == "path"
             else (),
         )
-        run = finish_run(writer, origin, ingested)
+        run = finish_run(writer, cluster, ingested)
     return run, ingested
 
 
-def finish_run(writer: RunWriter, origin: Origin, ingested: Ingested) -> Run:
+def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     """Completes a run folder whose tables of lines are written: the genesis, and the manifest.
 
     Raises:
@@ -169,8 +169,8 @@ def finish_run(writer: RunWriter, origin: Origin, ingested: Ingested) -> Run:
     """
     for name, rows in ingested.tables.items():
         writer.add(name, rows)
-    writer.table("genesis", genesis_table(origin.genesis, len(ingested.hosts)))
-    return writer.finish(_manifest(origin, ingested))
+    writer.table("genesis", genesis_table(cluster.genesis, len(ingested.hosts)))
+    return writer.finish(_manifest(cluster, ingested))
 
 
 def genesis_table(genesis: Genesis, hosts: int) -> pa.Table:
@@ -220,8 +220,8 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
-def _manifest(origin: Origin, ingested: Ingested) -> Manifest:
-    genesis, metadata = origin.genesis, origin.metadata
+def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
+    genesis, metadata = cluster.genesis, cluster.metadata
     told = next((host for host in ingested.hosts if host.version), None)
     node = metadata.packages.get("cardano-node")
     version = node.version if node and node.version != "unknown" else (told.version if told else "")
@@ -229,10 +229,11 @@ def _manifest(origin: Origin, ingested: Ingested) -> Manifest:
     compiler = metadata.ghc_version if metadata.ghc_version != "unknown" else (told.compiler if told else "")
     digest = ingested.sources[0].sha256[:12] if ingested.sources else ""
     return Manifest(
-        id=f"{metadata.tag or origin.name}-{digest}",
+        id=f"{metadata.tag or cluster.name}-{digest}",
         bench="cluster",
+        origin="simulated" if metadata.simulated else "measured",
         target=Target(
-            name=origin.target,
+            name=cluster.target,
             version=version,
             language="",
             commit=commit,
@@ -251,7 +252,7 @@ def _manifest(origin: Origin, ingested: Ingested) -> Manifest:
             "profile": metadata.profile,
             "era": metadata.era,
             "tag": metadata.tag,
-            "host from": origin.host_from,
+            "host from": cluster.host_from,
         },
         session=f"{metadata.tag}-{digest}",
         machine=None,
@@ -266,7 +267,7 @@ def _manifest(origin: Origin, ingested: Ingested) -> Manifest:
         },
         sources=ingested.sources,
         tables={},
-        warnings=_doubts(ingested, origin.missing),
+        warnings=_doubts(ingested, cluster.missing),
     )
 
 

@@ -82,6 +82,7 @@ class Metadata(msgspec.Struct, frozen=True):
         packages: Versions by package name.
         workload: What the generator did and the size of the ledger, one entry a fact.
         filters: The profile's own filter names, then its filter expressions in words, as ``EpochGEq 2``.
+        simulated: Whether the metadata says that a simulator wrote the logs.
     """
 
     tag: str = ""
@@ -93,6 +94,7 @@ class Metadata(msgspec.Struct, frozen=True):
     packages: dict[str, Package] = {}
     workload: dict[str, str] = {}
     filters: list[str] = []
+    simulated: bool = False
 
 
 def read_genesis(folder: Path, given: Path | None) -> Genesis:
@@ -173,6 +175,7 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
             *map(str, _list(analysis, "filters", analysis_file)),
             *(_condition(entry, path) for entry in _list(analysis, "filter_exprs", analysis_file)),
         ],
+        simulated="simulated" in meta,
     )
 
 

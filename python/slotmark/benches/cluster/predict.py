@@ -176,6 +176,7 @@ def _written(
     manifest = Manifest(
         id=f"{name}, {variant.name}, seeds {_listed(seeds)}",
         bench=BENCH,
+        origin="simulated",
         target=Target(variant.name, ""),
         workload={"profile": name, "description": description, "seeds": _listed(seeds)},
         parameters={

@@ -258,6 +258,7 @@ def _manifest(
     return Manifest(
         id=f"{session}-{recording.target}",
         bench=BENCH,
+        origin="imported",
         target=Target(
             recording.target,
             version="",

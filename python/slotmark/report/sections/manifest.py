@@ -43,6 +43,7 @@ def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
     """A manifest as names and values."""
     target = manifest.target
     facts = [
+        ("origin", manifest.origin or _UNKNOWN),
         ("target", " ".join(filter(None, (target.name, target.version, target.commit)))),
         ("language", " ".join(filter(None, (target.language, target.toolchain))) or "-"),
         *manifest.workload.items(),

@@ -1,0 +1,118 @@
+"""The rounds of a session that isn't finished, on disk, so that a session which was cut can be resumed.
+
+    <out>/unfinished-session.jsonl
+
+The first line is what the session is; each other line is a round with all that it measured. A round is kept once it is whole and
+counts: a session that is cut in its warm-up leaves nothing. The file goes when the run folders are written.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from slotmark.benches.chainsync.session import Round
+from slotmark.errors import ArgumentError, RunError
+from slotmark.run import MachineFacts
+
+FILE = "unfinished-session.jsonl"
+"""Its name below the folder that ``--out`` names."""
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session is.
+
+    Attributes:
+        session: Its name.
+        machine: Facts about the machine before the first measurement.
+        started: ISO 8601, UTC.
+        asked: What may not change when it is resumed: parameters, targets, chain and machine, in words.
+    """
+
+    session: str
+    machine: MachineFacts
+    started: str
+    asked: Mapping[str, str]
+
+
+class Unfinished:
+    """The file of a session that is going on.
+
+    Attributes:
+        path: Of the file.
+        head: What the session is.
+        rounds: Those that were finished before; empty for a new session.
+        done: All that are finished.
+    """
+
+    def __init__(self, path: Path, head: Head, rounds: Sequence[Round]) -> None:
+        self.path = path
+        self.head = head
+        self.rounds = list(rounds)
+        self.done = list(rounds)
+        self._waiting = [] if rounds else [msgspec.json.encode(head)]
+
+    def keep(self, one: Round) -> None:
+        """Writes a round down, behind what waits. RunError where it can't be written."""
+        self.done.append(one)
+        self._waiting.append(msgspec.json.encode(one))
+        if one.number == 0:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                file.write(b"".join(line + b"\n" for line in self._waiting))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise RunError(
+                f"{self.path}: can't be written ({error.strerror}). Make room, and go on with --resume."
+            ) from error
+        self._waiting.clear()
+
+    def remove(self) -> None:
+        """Removes the file: the runs are whole."""
+        self.path.unlink(missing_ok=True)
+
+
+def begin(out: Path, head: Head) -> Unfinished:
+    """Begins a new session. RunError where one that was cut is kept there."""
+    path = out / FILE
+    if path.exists():
+        raise RunError(
+            f"{path}: the finished rounds of a session that was cut. Go on with --resume, or remove it, or choose another -o."
+        )
+    return Unfinished(path, head, [])
+
+
+def resume(out: Path, head: Head) -> Unfinished:
+    """Goes on with the session that was cut.
+
+    Raises:
+        ArgumentError: There is none, or something was asked for that it isn't.
+        RunError: The file is damaged.
+    """
+    path = out / FILE
+    if not path.is_file():
+        raise ArgumentError(f"--resume: {out} holds no session that was cut. Leave --resume out.")
+    whole = path.read_bytes()
+    lines = whole[: whole.rfind(b"\n") + 1].splitlines()  # what is behind the last line end was being written
+    try:
+        before = msgspec.json.decode(lines[0], type=Head)
+        rounds = [msgspec.json.decode(line, type=Round) for line in lines[1:]]
+    except (IndexError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RunError(f"{path}: damaged ({error}). Remove it and begin anew.") from error
+    if [one.number for one in rounds] != list(range(len(rounds))):
+        raise RunError(f"{path}: damaged (rounds are missing). Remove it and begin anew.")
+    differing = [
+        f"{what} was {before.asked.get(what, 'not there')}, is {head.asked.get(what, 'not there')}"
+        for what in dict.fromkeys([*before.asked, *head.asked])
+        if before.asked.get(what) != head.asked.get(what)
+    ]
+    if differing:
+        raise ArgumentError(
+            f"--resume: not the session that was cut: {'; '.join(differing)}. Ask for the same, or begin anew in another -o."
+        )
+    os.truncate(path, whole.rfind(b"\n") + 1)
+    return Unfinished(path, before, rounds)

@@ -1,0 +1,106 @@
+"""Whether figures were measured, simulated or imported is in the manifest, and a reader sees it wherever figures are shown."""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slotmark.compare import compare
+from slotmark.report import comparison_document
+from slotmark.run import Origin, open_run
+from tests.cluster.test_planted_truth import made_up
+from tests.conftest import slotmark
+from tests.ledger.recordings import points, tab_separated, written
+from tests.made_up_runs import write_run
+from tests.report.test_pdf import words
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+SMALL = ("--slots", "700", "--set", "epoch_slots=100", "--set", "network.hosts=6", "--set", "network.pools=6")
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a simulated cluster as logs, as a run made of these, and another as a run without logs."""
+    folder = tmp_path_factory.mktemp("simulated")
+    for arguments in (
+        ("simulate", "value-only-10.5", *SMALL, "-o", folder / "logs"),
+        ("ingest", folder / "logs", "-o", folder / "ingested"),
+        ("simulate", "value-only-10.5", *SMALL, "--seed", "2", "--direct", "-o", folder / "direct"),
+    ):
+        ended = slotmark(*arguments)
+        assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+def test_the_manifest_has_the_origin(simulated: Path, tmp_path: Path) -> None:
+    assert open_run(simulated / "ingested").manifest.origin == "simulated"
+    assert open_run(simulated / "direct").manifest.origin == "simulated"
+    assert made_up(tmp_path, 3).manifest.origin == "measured"
+    recorded = written(tmp_path, "base.csv", tab_separated(points(12)))
+    ended = slotmark("ledger", "import", recorded, "-o", tmp_path / "imported")
+    assert ended.returncode == 0, ended.stderr
+    assert open_run(tmp_path / "imported").manifest.origin == "imported"
+
+
+@pytest.mark.parametrize(
+    ("bench", "source", "expected"),
+    [
+        ("chainsync", "00050.chunk", "measured"),
+        ("ledger", "base.csv", "imported"),
+        ("prediction", "-", "simulated"),
+        ("cluster", "simulated: value-only-10.5, seed 1", "simulated"),
+        ("cluster", "node-0/stdout", None),
+    ],
+)
+def test_old_runs_get_the_origin_that_follows_from_the_rest(
+    bench: str, source: str, expected: Origin | None, tmp_path: Path
+) -> None:
+    path = write_run(tmp_path / "run", "x", {"decode, sequential": [1.0]}, bench=bench).path
+    manifest = json.loads((path / "run.json").read_text())
+    manifest.pop("origin")
+    manifest["sources"][0]["path"] = source
+    (path / "run.json").write_text(json.dumps(manifest))
+    assert open_run(path).manifest.origin == expected
+
+
+@pytest.mark.parametrize("method", ["slotmark", "published"])
+def test_every_form_of_a_report_begins_with_it(simulated: Path, method: str, command: Command, tmp_path: Path) -> None:
+    ended = command(
+        *("compare", simulated / "ingested", simulated / "direct", "-o", tmp_path / "report"), "--method", method
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("Simulated: ")
+    text, page = ((tmp_path / "report" / name).read_text() for name in ("report.md", "report.html"))
+    assert text.startswith("# Simulated: ")
+    assert "<title>Simulated: " in page
+    assert re.search(r"<h1>Simulated: ", page)
+    assert words((tmp_path / "report/report.pdf").read_bytes()).startswith("Simulated: ")
+    told = json.loads((tmp_path / "report/report.json").read_text())
+    manifests = (
+        [told["baseline"]["manifest"], told["candidates"][0]["manifest"]]
+        if method == "slotmark"
+        else [manifest for side in told["sides"] for manifest in side["manifests"]]
+    )
+    assert [manifest["origin"] for manifest in manifests] == ["simulated"] * 2
+
+
+def test_show_and_predict_say_it(simulated: Path, command: Command) -> None:
+    shown = command("show", simulated / "direct").stdout
+    assert shown.startswith("Simulated: direct\n")
+    assert "origin: simulated" in shown
+    predicted = command("predict", "value-only-10.5", *("--set", "run.slots=20000"), "--seeds", "1").stdout
+    assert predicted.startswith("Simulated: ")
+
+
+def test_what_was_measured_beside_what_was_simulated_is_doubted(tmp_path: Path) -> None:
+    paths = [write_run(tmp_path / name, name, {"decode, sequential": [1.0, 2.0]}).path for name in ("a", "b")]
+    manifest = json.loads((paths[0] / "run.json").read_text()) | {"origin": "simulated"}
+    (paths[0] / "run.json").write_text(json.dumps(manifest))
+    comparison = compare([open_run(path) for path in paths])
+    assert comparison_document(comparison).title == "Partly simulated: b against a"
+    doubts = [doubt.text for doubt in comparison.all_warnings if doubt.kind == "different"]
+    assert any("simulated for the baseline, measured here" in text for text in doubts), doubts

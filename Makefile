@@ -1,6 +1,6 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build targets demo demo-chainsync test test-shared test-slow bench lint format licences lock clean
+.PHONY: help setup build targets demo demo-chainsync test test-shared test-slow bench attack lint format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
@@ -68,6 +68,9 @@ test-slow: setup $(PREVIEW) ## the slower proofs
 
 bench: setup $(PREVIEW) ## our own speed, beside peers, in one run
 	benchmarks/run
+
+attack: setup ## hostile and damaged input from seeds, for 20 minutes at most; ATTACK='--share 0.01' tries it out
+	$(PY) -m attack $(ATTACK)
 
 lint: .build/python ## every linter, without warnings
 	.venv/bin/ruff check --quiet .

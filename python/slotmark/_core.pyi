@@ -1,6 +1,7 @@
 """The Rust side of slotmark. Raises ChainError, ServerError, SimulationError and RunError of slotmark.errors; releases the GIL while it works."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypedDict
 
 class Window(TypedDict):
@@ -83,6 +84,24 @@ def quantity(text: str) -> tuple[float, str, str, float] | None:
 
 def duration_units() -> list[str]:
     """The units that a duration may be written in, rising."""
+
+class NewFolder:
+    """A folder that is whole or absent: written under a temporary name beside its place, with a lock that ends with the process.
+
+    What killed processes left of one at the same place is removed, with a line for each on standard error.
+    """
+
+    path: Path
+    """Where to write until it is finished."""
+
+    def __init__(self, place: Path) -> None:
+        """Makes the temporary folder, and the folders above it. Raises OSError, also where something is at the place already."""
+
+    def finish(self) -> None:
+        """Puts the folder in its place. Raises OSError where that can't be done; what was written is removed then."""
+
+    def remove(self) -> None:
+        """Removes what was written, if it wasn't finished."""
 
 class Server:
     """A server that replays a chain from threads of its own, from when it is made until it is stopped."""

@@ -103,7 +103,7 @@ KILLED = (
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_and_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / ".other.partial-7").mkdir()  # of another run
     with subprocess.Popen(
@@ -116,11 +116,11 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_said(
         # While it lives its folder is let be, though both write to the same place.
         write(tmp_path / "run").rename(tmp_path / "first")
         assert left.is_dir()
-        assert f"removed {tmp_path / '.run.partial-1'}" in capsys.readouterr().err
+        assert f"removed {tmp_path / '.run.partial-1'}" in capfd.readouterr().err
         writing.kill()
     assert left.is_dir()
     write(tmp_path / "run")
-    assert capsys.readouterr().err == (
+    assert capfd.readouterr().err == (
         f"slotmark: removed {left}, which a process that was stopped had left unfinished\n"
     )
     assert sorted(child.name for child in tmp_path.iterdir()) == [".other.partial-7", "first", "run"]

@@ -12,6 +12,8 @@ use crate::point::{Point, PointError};
 pub enum ChainError {
     #[error("{path}: {source}. Check that it is there and that you may read it.")]
     Io { path: PathBuf, source: io::Error },
+    #[error("{path}: can't be written ({source}). Nothing was kept; make room or choose another place, and run again.")]
+    Write { path: PathBuf, source: io::Error },
     #[error(
         "{path}: not a chain: expected a folder with chunk files such as 00000.chunk. Name the ImmutableDB folder itself, often db/immutable."
     )]

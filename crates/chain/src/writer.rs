@@ -1,8 +1,10 @@
 //! Writing an ImmutableDB.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use slotmark_newfolder::NewFolder;
 
 use crate::error::ChainError;
 use crate::immutable::{ENTRY_BYTES, chunk_path};
@@ -13,11 +15,10 @@ use crate::point::Hash32;
 /// Dropping it unfinished removes what was written.
 pub struct ChainWriter {
     path: PathBuf,
-    partial: PathBuf,
+    folder: NewFolder,
     chunk_slots: u64,
     chunk: Option<OpenChunk>,
     last_slot: Option<u64>,
-    finished: bool,
 }
 
 struct OpenChunk {
@@ -49,13 +50,11 @@ impl ChainWriter {
     /// Something is at `folder` already, or the place can't be written.
     pub fn create(folder: impl AsRef<Path>, chunk_slots: u64) -> Result<Self, ChainError> {
         let path = folder.as_ref().to_path_buf();
-        if path.exists() {
-            return Err(ChainError::Exists { path });
+        match NewFolder::create(&path) {
+            Ok(folder) => Ok(Self { path, folder, chunk_slots: chunk_slots.max(1), chunk: None, last_slot: None }),
+            Err(source) if source.kind() == io::ErrorKind::AlreadyExists => Err(ChainError::Exists { path }),
+            Err(source) => Err(ChainError::Write { path, source }),
         }
-        let name = path.file_name().ok_or_else(|| ChainError::NotAChain { path: path.clone() })?;
-        let partial = path.with_file_name(format!(".{}.partial-{}", name.to_string_lossy(), std::process::id()));
-        fs::create_dir_all(&partial).map_err(|source| ChainError::Io { path: path.clone(), source })?;
-        Ok(Self { path, partial, chunk_slots: chunk_slots.max(1), chunk: None, last_slot: None, finished: false })
     }
 
     /// Appends a block.
@@ -83,7 +82,7 @@ impl ChainWriter {
         debug_assert_eq!(chunk.secondary.len() % ENTRY_BYTES, 0);
         chunk.primary.push(chunk.secondary.len() as u32);
         chunk.offset += block.bytes.len() as u64;
-        chunk.blocks.write_all(block.bytes).map_err(|source| ChainError::Io { path: self.path.clone(), source })?;
+        chunk.blocks.write_all(block.bytes).map_err(|source| ChainError::Write { path: self.path.clone(), source })?;
         self.last_slot = Some(block.slot);
         Ok(())
     }
@@ -94,14 +93,13 @@ impl ChainWriter {
     /// It can't be written.
     pub fn finish(mut self) -> Result<(), ChainError> {
         self.close_chunk()?;
-        fs::rename(&self.partial, &self.path).map_err(|source| ChainError::Io { path: self.path.clone(), source })?;
-        self.finished = true;
-        Ok(())
+        let path = self.path;
+        self.folder.finish().map_err(|source| ChainError::Write { path, source })
     }
 
     fn open_chunk(&mut self, number: u64) -> Result<(), ChainError> {
-        let path = chunk_path(&self.partial, number, "chunk");
-        let file = File::create(&path).map_err(|source| ChainError::Io { path, source })?;
+        let path = chunk_path(self.folder.path(), number, "chunk");
+        let file = File::create(&path).map_err(|source| ChainError::Write { path: self.path.clone(), source })?;
         self.chunk = Some(OpenChunk {
             number,
             blocks: BufWriter::with_capacity(1 << 20, file),
@@ -117,20 +115,12 @@ impl ChainWriter {
         chunk.primary.resize(self.chunk_slots as usize + 2, chunk.secondary.len() as u32);
         let mut primary = vec![1];
         primary.extend(chunk.primary.iter().flat_map(|offset| offset.to_be_bytes()));
-        let written = (|| -> std::io::Result<()> {
+        let written = (|| -> io::Result<()> {
             chunk.blocks.flush()?;
-            fs::write(chunk_path(&self.partial, chunk.number, "secondary"), &chunk.secondary)?;
-            fs::write(chunk_path(&self.partial, chunk.number, "primary"), primary)
+            fs::write(chunk_path(self.folder.path(), chunk.number, "secondary"), &chunk.secondary)?;
+            fs::write(chunk_path(self.folder.path(), chunk.number, "primary"), primary)
         })();
-        written.map_err(|source| ChainError::Io { path: self.path.clone(), source })?;
+        written.map_err(|source| ChainError::Write { path: self.path.clone(), source })?;
         Ok(Some(chunk.number))
-    }
-}
-
-impl Drop for ChainWriter {
-    fn drop(&mut self) {
-        if !self.finished {
-            let _ = fs::remove_dir_all(&self.partial);
-        }
     }
 }

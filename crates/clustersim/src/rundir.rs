@@ -1,13 +1,13 @@
 //! A run directory as the workbench of cardano-node leaves it behind, with what really happened beside it.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
-use slotmark_tracelog::{Ingested, SourceFacts, settle};
+use slotmark_newfolder::NewFolder;
+use slotmark_tracelog::{Ingested, SourceDigest, SourceFacts, settle};
 
 use crate::clock::{date_of, parse_start};
 use crate::error::SimulationError;
@@ -44,20 +44,13 @@ pub fn write_run(
     directory: &Path,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<RunFacts, SimulationError> {
-    if directory.exists() {
-        return Err(SimulationError::Exists(directory.to_path_buf()));
-    }
+    let folder = NewFolder::create(directory).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => SimulationError::Exists(directory.to_path_buf()),
+        _ => SimulationError::io(directory)(error),
+    })?;
     let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let partial = directory.with_file_name(format!(".{name}.partial"));
-    if partial.exists() {
-        fs::remove_dir_all(&partial).map_err(SimulationError::io(&partial))?;
-    }
-    let written = write_into(profile, seed, &partial, &name, progress);
-    if written.is_err() {
-        let _ = fs::remove_dir_all(&partial);
-    }
-    let facts = written?;
-    fs::rename(&partial, directory).map_err(SimulationError::io(directory))?;
+    let facts = write_into(profile, seed, folder.path(), &name, progress)?;
+    folder.finish().map_err(SimulationError::io(directory))?;
     Ok(facts)
 }
 
@@ -68,7 +61,6 @@ fn write_into(
     name: &str,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<RunFacts, SimulationError> {
-    fs::create_dir_all(directory).map_err(SimulationError::io(directory))?;
     let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
     let outcome = simulate(profile, seed, &mut LogFiles::below(directory, start_s), progress)?;
     write_description(profile, seed, directory, name, &outcome.topology)?;
@@ -100,8 +92,8 @@ pub fn write_tables(
     accounts.sort_by_key(|(part, _)| *part);
     let accounts = accounts.into_iter().filter_map(|(_, account)| account).collect();
     let text = format!("{}\n# seed {seed}\n", profile.to_toml());
-    let sha256 = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
-    let source = SourceFacts { path: format!("simulated: {}, seed {seed}", profile.name).into(), bytes: text.len() as u64, sha256 };
+    let digest = SourceDigest::of(text.as_bytes());
+    let source = SourceFacts { path: format!("simulated: {}, seed {seed}", profile.name).into(), bytes: text.len() as u64, digest };
     let mut ingested =
         settle(tables, vec![source], accounts).map_err(|source| SimulationError::Table { path: tables.to_path_buf(), source })?;
     ingested.tables.extend(write_truth_tables(tables, &outcome.truth, &outcome.topology)?);

@@ -1,17 +1,20 @@
 //! The extension module `slotmark._core`: thin bindings over the crates. `_core.pyi` beside the package says what each gives.
 
 use std::fmt::Display;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
 use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, simulate_truth, write_run, write_tables,
 };
+use slotmark_newfolder::NewFolder;
 use slotmark_ouroboros::framing::FramedChain;
 use slotmark_ouroboros::server::{Config, Server};
 use slotmark_synth::{Recipe, Workload};
@@ -39,6 +42,13 @@ fn chain_error(error: ChainError) -> PyErr {
 
 fn simulation_error(error: SimulationError) -> PyErr {
     slotmark_error("SimulationError", error)
+}
+
+/// An `OSError` with the number and the words that Python's own has.
+fn os_error(error: io::Error) -> PyErr {
+    let words = error.to_string();
+    let words = words.split(" (os error").next().unwrap_or_default().to_owned();
+    PyOSError::new_err((error.raw_os_error().unwrap_or_default(), words))
 }
 
 /// The window that a start in words means: a point, `origin`, or `densest`.
@@ -239,6 +249,33 @@ mod _core {
     #[pyfunction]
     fn duration_units() -> Vec<&'static str> {
         QuantityKind::Duration.units().iter().map(|(unit, _)| *unit).collect()
+    }
+
+    /// A folder that is being written; None inside when it was finished or removed.
+    #[pyclass(name = "NewFolder", frozen)]
+    struct PyNewFolder {
+        folder: Mutex<Option<NewFolder>>,
+        #[pyo3(get)]
+        path: PathBuf,
+    }
+
+    #[pymethods]
+    impl PyNewFolder {
+        #[new]
+        fn new(place: PathBuf) -> PyResult<Self> {
+            let folder = NewFolder::create(place).map_err(os_error)?;
+            let path = folder.path().to_path_buf();
+            Ok(Self { folder: Mutex::new(Some(folder)), path })
+        }
+
+        fn finish(&self) -> PyResult<()> {
+            let folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner).take();
+            folder.map_or(Ok(()), |folder| folder.finish().map_err(os_error))
+        }
+
+        fn remove(&self) {
+            drop(self.folder.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 
     /// A server that replays a chain, from threads of its own.

@@ -1,4 +1,4 @@
-//! `fuzz_lines [INPUTS [SEED]]`: damaged lines to the line parser, which must read or refuse each. Prints in one line how many were
+//! `fuzz_lines [--inputs N] [--seed N]`: damaged lines to the line parser, which must read or refuse each. Prints in one line how many were
 //! tried and how many failed: read as a message of interest although they are no JSON, or read without an end. Fails if any did.
 //!
 //! Lines begin as real ones (`../shared/data/logs`, where it is) or as one of each sort that is built in, and are then changed a
@@ -59,9 +59,11 @@ fn damage(line: &mut Vec<u8>, other: &[u8], chance: &mut Chance) {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<u64> = std::env::args().skip(1).map(|text| text.parse()).collect::<Result<_, _>>()?;
-    let inputs = arguments.first().copied().unwrap_or(1_000_000);
-    let seed = arguments.get(1).copied().unwrap_or(1);
+    let option = |name: &str, unless: u64| {
+        let mut arguments = std::env::args().skip_while(|argument| argument != name).skip(1);
+        arguments.next().map_or(Ok(unless), |text| text.parse::<u64>())
+    };
+    let (inputs, seed) = (option("--inputs", 1_000_000)?, option("--seed", 1)?);
     let mut lines: Vec<Vec<u8>> = BUILT_IN.iter().map(|line| line.as_bytes().to_vec()).collect();
     let shared = std::env::var_os("SLOTMARK_SHARED")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);

@@ -22,6 +22,12 @@ use crate::tables::{Rows, Written};
 
 /// Of each part, so many rejected lines are kept; all are counted.
 const KEPT_REJECTIONS: usize = 20_000;
+/// Of each part, so many names of messages are counted by themselves: ten times what a node has, so that no log fills the memory.
+const MOST_NAMES: usize = 5_000;
+/// Of a message's name, so much is kept.
+const MOST_OF_A_NAME: usize = 200;
+/// What the messages of all further names are counted as.
+const OTHER_NAMES: &[u8] = b"(others)";
 /// A line may be this much older than one before it without being remarked on: threads write side by side.
 const BACKWARDS_NS: i64 = 1_000_000_000;
 
@@ -32,8 +38,8 @@ pub struct SourceFacts {
     pub path: PathBuf,
     /// As it lies on the disk, packed or not.
     pub bytes: u64,
-    /// Of the same bytes, in hex.
-    pub sha256: String,
+    /// Of the same bytes, with its algorithm before it, as [`crate::SourceDigest`] gives it.
+    pub digest: String,
 }
 
 /// What is known of a host.
@@ -143,7 +149,7 @@ pub struct Account {
     pub(crate) lines: u64,
     pub(crate) all_lines: u64,
     pub(crate) bytes: u64,
-    pub(crate) sha256: Option<String>,
+    pub(crate) digest: Option<String>,
     pub(crate) damage: Option<DamagedFile>,
 }
 
@@ -167,9 +173,13 @@ impl LineTables {
     #[inline]
     pub fn line(&mut self, host: &[u8], name: &[u8], entry: Option<&Entry<'_>>, place: i64) -> Result<(), ParquetError> {
         self.account.lines += 1;
+        let name = &name[..name.len().min(MOST_OF_A_NAME)];
         match self.account.names.get_mut(name) {
             Some(count) => *count += 1,
-            None => drop(self.account.names.insert(name.to_vec(), 1)),
+            None => {
+                let name = if self.account.names.len() < MOST_NAMES { name } else { OTHER_NAMES };
+                *self.account.names.entry(name.to_vec()).or_default() += 1;
+            }
         }
         let whose = self.hosts.place(host);
         let facts = &mut self.hosts.facts[whose];

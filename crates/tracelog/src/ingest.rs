@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::errors::ParquetError;
 use rayon::prelude::*;
-use sha2::{Digest as _, Sha256};
 
 use crate::account::{Account, DamagedFile, Ingested, LineTables, Rejection, SourceFacts, settle};
+use crate::digest::SourceDigest;
 use crate::line::read_line;
 use crate::reader::{Packing, lines};
 use crate::reason::Reason;
@@ -139,20 +139,20 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
     let mut accounts = Vec::new();
     for (_, done) in done {
         match done {
-            Done::Hash(source, sha256) => drop(hashes.insert(source, sha256)),
+            Done::Hash(source, digest) => drop(hashes.insert(source, digest)),
             Done::Read(account) => accounts.push(*account),
         }
     }
     for (segment, account) in segments.iter().zip(&mut accounts) {
-        if let Some(sha256) = account.sha256.take() {
-            hashes.insert(segment.source, sha256);
+        if let Some(digest) = account.digest.take() {
+            hashes.insert(segment.source, digest);
         }
     }
     number_lines(&segments, &mut accounts);
     let sources = plan.sources.iter().enumerate().map(|(index, source)| SourceFacts {
         path: source.path.clone(),
         bytes: sizes[index],
-        sha256: hashes.remove(&index).unwrap_or_default(),
+        digest: hashes.remove(&index).unwrap_or_default(),
     });
     settle(&plan.tables, sources.collect(), accounts).map_err(|source| IngestError::Write { path: plan.tables.clone(), source })
 }
@@ -194,17 +194,13 @@ fn same_twice(sources: &[Source], sizes: &[u64]) -> Result<HashMap<usize, String
 }
 
 fn hash_file(path: &Path) -> io::Result<String> {
-    let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 20]);
+    let (mut file, mut hash, mut buffer) = (File::open(path)?, SourceDigest::default(), vec![0; 1 << 20]);
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
+            0 => return Ok(hash.finish()),
             read => hash.update(&buffer[..read]),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Each file's place among those of its host, by the time of its first line.
@@ -299,7 +295,7 @@ fn read_segment(
     let Source { host, path } = &plan.sources[segment.source];
     let plain = segment.packing == Packing::Plain;
     let mut tables = LineTables::new(&plan.tables, part);
-    let mut hash = hash.then(Sha256::new);
+    let mut hash = hash.then(SourceDigest::default);
     let whose = host.as_bytes();
     if plan.host_from == HostFrom::Path {
         tables.host(whose);
@@ -365,7 +361,7 @@ fn read_segment(
         unread_bytes: size.saturating_sub(damage.at),
         what: damage.error.to_string(),
     });
-    account.sha256 = hash.map(|hash| hex(&hash.finalize()));
+    account.digest = hash.map(|hash| hash.finish());
     Ok(account)
 }
 

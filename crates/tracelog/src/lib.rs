@@ -5,6 +5,7 @@
 //! `account` keeps account of lines, `ingest` drives it over files.
 
 mod account;
+mod digest;
 mod ingest;
 mod json;
 mod line;
@@ -17,6 +18,7 @@ mod tables;
 mod time;
 
 pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
+pub use digest::SourceDigest;
 pub use ingest::{HostFrom, IngestError, Plan, Source, ingest};
 pub use line::{Entry, Seen, read_line};
 pub use messages::{

@@ -29,13 +29,28 @@ pub fn read_line(line: &[u8]) -> Result<Seen<'_>, Reason> {
     if let Some(head) = Head::of(line) {
         if let Some(message) = by_namespace(head.name) {
             if let Some(entry) = read_usual(line, &head, message) {
+                refuse_long_names(entry.as_ref())?;
                 return Ok(Seen { name: Cow::Borrowed(head.name), entry });
             }
         } else if !names_a_kind(line) {
             return if line.ends_with(b"}") { Ok(Seen { name: Cow::Borrowed(head.name), entry: None }) } else { Err(Reason::Cut) };
         }
     }
-    read_whole(line)
+    let seen = read_whole(line)?;
+    refuse_long_names(seen.entry.as_ref())?;
+    Ok(seen)
+}
+
+/// Refuses names that are kept for as long as a file is read and are longer than any that a node has.
+fn refuse_long_names(entry: Option<&Entry<'_>>) -> Result<(), Reason> {
+    const MOST_BYTES: usize = 256;
+    let Some(entry) = entry else { return Ok(()) };
+    for (field, name) in [("host", entry.host), ("thread", entry.thread)] {
+        if name.is_some_and(|name| name.len() > MOST_BYTES) {
+            return Err(Reason::OutOfRange(field));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a kind of interest may be anywhere in a line; false only where there is none for certain.

@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// Of a line that is too long, so much is kept.
 const KEPT_BYTES: usize = 1 << 10;
 
-/// How a file is packed, by its first bytes.
+/// How a file is packed: by its first bytes, or by its name where those are of no packing, so that damage there is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     Plain,
@@ -39,7 +39,12 @@ impl Packing {
         Ok(match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd] => Self::Zstd,
-            _ => Self::Plain,
+            _ if read == 0 => Self::Plain,
+            _ => match path.extension().and_then(|extension| extension.to_str()) {
+                Some("gz") => Self::Gzip,
+                Some("zst") => Self::Zstd,
+                _ => Self::Plain,
+            },
         })
     }
 }

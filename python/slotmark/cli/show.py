@@ -54,10 +54,10 @@ def samples(
     """Write the samples of one metric, with what each belongs to."""
     import sys
 
-    import pyarrow.csv
     import pyarrow.parquet
 
     from slotmark.metrics import Analysis, parse_filters
+    from slotmark.report.renderers.csv import write_csv
     from slotmark.run import open_run
 
     if out is None and form is Format.parquet and sys.stdout.isatty():
@@ -69,7 +69,7 @@ def samples(
     with Analysis(opened, filters=chosen) as analysis:
         known = metric in analysis.catalogue.relations
         table = analysis.relation(metric) if known else analysis.samples(metric).rows
-    write = pyarrow.csv.write_csv if form is Format.csv else pyarrow.parquet.write_table
+    write = write_csv if form is Format.csv else pyarrow.parquet.write_table
     if out is None:
         write(table, sys.stdout.buffer)
         return

@@ -3,16 +3,11 @@
     <run>/run.json
     <run>/tables/NAME.parquet  or  <run>/tables/NAME/part-*.parquet
 
-A folder is written under a temporary name beside its place and renamed when complete, so it is whole or it isn't there.
-What a process that was killed left under such a name is removed by the next one that writes to the same place. Who is still
-writing holds a lock on a file in it, which the system frees with the process, however that ends.
+A folder is written under a temporary name beside its place and renamed when complete, so it is whole or it isn't there:
+``_core.NewFolder``, as chains and simulated run directories are.
 """
 
-import fcntl
 import os
-import secrets
-import shutil
-import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,6 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from slotmark import _core
 from slotmark.errors import RunError
 from slotmark.run.integrity import damaged_table, digest_of, files_of, parts_of, refuse_unlike_tables
 from slotmark.run.manifest import SCHEMA, Manifest, with_origin
@@ -122,18 +118,15 @@ class RunWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._partial = path
-        self._lock = -1
+        self._folder: _core.NewFolder | None = None
         self._rows: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         """Makes the temporary folder. RunError where a run is already there or the place can't be written."""
         refuse_existing(self.path)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            _remove_stale(self.path)
-            self._partial, self._lock = _new_partial(self.path)
-            (self._partial / "tables").mkdir()
+            self._folder = _core.NewFolder(self.path)
+            self.tables_folder.mkdir()
         except OSError as error:
             self.__exit__(None, None, None)
             raise RunError(
@@ -145,14 +138,12 @@ class RunWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Removes whatever wasn't finished."""
-        if self._lock >= 0:
-            shutil.rmtree(self._partial, ignore_errors=True)
-            os.close(self._lock)
-            self._lock = -1
+        if self._folder is not None:
+            self._folder.remove()
 
     def table(self, name: str, table: pa.Table) -> None:
         """Writes one table as Parquet, compressed with zstd."""
-        path = self._partial / "tables" / f"{name}.parquet"
+        path = self.tables_folder / f"{name}.parquet"
         try:
             pq.write_table(table, path, compression="zstd")
         except OSError as error:
@@ -164,7 +155,12 @@ class RunWriter:
     @property
     def tables_folder(self) -> Path:
         """Where somebody else may write tables, as ``NAME/part-*.parquet``; :meth:`add` tells of them."""
-        return self._partial / "tables"
+        return self._unfinished.path / "tables"
+
+    @property
+    def _unfinished(self) -> _core.NewFolder:
+        assert self._folder is not None, "used as a context manager"
+        return self._folder
 
     def add(self, name: str, rows: int) -> None:
         """Notes a table that was written into :attr:`tables_folder`."""
@@ -173,69 +169,20 @@ class RunWriter:
     def finish(self, manifest: Manifest) -> Run:
         """Writes the manifest, with the tables' row counts, and puts the folder in its place."""
         manifest = msgspec.structs.replace(
-            manifest, tables=dict(self._rows), parts=parts_of(self._partial / "tables", list(self._rows))
+            manifest, tables=dict(self._rows), parts=parts_of(self.tables_folder, list(self._rows))
         )
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         try:
-            with (self._partial / "run.json").open("wb") as file:
+            with (self._unfinished.path / "run.json").open("wb") as file:
                 file.write(text + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
-            self._partial.rename(self.path)
-            (self.path / LOCK).unlink()
+            self._unfinished.finish()
         except OSError as error:
             raise RunError(
                 f"{self.path}: can't write the run ({error}). Nothing was kept; make room and run again."
             ) from error
         return Run(self.path, manifest)
-
-
-LOCK = "writing.lock"
-"""The file in an unfinished folder that its writer holds a lock on."""
-
-
-def _partial_prefix(path: Path) -> str:
-    return f".{path.name}.partial-"
-
-
-def _new_partial(path: Path) -> tuple[Path, int]:
-    """Makes an unfinished folder for a run at this place and takes its lock."""
-    while True:
-        partial = path.with_name(f"{_partial_prefix(path)}{secrets.token_hex(4)}")
-        partial.mkdir()
-        try:
-            return partial, _locked(partial)
-        except (BlockingIOError, FileNotFoundError):
-            continue  # a process that starts at the same moment took it for one that was left
-
-
-def _locked(partial: Path) -> int:
-    """Takes the lock of an unfinished folder; BlockingIOError where another process has it."""
-    lock = os.open(partial / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if (partial / LOCK).stat().st_ino != os.fstat(lock).st_ino:
-            raise BlockingIOError(f"{partial}: removed meanwhile")
-    except OSError:
-        os.close(lock)
-        raise
-    return lock
-
-
-def _remove_stale(path: Path) -> None:
-    """Removes what killed processes left of a run at this place, and says so."""
-    prefix = _partial_prefix(path)
-    for left in sorted(child for child in path.parent.iterdir() if child.name.startswith(prefix)):
-        if left.is_symlink() or not left.is_dir():
-            continue
-        try:
-            lock = _locked(left)
-        except OSError:
-            continue  # somebody is writing it, or it isn't ours to remove
-        shutil.rmtree(left, ignore_errors=True)
-        os.close(lock)
-        if not left.exists():
-            sys.stderr.write(f"slotmark: removed {left}, which a process that was stopped had left unfinished\n")
 
 
 def refuse_existing(path: Path) -> None:

@@ -40,8 +40,8 @@ class SourceFile(msgspec.Struct, frozen=True):
     Attributes:
         path: As it was named.
         bytes: Its size.
-        sha256: Its SHA-256 in hex; empty where another digest was taken.
-        digest: Its digest with the algorithm before it, as ``blake3:9f…``; empty in runs of before 2026-12.
+        sha256: Its SHA-256 in hex, of files of the ledger and chainsync benches and in cluster runs of before 2026-12; else empty.
+        digest: Its digest with the algorithm before it, as ``blake3:9f…``; empty where the SHA-256 was taken.
     """
 
     path: str

@@ -1,9 +1,12 @@
 //! Byron's blocks: main blocks and epoch boundary blocks.
 
+use blake2b_simd::Params;
+
 use super::era::Era;
 use super::header::{Header, header_hash};
 use super::parts::{Input, Output, Parts, Transaction};
-use crate::cbor::{Cursor, DecodeError};
+use crate::cbor::{Cursor, DecodeError, Span};
+use crate::point::Hash32;
 
 const SLOTS_AN_EPOCH: u64 = 21_600;
 
@@ -95,6 +98,79 @@ fn difficulty(cursor: &mut Cursor<'_>) -> Result<u64, DecodeError> {
     let number = cursor.uint(expected)?;
     difficulty.finish(cursor, expected)?;
     Ok(number)
+}
+
+/// Whether the body and the extra data of a Byron block are those whose hashes its header holds.
+///
+/// Of a main block these are the number of transactions, their Merkle root, the hash of their witnesses, and the hashes of
+/// delegations, updates and extra data; of a boundary block the hash of the body. The shared seed computation is left out, as
+/// cardano-ledger leaves it out (`recoverProof` in `Cardano.Chain.Block.Proof`; `Cardano.Chain.Common.Merkle`).
+pub(super) fn body_is_proven(bytes: &[u8], header: Span, era: Era) -> Result<bool, DecodeError> {
+    let expected = "a Byron header that was decoded before";
+    let mut cursor = Cursor::new(&bytes[..header.end as usize]);
+    cursor.advance(header.start as usize);
+    cursor.array(expected)?;
+    cursor.skip()?; // magic
+    cursor.skip()?; // previous
+    let mut body = Cursor::new(bytes);
+    body.advance(header.end as usize);
+    if era == Era::ByronBoundary {
+        let proof = cursor.bytes_of::<32>(expected)?;
+        return Ok(hash(&[body.skip()?.of(bytes)]) == *proof);
+    }
+    cursor.array(expected)?;
+    cursor.array(expected)?;
+    let (count, root, witnesses) = (cursor.uint(expected)?, cursor.bytes_of::<32>(expected)?, cursor.bytes_of::<32>(expected)?);
+    cursor.skip()?; // shared seed computation
+    let (delegations, updates) = (cursor.bytes_of::<32>(expected)?, cursor.bytes_of::<32>(expected)?);
+    cursor.skip()?; // consensus data
+    cursor.array(expected)?;
+    for _ in 0..3 {
+        cursor.skip()?; // versions and attributes
+    }
+    let extra = cursor.bytes_of::<32>(expected)?;
+
+    let payloads = body.array_of(4, expected)?;
+    let mut leaves = Vec::new();
+    let mut signed = Params::new().hash_length(32).to_state();
+    signed.update(&[0x9f]);
+    let mut transactions = body.array(expected)?;
+    while transactions.next(&mut body)? {
+        let pair = body.array_of(2, expected)?;
+        leaves.push(hash(&[&[0], body.skip()?.of(bytes)]));
+        signed.update(body.skip()?.of(bytes));
+        pair.finish(&mut body, expected)?;
+    }
+    signed.update(&[0xff]);
+    body.skip()?; // shared seed computation
+    let (delegated, updated) = (hash(&[body.skip()?.of(bytes)]), hash(&[body.skip()?.of(bytes)]));
+    payloads.finish(&mut body, expected)?;
+    Ok(leaves.len() as u64 == count
+        && merkle_root(&leaves) == *root
+        && signed.finalize().as_bytes() == witnesses
+        && delegated == *delegations
+        && updated == *updates
+        && hash(&[body.skip()?.of(bytes)]) == *extra)
+}
+
+fn hash(parts: &[&[u8]]) -> Hash32 {
+    let mut state = Params::new().hash_length(32).to_state();
+    for part in parts {
+        state.update(part);
+    }
+    state.finalize().as_bytes().try_into().expect("32 bytes")
+}
+
+/// The root over hashed leaves: of more than one, the greatest power of two below their number is on the left.
+fn merkle_root(leaves: &[Hash32]) -> Hash32 {
+    match leaves {
+        [] => hash(&[]),
+        [leaf] => *leaf,
+        _ => {
+            let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
+            hash(&[&[1], &merkle_root(left), &merkle_root(right)])
+        }
+    }
 }
 
 /// `[[inputs, outputs, attributes], witnesses]`.

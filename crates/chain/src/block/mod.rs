@@ -101,12 +101,21 @@ impl Block<'_, '_> {
 }
 
 impl Block<'_, '_> {
-    /// The hash of the body as its bytes give it, which is to be the header's `body_hash`; None in Byron, whose proof differs.
+    /// Whether the body is the one whose hash the header holds.
+    ///
+    /// In Byron, the shared seed computation is not covered, since no node checks it.
+    pub fn body_is_proven(&self) -> bool {
+        match self.header.body_hash {
+            Some(hash) => self.body_hash().as_ref() == Some(hash),
+            None => byron::body_is_proven(self.bytes, self.header.span, self.header.era).unwrap_or_default(),
+        }
+    }
+
+    /// The hash of the body as its bytes give it, from Shelley on.
     ///
     /// BLAKE2b-256 over the BLAKE2b-256 hashes of the parts after the header, each as encoded: bodies, witnesses, auxiliary
     /// data, and from Alonzo on the places of invalid transactions (`hashTxSeq`, `hashAlonzoTxSeq` of cardano-ledger).
-    pub fn body_hash(&self) -> Option<Hash32> {
-        self.header.body_hash?;
+    fn body_hash(&self) -> Option<Hash32> {
         let body = &self.bytes[self.header.span.end as usize..];
         let mut cursor = Cursor::new(body);
         let mut whole = Params::new().hash_length(32).to_state();

@@ -112,6 +112,9 @@ const MOST_SLOTS: i64 = i32::MAX as i64;
 /// Bytes, hundredths of a second, and whatever else a node counts from its start on.
 const MOST_COUNTED: i64 = 1 << 53;
 
+/// Characters of a hash: twice what 32 bytes have in hex.
+const MOST_HASH: usize = 128;
+
 /// A whole number that fits into 64 bits, within a range.
 #[inline]
 fn within(field: &'static str, value: Option<Value<'_>>, least: i64, most: i64) -> Result<i64, Reason> {
@@ -247,6 +250,9 @@ pub(super) fn hash<'a>(field: &'static str, value: Option<Value<'a>>) -> Result<
     let end = text.iter().position(|&byte| byte == b'@').unwrap_or(text.len());
     if end == 0 || text.contains(&b'\\') {
         return Err(Reason::Wrong(field));
+    }
+    if end > MOST_HASH {
+        return Err(Reason::OutOfRange(field));
     }
     Ok(&text[..end])
 }

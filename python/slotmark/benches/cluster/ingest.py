@@ -227,7 +227,7 @@ def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
     version = node.version if node and node.version != "unknown" else (told.version if told else "")
     commit = node.commit if node and node.commit != "unknown" else (told.revision if told else "")
     compiler = metadata.ghc_version if metadata.ghc_version != "unknown" else (told.compiler if told else "")
-    digest = ingested.sources[0].sha256[:12] if ingested.sources else ""
+    digest = ingested.sources[0].identity.rpartition(":")[2][:12] if ingested.sources else ""
     return Manifest(
         id=f"{metadata.tag or cluster.name}-{digest}",
         bench="cluster",

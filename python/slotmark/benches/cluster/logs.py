@@ -6,7 +6,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -85,31 +85,39 @@ def _refuse_other_names(paths: Iterable[Path]) -> None:
 
 
 def _is_log(path: Path) -> bool:
-    """Whether a line near its beginning is a message; a file without any line counts where its name says that it's a log."""
+    """Whether a line near its beginning is a message.
+
+    A file without any line counts where its name says that it's a log. A packed one of which no line can be unpacked counts
+    too: what it was is not known, and ingest counts it as damaged.
+    """
     try:
         if path.stat().st_size == 0:
             return path.name.startswith("stdout")
-        return any(line.startswith(b"{") and b'"at":' in line and b'"ns":' in line for line in _first_lines(path))
+        lines = _first_lines(path)
     except OSError as error:
         raise LogError(
             f"{path}: can't be read ({error.strerror or error}). Check the file, or leave it out."
         ) from error
+    return lines is None or any(line.startswith(b"{") and b'"at":' in line and b'"ns":' in line for line in lines)
 
 
-def _first_lines(path: Path) -> Iterator[bytes]:
+def _first_lines(path: Path) -> list[bytes] | None:
+    """The lines near a file's beginning; None where it is packed and damaged before the first ends."""
     start = b""
     with pa.input_stream(str(path), compression="detect") as file:
         while len(start) < _SNIFFED_BYTES:
             try:
                 more = file.read(_STEP_BYTES)
             except OSError:
-                if not start:
+                if path.suffix not in _PACKED:
                     raise
-                break  # cut: ingest counts what is missing
+                if b"\n" not in start:
+                    return None
+                break
             if not more:
                 break
             start += more
-    yield from start.splitlines()
+    return start.splitlines()
 
 
 def _host_of(path: Path) -> str:

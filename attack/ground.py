@@ -1,0 +1,88 @@
+"""What attacks work on, made once with the command itself."""
+
+import hashlib
+import shutil
+from functools import cached_property
+from pathlib import Path
+
+from attack.outcome import REFUSED, Ended, command
+
+SMALL = ("--set", "network.hosts=4", "--set", "network.pools=4", "--set", "epoch_slots=200", "--slots", "300")
+
+
+class Ground:
+    """Logs, chains and runs in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def logs(self) -> Path:
+        """A simulated run directory of four hosts."""
+        return self._made("logs", "simulate", "value-only-10.5", *SMALL, "-o", "logs")
+
+    @cached_property
+    def chain(self) -> Path:
+        """A forged chain."""
+        return self._made("chain", "chain", "synth", "--workload", "preview-like", "--blocks", "400", "-o", "chain")
+
+    @cached_property
+    def cluster_run(self) -> Path:
+        """The run folder of :attr:`logs`."""
+        return self._made("cluster", "ingest", self.logs, "-o", "cluster")
+
+    @cached_property
+    def other_cluster_run(self) -> Path:
+        """A run folder to compare :attr:`cluster_run` with."""
+        return self._made("other", "simulate", "value-only-10.6-pre", *SMALL, "--direct", "-o", "other")
+
+    @cached_property
+    def recording(self) -> Path:
+        """A recording of ledger operations, as db-analyser writes it."""
+        path = self.folder / "recording.csv"
+        rows = [
+            f"{slot} {20 + slot % 3} {900 + slot % 101} {700 + slot % 97} {100 + slot % 7} 1 2 400 {50 + slot % 11} 0 0 0 90000"
+            for slot in range(20, 60_000, 20)
+        ]
+        names = "slot slotGap totalTime mut gc majGcCount minGcCount allocatedBytes mut_forecast mut_headerTick mut_headerApply mut_blockTick mut_blockApply"
+        path.write_text(
+            "\n".join("\t".join(row.split()) for row in [names, *(" ".join(row.split()[:13]) for row in rows)]) + "\n"
+        )
+        return path
+
+    @cached_property
+    def ledger_run(self) -> Path:
+        """The run folder of :attr:`recording`."""
+        return self._made("ledger", "ledger", "import", self.recording, "--target", "base", "-o", "ledger")
+
+    def _made(self, name: str, *arguments: str | Path) -> Path:
+        done = command(*arguments, into=self.folder)
+        if done.code:
+            raise RuntimeError(f"{name} can't be made: {done.said}")
+        return self.folder / name
+
+
+def emptied(folder: Path) -> Path:
+    """The folder, new and empty."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def content(folder: Path, *without: Path) -> dict[str, str]:
+    """Every file below a folder by its digest, links by where they lead; what is below ``without`` is left out."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if any(path.is_relative_to(other) for other in without):
+            continue
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"-> {path.readlink()}"
+        else:
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+    return found
+
+
+def is_fine_or_refused(done: Ended) -> str:
+    """What is wrong with a command that may end well or refuse its input."""
+    return done.wrong(0, REFUSED)

@@ -1,0 +1,163 @@
+"""Commands stopped at random moments: what they were writing is whole or absent, and nothing that they started lives on."""
+
+import os
+import secrets
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from attack.ground import SMALL, Ground, content, emptied
+from attack.outcome import STOPPED, Ended, Tried, chances, command, ended, environment, slotmark
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+MARK = "SLOTMARK_ATTACK"
+"""The name of a variable by which everything that a command started is found again."""
+
+
+class Victim(NamedTuple):
+    """A command that writes ``out``, and how long it takes when it is left alone."""
+
+    arguments: tuple[str | Path, ...]
+    is_whole: Callable[[Path], bool]
+    seconds: float
+
+
+def kills(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
+    """Signals real commands at random moments, from their start to a little behind their usual end."""
+    victims = _victims(ground)
+    for number, chance in enumerate(chances(seed, "kills", tries)):
+        victim = victims[number % len(victims)]
+        with_signal = chance.choice(SIGNALS)
+        wrong = _kill(ground, victim, with_signal, chance.uniform(0, 1.1 * victim.seconds))
+        told = f"kill {number}: {with_signal.name} to {' '.join(map(str, victim.arguments[:2]))}: {wrong}"
+        yield Tried(1, [told] if wrong else [])
+
+
+def _victims(ground: Ground) -> list[Victim]:
+    """Commands of every kind that write; each runs once to its end, for what it writes and how long it takes."""
+    target = Path(__file__).resolve().parents[1] / "target" / "release" / "slotmark-target-native"
+    commands: list[tuple[str | Path, ...]] = [
+        ("ingest", ground.logs, "-o", "out"),
+        ("chain", "synth", "--workload", "preview-like", "--blocks", "3000", "-o", "out"),
+        ("simulate", "value-only-10.5", *SMALL, "-o", "out"),
+        ("simulate", "value-only-10.5", *SMALL, "--direct", "-o", "out"),
+        ("ledger", "import", ground.recording, "--target", "base", "-o", "out"),
+        ("samples", ground.cluster_run, "forge_ticked", "-o", "out"),
+    ]
+    if target.exists():
+        rest = ("--blocks", "300", "--rounds", "1", "--depth", "1", "--mode", "raw")
+        commands.append(("chainsync", "run", "--chain", ground.chain, "--target", "native", *rest, "-o", "out"))
+    victims = []
+    for arguments in commands:
+        folder = emptied(ground.folder / "killed")
+        began = time.monotonic()
+        done = command(*arguments, into=folder)
+        if done.code:
+            raise RuntimeError(f"{arguments}: {done.said}")
+        whole = content(folder / "out") if (folder / "out").is_dir() else {"": (folder / "out").read_text()}
+        victims.append(Victim(arguments, _like(whole, arguments[0] == "chainsync"), time.monotonic() - began))
+    return victims
+
+
+def _like(whole: dict[str, str], measured: bool) -> Callable[[Path], bool]:
+    """Whether what is there is what a run to the end writes: the same bytes, or where those are times, the same files."""
+
+    def is_whole(out: Path) -> bool:
+        found = content(out) if out.is_dir() else {"": out.read_text()}
+        if measured:
+            # Of several runs of a session, each is whole or absent.
+            runs = {name.partition("/")[0] for name in found}
+            return all(
+                {name for name in whole if name.startswith(run)} == {name for name in found if name.startswith(run)}
+                for run in runs
+            )
+        return {name: digest for name, digest in found.items() if name != "run.json"} == {
+            name: digest for name, digest in whole.items() if name != "run.json"
+        } and ("run.json" in found) == ("run.json" in whole)
+
+    return is_whole
+
+
+def _kill(ground: Ground, victim: Victim, number: signal.Signals, after_s: float) -> str:
+    """What went wrong when a command got a signal after so long; empty where nothing did."""
+    folder = emptied(ground.folder / "killed")
+    temporary = emptied(ground.folder / "killed-temporary")
+    mark = secrets.token_hex(8)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            slotmark(*victim.arguments),
+            cwd=folder,
+            env=environment(temporary, **{MARK: mark}),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=said,
+        )
+        time.sleep(after_s)
+        if process.poll() is None:
+            process.send_signal(number)
+        done = _settled(process, out.fileno(), said.fileno())
+    # In Python's own first moments a signal ends it at once, when it has written nothing yet.
+    wrong = done.wrong(0, STOPPED[number], -number)
+    return (
+        wrong
+        or _lives_on(mark)
+        or _left(folder, temporary, victim, number)
+        or (_again(folder, victim) if number == signal.SIGKILL else "")
+    )
+
+
+def _settled(process: "subprocess.Popen[bytes]", out: int, said: int) -> Ended:
+    if process.returncode is None:
+        return ended(process, out, said)
+    return Ended(process.returncode, os.pread(out, 1 << 20, 0), os.pread(said, 1 << 20, 0).decode(errors="replace"), 0)
+
+
+def _lives_on(mark: str) -> str:
+    """The processes that a command started and that didn't end with it."""
+    until = time.monotonic() + 10
+    while True:
+        alive = _marked(mark)
+        if not alive:
+            return ""
+        if time.monotonic() > until:
+            for pid in alive:
+                os.kill(pid, signal.SIGKILL)
+            return f"{len(alive)} processes live on"
+        time.sleep(0.02)
+
+
+def _marked(mark: str) -> list[int]:
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            if f"{MARK}={mark}".encode() in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def _left(folder: Path, temporary: Path, victim: Victim, number: signal.Signals) -> str:
+    """What is there that shouldn't be: a run that isn't whole, or, after a signal that can be caught, anything else."""
+    if (folder / "out").exists() and not victim.is_whole(folder / "out"):
+        return "what it was writing is there and not whole"
+    others = [path.name for place in (folder, temporary) for path in place.iterdir() if path.name != "out"]
+    return f"{others} is left" if others and number != signal.SIGKILL else ""
+
+
+def _again(folder: Path, victim: Victim) -> str:
+    """Runs a command that was killed once more: it must finish, and remove what the first one left."""
+    if (folder / "out").exists():
+        return ""
+    # Without what the session of clients keeps as random: only that the run comes to its end counts.
+    done = command(*victim.arguments, into=folder)
+    if wrong := done.wrong(0):
+        return f"again: {wrong}"
+    others = [path.name for path in folder.iterdir() if path.name != "out"]
+    return f"again: {others} is still left" if others else ""

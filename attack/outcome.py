@@ -1,0 +1,112 @@
+"""What came of an input, and how a command may end."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+REFUSED = 2
+"""The exit code for bad input."""
+STOPPED = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGKILL: -signal.SIGKILL}
+"""How a command ends that a signal stopped."""
+
+
+class Tried(NamedTuple):
+    """A number of inputs, and what went wrong with those that failed."""
+
+    inputs: int
+    failures: Sequence[str] = ()
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A command that has ended.
+
+    Attributes:
+        code: Its exit code; negative for the signal that killed it.
+        out: What it wrote to standard output.
+        said: What it wrote to standard error.
+        peak_bytes: Its largest resident set.
+    """
+
+    code: int
+    out: bytes
+    said: str
+    peak_bytes: int
+
+    def wrong(self, *codes: int) -> str:
+        """What is wrong with how it ended, where it may end with these codes; empty where nothing is.
+
+        A command that refuses its input says so in one line; none has a traceback, whatever it does.
+        """
+        lines = self.said.strip().splitlines()
+        if "Traceback" in self.said or "panicked" in self.said:
+            return f"a traceback: {lines[-1] if lines else ''}"
+        if self.code not in codes:
+            return f"exit code {self.code}: {lines[-1] if lines else 'nothing said'}"
+        if self.code == REFUSED and sum(line.startswith("slotmark: ") for line in lines) != 1:
+            return f"refused in {len(lines)} lines: {self.said!r}"
+        return ""
+
+
+def command(*arguments: str | Path, into: Path, **limits: int) -> Ended:
+    """Runs a slotmark command to its end, in this folder; ``file_bytes`` limits each file that it writes."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        if "file_bytes" in limits:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_bytes"], limits["file_bytes"]))
+
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            slotmark(*arguments),
+            cwd=into,
+            env=environment(into),
+            stdout=out,
+            stderr=said,
+            preexec_fn=limit,  # noqa: PLW1509 - no threads
+        )
+        return ended(process, out.fileno(), said.fileno())
+
+
+def slotmark(*arguments: str | Path) -> list[str]:
+    """The command line of the slotmark that is installed here."""
+    return [sys.executable, "-B", "-m", "slotmark", *map(str, arguments)]
+
+
+def environment(folder: Path, **more: str) -> Mapping[str, str]:
+    """The environment, with temporary files in this folder, so that what is left there is seen."""
+    return {**os.environ, "TMPDIR": str(folder), **more}
+
+
+def ended(process: "subprocess.Popen[bytes]", out: int, said: int, timeout_s: float = 120) -> Ended:
+    """Waits for a process whose output goes to these files; one that doesn't end in time is killed, and its code is 9."""
+    until = time.monotonic() + timeout_s
+    while True:
+        pid, status, used = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        if time.monotonic() > until:
+            os.kill(process.pid, signal.SIGKILL)
+        time.sleep(0.005)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Ended(
+        process.returncode,
+        os.pread(out, 1 << 28, 0),
+        os.pread(said, 1 << 20, 0).decode(errors="replace"),
+        used.ru_maxrss * 1024,
+    )
+
+
+def chances(seed: int, attack: str, tries: int) -> Iterator[random.Random]:
+    """A source of chance for each try of an attack, so that each can be repeated alone."""
+    for number in range(tries):
+        yield random.Random(f"{attack} {seed} {number}")

@@ -1,0 +1,232 @@
+"""Run folders changed by a stranger: refused in one line, or read with the same numbers; nothing else is touched."""
+
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attack.ground import Ground, content, emptied, is_fine_or_refused
+from attack.outcome import Ended, Tried, chances, environment
+
+SAMPLES = {"cluster": ("forge_ticked", "--filter", "none"), "ledger": ("totalTime",)}
+"""A metric of each bench. Which blocks it is of is left out of what the manifest may decide."""
+
+HOSTILE: tuple[Any, ...] = (
+    "x\" AS SELECT 1; COPY (SELECT 'a') TO 'victim.py'; CREATE VIEW \"y",
+    "'); COPY (SELECT 1) TO 'victim.py'; --",
+    "../../victim.py",
+    "/etc/passwd",
+    "r*un",
+    "[red]x[/nope]",
+    "\x1b]0;owned\x07\x1b[2J",
+    "<script>alert(1)</script>",
+    "{{7*7}}${7*7}%n%s",
+    "=cmd|'/c calc'!A0",
+    "\ud800",
+    "",
+    "a" * 100_000,
+    None,
+    True,
+    -1,
+    2**63,
+    2**200,
+    1e308,
+    [],
+    {},
+    [[[[[[]]]]]],
+)
+MEMORY_BYTES = 12 << 30
+"""The address space of a command: more than it ever takes, less than a size out of a damaged file could ask for."""
+
+_CONTROL = [byte for byte in range(32) if byte not in b"\t\n"]
+
+_REPEATED = """
+import os, sys
+import slotmark.cli, slotmark.metrics, slotmark.report, slotmark.run, pyarrow.parquet, slotmark.report.renderers.csv
+for line in sys.stdin:
+    out, said, *arguments = line.rstrip("\\n").split("\\0")
+    child = os.fork()
+    if child == 0:
+        for number, path in ((1, out), (2, said)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.argv = ["slotmark", *arguments]
+        from slotmark.__main__ import main
+        try:
+            main()
+        except SystemExit as end:
+            sys.stdout.flush()
+            os._exit(end.code if isinstance(end.code, int) else 1)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(70)
+    _, status, used = os.wait4(child, 0)
+    print(os.waitstatus_to_exitcode(status), used.ru_maxrss * 1024, flush=True)
+"""
+
+
+class Commands:
+    """The command, loaded once and forked for each call: the same code and exit codes, without the time of its start."""
+
+    def __init__(self, folder: Path, temporary: Path) -> None:
+        self._files = (temporary / "out", temporary / "said")
+
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+            resource.setrlimit(resource.RLIMIT_CPU, (3_600, 3_600))
+
+        self._process = subprocess.Popen(
+            [sys.executable, "-B", "-c", _REPEATED],
+            cwd=folder,
+            env=environment(temporary),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=limit,  # noqa: PLW1509 - no threads
+        )
+
+    def __call__(self, *arguments: str | Path) -> Ended:
+        """Runs the command with these arguments."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\0".join(map(str, (*self._files, *arguments))) + "\n")
+        self._process.stdin.flush()
+        code, peak = map(int, self._process.stdout.readline().split())
+        out, said = (path.read_bytes() for path in self._files)
+        return Ended(code, out, said.decode(errors="replace"), peak)
+
+    def close(self) -> None:
+        """Ends the process that is forked from."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def tampering(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
+    """Changes a run folder in one place and gives it to `check`, `samples` and `show`."""
+    place = emptied(ground.folder / "tampered")
+    runs = {"cluster": ground.cluster_run, "ledger": ground.ledger_run}
+    commands = Commands(place, emptied(ground.folder / "tampered-temporary"))
+    try:
+        usual = {bench: commands("samples", runs[bench], *metric).out for bench, metric in SAMPLES.items()}
+        for number, chance in enumerate(chances(seed, "tampering", tries)):
+            bench = chance.choice(list(runs))
+            emptied(place)
+            run = shutil.copytree(runs[bench], place / "run")
+            shutil.copytree(runs[bench], place / "reun")  # what the pattern r*un would find too
+            (place / "victim.py").write_text("print('untouched')\n")
+            what = _change(run, chance)
+            before = content(place)
+            wrong = _wrong(commands, run, bench, usual[bench])
+            if not wrong and content(place) != before:
+                wrong = "files were changed"
+            yield Tried(1, [f"run folder {number} ({bench}, {what}): {wrong}"] if wrong else [])
+    finally:
+        commands.close()
+
+
+def _wrong(commands: Commands, run: Path, bench: str, usual: bytes) -> str:
+    checked = commands("check", run.name)
+    samples = commands("samples", run.name, *SAMPLES[bench])
+    shown = commands("show", run.name)
+    for name, done in (("check", checked), ("samples", samples), ("show", shown)):
+        if wrong := is_fine_or_refused(done):
+            return f"{name}: {wrong}"
+        if any(byte in done.out or chr(byte) in done.said for byte in _CONTROL):
+            return f"{name}: control characters were printed"
+    if checked.code == 0 and samples.code == 0 and samples.out != usual:
+        return "check passes, and samples are others"
+    return ""
+
+
+def _change(run: Path, chance: random.Random) -> str:
+    """Changes one thing in a run folder; what it was, in words."""
+    parts = sorted(path for path in run.rglob("*.parquet"))
+    match chance.randrange(8):
+        case 0 | 1:
+            return _change_bytes(run / "run.json", chance)
+        case 2 | 3 | 4:
+            return _change_value(run / "run.json", chance)
+        case 5 | 6:
+            return _change_bytes(chance.choice(parts), chance)
+        case _:
+            return _change_files(run, parts, chance)
+
+
+def _change_bytes(path: Path, chance: random.Random) -> str:
+    content = bytearray(path.read_bytes())
+    # The footer of a Parquet file is where most can go wrong.
+    low = max(0, len(content) - 2_000) if path.suffix == ".parquet" and chance.random() < 0.5 else 0
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randrange(low, len(content))
+        match chance.randrange(4):
+            case 0 | 1:
+                content[at] ^= 1 << chance.randrange(8)
+            case 2:
+                content[at : at + chance.randrange(8)] = chance.randbytes(chance.randrange(8))
+            case _:
+                content[at] = chance.choice(b'\x00\xff"\\{}[],0-9')
+        low = min(low, len(content) - 1)
+    if chance.random() < 0.1:
+        del content[chance.randrange(len(content)) :]
+    path.write_bytes(content)
+    return f"bytes of {path.name}"
+
+
+def _change_value(path: Path, chance: random.Random) -> str:
+    """Puts a hostile value or name into the manifest, leaves one out, or doubles one."""
+    manifest = json.loads(path.read_bytes())
+    places = list(_places(manifest))
+    holder, key = chance.choice(places)
+    match chance.randrange(5):
+        case 0:
+            del holder[key]
+        case 1 if isinstance(holder, dict):
+            new = chance.choice([value for value in HOSTILE if isinstance(value, str)])
+            holder[new] = holder.pop(key)
+        case 2 if isinstance(holder, list):
+            holder.append(holder[key])
+        case _:
+            holder[key] = chance.choice(HOSTILE)
+    path.write_bytes(json.dumps(manifest).encode("utf-8", "surrogatepass"))
+    return f"'{str(key)[:40]}' of run.json"
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every member of every object and list, as what holds it and its key."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in list(items):
+        yield value, key
+        yield from _places(inner)
+
+
+def _change_files(run: Path, parts: list[Path], chance: random.Random) -> str:
+    """Takes a file away, swaps two, or puts a link, a folder, a pipe or another file in its place."""
+    path = chance.choice([*parts, run / "run.json"])
+    other = chance.choice(parts)
+    kept = path.read_bytes()
+    path.unlink()
+    match chance.randrange(6):
+        case 0:
+            return f"{path.name} is gone"
+        case 1:
+            path.symlink_to(run.parent / "victim.py")
+            return f"{path.name} is a link"
+        case 2:
+            path.mkdir()
+            return f"{path.name} is a folder"
+        case 3:
+            os.mkfifo(path)
+            return f"{path.name} is a pipe"
+        case 4:
+            path.write_bytes(other.read_bytes() if other.exists() else kept[::-1])
+            return f"{path.name} is {other.name}"
+        case _:
+            path.with_name("part-*.parquet").write_bytes(kept)
+            return f"{path.name} has another name"

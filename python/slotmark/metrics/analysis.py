@@ -152,7 +152,7 @@ class Analysis:
 
     def _make(self, name: str, sql: str) -> None:
         if name in self.catalogue.by_host:
-            self._database.make_by_host(name, sql, frozenset(self.catalogue.by_host))
+            self._database.make_by_host(name, sql)
         else:
             self._database.make(name, sql)
 

@@ -8,9 +8,9 @@ import os
 import re
 import tempfile
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ class Database:
         for worker in self._workers:
             worker.execute("USE relations")  # can't be said once the configuration is locked
         self._words: dict[str, frozenset[str]] = {}
-        self._by_host: dict[str, _ByHost] = {}
+        self._kept: dict[str, list[_Piece]] = {}
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -110,33 +110,34 @@ class Database:
 
     def make(self, name: str, sql: str) -> None:
         """Computes a table."""
-        self.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
+        with self._kept_rows(self._connection, self._kept_in(sql)):
+            self.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
         self.execute("CHECKPOINT")
 
-    def make_by_host(self, name: str, sql: str, relations: frozenset[str]) -> None:
+    def make_by_host(self, name: str, sql: str) -> None:
         """Computes a table host by host, in the order of hosts' names, and keeps it in a file.
 
         Args:
             name: Of the table.
             sql: For one host it gives that host's rows; a column is ``host``.
-            relations: Those that were made in this way.
         """
-        read = self.names_in(sql)
-        tables = {table: _whole_files(self.run, table) for table in read if "host" in self._words.get(table, ())}
-        own = [relation for relation in read if relation in relations]
+        tables = {
+            table: _whole_files(self.run, table) for table in self.names_in(sql) if "host" in self._words.get(table, ())
+        }
         pieces = [_Piece(*_host_span(file), table, file) for table, files in tables.items() for file in files]
-        pieces += [piece for relation in own for piece in self._by_host[relation].pieces]
+        pieces += [piece for relation in self._kept_in(sql) for piece in self._kept[relation]]
         hosts = _hosts_of(pieces) or [_Hosts("", _LAST, [])]
         free = deque(self._workers)
 
         def rows(some: _Hosts) -> pa.Table:
             worker = free.popleft()
             try:
-                return worker.sql(self._of_hosts(worker, some, sql, tables, own)).to_arrow_table().combine_chunks()
+                kept = {relation: some.rows_of(relation) for relation in self._kept_in(sql)}
+                with self._kept_rows(worker, kept):
+                    return worker.sql(self._of_hosts(some, sql, tables)).to_arrow_table().combine_chunks()
             finally:
                 free.append(worker)
 
-        kept = Path(self._spill.name) / f"{name}.arrow"
         found: list[_Piece] = []
         with ThreadPoolExecutor(len(self._workers)) as pool, ExitStack() as stack:
             pending: deque[Future[pa.Table]] = deque()
@@ -147,21 +148,14 @@ class Database:
                     pool.submit(rows, one) for one in islice(following, 2 * len(self._workers) - len(pending))
                 )
                 table = pending.popleft().result()
-                writer = writer or stack.enter_context(pa.ipc.new_file(kept, table.schema))
+                writer = writer or stack.enter_context(pa.ipc.new_file(self._file_of(name), table.schema))
                 writer.write_table(table)
                 found += [
                     _Piece(some.first, some.last, name, batch) for batch in range(writer.stats.num_record_batches)
                 ][len(found) :]
-        opened = pa.ipc.open_file(pa.memory_map(str(kept)))
-        batches = [opened.get_batch(place) for place in range(opened.num_record_batches)]
-        table = pa.Table.from_batches(batches, opened.schema)
-        self._by_host[name] = _ByHost(
-            [msgspec.structs.replace(piece, rows=batch) for piece, batch in zip(found, batches, strict=True)],
-            table.slice(0, 0),
-        )
-        for connection in (self._connection, *self._workers):
-            connection.register(f"all {name}", table)
-        self.execute(f"CREATE VIEW {_identifier(name)} AS {_with_host(f'all {name}')}")
+        self._kept[name] = found
+        with self._kept_rows(self._connection, [name]):
+            self.execute(f"CREATE VIEW {_identifier(name)} AS {_of_kept(name)}")
 
     def execute(self, sql: str) -> None:
         """Runs a statement."""
@@ -175,29 +169,49 @@ class Database:
         )
         return f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM read_parquet([{listed}])"
 
-    def _of_hosts(
-        self,
-        worker: duckdb.DuckDBPyConnection,
-        hosts: "_Hosts",
-        sql: str,
-        tables: Mapping[str, list[Path]],
-        relations: Sequence[str],
-    ) -> str:
+    def _of_hosts(self, hosts: "_Hosts", sql: str, tables: Mapping[str, list[Path]]) -> str:
         """SQL in which the names of tables and of relations that were made host by host mean the rows of some hosts."""
-        named: dict[str, str] = {}
+        named = {relation: _of_kept(relation) for relation in self._kept_in(sql)}
         for table, files in tables.items():
-            own = [piece.rows for piece in hosts.pieces if piece.name == table]
+            own = hosts.rows_of(table)
             named[table] = self._rows_of(table, own) if own else f"{self._rows_of(table, files[:1])} LIMIT 0"
-        for relation in relations:
-            own = [piece.rows for piece in hosts.pieces if piece.name == relation]
-            worker.register(f"own {relation}", pa.Table.from_batches(own) if own else self._by_host[relation].empty)
-            named[relation] = _with_host(f"own {relation}")
         meant = ", ".join(f"{_identifier(name)} AS NOT MATERIALIZED ({rows})" for name, rows in named.items())
         return f"WITH {meant} SELECT * FROM ({sql}\n)"
 
+    def _kept_in(self, sql: str) -> list[str]:
+        """The relations that some SQL reads and that were made host by host."""
+        return [name for name in self.names_in(sql) if name in self._kept]
+
+    def _file_of(self, relation: str) -> str:
+        return str(Path(self._spill.name) / f"{relation}.arrow")
+
+    @contextmanager
+    def _kept_rows(
+        self, connection: duckdb.DuckDBPyConnection, relations: Iterable[str] | Mapping[str, list[int]]
+    ) -> Iterator[None]:
+        """Lets a connection read rows of relations from their files; they are in memory only meanwhile.
+
+        Args:
+            connection: Which.
+            relations: Whose; with the places of the batches that are meant, or all.
+        """
+        relations = relations if isinstance(relations, Mapping) else dict.fromkeys(relations)
+        for name, places in relations.items():
+            opened = pa.ipc.open_file(pa.memory_map(self._file_of(name)))
+            batches = [
+                opened.get_batch(place) for place in (range(opened.num_record_batches) if places is None else places)
+            ]
+            connection.register(f"kept {name}", pa.Table.from_batches(batches, opened.schema))
+        try:
+            yield
+        finally:
+            for name in relations:
+                connection.unregister(f"kept {name}")
+
     def select(self, sql: str) -> pa.Table:
         """What a query gives."""
-        return self._connection.sql(sql).to_arrow_table()
+        with self._kept_rows(self._connection, self._kept_in(sql)):
+            return self._connection.sql(sql).to_arrow_table()
 
 
 class _Piece(msgspec.Struct, frozen=True):
@@ -207,7 +221,7 @@ class _Piece(msgspec.Struct, frozen=True):
         first: The lowest name of a host, or a text below it.
         last: The highest name, or a text above it.
         name: Of the table or relation.
-        rows: A Parquet file, or a record batch.
+        rows: A Parquet file, or the place of a batch in the file of a relation.
     """
 
     first: str
@@ -223,12 +237,9 @@ class _Hosts(msgspec.Struct, frozen=True):
     last: str
     pieces: list[_Piece]
 
-
-class _ByHost(msgspec.Struct, frozen=True):
-    """A relation that was made host by host, and a table like it without rows."""
-
-    pieces: list[_Piece]
-    empty: pa.Table
+    def rows_of(self, name: str) -> list[Any]:
+        """Where the rows of a table or relation are."""
+        return [piece.rows for piece in self.pieces if piece.name == name]
 
 
 def _hosts_of(pieces: Sequence[_Piece]) -> list[_Hosts]:
@@ -254,8 +265,8 @@ def _host_span(file: Path) -> tuple[str, str]:
     return min(one.min for one in told), max(one.max for one in told)
 
 
-def _with_host(name: str) -> str:
-    return f"SELECT * REPLACE (CAST(host AS host) AS host) FROM {_identifier(name)}"
+def _of_kept(relation: str) -> str:
+    return f"SELECT * REPLACE (CAST(host AS host) AS host) FROM {_identifier(f'kept {relation}')}"
 
 
 def _whole_files(run: Run, name: str) -> list[Path]:

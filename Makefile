@@ -1,10 +1,11 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build targets demo demo-chainsync test test-shared test-slow bench attack lint format licences lock clean
+.PHONY: help setup build targets wheel demo demo-chainsync test test-shared test-slow bench attack lint format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
 PY := .venv/bin/python
+INSIDE := python/slotmark/benches/chainsync/inside
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Data that is not part of the project; where it is there, the real chain is unpacked from it, and more tests run.
@@ -48,13 +49,20 @@ $(PREVIEW): | .build/python
 	$(PY) -m tests.preview_chain $(PREVIEW_ARCHIVE) $(PREVIEW)
 endif
 
+wheel: build ## the package to install elsewhere, with the two clients that are ours inside, in .build/wheels
+	for name in native floor; do \
+	  install -D target/release/slotmark-target-$$name $(INSIDE)/$$name/slotmark-target-$$name && \
+	  printf 'command = ["./slotmark-target-%s"]\nbuild = []\nneeds = []\n' $$name >$(INSIDE)/$$name/target.toml; done
+	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
+	  status=$$?; rm -r $(INSIDE); exit $$status
+
 demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	examples/cluster/run.sh
 
 demo-chainsync: build $(PREVIEW) ## run clients over a chain, print the comparison, say where the report is
 	examples/chainsync/run.sh
 
-test: setup lint $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
+test: setup wheel lint $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
 	$(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored) | $(WITHOUT_PASSED)
 	$(PY) -m pytest -m "not slow"
 	@sed -n 's/^test \(.*\) \.\.\. ignored, /SKIPPED \1: /p' .build/cargo-test.log

@@ -148,10 +148,14 @@ def targets_folder() -> Path:
     return Path(named) if named else Path(__file__).resolve().parents[4] / "targets"
 
 
+INSIDE = Path(__file__).parent / "inside"
+"""The targets inside an installed slotmark, as `make wheel` puts them there; no folder in a checkout."""
+
+
 def built_ins() -> dict[str, BuiltIn]:
-    """The targets that come with slotmark, by name; empty where their folder isn't there."""
+    """The targets that come with slotmark, by name: those of the source tree, or those inside where there is none."""
     found: dict[str, BuiltIn] = {}
-    for file in sorted(targets_folder().glob("*/target.toml")):
+    for file in sorted(INSIDE.glob("*/target.toml")) + sorted(targets_folder().glob("*/target.toml")):
         try:
             recipe = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Recipe)
         except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
@@ -188,7 +192,7 @@ def _built_in_command(known: dict[str, BuiltIn], name: str) -> tuple[str, ...]:
     target = known.get(name)
     if target is None:
         raise TargetError(
-            f"--target {name}: no such target. There are {', '.join(known) or 'none'}; add your own with {name}='COMMAND'."
+            f"--target {name}: no such target. There are {', '.join(known) or 'none'}; add your own with {name}='COMMAND'.{_elsewhere()}"
         )
     if target.state == "missing tools":
         raise TargetError(
@@ -199,6 +203,13 @@ def _built_in_command(known: dict[str, BuiltIn], name: str) -> tuple[str, ...]:
             f"--target {name}: not built yet. Run `make setup`, or `slotmark chainsync targets --build {name}`."
         )
     return target.command
+
+
+def _elsewhere() -> str:
+    """Where other targets come from, where slotmark runs without its source tree."""
+    if targets_folder().is_dir():
+        return ""
+    return " The other clients are built in slotmark's source tree: name its folder of targets in SLOTMARK_TARGETS."
 
 
 def describe(name: str, command: Sequence[str]) -> Description:

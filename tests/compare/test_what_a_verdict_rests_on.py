@@ -51,13 +51,17 @@ def difference(comparison: Comparison, metric: str) -> Difference:
     return found
 
 
+def firm(comparison: Comparison) -> list[Difference]:
+    return [one for one in judged(comparison) if one.verdict != "inconclusive"]
+
+
 def judged(comparison: Comparison) -> list[Difference]:
     return [one for row in comparison.rows for one in row.differences if one and one.verdict]
 
 
 def test_one_run_a_side_gives_conditional_verdicts_in_every_form(once: Comparison) -> None:
     assert difference(once, "forge_ticked").verdict == "worse"
-    assert all(one.conditional for one in judged(once))
+    assert all(one.conditional for one in firm(once))
     assert {"one_run_a_side"} <= {doubt.kind for doubt in once.all_warnings}
     document = comparison_document(once)
     console = Console(width=160, record=True, color_system=None, file=io.StringIO())
@@ -73,7 +77,7 @@ def test_one_run_a_side_gives_conditional_verdicts_in_every_form(once: Compariso
 
 def test_of_two_runs_a_side_they_still_are_and_of_three_they_are_not(clusters: Sequence[Run]) -> None:
     two = compare([clusters[:2], clusters[3:5]])
-    assert all(one.conditional for one in judged(two))
+    assert all(one.conditional for one in firm(two))
     assert {"two_runs_a_side"} <= {doubt.kind for doubt in two.all_warnings}
     three = compare([clusters[:3], clusters[3:]])
     assert not any(one.conditional for one in judged(three))
@@ -179,7 +183,8 @@ def test_two_sessions_are_conditional_and_one_is_not(tmp_path: Path) -> None:
     together = compare([session(tmp_path, "a", rates[0]), session(tmp_path, "b", rates[1])])
     apart = compare([session(tmp_path, "c", rates[0]), session(tmp_path, "d", rates[1], "s2")])
     assert not any(one.conditional for one in judged(together))
-    assert all(one.conditional for one in judged(apart))
+    assert all(one.conditional for one in firm(apart))
+    assert firm(apart)
 
 
 def test_rounds_whose_ratio_drifts_are_doubted(tmp_path: Path) -> None:

@@ -6,15 +6,25 @@
 import sys
 
 import numpy as np
-from tests.compare.planted_blocks import NOISES, estimated, false, pairs, targets, verdicts
+from tests.compare.planted_blocks import NOISES, estimated, false, pairs, targets, uneven, verdicts
 
+from slotmark.compare.estimators.blocks import LEAST_EFFECTIVE
 from slotmark.statistics.two_level import Estimate
+from slotmark.warnings import ENOUGH_RUNS
 
 TRUTH = 1.03
 MARGIN = 0.01
 """The catalogue's, of total time."""
 
 CANDIDATES = 8
+
+UNEVEN = (
+    *(("skewed", sizes, 122) for sizes in ((3, 3), (3, 10), (5, 5), (5, 10))),
+    *(("two modes", sizes, 122) for sizes in ((2, 2), (3, 3), (3, 5), (3, 10), (5, 5))),
+    *(("normal", sizes, 122) for sizes in ((3, 10), (5, 10))),
+    *(("ten alike", (5, 5), blocks) for blocks in (120, 400, 3_000)),
+)
+"""Noise, processes of each side, and blocks."""
 
 
 def main() -> None:
@@ -36,6 +46,16 @@ def main() -> None:
             found = np.mean([verdicts(pair[:1], MARGIN)[0] == "worse" for pair in planted])
             wrong = [np.mean([false(verdicts(pair, margin)) for pair in equal]) for margin in (MARGIN, 0.0)]
             print(f"{name} | {processes} | {covers} | {found:.1%} | {wrong[0]:.1%} | {wrong[1]:.1%}", flush=True)
+    print(
+        "equal targets: noise | processes | blocks | typical: covers, verdict possible, called different | sums: the same"
+    )
+    for kind, processes, blocks in UNEVEN:
+        found = [
+            estimated(*uneven(np.random.default_rng([2026, index]), kind, processes, blocks))
+            for index in range(repetitions if blocks < 1_000 else repetitions // 4)
+        ]
+        shown = [uneven_rates([pair[place] for pair in found], min(processes)) for place in (0, 1)]
+        print(f"{kind} | {processes[0]} and {processes[1]} | {blocks:,} | {' | '.join(shown)}", flush=True)
     reports = max(1, repetitions // 5)
     print(f"{reports:,} reports on nine equal targets, 5 processes each: 16 tests, false where any is")
     print("noise | false, margin 1 % | margin 0")
@@ -47,6 +67,13 @@ def main() -> None:
             tested.append([one for other in others for one in estimated(baseline, other)])
         wrong = [np.mean([false(verdicts(one, margin)) for one in tested]) for margin in (MARGIN, 0.0)]
         print(f"{name} | {wrong[0]:.1%} | {wrong[1]:.1%}", flush=True)
+
+
+def uneven_rates(found: list[Estimate], processes: int) -> str:
+    """How often intervals cover no difference, the share of verdicts that are possible, and of those that are false; margin 0."""
+    covers = np.array([one.ratio.low <= 1 <= one.ratio.high for one in found])
+    judged = np.array([one.effective >= LEAST_EFFECTIVE and processes >= ENOUGH_RUNS for one in found])
+    return f"{covers.mean():.1%}, {judged.mean():.0%}, {(judged & ~covers).mean():.1%}"
 
 
 def covered(found: list[Estimate]) -> float:

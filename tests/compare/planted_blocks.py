@@ -9,6 +9,7 @@ from slotmark.compare.verdict import decide
 from slotmark.statistics.block_ratio import Part, total_ratio, typical_ratio
 from slotmark.statistics.rank_tests import holm
 from slotmark.statistics.two_level import Estimate, hierarchical
+from tests.compare.planted_courses import ten_alike
 
 CONFIDENCE = 0.95
 
@@ -60,6 +61,38 @@ def targets(
         of_blocks = draws.normal(0, noise.blocks, (processes, blocks))
         sides.append(np.exp(base + np.log(truth) + answers + of_processes + of_blocks))
     return sides
+
+
+def uneven(
+    draws: np.random.Generator, kind: str, processes: tuple[int, int], blocks: int = 122
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two equal targets whose processes aren't normal, or whose blocks answer alike by tens; shape (processes, blocks) each.
+
+    Args:
+        draws: Of everything.
+        kind: ``skewed``: slower than the best by 2 % on average, exponentially; ``two modes``: 3 % apart, by chance; ``ten alike``: ten
+            neighbours each answer to the candidate alike, by 2 %; else normal, 1 %.
+        processes: Of each side.
+        blocks: How many.
+    """
+    base = np.log(draws.choice([12_500.0, 32_000.0, 450_000.0], blocks, p=[0.35, 0.45, 0.2])) + draws.normal(
+        0, 0.05, blocks
+    )
+    sides = []
+    for place, count in enumerate(processes):
+        shape = count, 1
+        match kind:
+            case "skewed":
+                level = draws.exponential(0.02, shape)
+            case "two modes":
+                level = 0.03 * (draws.random(shape) < 0.5) + draws.normal(0, 0.001, shape)
+            case "ten alike":
+                level = draws.normal(0, 0.002, shape)
+            case _:
+                level = draws.normal(0, 0.01, shape)
+        answers = 0.02 * ten_alike(draws, 1, blocks) if kind == "ten alike" and place else 0.0
+        sides.append(np.exp(base + answers + level + draws.normal(0, 0.005, (count, blocks))))
+    return sides[0], sides[1]
 
 
 def estimated(baseline: np.ndarray, candidate: np.ndarray) -> list[Estimate]:

@@ -164,3 +164,12 @@ def test_few_processes_with_skewed_noise_are_covered(ours: int, theirs: int) -> 
         found = typical(*sides)
         covered += found.ratio.low <= 1 <= found.ratio.high
     assert covered / 300 >= 0.93
+
+
+def test_blocks_that_spread_only_by_the_noise_of_three_processes_have_an_interval() -> None:
+    """Nearly all of the blocks' variance is the processes': what is left must not decide about degrees of freedom."""
+    draws = np.random.default_rng(14)
+    for _ in range(100):
+        found = typical(*recorded(draws, NOISES["blocks"], processes=3))
+        assert found.degrees >= 2
+        assert found.ratio.high / found.ratio.low < 1.05

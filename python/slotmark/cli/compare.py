@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.cli.console import reader_may_leave
-from slotmark.cli.gate import FailOn, Outcome, outcome, read_gate
+from slotmark.cli.gate import Conditional, FailOn, Outcome, outcome, read_gate
 from slotmark.cli.quantities import fraction
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
@@ -64,6 +64,12 @@ def compare(
         FailOn | None,
         typer.Option(help="worse: exit 1 when a metric is worse. inconclusive: also exit 3 when one can't be told."),
     ] = None,
+    conditional: Annotated[
+        Conditional,
+        typer.Option(
+            help="What a gate makes of verdicts from fewer than 3 runs on a side: count, as of any other; or inconclusive."
+        ),
+    ] = Conditional.counted,
     gate: Annotated[
         Path | None,
         typer.Option(
@@ -114,7 +120,7 @@ def compare(
         print_document(document)
         for path in written:
             typer.echo(path)
-    ended = outcome(comparison, gated, fail_on) if comparison else Outcome(0)
+    ended = outcome(comparison, gated, fail_on, conditional) if comparison else Outcome(0)
     if ended.code:
         typer.echo(f"slotmark: {ended.said}", err=True)
         raise typer.Exit(ended.code)

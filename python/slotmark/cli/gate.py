@@ -16,6 +16,13 @@ WORSE, CANT_TELL = 1, 3
 """Exit codes of a gate that fails."""
 
 
+class Conditional(StrEnum):
+    """What a verdict is to a gate that holds for these runs only."""
+
+    counted = "count"
+    inconclusive = "inconclusive"
+
+
 class FailOn(StrEnum):
     """What makes the command fail."""
 
@@ -54,19 +61,31 @@ class Outcome(NamedTuple):
     said: str = ""
 
 
-def outcome(comparison: "Comparison", gated: Collection[str], fail_on: FailOn | None) -> Outcome:
+def outcome(
+    comparison: "Comparison",
+    gated: Collection[str],
+    fail_on: FailOn | None,
+    conditional: Conditional = Conditional.counted,
+) -> Outcome:
     """Whether a gate fails. Rows that are only shown, as parts of the blocks, have no verdict and don't count.
 
     Args:
         comparison: With its verdicts.
         gated: The metrics to look at; all where there are none.
         fail_on: What to fail on; with gated metrics at least what is worse.
+        conditional: Whether verdicts that hold for these runs only count like any other, or as inconclusive.
 
     Raises:
         ArgumentError: A gated metric has no verdict for some candidate: a gate that sees nothing must not let it pass.
     """
     given = [
-        (row.metric.id, side.name, difference.verdict)
+        (
+            row.metric.id,
+            side.name,
+            "inconclusive"
+            if difference.conditional and conditional is Conditional.inconclusive
+            else difference.verdict,
+        )
         for row in comparison.rows
         for side, difference in zip(comparison.candidates, row.differences, strict=True)
         if difference is not None and difference.verdict is not None

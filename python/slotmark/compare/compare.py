@@ -166,7 +166,7 @@ def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: 
         margin_absolute=one.margin_absolute,
         verdict=decision.verdict if decision else None,
         reason=decision.reason if decision else one.shown or "not tested",
-        conditional=one.conditional and decision is not None,
+        conditional=one.conditional and decision is not None and decision.verdict != "inconclusive",
         basis=one.basis,
         detail=one.detail,
     )

@@ -150,7 +150,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         margin_absolute: The same in the metric's unit, where that is how it was set; None where it was set as a fraction.
         verdict: From interval, adjusted p-value and margin; None for what is only shown.
         reason: Why, in words; no capital, no full stop.
-        conditional: Whether the verdict holds for these runs only: fewer than 3 on a side can't tell how much others would differ.
+        conditional: Whether a verdict of better, worse or equivalent holds for these runs only: fewer than 3 on a side can't tell how
+            much others would differ.
         basis: What the interval rests on; None where there is none.
         detail: What the estimator has beyond this; None for most.
     """

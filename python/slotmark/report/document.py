@@ -11,6 +11,9 @@ from slotmark.warnings import Warning
 SYMBOLS: dict[Verdict, str] = {"better": "▲", "worse": "▼", "equivalent": "=", "inconclusive": "?"}
 """A sign for each verdict, so that colour never carries the meaning alone."""
 
+CONDITIONAL = "¹"
+"""Stands behind the sign of a verdict that holds for these runs only."""
+
 
 class Cell(msgspec.Struct, frozen=True):
     """A cell of a table: its text, a verdict that colours it, and a remark for those who ask."""
@@ -43,6 +46,20 @@ class Table(msgspec.Struct, frozen=True, tag=True):
     rows: list[list[Cell]]
     notes: list[str] = []
     wide: bool = False
+
+    @property
+    def reasons(self) -> list[tuple[Verdict, str]]:
+        """Why each verdict was given: its row, the verdict and the remark on it; rows without a name belong to the one above."""
+        labels = [place for place, column in enumerate(self.columns[:2]) if column.align == "left"]
+        found, named = [], [""] * len(labels)
+        for row in self.rows:
+            named = [row[place].text or before for place, before in zip(labels, named, strict=True)]
+            found += [
+                (cell.verdict, f"{', '.join(named)}: {cell.text}: {cell.remark}.")
+                for cell in row
+                if cell.verdict and cell.remark
+            ]
+        return found
 
 
 class Facts(msgspec.Struct, frozen=True, tag=True):

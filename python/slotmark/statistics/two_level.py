@@ -82,9 +82,7 @@ def hierarchical(effects: Effects, *, confidence: float) -> Estimate:
     # The noise between processes is independent from block to block: it is in the blocks' variance once, however alike blocks answer.
     noise = min(chance.variance, n * float(of_blocks.var(ddof=1))) * (effects.noise_share if known else 0.0)
     blocks = chance.variance - noise
-    if chance.variance > 0:
-        degrees = min(chance.degrees, _degrees(of_blocks))
-        parts.append((blocks, degrees * (blocks / chance.variance) ** 2))
+    parts.append((blocks, min(chance.degrees, _degrees(of_blocks))))
     error = float(np.sqrt(runs + blocks))
     nothing = error < 1e-12
     estimate = 0.0 if nothing and abs(effects.estimate) < 1e-12 else effects.estimate

@@ -42,7 +42,8 @@ def _block(block: Block) -> str:
             if block.wide:
                 return _folded(block.title or "Table", _table(block) + notes)
             title = f"**{_text(block.title)}**\n\n" if block.title else ""
-            return f"{title}{_table(block)}{notes}"
+            reasons = "\n".join(f"- {_text(reason)}" for _, reason in block.reasons)
+            return f"{title}{_table(block)}{notes}" + (f"\n\n{_folded('Reasons', reasons)}" if reasons else "")
         case Facts():
             lines = "\n".join(f"- {_text(name)}: {_text(value)}" for name, value in block.facts)
             return _folded(block.title, lines) if block.wide else lines

@@ -48,6 +48,11 @@ def _print(block: Block, console: Console) -> None:
                 console.print(part)
             for note in block.notes:
                 console.print(Text(note, style="dim"))
+            told = [reason for verdict, reason in block.reasons if verdict != "equivalent"]
+            if len(told) < len(block.reasons):
+                told.append("= equivalent: the whole interval lies within the margin of the row.")
+            for reason in told:
+                console.print(Text(reason, style="dim"))
         case Doubts(warnings):
             console.print()
             for warning in warnings:

@@ -3,7 +3,7 @@
 from slotmark.compare.result import ALL, BlockDesign, Blocks, Comparison, Difference, Row
 from slotmark.numbers import number, p_value, percent, ratio_interval
 from slotmark.report.document import Cell, Column, Table
-from slotmark.report.sections.cells import headed, metric_cell, optional, p_cell, verdict_cell
+from slotmark.report.sections.cells import headed, margin_cell, metric_cell, optional, p_cell, verdict_cell
 
 QUANTITIES = ("typical block", "all blocks together")
 
@@ -11,7 +11,7 @@ QUANTITIES = ("typical block", "all blocks together")
 def block_tables(comparison: Comparison) -> list[Table]:
     """A table per candidate: every tested metric over all blocks."""
     rows = [row for row in _rows(comparison) if row.part == ALL]
-    notes = ["Costs are of the median block, or the mean over all blocks.", _margins(rows)]
+    notes = ["Costs are of the median block, or the mean over all blocks."]
     made = []
     for place, side in enumerate(comparison.candidates):
         columns = [
@@ -20,6 +20,7 @@ def block_tables(comparison: Comparison) -> list[Table]:
             Column(comparison.baseline.name),
             Column(side.name),
             Column("ratio [interval]"),
+            Column("margin"),
             Column("adj. p", detail=True),
             Column("faster blocks", detail=True),
             Column("verdict", "left"),
@@ -27,9 +28,10 @@ def block_tables(comparison: Comparison) -> list[Table]:
         lines = [
             [
                 metric_cell(row.metric),
-                Cell(row.quantity, remark=f"{detail.blocks:,} blocks" if (detail := difference.detail) else ""),
+                Cell(row.quantity, remark=_blocks(difference.detail)),
                 *_levels(row, place),
                 _ratio(difference),
+                margin_cell(row.metric, difference),
                 p_cell(difference),
                 _faster(difference.detail),
                 verdict_cell(difference),
@@ -40,6 +42,16 @@ def block_tables(comparison: Comparison) -> list[Table]:
         if lines:
             made.append(Table(side.name, columns, lines, notes))
     return made
+
+
+def _blocks(detail: BlockDesign | None) -> str:
+    """How many blocks count, and how many independent ones would tell as much."""
+    if detail is None:
+        return ""
+    effective = (
+        "" if detail.effective_blocks is None else f", as good as {detail.effective_blocks:,.0f} independent ones"
+    )
+    return f"{detail.blocks:,} blocks{effective}"
 
 
 def part_tables(comparison: Comparison) -> list[Table]:
@@ -210,13 +222,3 @@ def _design(difference: Difference, detail: BlockDesign) -> list[Cell]:
 
 def _share(fraction: float | None, otherwise: str = "-") -> Cell:
     return Cell(otherwise if fraction is None else percent(fraction))
-
-
-def _margins(rows: list[Row]) -> str:
-    """The margin of every metric, those with the same together."""
-    metrics: dict[float, list[str]] = {}
-    for row in rows:
-        for margin in {one.margin for one in row.differences if one and one.verdict}:
-            metrics.setdefault(margin, []).append(row.metric.name.lower())
-    shown = [f"{percent(margin)} of {', '.join(dict.fromkeys(names))}" for margin, names in metrics.items()]
-    return f"Margins: {'; '.join(shown)}."

@@ -1,11 +1,12 @@
 """Cells and words that several sections share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from slotmark.compare.result import Difference, Row, Summary, Verdict
+from slotmark.compare.result import Basis, Difference, Row, Summary, Verdict
 from slotmark.metrics import Metric
-from slotmark.numbers import interval, number, p_value
-from slotmark.report.document import SYMBOLS, Cell
+from slotmark.numbers import interval, number, p_value, percent, quantity
+from slotmark.report.document import CONDITIONAL, SYMBOLS, Cell
+from slotmark.warnings import ENOUGH_RUNS
 
 DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
 
@@ -33,15 +34,55 @@ def in_a_sentence(metric: Metric) -> str:
     return metric.name if first.isupper() or not first.isalpha() else metric.name[:1].lower() + metric.name[1:]
 
 
+CONDITIONAL_NOTE = f"{CONDITIONAL} Conditional on these runs: fewer than {ENOUGH_RUNS} on a side can't tell how much another run of the same would differ."
+"""Below every table that holds conditional verdicts."""
+
+
 def verdict_cell(difference: Difference) -> Cell:
-    """The verdict, with its reason for those who ask; nothing where there is none."""
+    """The verdict, with its reason and what it rests on for those who ask; nothing where there is none."""
     verdict = difference.verdict
-    return Cell("", remark=difference.reason) if verdict is None else Cell(marked(verdict), verdict, difference.reason)
+    if verdict is None:
+        return Cell("", remark=difference.reason)
+    condition = "conditional on these runs" if difference.conditional else ""
+    remark = "; ".join(filter(None, (difference.reason, rests_on(difference.basis), condition)))
+    return Cell(marked(verdict, conditional=difference.conditional), verdict, remark)
 
 
-def marked(verdict: Verdict) -> str:
+def marked(verdict: Verdict, *, conditional: bool = False) -> str:
     """A verdict with its sign."""
-    return f"{SYMBOLS[verdict]} {verdict}"
+    return f"{SYMBOLS[verdict]}{CONDITIONAL if conditional else ''} {verdict}"
+
+
+def not_compared(base: Summary | None, theirs: Summary | None) -> Cell:
+    """Stands in the place of a verdict where at least one of two sides lacks the metric."""
+    return Cell("not compared" if base or theirs else "not recorded")
+
+
+def rests_on(basis: Basis | None) -> str:
+    """What an interval is over, in words; empty where there is none."""
+    if basis is None:
+        return ""
+    ours, theirs = basis.counts
+    counts = f"{ours:,}" if ours == theirs else f"{ours:,} and {theirs:,}"
+    if tuple(basis.effective) == tuple(basis.counts):
+        return f"over {counts} {basis.over} per side"
+    effective = " and ".join(f"{one:,.3g}" if one < 100 else f"{one:,.0f}" for one in basis.effective)
+    return f"over {counts} {basis.over} per side, as good as {effective} independent ones"
+
+
+def margin_cell(metric: Metric, difference: Difference) -> Cell:
+    """The margin in force: in the unit where that is how it was set, else as a share of the baseline."""
+    if difference.verdict is None:
+        return Cell("")
+    share = percent(difference.margin)
+    if difference.margin_absolute is None:
+        return Cell(f"± {share}")
+    return Cell(f"± {quantity(difference.margin_absolute, metric.unit)}", remark=f"{share} of the baseline")
+
+
+def condition_notes(differences: Iterable[Difference | None]) -> list[str]:
+    """The note on conditional verdicts where there is any."""
+    return [CONDITIONAL_NOTE] if any(one and one.conditional for one in differences) else []
 
 
 def p_cell(difference: Difference) -> Cell:

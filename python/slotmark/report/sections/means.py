@@ -7,7 +7,18 @@ from slotmark.metrics import Metric
 from slotmark.numbers import number, percent_change, signed
 from slotmark.published.styles import STYLES, Style
 from slotmark.report.document import Cell, Column, Table
-from slotmark.report.sections.cells import by_section, headed, metric_cell, p_cell, readable, verdict_cell
+from slotmark.report.sections.cells import (
+    by_section,
+    condition_notes,
+    headed,
+    margin_cell,
+    metric_cell,
+    not_compared,
+    p_cell,
+    readable,
+    rests_on,
+    verdict_cell,
+)
 
 SHOWN_CENTILES = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0)
 
@@ -30,11 +41,12 @@ def mean_tables(comparison: Comparison, style: str = "modern") -> list[Table]:
                 Column("Δ", detail=True),
                 Column("Δ\N{NO-BREAK SPACE}%"),
                 Column("interval of Δ\N{NO-BREAK SPACE}%"),
+                Column("margin"),
                 Column("adj. p", detail=True),
                 Column("verdict", "left"),
             ],
             [_cells(row, place, STYLES.get(style)) for row in inside],
-            [_counts(inside, place, comparison)],
+            [_counts(inside, place, comparison), *condition_notes(row.differences[place] for row in inside)],
         )
         for section, inside in by_section(rows).items()
         for place, side in enumerate(comparison.candidates)
@@ -72,7 +84,7 @@ def _cells(row: Row, place: int, style: Style | None) -> list[Cell]:
     if row.part:
         name = Cell(f"{name.text}: {row.part}", remark=name.remark)
     if base is None or theirs is None or difference is None:
-        return [name, *values, Cell("-"), Cell("-"), Cell(""), Cell(""), Cell("not compared")]
+        return [name, *values, Cell("-"), Cell("-"), *[Cell("")] * 3, not_compared(base, theirs)]
     if style:
         change = [
             style.delta(base.mean, theirs.mean, metric.width),
@@ -89,6 +101,7 @@ def _cells(row: Row, place: int, style: Style | None) -> list[Cell]:
         *values,
         *map(Cell, change),
         _reach(difference, scale, unit),
+        margin_cell(metric, difference),
         p_cell(difference),
         verdict_cell(difference),
     ]
@@ -99,8 +112,9 @@ def _reach(difference: Difference, scale: float, unit: str) -> Cell:
     delta, ratio = difference.delta, difference.ratio
     words = f"{signed(scale * delta.low)} to {signed(scale * delta.high)} {unit}".strip() if delta else ""
     if ratio is None:
-        return Cell(words or "-")
-    return Cell(f"{percent_change(ratio.low)} to {percent_change(ratio.high)}", remark=words)
+        return Cell(words or "-", remark=rests_on(difference.basis))
+    remark = ", ".join(filter(None, (words, rests_on(difference.basis))))
+    return Cell(f"{percent_change(ratio.low)} to {percent_change(ratio.high)}", remark=remark)
 
 
 def _mean(summary: Summary | None, metric: Metric, style: Style | None, scale: float) -> Cell:

@@ -3,6 +3,7 @@
 from slotmark.compare.result import Comparison
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Paragraph
+from slotmark.warnings import ENOUGH_RUNS
 
 
 def method(comparison: Comparison) -> list[Block]:
@@ -38,9 +39,9 @@ def _means(comparison: Comparison) -> str:
     several = any(side.others for side in comparison.sides)
     filters = comparison.baseline.filters
     way = (
-        "Sides with two or more runs are compared by the means of their runs (Welch's t); "
+        "Sides with two or more runs are compared by the means of their runs (Welch's t, with at least the pooled variance); else samples"
         if several
-        else "Samples of one run aren't independent of each other: "
+        else "Samples"
     )
     analysed = (
         f"Analysed are blocks and slots that pass: {', '.join(filters)}."
@@ -49,9 +50,11 @@ def _means(comparison: Comparison) -> str:
     )
     return (
         "A metric's value is the arithmetic mean of its samples: one per block, per block and host, or per host and slot. "
-        f"{way}consecutive blocks or slots are put together in up to 50 stretches, and stretches are resampled (a studentised block "
-        f"bootstrap, {comparison.repetitions:,} repetitions, seed {comparison.seed}). Where a metric has a least difference that matters, the "
-        f"margin is that or a share of the baseline, whichever is more. {analysed}"
+        f"{way} of one run aren't independent of each other: how much a mean varies is read off the slowest cosines of the run's course, and "
+        "intervals and p-values are Student's t with as many degrees of freedom; levels of memory are compared over hosts. Each row says over "
+        "how many blocks, slots or hosts, and how many independent ones would tell as much; no verdict is possible below 4. Verdicts are "
+        f"conditional where a side has fewer than {ENOUGH_RUNS} runs. Where a metric has a least difference that matters, the margin is that or "
+        f"a share of the baseline, whichever is more. docs/method.md gives the reasons, and how often it is right. {analysed}"
     )
 
 
@@ -59,9 +62,10 @@ def _blocks(comparison: Comparison) -> str:
     return (
         "Blocks are paired by slot; of several processes of a target, the mean of log costs counts. Typical block: the Hodges-Lehmann "
         "estimate of the blocks' log ratios, as a ratio. All blocks together: the ratio of sums. "
-        f"{percent(comparison.confidence)} intervals come from two levels of chance, processes and blocks: their linearised effects are drawn in "
-        f"{comparison.repetitions:,} hierarchical bootstrap repetitions (seed {comparison.seed}), runs, then blocks, and widths follow Student's t. "
-        "With one process on a side, intervals cover blocks within the processes only, and there is no verdict. Quantiles are Harrell-Davis's. "
+        f"{percent(comparison.confidence)} intervals and p-values are Student's t over two levels of chance, processes and blocks; how much "
+        "neighbouring blocks answer alike is taken from their order. With one process on a side, intervals cover blocks within the processes "
+        f"only; below {ENOUGH_RUNS} there is no verdict. Quantiles are Harrell-Davis's (bootstrap, {comparison.repetitions:,} repetitions, seed "
+        f"{comparison.seed}). "
         "docs/ledger.md gives the reasons, and how often it is right."
     )
 

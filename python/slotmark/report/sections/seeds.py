@@ -4,7 +4,16 @@ from slotmark.compare.result import Comparison, Row, Summary, Swept
 from slotmark.metrics import Metric
 from slotmark.numbers import number, percent, signed
 from slotmark.report.document import Cell, Column, Paragraph, Table
-from slotmark.report.sections.cells import by_section, metric_cell, p_cell, readable, verdict_cell
+from slotmark.report.sections.cells import (
+    by_section,
+    condition_notes,
+    margin_cell,
+    metric_cell,
+    not_compared,
+    p_cell,
+    readable,
+    verdict_cell,
+)
 
 
 def seed_rows(comparison: Comparison) -> list[Row]:
@@ -27,8 +36,8 @@ def seed_tables(comparison: Comparison) -> list[Table]:
     for side in comparison.candidates:
         columns.append(Column(f"{side.name}{' ±' if several else ''}"))
         columns.append(Column(f"difference [{percent(comparison.confidence)}]" if several else "difference"))
-        columns += [Column("adj. p", detail=True), Column("verdict", "left")] if judged else []
-    notes = _notes(comparison)
+        columns += [Column("margin"), Column("adj. p", detail=True), Column("verdict", "left")] if judged else []
+    notes = [*_notes(comparison), *condition_notes(one for row in rows for one in row.differences)]
     if several:
         notes.append("± is one standard error over seeds.")
     notes.append(
@@ -114,7 +123,11 @@ def _line(row: Row, judged: bool) -> list[Cell]:
             ends = f" [{signed(scale * delta.low)}, {signed(scale * delta.high)}]" if delta.low < delta.high else ""
             cells.append(Cell(f"{signed(scale * delta.estimate)}{ends}"))
         if judged:
-            cells += [p_cell(difference), verdict_cell(difference)] if difference else [Cell(""), Cell("not compared")]
+            cells += (
+                [margin_cell(row.metric, difference), p_cell(difference), verdict_cell(difference)]
+                if difference
+                else [Cell(""), Cell(""), not_compared(row.summaries[0], summary)]
+            )
     return cells
 
 

@@ -3,7 +3,16 @@
 from slotmark.compare.result import Comparison, Row, Summary
 from slotmark.numbers import number, ratio_interval
 from slotmark.report.document import Cell, Column, Table
-from slotmark.report.sections.cells import headed, median_interval, metric_cell, p_cell, verdict_cell
+from slotmark.report.sections.cells import (
+    condition_notes,
+    headed,
+    margin_cell,
+    median_interval,
+    metric_cell,
+    not_compared,
+    p_cell,
+    verdict_cell,
+)
 
 
 def typical_tables(comparison: Comparison) -> list[Table]:
@@ -49,21 +58,22 @@ def _table(comparison: Comparison, part: str, rows: list[Row]) -> Table:
     columns = [
         Column("", "left"),
         Column("run", "left"),
-        *map(Column, ("median", "ratio [interval]", "adj. p")),
+        *map(Column, ("median", "ratio [interval]", "margin", "adj. p")),
         Column("verdict", "left"),
     ]
-    return Table(part, columns, [cells for row in rows for cells in _compared(comparison, row)])
+    notes = condition_notes(one for row in rows for one in row.differences)
+    return Table(part, columns, [cells for row in rows for cells in _compared(comparison, row)], notes)
 
 
 def _compared(comparison: Comparison, row: Row) -> list[list[Cell]]:
     """A line for the baseline, then one for each candidate against it."""
     nothing = Cell("")
-    lines = [[metric_cell(row.metric), Cell(comparison.baseline.name), _median(row.summaries[0]), *[nothing] * 3]]
+    lines = [[metric_cell(row.metric), Cell(comparison.baseline.name), _median(row.summaries[0]), *[nothing] * 4]]
     for side, summary, difference in zip(comparison.candidates, row.summaries[1:], row.differences, strict=True):
-        judged = [nothing, nothing, Cell("not compared")]
+        judged = [*[nothing] * 3, not_compared(row.summaries[0], summary)]
         if difference is not None:
             ratio = Cell(ratio_interval(difference.ratio) if difference.ratio else "-")
-            judged = [ratio, p_cell(difference), verdict_cell(difference)]
+            judged = [ratio, margin_cell(row.metric, difference), p_cell(difference), verdict_cell(difference)]
         lines.append([nothing, Cell(side.name), _median(summary), *judged])
     return lines
 

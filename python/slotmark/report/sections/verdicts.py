@@ -2,8 +2,8 @@
 
 from slotmark.compare.result import ALL, Comparison, Difference, Row
 from slotmark.metrics import Metric
-from slotmark.numbers import number, percent, ratio, ratio_interval
-from slotmark.report.document import SYMBOLS, Block, Paragraph, Section
+from slotmark.numbers import change, number, percent, ratio, ratio_interval, span
+from slotmark.report.document import CONDITIONAL, SYMBOLS, Block, Paragraph, Section
 from slotmark.report.sections.cells import by_section, in_a_sentence
 
 
@@ -26,13 +26,16 @@ def verdicts(comparison: Comparison) -> Section:
 
 
 def _counts(rows: list[Row]) -> Paragraph:
-    counts = dict.fromkeys(SYMBOLS, 0)
-    for row in rows:
-        for difference in row.differences:
-            if difference is not None and difference.verdict is not None:
-                counts[difference.verdict] += 1
-    shown = ", ".join(f"{SYMBOLS[verdict]} {count} {verdict}" for verdict, count in counts.items())
-    return Paragraph(f"Over all tested metrics: {shown}.")
+    judged = [one for row in rows for one in row.differences if one is not None and one.verdict is not None]
+    counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in SYMBOLS}
+    shown = ", ".join(f"{sign} {counts[verdict]} {verdict}" for verdict, sign in SYMBOLS.items())
+    conditional = sum(one.conditional for one in judged)
+    which = (
+        f" {conditional} of these {len(judged)} verdicts are conditional on these runs ({CONDITIONAL})."
+        if conditional
+        else ""
+    )
+    return Paragraph(f"Over all tested metrics: {shown}.{which}")
 
 
 def _of_first_metric(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
@@ -54,15 +57,14 @@ def _sentence(comparison: Comparison, row: Row, place: int, difference: Differen
         shown = f" (ratio {ratio_interval(found)})" if found else ""
         return f"{candidate}{part}: {what}, inconclusive: {difference.reason}{shown}."
     ends = f"{percent(comparison.confidence)} interval {ratio(found.low)} to {ratio(found.high)}"
+    condition = ", conditional on these runs" if difference.conditional else ""
     if difference.verdict == "equivalent":
-        return (
-            f"{candidate}{part}: {what} equivalent to that of {baseline} within {percent(difference.margin)} ({ends})."
-        )
-    return f"{candidate}{part}: {ratio(found.estimate)} {baseline}'s {what} ({ends}): {difference.verdict}."
+        return f"{candidate}{part}: {what} equivalent to that of {baseline} within {percent(difference.margin)} ({ends}){condition}."
+    return f"{candidate}{part}: {ratio(found.estimate)} {baseline}'s {what} ({ends}): {difference.verdict}{condition}."
 
 
 def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
-    """What changed beyond its margin, section by section; of the rest, which are equivalent and which are inconclusive."""
+    """What changed beyond its margin, section by section; of the rest, which are equivalent, and why the others are inconclusive."""
     found: list[Paragraph] = []
     for place, side in enumerate(comparison.candidates):
         for section, inside in by_section(rows).items():
@@ -73,36 +75,52 @@ def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
                 if (difference := row.differences[place]) and difference.verdict in ("better", "worse")
             ]
         against = f"{side.name} against {comparison.baseline.name}"
-        named = {
-            verdict: ", ".join(
-                in_a_sentence(row.metric)
-                for row in rows
-                if (difference := row.differences[place]) and difference.verdict == verdict
-            )
-            for verdict in ("equivalent", "inconclusive")
-        }
-        if named["equivalent"]:
-            found.append(Paragraph(f"{against}: equivalent within their margins are {named['equivalent']}."))
-        if named["inconclusive"]:
-            found.append(
-                Paragraph(
-                    f"{against}: inconclusive, neither shown to be equivalent nor to differ beyond the margin, are {named['inconclusive']}."
-                )
-            )
+        groups: dict[str, list[str]] = {}
+        for row in rows:
+            if (difference := row.differences[place]) and (words := _kind(difference, comparison)):
+                groups.setdefault(words, []).append(_with_change(row, difference))
+        found += [Paragraph(f"{against}: {words}: {', '.join(named)}.") for words, named in sorted(groups.items())]
+    unrecorded = [in_a_sentence(row.metric) for row in comparison.rows if not any(row.summaries)]
+    if unrecorded:
+        found.append(Paragraph(f"Not recorded on any side: {', '.join(unrecorded)}."))
     return found
+
+
+def _kind(difference: Difference, comparison: Comparison) -> str:
+    """What a difference that is neither better nor worse shows, in words; empty for others."""
+    if difference.verdict == "equivalent":
+        return "equivalent within their margins"
+    if difference.verdict != "inconclusive":
+        return ""
+    if difference.p_adjusted is None:
+        return "inconclusive, since too little tells of chance"
+    if not difference.excludes_none:
+        return "inconclusive, no difference seen, but one beyond the margin isn't ruled out"
+    if difference.p_adjusted >= 1 - comparison.confidence:
+        return f"inconclusive, different if tested alone, but among {comparison.tests} tests that happens by chance"
+    return "inconclusive, different, but perhaps by no more than the margin"
+
+
+def _with_change(row: Row, difference: Difference) -> str:
+    """The metric, with the change where one is seen and not within the margin."""
+    name, found = in_a_sentence(row.metric), difference.ratio
+    if found is None or difference.verdict == "equivalent" or not difference.excludes_none:
+        return name
+    return f"{name} ({change(found.estimate)}; {span(found)})"
 
 
 def _observation(row: Row, difference: Difference, name: str) -> str:
     base, delta, found = row.levels[0], difference.delta, difference.ratio
+    condition = ", conditional on these runs" if difference.conditional else ""
     if base is None or delta is None or found is None:
-        return f"{in_a_sentence(row.metric)} is {difference.verdict} with {name}."
+        return f"{in_a_sentence(row.metric)} is {difference.verdict} with {name}{condition}."
     grew = "higher" if delta.estimate > 0 else "lower"
     near, far = sorted((found.low, found.high), key=lambda value: abs(value - 1))
     amount, low, high = (f"{abs(100 * (value - 1)):.3g}" for value in (found.estimate, near, far))
     scale, unit = _unit(row.metric, abs(delta.estimate))
     return (
         f"{in_a_sentence(row.metric)} is {amount} % {grew} with {name} ({low} to {high} %; "
-        f"{number(abs(delta.estimate) * scale, 3)}{unit} on {number(base * scale)}{unit}): {difference.verdict}."
+        f"{number(abs(delta.estimate) * scale, 3)}{unit} on {number(base * scale)}{unit}): {difference.verdict}{condition}."
     )
 
 

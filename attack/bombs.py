@@ -13,6 +13,9 @@ from attack.outcome import REFUSED, Tried, chances, command
 MOST_BYTES = 700 << 20
 """What an ingest may take: two threads with a line of 64 MiB each, and what Python and Arrow take anyway."""
 
+BLOCKS = 16
+"""Of 64 MiB or a little less, in each bomb."""
+
 LINE = (
     b'{"at":"2025-12-01T07:06:58.001939Z","ns":"Forge.Loop.NodeIsLeader","data":{"kind":"TraceNodeIsLeader","slot":%d},'
     b'"sev":"Info","thread":"%b","host":"node-0"}\n'
@@ -28,7 +31,7 @@ def bombs(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
         log = folder / "logs" / "node-0" / f"stdout.{'gz' if pack is gzip_bomb else 'zst'}"
         log.parent.mkdir(parents=True)
         genesis = ground.logs / "genesis" / "genesis.shelley.json"
-        log.write_bytes(pack(fill(chance), chance))
+        log.write_bytes(pack((fill(chance) for _ in range(BLOCKS)), chance))
         done = command(
             "ingest",
             "logs",
@@ -104,18 +107,16 @@ FILLS: tuple[Callable[[random.Random], bytes], ...] = (
 )
 
 
-def gzip_bomb(block: bytes, _chance: random.Random) -> bytes:
-    """The block 16 times, as members of one gzip file."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    return (packer.compress(block) + packer.flush()) * 16
+def gzip_bomb(blocks: Iterator[bytes], _chance: random.Random) -> bytes:
+    """The blocks as members of one gzip file."""
+    return b"".join(zlib.compress(block, 1, wbits=31) for block in blocks)
 
 
-def zstd_bomb(block: bytes, chance: random.Random) -> bytes:
-    """The block 16 times, as frames of one zstd file; at its end now and then a frame that asks for a window of 2 GiB."""
-    packed = pa.compress(block, codec="zstd", asbytes=True)
-    frames = bytes(packed) * 16
+def zstd_bomb(blocks: Iterator[bytes], chance: random.Random) -> bytes:
+    """The blocks as frames of one zstd file; at its end now and then a frame that asks for a window of 2 GiB."""
+    packed = b"".join(pa.compress(block, codec="zstd", asbytes=True) for block in blocks)
     if chance.random() < 0.5:
         window = bytes([0x28, 0xB5, 0x2F, 0xFD, 0x00, (31 - 10) << 3])
         repeated = struct.pack("<I", (128 << 10) << 3 | 1 << 1)[:3] + b"a"
-        frames += window + repeated * 20_000 + b"\x01\x00\x00"
-    return frames
+        packed += window + repeated * 20_000 + b"\x01\x00\x00"
+    return packed

@@ -5,8 +5,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from attack.ground import SMALL, Ground, content, emptied
-from attack.outcome import REFUSED, Tried, chances, command, ended, environment, slotmark
+from attack.outcome import REFUSED, Tried, chances, command, ended, environment, slotmark, written
 
 
 def disks(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
@@ -54,6 +56,5 @@ def _written(folder: Path, arguments: tuple[str | Path, ...], room: int) -> str:
 def _printed_to_full(folder: Path, arguments: tuple[str | Path, ...]) -> str:
     with Path("/dev/full").open("wb") as full, tempfile.TemporaryFile() as said:
         process = subprocess.Popen(slotmark(*arguments), cwd=folder, env=environment(folder), stdout=full, stderr=said)
-        with tempfile.TemporaryFile() as nothing:
-            done = ended(process, nothing.fileno(), said.fileno())
+        done = msgspec.structs.replace(ended(process), said=written(said).decode(errors="replace"))
     return done.wrong(REFUSED) or (f"{sorted(content(folder))} is left" if content(folder) else "")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attack.ground import SMALL, Ground, content, emptied
-from attack.outcome import STOPPED, Ended, Tried, chances, command, ended, environment, slotmark
+from attack.outcome import STOPPED, Ended, Tried, chances, command, ended, environment, slotmark, written
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 MARK = "SLOTMARK_ATTACK"
@@ -99,7 +99,8 @@ def _kill(ground: Ground, victim: Victim, number: signal.Signals, after_s: float
         time.sleep(after_s)
         if process.poll() is None:
             process.send_signal(number)
-        done = _settled(process, out.fileno(), said.fileno())
+        code = ended(process).code if process.returncode is None else process.returncode
+        done = Ended(code, written(out), written(said).decode(errors="replace"), 0)
     # In Python's own first moments a signal ends it at once, when it has written nothing yet.
     wrong = done.wrong(0, STOPPED[number], -number)
     return (
@@ -108,12 +109,6 @@ def _kill(ground: Ground, victim: Victim, number: signal.Signals, after_s: float
         or _left(folder, temporary, victim, number)
         or (_again(folder, victim) if number == signal.SIGKILL else "")
     )
-
-
-def _settled(process: "subprocess.Popen[bytes]", out: int, said: int) -> Ended:
-    if process.returncode is None:
-        return ended(process, out, said)
-    return Ended(process.returncode, os.pread(out, 1 << 20, 0), os.pread(said, 1 << 20, 0).decode(errors="replace"), 0)
 
 
 def _lives_on(mark: str) -> str:

@@ -3,6 +3,7 @@
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from threading import Thread
+from typing import IO, NamedTuple
 
 import msgspec
 
@@ -65,16 +67,29 @@ def command(*arguments: str | Path, into: Path, **limits: int) -> Ended:
         if "file_bytes" in limits:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_bytes"], limits["file_bytes"]))
 
+    # Through pipes: a limit on files would be one on what it says too.
+    process = subprocess.Popen(
+        slotmark(*arguments),
+        cwd=into,
+        env=environment(into),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=limit,  # noqa: PLW1509 - no threads
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            slotmark(*arguments),
-            cwd=into,
-            env=environment(into),
-            stdout=out,
-            stderr=said,
-            preexec_fn=limit,  # noqa: PLW1509 - no threads
-        )
-        return ended(process, out.fileno(), said.fileno())
+        copies = [
+            Thread(target=shutil.copyfileobj, args=pair) for pair in ((process.stdout, out), (process.stderr, said))
+        ]
+        for copy in copies:
+            copy.start()
+        done = ended(process)
+        for copy in copies:
+            copy.join()
+        out.flush()
+        said.flush()
+        return msgspec.structs.replace(done, out=written(out), said=written(said).decode(errors="replace"))
 
 
 def slotmark(*arguments: str | Path) -> list[str]:
@@ -87,8 +102,13 @@ def environment(folder: Path, **more: str) -> Mapping[str, str]:
     return {**os.environ, "TMPDIR": str(folder), **more}
 
 
-def ended(process: "subprocess.Popen[bytes]", out: int, said: int, timeout_s: float = 120) -> Ended:
-    """Waits for a process whose output goes to these files; one that doesn't end in time is killed, and its code is 9."""
+def written(file: IO[bytes]) -> bytes:
+    """What is in a temporary file, from its beginning."""
+    return os.pread(file.fileno(), 1 << 28, 0)
+
+
+def ended(process: "subprocess.Popen[bytes]", timeout_s: float = 120) -> Ended:
+    """Waits for a process, without what it wrote; one that doesn't end in time is killed."""
     until = time.monotonic() + timeout_s
     while True:
         pid, status, used = os.wait4(process.pid, os.WNOHANG)
@@ -98,12 +118,7 @@ def ended(process: "subprocess.Popen[bytes]", out: int, said: int, timeout_s: fl
             os.kill(process.pid, signal.SIGKILL)
         time.sleep(0.005)
     process.returncode = os.waitstatus_to_exitcode(status)
-    return Ended(
-        process.returncode,
-        os.pread(out, 1 << 28, 0),
-        os.pread(said, 1 << 20, 0).decode(errors="replace"),
-        used.ru_maxrss * 1024,
-    )
+    return Ended(process.returncode, b"", "", used.ru_maxrss * 1024)
 
 
 def chances(seed: int, attack: str, tries: int) -> Iterator[random.Random]:

@@ -116,7 +116,7 @@ def tampering(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     try:
         usual = {bench: commands("samples", runs[bench], *metric).out for bench, metric in SAMPLES.items()}
         for number, chance in enumerate(chances(seed, "tampering", tries)):
-            bench = chance.choice(list(runs))
+            bench = chance.choice(list(SAMPLES))
             emptied(place)
             run = shutil.copytree(runs[bench], place / "run")
             shutil.copytree(runs[bench], place / "reun")  # what the pattern r*un would find too

@@ -1,14 +1,17 @@
 """Our server as the session starts it, and what becomes of bytes that a node sends wrong."""
 
 import os
+import shutil
 import socket
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
 
 from slotmark.benches.chainsync import server as server_module
 from slotmark.benches.chainsync.server import ReplayServer
+from slotmark.benches.chainsync.setting import MODES, Mode, Setting
 from slotmark.errors import ServerError
 
 from ..conftest import run_arguments, slotmark
@@ -36,19 +39,27 @@ def test_the_socket_is_for_its_user_alone_in_a_folder_of_its_own(server: ReplayS
 
 
 class Spoiler:
-    """Passes bytes on between clients and a node's socket, and flips one bit at the same place of every answer."""
+    """Passes bytes on between clients and a node, and flips one bit at the same place of every answer.
 
-    def __init__(self, place: Path, node: str, at: int) -> None:
-        self._node, self._at = node, at
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(place))
+    Attributes:
+        address: Where clients find it: a socket in ``folder``, or a port where the node is a ``HOST:PORT``.
+    """
+
+    def __init__(self, folder: Path, node: str, at: int) -> None:
+        self._at = at
+        host, _, port = node.rpartition(":")
+        self._family, self._node = (socket.AF_INET, (host, int(port))) if host else (socket.AF_UNIX, node)
+        self._listener = socket.socket(self._family)
+        self._listener.bind((host, 0) if host else str(folder / "spoilt.socket"))
         self._listener.listen()
+        name = self._listener.getsockname()
+        self.address = f"{name[0]}:{name[1]}" if host else name
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
         while True:
             near, _ = self._listener.accept()
-            far = socket.socket(socket.AF_UNIX)
+            far = socket.socket(self._family)
             far.connect(self._node)
             threading.Thread(target=self._pass, args=(near, far, -1), daemon=True).start()
             threading.Thread(target=self._pass, args=(far, near, self._at), daemon=True).start()
@@ -67,18 +78,19 @@ class Spoiler:
             pass  # the other side is gone
 
 
-@pytest.mark.parametrize("mode", ["raw", "decode"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("at", [None, 30_000, 123_456])
 def test_bytes_that_are_wrong_on_every_connection_are_found(
-    at: int | None, mode: str, server: ReplayServer, tmp_path: Path
+    at: int | None, mode: Mode, server: ReplayServer, tmp_path: Path
 ) -> None:
     built("native")
     built("floor")
-    place = tmp_path / "spoilt.socket"
-    Spoiler(place, server.listening.socket, -1 if at is None else at)
+    setting = Setting(mode, 1)
+    spoiler = Spoiler(tmp_path, server.address(setting), -1 if at is None else at)
+    option = "--node" if setting.node_to_node else "--node-socket"
     arguments = run_arguments(Path("unused"), tmp_path / "runs", "--target", "native", "--mode", mode, "--depth", "1")
     where = arguments.index("--chain")
-    ended = slotmark(*arguments[:where], *arguments[where + 2 :], "--node-socket", place, "--start", "origin")
+    ended = slotmark(*arguments[:where], *arguments[where + 2 :], option, spoiler.address, "--start", "origin")
     if at is None:
         assert ended.returncode == 0, ended.stderr
     else:
@@ -86,3 +98,24 @@ def test_bytes_that_are_wrong_on_every_connection_are_found(
         last = ended.stderr.strip().splitlines()[-1]
         assert last.startswith(f"slotmark: native ({mode}, sequential): the server sent wrong bytes: block "), last
         assert not (tmp_path / "runs").exists()
+
+
+def test_a_body_that_is_not_its_headers_is_found_in_a_chain_folder(small_chain: Path, tmp_path: Path) -> None:
+    built("native")
+    built("floor")
+    chain = shutil.copytree(small_chain, tmp_path / "chain")
+    blocks, index = bytearray((chain / "00000.chunk").read_bytes()), bytearray((chain / "00000.secondary").read_bytes())
+    entries = [index[start : start + 56] for start in range(0, len(index), 56)]
+    offsets = [int.from_bytes(entry[:8]) for entry in entries] + [len(blocks)]
+    place = max(range(len(entries)), key=lambda number: offsets[number + 1] - offsets[number])
+    blocks[offsets[place + 1] - 200] ^= 1
+    changed = zlib.crc32(blocks[offsets[place] : offsets[place + 1]])
+    index[56 * place + 12 : 56 * place + 16] = changed.to_bytes(4)  # whoever changed it made the checksum right
+    (chain / "00000.chunk").write_bytes(blocks)
+    (chain / "00000.secondary").write_bytes(index)
+    ended = slotmark(*run_arguments(chain, tmp_path / "runs", "--target", "native"), "--start", "origin")
+    assert ended.returncode == 2
+    slot = int.from_bytes(entries[place][48:56])
+    said = f"00000.chunk: damaged at offset {offsets[place]}: the body of slot {slot} doesn't have the hash"
+    assert said in ended.stderr, ended.stderr
+    assert not (tmp_path / "runs").exists()

@@ -47,6 +47,42 @@ def test_damage_in_the_middle_of_a_packed_log_is_refused_unless_it_is_accepted(p
     assert f"{damaged.unread_bytes:,} bytes" in doubt.text
 
 
+@pytest.mark.parametrize("at", [0, 12, 500])
+@pytest.mark.parametrize("packing", ["gz", "zst"])
+def test_damage_at_the_beginning_of_a_packed_log_counts_as_any_other(packing: str, at: int, tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    path = logs / "node-2" / f"stdout.{packing}"
+    with pa.CompressedOutputStream(str(path), {"gz": "gzip", "zst": "zstd"}[packing]) as out:
+        out.write((logs / "node-2" / "stdout").read_bytes())
+    (logs / "node-2" / "stdout").unlink()
+    spoilt = bytearray(path.read_bytes())
+    spoilt[at : at + 40] = bytes(40)
+    path.write_bytes(spoilt)
+    with pytest.raises(LogError, match=r"1 packed files are damaged.*stdout.*--accept-damaged"):
+        ingested(logs, tmp_path / "run", max_rejected=0.5)
+    assert not (tmp_path / "run").exists()
+    _, facts = ingested(logs, tmp_path / "run", max_rejected=0.5, accept_damaged=True)
+    assert [damaged.host for damaged in facts.damaged] == ["node-2"]
+    assert [host.host for host in facts.hosts] == ["node-0", "node-1", "node-2"]
+
+
+def test_names_without_end_are_counted_together(tmp_path: Path) -> None:
+    made = cluster()
+    for number in range(6_000):
+        made.raw(1, ts(60), line(ts(60), f"Name.{number}", {}, "node-1"))
+    made.raw(1, ts(60), line(ts(60), "N" * 10_000, {}, "node-1"))
+    made.raw(1, ts(60), line(ts(60), "Forge.Loop.NodeNotLeader", {"kind": "x", "slot": 5}, "h" * 300))
+    run, facts = ingested(made.write(tmp_path / "logs"), tmp_path / "run", max_rejected=0.01)
+    assert facts.reasons == [("'host' is out of range", 1)]
+    names = {
+        row["message"]: row["lines"] for row in run.table("trace_frequencies").to_pylist() if row["host"] == "node-1"
+    }
+    assert len(names) <= 5_001
+    assert names["(others)"] >= 1_000
+    assert max(map(len, names)) <= 200
+    assert sum(names.values()) + 1 == facts.hosts[1].lines
+
+
 @pytest.mark.parametrize("pack", [True, False])
 def test_after_a_line_that_is_too_long_reading_goes_on(pack: bool, tmp_path: Path) -> None:
     logs = cluster().write(tmp_path / "logs")

@@ -8,6 +8,16 @@ use slotmark_chain::block::{Era, header_hash};
 use slotmark_chain::{Chain, ChainError, ChainWriter, Decoder, NewBlock, Point};
 use tempfile::TempDir;
 
+/// No transactions, no witnesses, no auxiliary data, none that failed.
+const BODY: [u8; 4] = [0x80, 0x80, 0xa0, 0x80];
+
+/// The hash of a body whose four parts are a byte each.
+fn body_hash(body: &[u8; 4]) -> [u8; 32] {
+    let hash = |bytes: &[u8]| blake2b_simd::Params::new().hash_length(32).hash(bytes);
+    let parts: Vec<u8> = body.iter().flat_map(|part| hash(&[*part]).as_bytes().to_vec()).collect();
+    hash(&parts).as_bytes().try_into().unwrap()
+}
+
 /// A small Babbage-shaped block without transactions: enough for the reader, and valid for the decoder.
 fn block(number: u64, slot: u64, previous: Option<[u8; 32]>) -> (Vec<u8>, [u8; 32], u16) {
     let mut header = vec![0x82, 0x8a];
@@ -33,8 +43,9 @@ fn block(number: u64, slot: u64, previous: Option<[u8; 32]>) -> (Vec<u8>, [u8; 3
     header.push(0x82);
     bytes(&mut header, 64);
     bytes(&mut header, 80);
-    uint(&mut header, 4);
-    bytes(&mut header, 32);
+    uint(&mut header, BODY.len() as u64);
+    header.extend([0x58, 0x20]);
+    header.extend(body_hash(&BODY));
     header.push(0x84);
     bytes(&mut header, 32);
     uint(&mut header, 0);
@@ -45,7 +56,7 @@ fn block(number: u64, slot: u64, previous: Option<[u8; 32]>) -> (Vec<u8>, [u8; 3
     let hash = header_hash(Era::Babbage, &header);
     let mut block = vec![0x82, 0x06, 0x85];
     block.extend(&header);
-    block.extend([0x80, 0x80, 0xa0, 0x80]);
+    block.extend(BODY);
     (block, hash, header.len() as u16)
 }
 
@@ -162,6 +173,19 @@ fn a_block_that_does_not_follow_is_told() {
     }
     writer.finish().unwrap();
     assert!(check(&path).unwrap_err().to_string().contains("doesn't follow the block before it"));
+}
+
+#[test]
+fn a_body_that_is_another_than_its_headers_is_told_though_its_checksum_is_right() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("chain");
+    let mut writer = ChainWriter::create(&path, 20).unwrap();
+    let (mut bytes, hash, header_size) = block(0, 3, None);
+    *bytes.last_mut().unwrap() = 0xa0;
+    writer.append(&NewBlock { bytes: &bytes, header_offset: 3, header_size, slot: 3, hash }).unwrap();
+    writer.finish().unwrap();
+    let message = check(&path).unwrap_err().to_string();
+    assert!(message.contains("00000.chunk: damaged at offset 0: the body of slot 3 doesn't have the hash"), "{message}");
 }
 
 #[test]

@@ -35,7 +35,12 @@ fn main() -> ExitCode {
         let mut arguments = std::env::args().skip_while(|argument| argument != name).skip(1);
         arguments.next().map_or(unless, |text| text.parse().unwrap_or_else(|_| panic!("{name} {text}: expected a number")))
     };
-    let (inputs, chains, seed) = (option("--inputs", 20_000), option("--chains", 3_000), option("--seed", 1));
+    let failed = attack(option("--inputs", 20_000), option("--chains", 3_000), option("--seed", 1));
+    if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Tries so many wire inputs and damaged chain folders; how many failed.
+pub fn attack(inputs: u64, chains: u64, seed: u64) -> u64 {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let chain = folder.path().join("chain");
     let recipe = Recipe { workload: Workload::PreviewLike, blocks: BLOCKS, seed: 11, chunk_slots: 300 };
@@ -51,7 +56,7 @@ fn main() -> ExitCode {
     if chains > 0 {
         failed += report("damaged chain folders", chains, attack_reader(&chain, folder.path(), chains, seed));
     }
-    if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    failed
 }
 
 fn report(name: &str, tried: u64, failed: u64) -> u64 {

@@ -1,5 +1,6 @@
 """The command line: one module a command; each parses, calls, prints."""
 
+import errno
 import sys
 from typing import Annotated, NoReturn
 
@@ -30,6 +31,9 @@ app.command("compare")(compare.compare)
 app.command("simulate")(simulate.simulate)
 app.command("predict")(predict.predict)
 
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says of a write where a disk is full, and of one beyond a limit."""
 
 INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
@@ -62,6 +66,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except TyperException as error:
         if debug:
             raise
@@ -78,6 +83,13 @@ def main() -> None:
         if debug:
             raise
         _leave(2, str(error))
+    except OSError as error:
+        if debug or error.errno not in NO_ROOM:
+            raise
+        forget_reader()
+        _leave(
+            2, f"{error.filename or 'standard output'}: can't be written ({error.strerror}). Make room and run again."
+        )
     else:
         if code == INTERRUPTED:
             raise KeyboardInterrupt

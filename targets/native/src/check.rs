@@ -1,6 +1,6 @@
 //! Whether what a server sends is a chain: each header names the one before it by its hash, and each body is that of its header.
 
-use slotmark_chain::block::Header;
+use slotmark_chain::block::{Header, body_is_proven};
 use slotmark_chain::{Block, Hash32, Point};
 
 /// A check of the blocks or headers after a point, one after the other.
@@ -47,7 +47,7 @@ impl Check {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn body(&self, block: &Block<'_, '_>) -> Result<(), String> {
-        if !block.body_is_proven() {
+        if !body_is_proven(block.bytes, &block.header) {
             return Err(self.about(&block.header, "its body hasn't the hash that its header names"));
         }
         Ok(())

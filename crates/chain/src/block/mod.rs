@@ -100,31 +100,29 @@ impl Block<'_, '_> {
     }
 }
 
-impl Block<'_, '_> {
-    /// Whether the body is the one whose hash the header holds.
-    ///
-    /// In Byron, the shared seed computation is not covered, since no node checks it.
-    pub fn body_is_proven(&self) -> bool {
-        match self.header.body_hash {
-            Some(hash) => self.body_hash().as_ref() == Some(hash),
-            None => byron::body_is_proven(self.bytes, self.header.span, self.header.era).unwrap_or_default(),
-        }
+/// Whether the body of a block, `[era, block]`, is the one whose hash its header holds.
+///
+/// In Byron, the shared seed computation is not covered, since no node checks it.
+pub fn body_is_proven(bytes: &[u8], header: &Header<'_>) -> bool {
+    match header.body_hash {
+        Some(hash) => body_hash(bytes, header).as_ref() == Some(hash),
+        None => byron::body_is_proven(bytes, header.span, header.era).unwrap_or_default(),
     }
+}
 
-    /// The hash of the body as its bytes give it, from Shelley on.
-    ///
-    /// BLAKE2b-256 over the BLAKE2b-256 hashes of the parts after the header, each as encoded: bodies, witnesses, auxiliary
-    /// data, and from Alonzo on the places of invalid transactions (`hashTxSeq`, `hashAlonzoTxSeq` of cardano-ledger).
-    fn body_hash(&self) -> Option<Hash32> {
-        let body = &self.bytes[self.header.span.end as usize..];
-        let mut cursor = Cursor::new(body);
-        let mut whole = Params::new().hash_length(32).to_state();
-        for _ in 0..if self.header.era >= Era::Alonzo { 4 } else { 3 } {
-            let part = cursor.skip().ok()?.of(body);
-            whole.update(Params::new().hash_length(32).hash(part).as_bytes());
-        }
-        whole.finalize().as_bytes().try_into().ok()
+/// The hash of the body as its bytes give it, from Shelley on.
+///
+/// BLAKE2b-256 over the BLAKE2b-256 hashes of the parts after the header, each as encoded: bodies, witnesses, auxiliary
+/// data, and from Alonzo on the places of invalid transactions (`hashTxSeq`, `hashAlonzoTxSeq` of cardano-ledger).
+fn body_hash(bytes: &[u8], header: &Header<'_>) -> Option<Hash32> {
+    let body = &bytes[header.span.end as usize..];
+    let mut cursor = Cursor::new(body);
+    let mut whole = Params::new().hash_length(32).to_state();
+    for _ in 0..if header.era >= Era::Alonzo { 4 } else { 3 } {
+        let part = cursor.skip().ok()?.of(body);
+        whole.update(Params::new().hash_length(32).hash(part).as_bytes());
     }
+    whole.finalize().as_bytes().try_into().ok()
 }
 
 /// Decodes only the header of a block, `[era, block]`.

@@ -5,7 +5,7 @@ use crate::block;
 use crate::error::ChainError;
 
 impl Chain {
-    /// Reads every block of the chunk at a position: CRC, header hash, and that each follows the one before it.
+    /// Reads every block of the chunk at a position: CRC, header hash, that each follows the one before it, and that its body is its header's.
     ///
     /// # Errors
     /// The first damage, by file and offset.
@@ -34,6 +34,9 @@ impl Chain {
         };
         if !follows {
             return Err(ChainError::Broken { path: path(), offset: entry.offset, slot: entry.slot });
+        }
+        if !block::body_is_proven(bytes, &header) {
+            return Err(ChainError::BodyHash { path: path(), offset: entry.offset, slot: entry.slot });
         }
         Ok(())
     }

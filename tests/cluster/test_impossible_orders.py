@@ -17,12 +17,21 @@ def run_of(folder: Path, name: str, behind_ms: float = 0.0, leading_ms: float = 
     for number in range(10):
         slot, block = 20 * number + 10, f"{name}-{number}"
         cluster.forge(0, slot, number, block, f"{name}-{number - 1}" if number else None)
-        phases: dict[str, float] = dict.fromkeys(
-            ("noticed_ms", "requested_ms", "fetched_ms", "announced_ms", "sending_ms", "adopted_ms"), 0.0
+        noticed, requested, fetched, announced, sending, adopted = (
+            100.0 + 50 * place - behind_ms for place in range(6)
         )
-        for place, phase in enumerate(phases):
-            phases[phase] = 100.0 + 50 * place - behind_ms
-        cluster.observe(1, slot, number, block, **phases)
+        cluster.observe(
+            1,
+            slot,
+            number,
+            block,
+            noticed_ms=noticed,
+            requested_ms=requested,
+            fetched_ms=fetched,
+            announced_ms=announced,
+            sending_ms=sending,
+            adopted_ms=adopted,
+        )
     cluster.check(1, 210, started_ms=1.0, leading_ms=leading_ms)
     return ingest(Request(logs=cluster.write(folder / f"{name}-logs"), out=folder / name))[0]
 

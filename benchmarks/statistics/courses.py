@@ -12,7 +12,7 @@ import numpy as np
 from tests.compare.planted_courses import COURSES, levels_of_hosts
 
 from slotmark.compare.estimators.means import LEAST_EFFECTIVE
-from slotmark.statistics.mean_difference import Units, by_group, by_unit, mean_difference
+from slotmark.statistics.mean_difference import Units, by_unit, mean_difference
 from slotmark.statistics.serial import serial
 
 SEED = 2026
@@ -31,20 +31,20 @@ def main() -> None:
     for name, course in COURSES.items():
         for blocks in BLOCKS:
             sides = course(np.random.default_rng([SEED, blocks]), 2 * pairs, blocks)
-            starts = np.arange(blocks)
+            units = np.arange(blocks)
             print(
-                f"{name:24} {blocks:5,} | {_rates([(by_unit(a, starts), by_unit(b, starts)) for a, b in _two(sides)])}",
+                f"{name:24} {blocks:5,} | {_rates([(by_unit(a, units), by_unit(b, units)) for a, b in _two(sides)])}",
                 flush=True,
             )
     print("\nlevels of hosts that drift | over hosts: covers | called different | over slots: covers")
     for hosts in HOSTS:
         draws = np.random.default_rng([SEED, hosts])
         over: dict[str, list[tuple[Units, Units]]] = {"hosts": [], "slots": []}
-        places, starts = np.tile(np.arange(hosts), SLOTS), hosts * np.arange(SLOTS)
+        places, slots = np.tile(np.arange(hosts), SLOTS), np.repeat(np.arange(SLOTS), hosts)
         for _ in range(pairs):
             ours, theirs = (one.ravel() for one in levels_of_hosts(draws, 2, SLOTS, hosts))
-            over["hosts"].append((by_group(ours, places), by_group(theirs, places)))
-            over["slots"].append((by_unit(ours, starts), by_unit(theirs, starts)))
+            over["hosts"].append((by_unit(ours, places, ordered=False), by_unit(theirs, places, ordered=False)))
+            over["slots"].append((by_unit(ours, slots), by_unit(theirs, slots)))
         by_host, by_slot = (_rates(one).split(" | ") for one in over.values())
         print(f"{hosts:2} hosts | {by_host[0]} | {by_host[3]} | {by_slot[0]}", flush=True)
     print("\nrounds that drift: autocorrelation, rounds | said to drift")

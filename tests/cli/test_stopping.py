@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,31 @@ def test_a_command_that_is_stopped_ends_with_one_line(
     assert said[-1] == "slotmark: interrupted; nothing was left half-written.\n"
     assert not any("Traceback" in line for line in said)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("chain", "synth", "--workload", "preview-like", "--blocks"),
+        ("simulate", "value-only-10.5", "--set", "network.hosts=4", "--set", "network.pools=4", "--slots"),
+    ],
+    ids=["chain", "simulated"],
+)
+def test_what_a_killed_command_left_is_removed_by_the_next_and_said(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    command = [sys.executable, "-m", "slotmark", *arguments]
+    with subprocess.Popen([*command, "3000000", "-o", str(place)], stderr=subprocess.DEVNULL) as long:
+        while not (left := list(tmp_path.iterdir())):
+            assert long.poll() is None
+            time.sleep(0.01)
+        # While it lives its folder is let be.
+        short = subprocess.run([*command, "300", "-o", str(place)], capture_output=True, text=True, check=False)
+        assert short.returncode == 0, short.stderr
+        assert "removed" not in short.stderr
+        assert left[0].is_dir()
+        long.kill()
+    place.rename(tmp_path / "first")
+    again = subprocess.run([*command, "300", "-o", str(place)], capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert f"slotmark: removed {left[0]}, which a process that was stopped had left unfinished" in again.stderr
+    assert sorted(child.name for child in tmp_path.iterdir()) == ["first", "out"]

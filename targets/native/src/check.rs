@@ -42,11 +42,19 @@ impl Check {
         self.body(block)
     }
 
-    /// Looks at the body of a block whose header was taken.
+    /// Takes the next block, for which a header of this hash was announced.
     ///
     /// # Errors
     /// What is wrong with it, in words.
-    pub fn body(&self, block: &Block<'_, '_>) -> Result<(), String> {
+    pub fn fetched(&mut self, block: &Block<'_, '_>, announced: Option<Hash32>) -> Result<(), String> {
+        self.header(&block.header)?;
+        if announced != Some(block.header.hash) {
+            return Err(self.about(&block.header, "it isn't of the header that was announced for it"));
+        }
+        self.body(block)
+    }
+
+    fn body(&self, block: &Block<'_, '_>) -> Result<(), String> {
         if !body_is_proven(block.bytes, &block.header) {
             return Err(self.about(&block.header, "its body hasn't the hash that its header names"));
         }

@@ -115,10 +115,8 @@ impl Native {
                     },
                     |bytes| {
                         let block = decode(&mut decoder, bytes)?;
-                        if announced.borrow_mut().pop_front() != Some(block.header.hash) {
-                            return Err(ClientError::WrongBytes("the server sent a block that is not of the header it announced".into()));
-                        }
-                        check.block(&block).map_err(ClientError::WrongBytes)?;
+                        let header = announced.borrow_mut().pop_front();
+                        check.fetched(&block, header).map_err(ClientError::WrongBytes)?;
                         self.0.raw(bytes.len() as u32, crc32fast::hash(bytes));
                         records.block(bytes.len(), self);
                         Ok(())

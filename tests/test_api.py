@@ -40,4 +40,7 @@ def test_samples_have_slot_and_hash_beside_a_blocks_number(tmp_path: Path) -> No
         assert truth[row["hash"]]["slot"] == row["slot"]
         assert number == row["block_no"]
     assert run.samples("slot_started").rows.column_names == ["slot", "host", "value"]
-    assert repr(run.samples("slot_started")) == f"<Samples of slot_started, s: {run.samples('slot_started').rows.num_rows:,}>"
+    assert (
+        repr(run.samples("slot_started"))
+        == f"<Samples of slot_started, s: {run.samples('slot_started').rows.num_rows:,}>"
+    )

@@ -17,7 +17,6 @@ HEAVY = (
     "altair",
     "duckdb",
     "jinja2",
-    "msgspec.json",
     "numpy",
     "pyarrow",
     "rich.console",

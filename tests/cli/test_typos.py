@@ -1,5 +1,6 @@
 """A name that is nearly right gets the one that was meant; a folder that is the wrong kind gets what to do."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["predict", "valueonly-10.5"], "'value-only-10.5'"),
         (["simulate", "plutus-lop-10.5", "-o", "x"], "'plutus-loop-10.5'"),
         (["chainsync", "targets", "--build", "nativ"], "'native'"),
-        (["predict", "value-only-10.5", "--set", "ledger_tik=3ms"], "'ledger_tick'"),
+        (["predict", "value-only-10.5", "--set", "ledger_tik=3ms"], "'ledger_tick.mean'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
@@ -55,7 +56,7 @@ def test_a_run_folder_is_no_folder_of_logs(folder: Path) -> None:
 
 
 def test_show_is_one_table_in_the_units_of_compare_without_what_only_slotmark_reads(folder: Path) -> None:
-    shown = slotmark("show", "a", cwd=folder, env=None).stdout
+    shown = slotmark("show", "a", cwd=folder, env={**os.environ, "COLUMNS": "200"}).stdout
     manifest = open_run(folder / "a").manifest
     facts = dict(line.split(": ", 1) for line in shown.split("metric", 1)[0].splitlines() if ": " in line)
     assert facts["rounds"] == "3"

@@ -116,7 +116,7 @@ def predict_change(
         Variant(source=source, name=named, settings=asked),
     ]
     if against is not None:
-        differing = [f"{name}={now[name]}" for name in changed if name not in run and not name.startswith(_NAMES)]
+        differing = [f"{name}={now[name]}" for name in changed if not name.startswith(("run.", *_NAMES))]
         named = ", ".join(differing[:_SHOWN]) + (
             f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         )

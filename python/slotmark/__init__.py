@@ -8,10 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slotmark import compare
+    from slotmark.compare import CallablePackage
     from slotmark.errors import SlotmarkError
     from slotmark.opened import OpenedRun, open_run
     from slotmark.run import Manifest, Run
+
+    compare: CallablePackage
 
 _HOMES = {
     "Manifest": "slotmark.run",

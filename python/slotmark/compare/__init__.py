@@ -52,7 +52,7 @@ __all__ = [
 RunOrPath = Run | str | Path
 
 
-class _Callable(ModuleType):
+class CallablePackage(ModuleType):
     """This package as a function: ``slotmark.compare("runs/a", "runs/b")``."""
 
     def __call__(self, *runs: RunOrPath | Sequence[RunOrPath], **options: Any) -> Comparison:
@@ -75,4 +75,4 @@ def _opened(run: RunOrPath) -> Run:
     return run if isinstance(run, Run) else open_run(run)
 
 
-sys.modules[__name__].__class__ = _Callable
+sys.modules[__name__].__class__ = CallablePackage

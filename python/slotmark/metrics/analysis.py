@@ -87,7 +87,7 @@ class Analysis:
             if known := self.catalogue.beside.get(key):
                 columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
                 beside[key] = as_text(
-                    self._select(f'SELECT "{key}"{columns} FROM "{known.relation}"', f"'{metric_id}'")
+                    self._select(f'SELECT "{key}"{columns} FROM "{known.relation}" ORDER BY "{key}"', f"'{metric_id}'")
                 )
         return msgspec.structs.replace(found, beside=beside)
 

@@ -108,7 +108,7 @@ class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What stands beside a key for those who read samples, as a block's slot and hash beside its number.
 
     Attributes:
-        relation: Has one row per value of the key's column, which has the same name there.
+        relation: Has one row per value of the key's column, whole numbers, which has the same name there.
         columns: Columns of that relation by the names to give them.
     """
 

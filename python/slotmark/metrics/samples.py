@@ -43,7 +43,7 @@ class Samples(msgspec.Struct, frozen=True):
         run: The run's folder, for errors.
         order: The grain columns in the order that rows are sorted by, where that isn't the metric's: the host first where its
             relation was made host by host.
-        beside: What stands beside a key, by its column: that column, each value once, and others.
+        beside: What stands beside a key of whole numbers, by its column: that column, every value once and rising, and others.
     """
 
     metric: Metric
@@ -111,7 +111,7 @@ class Samples(msgspec.Struct, frozen=True):
         """The table as other programs read it: text as text, no ``part`` where it is empty everywhere, and what stands beside keys."""
         table = as_text(self.table)
         for key, others in self.beside.items():
-            found = others.take(pc.index_in(table[key], others[key].combine_chunks()))
+            found = others.take(np.searchsorted(others[key].to_numpy(), table[key].to_numpy()))
             for place, name in enumerate(others.column_names[1:], table.column_names.index(key) + 1):
                 table = table.add_column(place, name, found[name])
         return table.drop_columns(["part"]) if self.parts in ([], [""]) else table

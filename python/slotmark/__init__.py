@@ -8,9 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from slotmark.compare import CallablePackage
     from slotmark.errors import SlotmarkError
     from slotmark.opened import OpenedRun, open_run
     from slotmark.run import Manifest, Run
+
+    compare: CallablePackage
 
 _HOMES = {
     "Manifest": "slotmark.run",
@@ -23,9 +26,11 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Loads what is asked for: the command line must be able to begin without all of it."""
+    if name == "compare":
+        return import_module("slotmark.compare")  # a package that can be called
     if name not in _HOMES:
         raise AttributeError(f"module 'slotmark' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)
 
 
-__all__ = ["Manifest", "OpenedRun", "Run", "SlotmarkError", "open_run"]
+__all__ = ["Manifest", "OpenedRun", "Run", "SlotmarkError", "compare", "open_run"]

@@ -4,6 +4,16 @@ Every message is one sentence that names the file or argument and what was expec
 The command line prints it on one line; anything else that escapes is a fault of slotmark's own.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """`` Did you mean 'x'?`` with the known name that is most like the given one; nothing where none is like it."""
+    names = {name.lower(): name for name in known}
+    near = get_close_matches(given.lower(), names, n=1)
+    return f" Did you mean '{names[near[0]]}'?" if near else ""
+
 
 class SlotmarkError(Exception):
     """The base of all errors that a user can mend; exit code 2."""

@@ -11,12 +11,12 @@ from slotmark.cli.console import LINE_EVERY_S, ProgressLines, duration, harmless
 
 
 def test_names_are_never_markup_and_never_steer_the_terminal() -> None:
-    talk.file, file = io.StringIO(), talk.file
+    talk.console.file, file = io.StringIO(), talk.console.file
     try:
         talk.remark("no log of [/x], node-[red]b and \x1b[2Jc, \x9b31m :smile:")
-        said = talk.file.getvalue()
+        said = talk.console.file.getvalue()
     finally:
-        talk.file = file
+        talk.console.file = file
     assert (
         said == "no log of [/x], node-[red]b and \N{REPLACEMENT CHARACTER}[2Jc, \N{REPLACEMENT CHARACTER}31m :smile:\n"
     )

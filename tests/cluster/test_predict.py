@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmark.benches.cluster.predict import predict_change, predict_sweep
-from slotmark.benches.cluster.simulate import DERIVED, END_TO_END_ROWS, load_profile
+from slotmark.benches.cluster.simulate import DERIVED, END_TO_END_ROWS, load_profile, predict
 from slotmark.benches.cluster.sweep import Spacing, parse_sweep
 from slotmark.compare import Comparison, Row, Summary, Swept, alone, compare
 from slotmark.errors import SimulationError
@@ -266,3 +266,43 @@ def test_a_derived_profile_is_its_version_scaled_by_what_10_5_shows(name: str) -
 def test_a_sweep_needs_two_steps() -> None:
     with pytest.raises(SimulationError, match="--steps 1"):
         parse_sweep("a=1..2").values(1)
+
+
+def test_a_partial_file_stands_beside_its_base(tmp_path: Path, command: Command) -> None:
+    file = tmp_path / "slower.toml"
+    file.write_text('name = "slower"\n[forging]\nledger_tick = { mean = "31.26ms" }\n')
+    runs = predict_change(file, SHORT, [1, 2], tmp_path / "runs", quietly, against="value-only-10.5")
+    same = changed(tmp_path / "same", [*SHORT, "ledger_tick=31.26ms"], [1, 2])
+    assert [run.manifest.target.name for run in runs] == ["value-only-10.5", "slower"]
+    assert all(mine.table("seeds").equals(theirs.table("seeds")) for mine, theirs in zip(runs, same, strict=True))
+    document = comparison_document(compare(runs))
+    assert document.title == "Simulated: slower against value-only-10.5"
+    assert "changed forging.ledger_tick.mean=31.26ms" in document.subtitle
+    alone = command("predict", file)
+    assert alone.returncode == 2
+    assert "needs a base: `extends`, or --against PROFILE" in alone.stderr
+    nothing = command("predict", "value-only-10.5", "--against", "value-only-10.5")
+    assert nothing.returncode == 2
+    assert "changes nothing of it" in nothing.stderr
+
+
+def test_titles_say_what_was_changed_and_lists_can_be(tmp_path: Path) -> None:
+    _, now = changed(tmp_path / "rtt", [*SHORT, "rtt[eu-central-1,us-east-1].mean*=1.5"], [1])
+    assert now.manifest.workload["changed"] == "rtt[eu-central-1,us-east-1].mean*=1.5"
+    document = comparison_document(compare(changed(tmp_path / "hosts", [*SHORT, "hosts=100", "pools=100"], [1])))
+    assert "changed hosts=100, pools=100" in document.subtitle
+    document = comparison_document(compare(swept(tmp_path / "sweep", "network.rtt[3].mean=50ms..90ms", 2, [1])))
+    assert document.title == "Simulated: network.rtt[3].mean from 50ms to 90ms"
+
+
+def test_the_models_own_error_stands_beside_the_interval(tmp_path: Path) -> None:
+    runs = changed(tmp_path, ["run.slots=40000", "ledger_tick=30ms"], [1])
+    tables = predict(load_profile("value-only-10.5", ["run.slots=40000"]), [1], quietly)
+    expected = tables.row("0.96 adoption").relative_error
+    assert runs[0].manifest.parameters["model error"]["0.96 adoption"] == pytest.approx(expected, abs=1e-5)
+    assert "model error" not in runs[1].manifest.parameters
+    text = markdown(comparison_document(compare(runs)))
+    assert "model's error" in text
+    assert "The model itself is off by" in text
+    derived = predict_change("value-only-10.5.4", [*SHORT, "ledger_tick=30ms"], [1], tmp_path / "derived", quietly)
+    assert "model's error" not in markdown(comparison_document(compare(derived)))

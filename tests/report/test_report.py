@@ -286,3 +286,31 @@ def test_a_verdict_is_in_sight_without_scrolling_sideways(comparison: Comparison
         chips = [box for chip in page.locator("#comparison .chip").all() if (box := chip.bounding_box())]
         assert len(chips) > 10
         assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in chips)
+
+
+@pytest.mark.parametrize("width", [420, 1300])
+def test_no_title_is_under_a_bar_that_stays_and_the_dictionary_is_folded(
+    comparison: Comparison, tmp_path: Path, width: int
+) -> None:
+    page_file = tmp_path / "report.html"
+    page_file.write_text(html(comparison_document(comparison)))
+    with opened_page(page_file) as page:
+        page.set_viewport_size({"width": width, "height": 900})
+        for link in page.locator("nav a").all():
+            link.click()
+            title = page.locator(f"{link.get_attribute('href')} h2")
+            box = title.bounding_box()
+            assert box
+            shown = "([x, y]) => document.elementFromPoint(x, y).closest('h2')?.textContent"
+            assert page.evaluate(shown, [box["x"] + 5, box["y"] + box["height"] / 2]) == title.text_content()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        folded = page.locator("#data-dictionary details")
+        assert folded.count() == 1
+        assert not folded.locator("table").is_visible()
+        # At the end of the charts their bar stays on top: a title in its section is not under it.
+        last = page.locator("#charts figure h3").last
+        last.evaluate("one => one.closest('figure').scrollIntoView()")
+        box = last.bounding_box()
+        assert box
+        shown = "([x, y]) => document.elementFromPoint(x, y).closest('h3')?.textContent"
+        assert page.evaluate(shown, [box["x"] + 5, box["y"] + box["height"] / 2]) == last.text_content()

@@ -5,6 +5,7 @@
 
 mod check;
 mod layers;
+mod settings;
 
 use std::collections::BTreeMap;
 

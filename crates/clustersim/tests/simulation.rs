@@ -291,12 +291,36 @@ fn a_profile_that_makes_no_sense_is_refused_with_what_to_do() {
         (r#"fault=[{kind="clock-skew", host=1, ahead_ms=1e12}]"#, "the run lasts"),
         (r#"network.topology={kind="torus"}"#, "torus"),
         ("system_start=yesterday", "2025-08-01T16:54:49Z"),
+        ("tps*=two", "factor"),
+        ("rtt[6].mean=1ms", "6 entries"),
+        ("rtt[mars].mean=1ms", "[eu-central-1,us-east-1]"),
+        ("rtt[0].maen=1ms", "has no `maen`"),
+        ("rtt[0.mean=1ms", "without `]`"),
+        ("loss[0]=1", "no list"),
+        ("regions[0]*=2", "multiplied"),
     ] {
         let error = Profile::from_layers(&layers, &[setting.to_string()]).unwrap_err().to_string();
         assert!(error.contains(named) && !error.contains('\n'), "{setting}: {error}");
     }
     let error = Profile::from_layers(&["name = \"x\"", "a = = 1"], &[]).unwrap_err().to_string();
     assert!(error.contains("line 1"), "{error}");
+}
+
+#[test]
+fn lists_are_set_by_place_and_by_region_and_numbers_by_a_factor() {
+    let rtt = |settings: &[&str]| -> Vec<u64> { value_only(settings).network.rtt.iter().map(|one| one.mean.0 / 1_000).collect() };
+    let own = [200, 250, 150, 90_200, 200_000, 272_800];
+    assert_eq!(rtt(&[]), own);
+    assert_eq!(rtt(&["network.rtt[0].mean=400us"]), [400, 250, 150, 90_200, 200_000, 272_800]);
+    assert_eq!(rtt(&["rtt[us-east-1].mean=1ms"]), [200, 1_000, 150, 1_000, 1_000, 272_800]);
+    assert_eq!(rtt(&["rtt[us-east-1, us-east-1].mean *= 2"]), [200, 500, 150, 90_200, 200_000, 272_800]);
+    assert_eq!(rtt(&["rtt[us-east-1,eu-central-1].mean*=0.5"]), [200, 250, 150, 45_100, 200_000, 272_800]);
+    let changed = value_only(&["ledger_tick*=2", "tps*=1.5", "slots*=0.5", "regions[2]=ap-southeast-9"]);
+    let was = value_only(&[]);
+    assert_eq!(changed.forging.ledger_tick.mean.0, 2 * was.forging.ledger_tick.mean.0);
+    assert!((changed.workload.tps - 1.5 * was.workload.tps).abs() < 1e-9);
+    assert_eq!(changed.run.slots, was.run.slots / 2);
+    assert_eq!(changed.network.regions[2], "ap-southeast-9");
 }
 
 #[test]

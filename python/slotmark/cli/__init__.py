@@ -1,6 +1,7 @@
 """The command line: one module a command; each parses, calls, prints."""
 
 import errno
+import re
 import sys
 from typing import Annotated, NoReturn
 
@@ -8,32 +9,43 @@ import typer
 from typer.exceptions import TyperException
 
 from slotmark.cli import chain, chainsync, check, compare, ingest, ledger, predict, show, simulate
-from slotmark.cli.console import forget_reader, harmless
+from slotmark.cli.console import forget_reader, harmless, print_what_the_encoding_has
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
     name="slotmark",
     help="Runs, compares and publishes Cardano performance benchmarks.",
+    epilog="Exit codes: 0 fine, 1 a gate failed, 2 bad input, 3 a gate can't tell, 130, 143 or 129 stopped (docs/commands.md).",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    add_completion=False,
 )
-app.command("ingest")(ingest.ingest)
-app.command("show")(show.show)
-app.command("samples")(show.samples)
-app.command("check")(check.check)
+app.command("ingest", epilog="Example: slotmark ingest logs/10.5 -o runs/10.5 --genesis genesis.shelley.json")(
+    ingest.ingest
+)
+app.command("show", epilog="Example: slotmark show runs/10.5")(show.show)
+app.command("samples", epilog="Example: slotmark samples runs/10.5 blocks -o blocks.csv")(show.samples)
+app.command("check", epilog="Example: slotmark check runs/10.5 runs/10.6")(check.check)
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(ledger.app, name="ledger")
-app.command("compare")(compare.compare)
-app.command("simulate")(simulate.simulate)
-app.command("predict")(predict.predict)
+app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o report --fail-on worse")(
+    compare.compare
+)
+app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set ledger_tick.mean=33ms -o logs/slower")(
+    simulate.simulate
+)
+app.command("predict", epilog="Example: slotmark predict value-only-10.5 --sweep block_size=22kB..180kB -o report")(
+    predict.predict
+)
 
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says of a write where a disk is full, and of one beyond a limit."""
+
+_POSSIBLE = re.compile(r" \((?:Possible options: |Did you mean )([^()]*?)\??\)$")
+"""What the library says of an option that isn't there."""
 
 INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
@@ -54,7 +66,7 @@ def _root(
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Exit codes: 0 fine, 1 a gate failed (--fail-on), 2 bad input, 3 a gate can't tell, 130, 143 or 129 stopped by Ctrl-C, SIGTERM or SIGHUP."""
+    """Runs, compares and publishes Cardano performance benchmarks."""
 
 
 def main() -> None:
@@ -64,8 +76,9 @@ def main() -> None:
         KeyboardInterrupt: It was interrupted; :mod:`slotmark.__main__` ends the process.
     """
     debug = "--debug" in sys.argv
+    print_what_the_encoding_has()
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="slotmark")
         sys.stdout.flush()
     except TyperException as error:
         if debug:
@@ -75,7 +88,8 @@ def main() -> None:
             sys.exit(2)
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "slotmark"
-        _leave(2, f"{error.format_message().strip().rstrip('.')}. See `{command} --help`.")
+        said = _POSSIBLE.sub(r". Did you mean \1?", error.format_message().strip().rstrip("."))
+        _leave(2, f"{said}{'' if said.endswith('?') else '.'} See `{command} --help`.")
     except BrokenPipeError:
         forget_reader()
         sys.exit(0)

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 
 from slotmark.cli.console import progress, talk
 from slotmark.errors import ArgumentError
@@ -15,7 +14,7 @@ app = typer.Typer(help="Look into a chain, or forge one.", no_args_is_help=True,
 WORKLOADS = ("value-only", "plutus-loop", "empty", "preview-like")
 
 
-@app.command()
+@app.command(epilog="Example: slotmark chain info chains/preview")
 def info(
     chain: Annotated[
         Path, typer.Argument(metavar="DIR", help="An ImmutableDB: the folder with 00000.chunk and so on.")
@@ -28,7 +27,7 @@ def info(
 ) -> None:
     """Print what a chain holds: blocks, eras, slots, sizes, transactions, redeemers. Every block is checked and decoded."""
     from slotmark import _core
-    from slotmark.cli.chain_table import chain_table
+    from slotmark.cli.chain_table import print_chain
 
     with progress("MB") as step:
         text = _core.chain_info(
@@ -37,10 +36,10 @@ def info(
     if as_json:
         typer.echo(text)
     else:
-        Console(highlight=False).print(chain_table(msgspec.json.decode(text)))
+        print_chain(msgspec.json.decode(text))
 
 
-@app.command()
+@app.command(epilog="Example: slotmark chain synth --workload preview-like --blocks 10000 -o chains/made")
 def synth(
     workload: Annotated[str, typer.Option(help=f"One of {', '.join(WORKLOADS)}.")],
     blocks: Annotated[int, typer.Option(min=1, help="How many blocks.")],

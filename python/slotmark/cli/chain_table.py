@@ -3,7 +3,7 @@
 from typing import Any
 
 from rich import box
-from rich.console import Group
+from rich.console import Console, Group
 from rich.table import Table
 
 
@@ -41,3 +41,8 @@ def chain_table(facts: dict[str, Any]) -> Group:
             ", ".join(f"{version} ({blocks:,})" for version, blocks in era["protocol_versions"].items()),
         )
     return Group(whole, eras)
+
+
+def print_chain(facts: dict[str, Any]) -> None:
+    """Prints the tables on standard output."""
+    Console(highlight=False).print(chain_table(facts))

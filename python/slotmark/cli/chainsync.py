@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.markup import escape
 
 from slotmark.benches.chainsync.setting import MODES, Mode
 from slotmark.benches.chainsync.targets import FLOOR, build_all, built_ins
 from slotmark.cli.console import progress, talk
 from slotmark.cli.quantities import duration_us
-from slotmark.errors import ArgumentError, TargetError
+from slotmark.errors import ArgumentError, TargetError, did_you_mean
 
 if TYPE_CHECKING:
     from slotmark.benches.chainsync.session import Measured
@@ -23,7 +22,7 @@ app = typer.Typer(help="Measure chain-sync clients against a real chain.", no_ar
 ChainOption = Annotated[Path | None, typer.Option("--chain", metavar="DIR", help="Replay this ImmutableDB folder.")]
 
 
-@app.command()
+@app.command(epilog="Example: slotmark chainsync run --chain chains/preview --target native,pallas -o runs")
 def run(
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="A run folder a target is written below it.")],
     chain: ChainOption = None,
@@ -111,7 +110,7 @@ def run(
         raise TargetError(f"{failures[-1].error} What did not fail was kept.")
 
 
-@app.command()
+@app.command(epilog="Example: slotmark chainsync targets --build all")
 def targets(
     build: Annotated[
         str | None,
@@ -123,22 +122,24 @@ def targets(
     wanted = list(known) if build == "all" else [name for name in (build or "").split(",") if name]
     for name in wanted:
         if name not in known:
-            raise TargetError(f"--build {name}: no such target. There are {', '.join(known)}.")
+            raise TargetError(
+                f"--build {name}: no such target.{did_you_mean(name, known)} There are {', '.join(known)}."
+            )
         if known[name].missing and build != "all":
             raise TargetError(
                 f"--build {name}: needs {', '.join(known[name].missing)}, which this machine doesn't have."
             )
-    with talk.status("building") as status:
+    with talk.doing() as show:
         build_all(
             [known[name] for name in wanted if not known[name].missing],
-            lambda name, line: status.update(f"building {name}: {escape(line[:100])}"),
+            lambda name, line: show(f"building {name}: {line[:100]}"),
         )
     for name, target in known.items():
         remark = f"left out: needs {', '.join(target.missing)}" if target.missing else target.state
         typer.echo(f"{name:<14} {remark}")
 
 
-@app.command()
+@app.command(epilog="Example: slotmark chainsync serve --chain chains/preview --socket node.socket")
 def serve(
     chain: Annotated[Path, typer.Option(metavar="DIR", help="The ImmutableDB folder to serve.")],
     socket: Annotated[

@@ -1,13 +1,20 @@
 """Where words go: results to standard output, progress and remarks to standard error."""
 
+import codecs
+import io
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LINE_EVERY_S = 5
+"""Time between two lines of progress: short work prints none."""
 
 _CONTROL = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
 """What a name from a stranger's log or run could steer a terminal with."""
@@ -18,20 +25,46 @@ def harmless(text: str) -> str:
     return text.translate(_CONTROL)
 
 
-class _Talk(Console):
-    """A console for remarks: their text is never markup and never steers the terminal."""
+class Talk:
+    """Standard error for remarks: their text is never markup and never steers the terminal."""
+
+    @cached_property
+    def console(self) -> "Console":
+        """Made when something is said: a command that prints its help needs none."""
+        from rich.console import Console
+
+        return Console(stderr=True, highlight=False, soft_wrap=True)
 
     def remark(self, text: str) -> None:
         """Prints a line."""
-        self.print(harmless(text), markup=False, emoji=False)
+        self.console.print(harmless(text), markup=False, emoji=False)
+
+    @contextmanager
+    def doing(self) -> Iterator[Callable[[str], None]]:
+        """Shows what is being done where nobody knows how much there is: in one line that changes, or as :class:`ProgressLines`.
+
+        Yields:
+            Called with what is being done now.
+        """
+        if not self.console.is_terminal:
+            last = time.monotonic()
+
+            def line(text: str) -> None:
+                nonlocal last
+                if time.monotonic() - last >= LINE_EVERY_S:
+                    last = time.monotonic()
+                    self.remark(text)
+
+            yield line
+            return
+        from rich.text import Text
+
+        with self.console.status("") as status:
+            yield lambda text: status.update(Text(harmless(text)))
 
 
-talk = _Talk(stderr=True, highlight=False, soft_wrap=True)
+talk = Talk()
 """Standard error."""
-
-
-LINE_EVERY_S = 5
-"""Time between two lines of progress: short work prints none."""
 
 
 class ProgressLines:
@@ -75,18 +108,57 @@ def progress(unit: str) -> Iterator[Callable[[int, int, str], None]]:
     Yields:
         Called with how much is done, of how much, and what is being done now.
     """
-    if not talk.is_terminal:
+    if not talk.console.is_terminal:
         yield ProgressLines(unit, talk.remark).step
         return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = [
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn(unit, markup=False),
     ]
-    with Progress(*columns, TimeRemainingColumn(), console=talk, transient=True) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=talk.console, transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, label: bar.update(task, completed=done, total=total, description=harmless(label))
+
+
+PLAIN = {
+    "▲": "^",
+    "▼": "v",
+    "×": "x",
+    "±": "+-",
+    "…": "...",
+    "·": ".",
+    "–": "-",
+    "→": "->",
+    "µ": "u",
+    "\N{REPLACEMENT CHARACTER}": "?",
+}
+"""What stands for signs that slotmark prints, where the encoding of the output hasn't them."""
+
+
+def print_what_the_encoding_has() -> None:
+    """Lets standard output and standard error take any text: what their encoding hasn't becomes :data:`PLAIN`, or an escape."""
+
+    def plain(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        signs = error.object[error.start : error.end]
+        shown = (PLAIN.get(sign) or sign.encode("ascii", "backslashreplace").decode() for sign in signs)
+        return "".join(shown), error.end
+
+    codecs.register_error("slotmark", plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="slotmark")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from slotmark.cli.quantities import fraction
-from slotmark.errors import ArgumentError
+from slotmark.errors import ArgumentError, did_you_mean
 
 if TYPE_CHECKING:
     from slotmark.compare import Comparison
@@ -50,7 +50,9 @@ def read_gate(path: Path, tested: Sequence[str]) -> dict[str, float]:
         raise ArgumentError(f'--gate {path}: names no metric. Expected lines as forge_ticked = "3%".')
     for metric in entries:
         if metric not in tested:
-            raise ArgumentError(f"--gate {path}: '{metric}' isn't tested. Tested are: {', '.join(tested)}.")
+            raise ArgumentError(
+                f"--gate {path}: '{metric}' isn't tested.{did_you_mean(metric, tested)} Tested are: {', '.join(tested)}."
+            )
     return {metric: fraction(f"--gate {path}: {metric}", str(share)) for metric, share in entries.items()}
 
 

@@ -21,7 +21,7 @@ def _root() -> None:
     """Keeps `import` a command of its own."""
 
 
-@app.command("import")
+@app.command("import", epilog="Example: slotmark ledger import base-1.csv base-2.csv --target base -o runs/base")
 def import_(
     files: Annotated[
         list[Path],

@@ -19,7 +19,11 @@ def predict(
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter: ledger_tick.mean=33ms; again for more."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a parameter: ledger_tick.mean=33ms, tps*=2, rtt[us-east-1].mean=1ms; again for more.",
+        ),
     ] = None,
     sweep: Annotated[
         str | None,
@@ -31,6 +35,13 @@ def predict(
     spacing: Annotated[
         Spacing, typer.Option(help="Of the sweep's values; auto: geometric where the range is fourfold or more.")
     ] = Spacing.auto,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROFILE",
+            help="Beside this profile; a PROFILE file that extends nothing need only hold what differs.",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Simulations of each variant: seeds 1 to N.")] = 5,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Also write report.html, .pdf, .md and .json.")
@@ -47,6 +58,8 @@ def predict(
     changes, numbers = list(settings or ()), range(1, seeds + 1)
     if sweep is None and (steps is not None or spacing is not Spacing.auto):
         raise ArgumentError("--steps and --spacing are of a sweep: give --sweep PARAM=LOW..HIGH, or leave them out.")
+    if sweep is not None and against is not None:
+        raise ArgumentError("--against and --sweep: a sweep's values are beside each other; leave one out.")
     swept = None if sweep is None else parse_sweep(sweep, spacing)
     with tempfile.TemporaryDirectory(prefix="slotmark-") as folder:
         with progress("slots") as step:
@@ -55,7 +68,7 @@ def predict(
                 step(done, total, "predicting")
 
             if swept is None:
-                runs = predict_change(profile, changes, numbers, Path(folder), told)
+                runs = predict_change(profile, changes, numbers, Path(folder), told, against)
             else:
                 runs = predict_sweep(profile, swept, steps or STEPS, changes, numbers, Path(folder), told)
         result = compare(runs) if len(runs) > 1 else alone(runs[0])

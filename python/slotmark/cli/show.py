@@ -68,7 +68,7 @@ def samples(
     chosen = None if filters is None else parse_filters(filters, opened.manifest.bench)
     with Analysis(opened, filters=chosen) as analysis:
         known = metric in analysis.catalogue.relations
-        table = analysis.relation(metric) if known else analysis.samples(metric).rows
+        table = analysis.relation(metric) if known else analysis.named_samples(metric).rows
     write = write_csv if form is Format.csv else pyarrow.parquet.write_table
     if out is None:
         write(table, sys.stdout.buffer)

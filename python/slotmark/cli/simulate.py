@@ -1,17 +1,12 @@
 """`slotmark simulate`: a cluster in virtual time."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from slotmark.cli.console import progress, talk
 from slotmark.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from slotmark.benches.cluster.simulate import Tables
 
 
 def simulate(
@@ -26,7 +21,11 @@ def simulate(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter: ledger_tick.mean=33ms; again for more."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a parameter: ledger_tick.mean=33ms, tps*=2, rtt[us-east-1].mean=1ms; again for more.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 1,
     slots: Annotated[int | None, typer.Option(min=1, help="Slots, instead of the profile's.")] = None,
@@ -50,6 +49,7 @@ def simulate(
 ) -> None:
     """Simulate a cluster: write the logs that its nodes would write, or a run folder, with what really happened beside."""
     from slotmark.benches.cluster import simulate as cluster
+    from slotmark.cli.validation_table import print_validation
 
     if profiles:
         typer.echo("\n".join(cluster.shipped_profiles()))
@@ -71,7 +71,7 @@ def simulate(
                     range(seed, seed + cluster.VALIDATION_SEEDS),
                     lambda done, total, name=name: step(done, total, name),
                 )
-            Console(highlight=False).print(validation_table(name, tables))
+            print_validation(name, tables)
         return
     if profile is None:
         raise ArgumentError(
@@ -101,22 +101,3 @@ def simulate(
         f"{out}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
         f"{facts.blocks_chained:,} on the chain, {facts.lines:,} lines, {facts.bytes / 1e6:,.1f} MB"
     )
-
-
-def validation_table(name: str, tables: "Tables") -> Table:
-    """Predicted beside published, for the rows from First peer notice to 1.00 adoption."""
-    from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS
-
-    table = Table(title=f"{name}: {tables.blocks:,} blocks analysed", title_justify="left", box=None, pad_edge=False)
-    table.add_column("metric")
-    for column in ("predicted, s", "± (one s.e.)", "published, s", "error"):
-        table.add_column(column, justify="right")
-    for metric in (*PEER_ROWS, *END_TO_END_ROWS):
-        row = tables.row(metric)
-        if row.predicted is None or row.standard_error is None:
-            table.add_row(metric, "no blocks", "", "", "")
-            continue
-        published = "" if row.published is None else f"{row.published:.5f}"
-        error = "" if row.relative_error is None else f"{100 * row.relative_error:+.1f} %"
-        table.add_row(metric, f"{row.predicted:.5f}", f"{row.standard_error:.5f}", published, error)
-    return table

@@ -27,7 +27,7 @@ _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the to
 """Facts of a target that should be equal between runs of it."""
 
 _OF_NO_MATTER = frozenset(
-    {"seed", "batch", "tag", "profile", "processes", "sweep", "settings", "blocks", "moved along"}
+    {"seed", "batch", "tag", "profile", "processes", "sweep", "settings", "blocks", "moved along", "model error"}
 )
 """Parameters that may differ."""
 

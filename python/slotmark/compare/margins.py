@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from slotmark.errors import ComparisonError
+from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Metric
 
 
@@ -27,7 +27,9 @@ def with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> lis
     known = [metric.id for metric in metrics if metric.tested]
     for metric_id, margin in margins.items():
         if metric_id not in known:
-            raise ComparisonError(f"A margin for '{metric_id}', which isn't tested. Tested are: {', '.join(known)}.")
+            raise ComparisonError(
+                f"A margin for '{metric_id}', which isn't tested.{did_you_mean(metric_id, known)} Tested are: {', '.join(known)}."
+            )
         if not 0 <= margin < float("inf"):
             raise ComparisonError(f"The margin of '{metric_id}' is {margin}, but it's a fraction from 0 on. Try 0.02.")
     return [msgspec.structs.replace(metric, margin=margins.get(metric.id, metric.margin)) for metric in metrics]

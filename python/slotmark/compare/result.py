@@ -3,7 +3,8 @@
 ``compare`` (in :mod:`slotmark.compare.compare`) makes it from runs; report shows it. Nothing here computes.
 """
 
-from typing import Literal
+from collections import Counter
+from typing import Literal, get_args
 
 import msgspec
 
@@ -288,6 +289,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     repetitions: int
     seed: int
     warnings: list[Warning]
+
+    def __repr__(self) -> str:
+        counts = Counter(one.verdict for row in self.rows for one in row.differences if one and one.verdict)
+        found = ", ".join(f"{count:,} {verdict}" for verdict in get_args(Verdict) if (count := counts[verdict]))
+        names = ", ".join(side.name for side in self.candidates)
+        return f"<Comparison of {names or 'nothing'} with {self.baseline.name}: {found or 'no verdicts'}>"
 
     @property
     def sides(self) -> list[Side]:

@@ -79,6 +79,18 @@ class Analysis:
         by_host = metric.relation in self.catalogue.by_host
         return samples_of(metric, self._select(sql, f"'{metric_id}'"), str(self.run.path), by_host=by_host)
 
+    def named_samples(self, metric_id: str) -> Samples:
+        """The samples of a metric with what stands beside their keys, for those who read them. Raises as :func:`samples`."""
+        found = self.samples(metric_id)
+        beside = {}
+        for key in found.metric.grain:
+            if known := self.catalogue.beside.get(key):
+                columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
+                beside[key] = as_text(
+                    self._select(f'SELECT "{key}"{columns} FROM "{known.relation}" ORDER BY "{key}"', f"'{metric_id}'")
+                )
+        return msgspec.structs.replace(found, beside=beside)
+
     def relation(self, name: str) -> pa.Table:
         """A relation of the catalogue as a table. RunError where the run's tables don't allow it."""
         if name not in self.catalogue.relations:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from slotmark.errors import RunError
+from slotmark.errors import RunError, did_you_mean
 
 Better = Literal["higher", "lower"]
 Estimator = Literal["rounds", "means", "blocks", "seeds"]
@@ -104,6 +104,18 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     of: Literal["any", "none"] = "any"
 
 
+class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What stands beside a key for those who read samples, as a block's slot and hash beside its number.
+
+    Attributes:
+        relation: Has one row per value of the key's column, whole numbers, which has the same name there.
+        columns: Columns of that relation by the names to give them.
+    """
+
+    relation: str
+    columns: dict[str, str]
+
+
 class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What can be wrong with what an analysis rests on.
 
@@ -140,6 +152,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         filterable: Whether one can choose what of a run is analysed.
         facts: SQL of what a manifest shows besides what it records; empty for nothing.
         doubts: What a reader should know about what was analysed.
+        beside: What stands beside a key, by its column.
     """
 
     bench: str
@@ -157,6 +170,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     filterable: bool = False
     facts: str = ""
     doubts: tuple[Doubt, ...] = ()
+    beside: dict[str, Beside] = {}
 
     @property
     def in_rounds(self) -> bool:
@@ -168,7 +182,9 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         for metric in self.metrics:
             if metric.id == metric_id:
                 return metric
-        raise RunError(f"{self.bench} has no metric '{metric_id}'. It has: {', '.join(m.id for m in self.metrics)}.")
+        raise RunError(
+            f"{self.bench} has no metric '{metric_id}'.{did_you_mean(metric_id, [m.id for m in self.metrics] + list(self.relations))} It has: {', '.join(m.id for m in self.metrics)}."
+        )
 
     def sql(self, metric_id: str) -> str:
         """The text of a metric's SQL: ``part``, the grain columns, ``value``; in no order."""
@@ -198,6 +214,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     published: str = ""
     styled: bool = False
     like: str = ""
+    beside: dict[str, Beside] = {}
 
 
 _INHERITED = ("name", "unit", "better", "section", "definition")
@@ -253,4 +270,5 @@ def catalogue(bench: str) -> Catalogue:
         filterable=(folder / "filters.toml").is_file(),
         facts=facts.read_text(encoding="utf-8") if facts.is_file() else "",
         doubts=tuple(entries.doubt),
+        beside=entries.beside,
     )

@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from slotmark.errors import ArgumentError
+from slotmark.errors import ArgumentError, did_you_mean
 from slotmark.metrics.catalogue import catalogue
 from slotmark.run import Run
 
@@ -100,7 +100,7 @@ def parse_filters(texts: Iterable[str], bench: str) -> list[Filter]:
             found.append(_filter(name, known.conditions[name], rest, text))
         else:
             raise ArgumentError(
-                f"--filter '{text}': no such set or condition. Sets: {', '.join(known.sets)}. Conditions: {', '.join(known.conditions)}."
+                f"--filter '{text}': no such set or condition.{did_you_mean(name, [*known.sets, *known.conditions])} Sets: {', '.join(known.sets)}. Conditions: {', '.join(known.conditions)}."
             )
     return list(dict.fromkeys(found))
 

@@ -1,6 +1,7 @@
 """Samples: the observations of one metric in one run, with the keys that compare pairs them by."""
 
 import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -42,12 +43,18 @@ class Samples(msgspec.Struct, frozen=True):
         run: The run's folder, for errors.
         order: The grain columns in the order that rows are sorted by, where that isn't the metric's: the host first where its
             relation was made host by host.
+        beside: What stands beside a key of whole numbers, by its column: that column, every value once and rising, and others.
     """
 
     metric: Metric
     table: pa.Table
     run: str = ""
     order: tuple[str, ...] = ()
+    beside: Mapping[str, pa.Table] = {}
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{self.within(part).num_rows:,}{f' in {part!r}' if part else ''}" for part in self.parts)
+        return f"<Samples of {self.metric.id}{f', {self.metric.unit}' if self.metric.unit else ''}: {counts or 'none'}>"
 
     @property
     def parts(self) -> list[str]:
@@ -101,8 +108,12 @@ class Samples(msgspec.Struct, frozen=True):
 
     @property
     def rows(self) -> pa.Table:
-        """The table as other programs read it: text as text, and no ``part`` where it is empty everywhere."""
+        """The table as other programs read it: text as text, no ``part`` where it is empty everywhere, and what stands beside keys."""
         table = as_text(self.table)
+        for key, others in self.beside.items():
+            found = others.take(np.searchsorted(others[key].to_numpy(), table[key].to_numpy()))
+            for place, name in enumerate(others.column_names[1:], table.column_names.index(key) + 1):
+                table = table.add_column(place, name, found[name])
         return table.drop_columns(["part"]) if self.parts in ([], [""]) else table
 
     def relation(self) -> duckdb.DuckDBPyRelation:

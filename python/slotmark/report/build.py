@@ -15,7 +15,7 @@ from slotmark.report.sections.blocks import (
     quantile_tables,
     rank_tables,
 )
-from slotmark.report.sections.cells import headed, listed
+from slotmark.report.sections.cells import headed, listed, readable
 from slotmark.report.sections.charts import charts
 from slotmark.report.sections.dictionary import dictionary
 from slotmark.report.sections.manifest import manifest_facts, manifests, work_done
@@ -25,6 +25,9 @@ from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, 
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
 from slotmark.run import Run, title_with_origin
+
+_INTERNAL = ("session", "digest")
+"""What the facts of a run begin with that only slotmark reads: they say which runs may be paired, and that they did the same."""
 
 BY_ROUND = "by round"
 """What the short name of a metric ends with whose samples are ratios within one round."""
@@ -102,24 +105,36 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
         run: The run.
         filters: What is analysed, for benches with filters; None for what its profile names.
     """
-    tables: dict[str, list[list[Cell]]] = {}
+    lines: list[tuple[str, list[Cell]]] = []
     with Analysis(run, filters=filters) as analysis:
         analysed = [str(one) for one in analysis.filters] if analysis.catalogue.filterable else []
         doubts = list(dict.fromkeys([*run.manifest.warnings, *analysis.doubts()]))
-        facts = [*manifest_facts(run.manifest), *analysis.facts()]
+        facts = dict([*manifest_facts(run.manifest), *analysis.facts()])
         for metric in analysis.catalogue.metrics:
             of_metric = analysis.samples(metric.id)
             for part in of_metric.parts:
                 one = summarise_runs([of_metric], part)
+                scale, unit = readable(metric)
                 figures = (one.mean, one.sd, one.median, one.minimum, one.maximum)
-                cells = [Cell(headed(metric)), Cell(f"{one.n:,}"), *(Cell(number(value)) for value in figures)]
-                tables.setdefault(": ".join(filter(None, (metric.section, part))), []).append(cells)
-    columns = [Column("", "left"), *map(Column, ("n", "mean", "std. dev.", "median", "min", "max"))]
+                cells = [
+                    Cell(headed(metric, unit)),
+                    Cell(f"{one.n:,}"),
+                    *(Cell(number(scale * one)) for one in figures),
+                ]
+                lines.append((part, cells))
+    parted = any(part for part, _ in lines)
+    columns = [Column("metric", "left"), *map(Column, ("n", "mean", "std. dev.", "median", "min", "max"))]
+    table = Table(
+        "",
+        [*([Column("part", "left")] if parted else []), *columns],
+        [[*([Cell(part or "all")] if parted else []), *cells] for part, cells in lines],
+    )
+    shown = [(name, value) for name, value in facts.items() if value != "-" and not name.startswith(_INTERNAL)]
     named = [Paragraph(f"Analysed are blocks and slots that pass: {', '.join(analysed)}.")] if analysed else []
     sections = [
-        Section("Manifest", [Facts("", facts)], brief=True),
+        Section("Manifest", [Facts("", shown)], brief=True),
         Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
-        Section("Metrics", [*named, *(Table(title, columns, lines) for title, lines in tables.items())], brief=True),
+        Section("Metrics", [*named, table], brief=True),
     ]
     title = title_with_origin(run.name, [run.manifest])
     return Document(title, f"{run.manifest.bench} bench", [section for section in sections if section.blocks])

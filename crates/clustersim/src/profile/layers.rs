@@ -4,12 +4,11 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::Profile;
+use super::settings::set;
 use crate::error::SimulationError;
 
 impl Profile {
-    /// Reads a profile from its layers, the base first, and lays `settings` (`key=value`) over them.
-    ///
-    /// A key may leave out the tables before it where that is unambiguous: `ledger_tick.mean=33ms`.
+    /// Reads a profile from its layers, the base first, and lays `settings` over them: `ledger_tick.mean=33ms`, `tps*=2`.
     pub fn from_layers(layers: &[&str], settings: &[String]) -> Result<Self, SimulationError> {
         let mut merged = Table::new();
         let mut name = String::from("(unnamed)");
@@ -52,69 +51,4 @@ fn lay_over(base: &mut Table, layer: Table) {
             }
         }
     }
-}
-
-/// Every path in a table, tables and leaves.
-fn paths(table: &Table, before: &str, found: &mut Vec<String>) {
-    for (key, value) in table {
-        let path = if before.is_empty() { key.clone() } else { format!("{before}.{key}") };
-        if let Value::Table(inner) = value {
-            paths(inner, &path, found);
-        }
-        found.push(path);
-    }
-}
-
-fn set(table: &mut Table, setting: &str) -> Result<(), String> {
-    let Some((key, text)) = setting.split_once('=') else {
-        return Err(format!("`{setting}` is no setting; write key=value, as ledger_tick.mean=33ms."));
-    };
-    let (key, text) = (key.trim(), text.trim());
-    let mut known = Vec::new();
-    paths(table, "", &mut known);
-    let suffix = format!(".{key}");
-    let matches: Vec<&String> = known.iter().filter(|path| *path == key || path.ends_with(&suffix)).collect();
-    let path = match (known.iter().find(|path| *path == key), matches.as_slice()) {
-        (Some(exact), _) => (*exact).clone(),
-        (None, [only]) => (*only).clone(),
-        (None, []) => match key {
-            "fault" | "network.stake" => key.to_string(),
-            "stake" => "network.stake".to_string(),
-            _ => return Err(format!("it has no parameter `{key}`; `slotmark simulate PROFILE --show` prints all.")),
-        },
-        (None, several) => {
-            let all = several.iter().map(|path| path.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(format!("`{key}` may mean {all}; write more of it."));
-        }
-    };
-    let value = format!("value = {text}")
-        .parse::<Table>()
-        .ok()
-        .and_then(|mut parsed| parsed.remove("value"))
-        .unwrap_or_else(|| Value::String(text.to_string()));
-    let mut place = table;
-    let mut steps = path.split('.').peekable();
-    while let Some(step) = steps.next() {
-        if steps.peek().is_none() {
-            // `stage=20ms` means its mean.
-            if let (Some(Value::Table(stage)), Value::String(_)) = (place.get_mut(step), &value)
-                && stage.contains_key("mean")
-            {
-                stage.insert("mean".into(), value);
-                return Ok(());
-            }
-            // An integer where a fraction is expected.
-            let value = match (place.get(step), value) {
-                (Some(Value::Float(_)), Value::Integer(whole)) => Value::Float(whole as f64),
-                (_, value) => value,
-            };
-            place.insert(step.to_string(), value);
-            return Ok(());
-        }
-        match place.get_mut(step) {
-            Some(Value::Table(inner)) => place = inner,
-            _ => return Err(format!("`{key}`: `{step}` is no table.")),
-        }
-    }
-    Ok(())
 }

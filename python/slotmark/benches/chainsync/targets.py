@@ -14,7 +14,7 @@ import msgspec
 
 from slotmark.benches.chainsync.process import children_group
 from slotmark.benches.chainsync.setting import Mode, Setting
-from slotmark.errors import TargetError
+from slotmark.errors import TargetError, did_you_mean
 
 CONTRACT = 1
 """The version of docs/targets.md that this slotmark speaks."""
@@ -192,7 +192,7 @@ def _built_in_command(known: dict[str, BuiltIn], name: str) -> tuple[str, ...]:
     target = known.get(name)
     if target is None:
         raise TargetError(
-            f"--target {name}: no such target. There are {', '.join(known) or 'none'}; add your own with {name}='COMMAND'.{_elsewhere()}"
+            f"--target {name}: no such target.{did_you_mean(name, known)} There are {', '.join(known) or 'none'}; add your own with {name}='COMMAND'.{_elsewhere()}"
         )
     if target.state == "missing tools":
         raise TargetError(

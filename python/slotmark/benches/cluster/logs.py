@@ -42,6 +42,11 @@ def host_logs(folder: Path) -> list[HostLog]:
         raise LogError(
             f"{folder}: no such folder. Give the folder that holds a folder or a file of logs for each host."
         )
+    if (folder / "run.json").is_file():
+        raise LogError(
+            f"{folder}: a run folder already, not logs: nothing is left to ingest. Use it as it is, as in `slotmark show {folder}`, or "
+            "name the folder of the logs that it was made from."
+        )
     _refuse_other_names(folder.iterdir())
     hosts = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name not in NOT_HOSTS]
     found = [HostLog(host.name, path) for host in hosts for path in _logs_in(host)]

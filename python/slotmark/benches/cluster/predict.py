@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from slotmark.benches.cluster.simulate import Progress, Tables, load_profile, predict
+from slotmark.benches.cluster.simulate import Progress, Tables, load_profile, parameters, predict
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.errors import SimulationError
 from slotmark.run import Manifest, Run, RunWriter, Target
@@ -28,26 +28,58 @@ UNCHANGED = "unchanged"
 MOST_THREADS = 8
 """Simulations at a time, at the most: each holds a whole run in memory."""
 
+_NAMES = ("name", "description", "published", "target")
+"""What changes nothing of a simulation."""
+
+_SHOWN = 5
+
 LOAD = ("workload.tps", "workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size")
 """What moves with the transactions that fill a block, unless it is set: blocks are then full as often as before."""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a profile comes from.
+
+    Attributes:
+        profile: A file, or the name of a shipped profile.
+        base: What a file that extends nothing is laid over; None for nothing.
+    """
+
+    profile: str | Path
+    base: str | Path | None = None
+
+    def text(self, settings: Sequence[str] = ()) -> str:
+        """The profile with settings, as one TOML text."""
+        return load_profile(self.profile, settings, self.base)
+
+    def values(self, settings: Sequence[str] = ()) -> dict[str, Any]:
+        """All values of the profile with settings, by their full names."""
+        return parameters(tomllib.loads(self.text(settings)))
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
     """A profile with settings, to be simulated once per seed.
 
     Attributes:
+        source: The profile.
         name: What to call it.
         settings: ``key=value`` each.
         sweep: The step of a sweep that it is: parameter, unit, value, geometric; empty for none.
     """
 
+    source: Source
     name: str
     settings: tuple[str, ...]
     sweep: Mapping[str, Any] = {}
 
 
 def predict_change(
-    profile: str | Path, settings: Sequence[str], seeds: Sequence[int], folder: Path, progress: Progress
+    profile: str | Path,
+    settings: Sequence[str],
+    seeds: Sequence[int],
+    folder: Path,
+    progress: Progress,
+    against: str | Path | None = None,
 ) -> list[Run]:
     """Predicts what a profile with settings does, and beside it the profile as it is, with the same seeds on both sides.
 
@@ -57,24 +89,38 @@ def predict_change(
         seeds: One simulation each and side; the same seed draws the same leaders and stages on both sides.
         folder: Where the run folders are written.
         progress: Called with slots done and in all; may raise to stop.
+        against: The profile beside it, in the place of the same one unchanged; a file that extends nothing is laid over it.
 
     Returns:
-        The run of the unchanged profile, then that of the changed one; a single run where there is nothing to compare.
+        The run of the unchanged profile, or of ``against``, then that of the changed one; a single run where there is nothing to compare.
 
     Raises:
         SimulationError: A profile or setting that makes no sense, no seed, or no block to analyse.
     """
-    was, now = (_leaves(_toml(profile, given)) for given in ((), settings))
+    source = Source(profile, against)
+    beside = source if against is None else Source(against)
+    was, now = beside.values(), source.values(settings)
     changed = [name for name in now if now[name] != was.get(name)]
     run = tuple(f"{name}={now[name]}" for name in changed if name.startswith("run."))
     if len(changed) == len(run):
-        return _simulated(
-            profile, [Variant(name=_names(profile)[0], settings=tuple(settings))], seeds, folder, progress
-        )
+        if against is not None:
+            raise SimulationError(f"--against {against}: {profile} changes nothing of it; name another profile.")
+        alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings))
+        return _simulated([alone], "", seeds, folder, progress)
     asked = tuple(settings)
     named = ", ".join(one for one in asked if one not in run)
-    variants = [Variant(name=UNCHANGED, settings=run), Variant(name=named, settings=asked)]
-    return _simulated(profile, variants, seeds, folder, progress)
+    if against is not None:
+        named = ", ".join(filter(None, (Path(profile).stem, named)))
+    variants = [
+        Variant(source=beside, name=UNCHANGED if against is None else str(was["name"]), settings=run),
+        Variant(source=source, name=named, settings=asked),
+    ]
+    if against is not None:
+        differing = [f"{name}={now[name]}" for name in changed if not name.startswith(("run.", *_NAMES))]
+        named = ", ".join(differing[:_SHOWN]) + (
+            f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
+        )
+    return _simulated(variants, named, seeds, folder, progress)
 
 
 def predict_sweep(
@@ -103,18 +149,20 @@ def predict_sweep(
     Raises:
         SimulationError: A profile, parameter or range that makes no sense, no seed, or no block to analyse.
     """
-    low, high = (_leaves(_toml(profile, [*settings, sweep.setting(value)])) for value in (sweep.low, sweep.high))
+    source = Source(profile)
+    low, high = (source.values([*settings, sweep.setting(value)]) for value in (sweep.low, sweep.high))
     parameter = next((name for name in high if high[name] != low.get(name)), None)
     if parameter is None:
         raise SimulationError(
             f"--sweep {sweep.setting(sweep.low)}..{sweep.written(sweep.high)}: the two ends are one value; write them further apart."
         )
-    own = _leaves(_toml(profile, settings))[parameter]
-    if own != _leaves(_toml(profile, ()))[parameter]:
+    own = source.values(settings)[parameter]
+    if own != source.values()[parameter]:
         raise SimulationError(f"--set and --sweep both change {parameter}: leave one out.")
     sweep = msgspec.structs.replace(sweep, whole=isinstance(high[parameter], int))
     variants = [
         Variant(
+            source=source,
             name=sweep.setting(value),
             settings=(*settings, sweep.setting(value)),
             sweep={
@@ -127,29 +175,32 @@ def predict_sweep(
         )
         for value in sweep.values(steps)
     ]
-    return _simulated(profile, variants, seeds, folder, progress)
+    swept = f"{parameter} from {sweep.written(sweep.low)} to {sweep.written(sweep.high)}"
+    return _simulated(variants, ", ".join([*settings, swept]), seeds, folder, progress)
 
 
 def _simulated(
-    profile: str | Path, variants: Sequence[Variant], seeds: Sequence[int], folder: Path, progress: Progress
+    variants: Sequence[Variant], changed: str, seeds: Sequence[int], folder: Path, progress: Progress
 ) -> list[Run]:
-    """A run folder per variant, simulated once per seed, some at a time."""
+    """A run folder per variant, simulated once per seed, some at a time; ``changed`` says in words what differs from the profile."""
     if not seeds:
         raise SimulationError("no seed: expected at least one.")
-    moves = [_moved(profile, one.settings) for one in variants]
-    texts = [load_profile(profile, [*one.settings, *moved]) for one, moved in zip(variants, moves, strict=True)]
+    moves = [_moved(one.source, one.settings) for one in variants]
+    texts = [one.source.text([*one.settings, *moved]) for one, moved in zip(variants, moves, strict=True)]
+    name, description = (str(variants[0].source.values()[what]) for what in ("name", "description"))
+    about = {"profile": name, "description": description, **({"changed": changed} if changed else {})}
     tasks = [(text, seed) for text in texts for seed in seeds]
     tables = _at_once(tasks, [tomllib.loads(text)["run"]["slots"] for text, _ in tasks], progress)
     runs = []
     for place, (variant, moved) in enumerate(zip(variants, moves, strict=True)):
         found = tables[place * len(seeds) : (place + 1) * len(seeds)]
-        runs.append(_written(profile, variant, moved, seeds, found, folder / f"{place:03d}"))
+        runs.append(_written(variant, about, moved, seeds, found, folder / f"{place:03d}"))
     return runs
 
 
 def _written(
-    profile: str | Path,
     variant: Variant,
+    about: Mapping[str, str],
     moved: Sequence[str],
     seeds: Sequence[int],
     found: Sequence[Tables],
@@ -163,7 +214,7 @@ def _written(
     if not all(one.blocks for one in found):
         at = f" with {', '.join(variant.settings)}" if variant.settings else ""
         raise SimulationError(
-            f"profile {profile}{at}: no block to analyse; set more run.slots, or less of what keeps blocks from being "
+            f"profile {variant.source.profile}{at}: no block to analyse; set more run.slots, or less of what keeps blocks from being "
             "adopted by all, or full."
         )
     columns: dict[str, pa.Array] = {
@@ -172,17 +223,17 @@ def _written(
     }
     for row in found[0].rows:
         columns[row.metric] = pa.array([one.row(row.metric).predicted for one in found], pa.float64())
-    name, description = _names(profile)
     manifest = Manifest(
-        id=f"{name}, {variant.name}, seeds {_listed(seeds)}",
+        id=f"{about['profile']}, {variant.name}, seeds {_listed(seeds)}",
         bench=BENCH,
         origin="simulated",
         target=Target(variant.name, ""),
-        workload={"profile": name, "description": description, "seeds": _listed(seeds)},
+        workload={**about, "seeds": _listed(seeds)},
         parameters={
             "settings": list(variant.settings),
             "moved along": list(moved),
             "blocks": sum(one.blocks for one in found),
+            **({"model error": errors} if (errors := _model_errors(variant, found)) else {}),
             **({"sweep": dict(variant.sweep)} if variant.sweep else {}),
         },
         session=f"seeds {_listed(seeds)}",
@@ -197,6 +248,18 @@ def _written(
     with RunWriter(out) as writer:
         writer.table("seeds", pa.table(columns))
         return writer.finish(manifest)
+
+
+def _model_errors(variant: Variant, found: Sequence[Tables]) -> dict[str, float]:
+    """How far the model is from what was published of an unchanged profile, as a fraction, by metric; nothing of a changed one."""
+    if variant.sweep or any(not setting.startswith("run.") for setting in variant.settings):
+        return {}
+    errors = {}
+    for row in found[0].rows:
+        values = [value for one in found if (value := one.row(row.metric).predicted) is not None]
+        if row.published and values:
+            errors[row.metric] = round(sum(values) / len(values) / row.published - 1, 5)
+    return errors
 
 
 def _listed(seeds: Sequence[int]) -> str:
@@ -232,12 +295,12 @@ def _at_once(tasks: Sequence[tuple[str, int]], slots: Sequence[int], progress: P
     return [future.result() for future in futures]
 
 
-def _moved(profile: str | Path, settings: Sequence[str]) -> tuple[str, ...]:
+def _moved(source: Source, settings: Sequence[str]) -> tuple[str, ...]:
     """Settings for `LOAD`, where `settings` change what fills a block: none for what they name themselves."""
-    was, now = (_leaves(_toml(profile, given)) for given in ((), settings))
+    was, now = (source.values(given) for given in ((), settings))
     share = _full_block_bytes(now) / _full_block_bytes(was)
     transactions = _block_transactions(now) / _block_transactions(was)
-    keys = [setting.partition("=")[0].strip() for setting in settings]
+    keys = [setting.partition("=")[0].rstrip("* ").strip() for setting in settings]
     moved = []
     for name in LOAD:
         if any(name == key or name.endswith(f".{key}") for key in keys):
@@ -260,20 +323,3 @@ def _block_transactions(leaves: dict[str, Any]) -> int:
 
 def _full_block_bytes(leaves: dict[str, Any]) -> float:
     return _block_transactions(leaves) * amount(leaves["workload.tx_size"])
-
-
-def _toml(profile: str | Path, settings: Sequence[str]) -> dict[str, Any]:
-    return tomllib.loads(load_profile(profile, settings))
-
-
-def _leaves(table: dict[str, Any], before: str = "") -> dict[str, Any]:
-    """All values of a profile by their full names."""
-    found: dict[str, Any] = {}
-    for key, value in table.items():
-        found |= _leaves(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}": value}
-    return found
-
-
-def _names(profile: str | Path) -> tuple[str, str]:
-    table = _toml(profile, ())
-    return table["name"], table["description"]

@@ -3,11 +3,12 @@
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from slotmark import _core
-from slotmark.errors import SimulationError
+from slotmark.errors import SimulationError, did_you_mean
 
 PROFILES = Path(__file__).parent / "profiles"
 """The shipped profiles."""
@@ -90,12 +91,13 @@ def shipped_profiles() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in PROFILES.glob("*-*-*.toml")))
 
 
-def load_profile(profile: str | Path, settings: Sequence[str] = ()) -> str:
+def load_profile(profile: str | Path, settings: Sequence[str] = (), base: str | Path | None = None) -> str:
     """A profile as one TOML text: all that it extends, and `settings` (`key=value`) laid over it.
 
     Args:
         profile: a file, or the name of a shipped profile. What a file `extends` is looked for beside it, then among the shipped.
         settings: `ledger_tick.mean=33ms`; tables may be left out where that is unambiguous.
+        base: what a file that `extends` nothing is laid over; None for nothing.
 
     Raises:
         SimulationError: a profile that is missing, extends itself, or makes no sense.
@@ -115,19 +117,50 @@ def load_profile(profile: str | Path, settings: Sequence[str] = ()) -> str:
         seen.append(path)
         try:
             text = path.read_text(encoding="utf-8")
-            base = tomllib.loads(text).get("extends")
+            extended = tomllib.loads(text).get("extends", base if path == given else None)
         except (OSError, UnicodeDecodeError) as error:
             raise SimulationError(f"{path}: {error}; expected a profile, TOML in UTF-8.") from error
         except tomllib.TOMLDecodeError as error:
             raise SimulationError(f"{path}: {error}; mend the TOML.") from error
         layers.insert(0, text)
-        path = _find(str(base), path) if base is not None else None
+        path = _find(str(extended), path) if extended is not None else None
     try:
         return _core.cluster_profile(layers, list(settings))
     except SimulationError as error:
-        if given.parent == PROFILES.resolve():
-            raise
-        raise SimulationError(f"{given}: {error}") from error
+        where = "" if given.parent == PROFILES.resolve() else f"{given}: "
+        raise SimulationError(f"{where}{error}{_meant(layers, settings)}") from error
+
+
+def _meant(layers: Sequence[str], settings: Sequence[str]) -> str:
+    """Which parameter the first setting means that names none; nothing where all do, or the profile is wrong by itself."""
+    try:
+        known = parameters(tomllib.loads(_core.cluster_profile(list(layers), [])))
+    except SimulationError:
+        return (
+            " A file that leaves things out needs a base: `extends`, or --against PROFILE." if len(layers) == 1 else ""
+        )
+    names = {
+        name
+        for path in known
+        for name in (path, *(path.split(".", place)[-1] for place in range(1, path.count(".") + 1)))
+    }
+    keys = (setting.partition("=")[0].rstrip("* ").strip() for setting in settings)
+    return next((did_you_mean(key, names) for key in keys if key not in names and "[" not in key), "")
+
+
+def parameters(table: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """All values of a profile by their full names, those of lists of tables too: ``network.rtt[0].mean``."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        path = f"{before}{key}"
+        if isinstance(value, dict):
+            found |= parameters(value, f"{path}.")
+        elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            for place, one in enumerate(value):
+                found |= parameters(one, f"{path}[{place}].")
+        else:
+            found[path] = value
+    return found
 
 
 def _find(name: str, extended_by: Path | None) -> Path:
@@ -138,7 +171,9 @@ def _find(name: str, extended_by: Path | None) -> Path:
         if candidate.is_file():
             return candidate.resolve()
     where = f"{extended_by}: extends " if extended_by is not None else ""
-    raise SimulationError(f"{where}{name}: no such profile; write a file, or one of {', '.join(shipped_profiles())}.")
+    raise SimulationError(
+        f"{where}{name}: no such profile.{did_you_mean(name, shipped_profiles())} Write a file, or one of {', '.join(shipped_profiles())}."
+    )
 
 
 def simulate(profile_toml: str, seed: int, out: Path, progress: Progress) -> RunFacts:

@@ -12,7 +12,7 @@ from slotmark.errors import SimulationError
 GEOMETRIC_FROM = 4.0
 """Steps are geometric where the high end is at least this many times the low one."""
 
-_RANGE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*(.+?)\s*\.\.\s*(.+?)\s*")
+_RANGE = re.compile(r"\s*([A-Za-z_][\w.]*(?:\[[^\]=]*\][\w.]*)?)\s*=\s*(.+?)\s*\.\.\s*(.+?)\s*")
 
 
 class Spacing(Enum):

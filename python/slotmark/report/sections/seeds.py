@@ -2,7 +2,7 @@
 
 from slotmark.compare.result import Comparison, Row, Summary, Swept
 from slotmark.metrics import Metric
-from slotmark.numbers import number, percent, signed
+from slotmark.numbers import number, percent, percent_change, signed
 from slotmark.report.document import Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import (
     by_section,
@@ -37,16 +37,26 @@ def seed_tables(comparison: Comparison) -> list[Table]:
         columns.append(Column(f"{side.name}{' ±' if several else ''}"))
         columns.append(Column(f"difference [{percent(comparison.confidence)}]" if several else "difference"))
         columns += [Column("margin"), Column("adj. p", detail=True), Column("verdict", "left")] if judged else []
+    errors = model_errors(comparison)
+    columns += [Column("model's error")] if errors else []
     notes = [*_notes(comparison), *condition_notes(one for row in rows for one in row.differences)]
+    if errors:
+        notes.append(
+            f"Model's error: what is predicted of {comparison.baseline.name} against what was published; no interval holds it."
+        )
     if several:
         notes.append("± is one standard error over seeds.")
     notes.append(
         "All sides have the same seeds: differences are paired by seed"
         f"{f', in brackets their {percent(comparison.confidence)} interval' if several else ''}."
     )
-    tables = [
-        Table(section, columns, [_line(row, judged) for row in inside]) for section, inside in by_section(rows).items()
-    ]
+    lines = {
+        section: [
+            [*_line(row, judged), *([_error_of_model(errors.get(row.metric.name))] if errors else [])] for row in inside
+        ]
+        for section, inside in by_section(rows).items()
+    }
+    tables = [Table(section, columns, inside) for section, inside in lines.items()]
     return [*tables[:-1], *(Table(one.title, one.columns, one.rows, notes) for one in tables[-1:])]
 
 
@@ -77,7 +87,7 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
     level = first.summaries[0]
     if not comparison.candidates and level is not None:
         return [Paragraph(f"{first.metric.name}: {number(scale * level.mean)} {unit}.")]
-    answers = []
+    answers, errors = [], model_errors(comparison)
     for side, summary, difference in zip(comparison.candidates, first.summaries[1:], first.differences, strict=True):
         base = first.summaries[0]
         if base is None or summary is None:
@@ -94,7 +104,30 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
             else ""
         )
         answers.append(Paragraph(f"{levels}{ends}.", difference.verdict if difference else None))
+    near = [
+        error
+        for row in seed_rows(comparison)
+        if row.metric.section == first.metric.section and (error := errors.get(row.metric.name)) is not None
+    ]
+    if near:
+        reach = f"{percent_change(1 + min(near))} to {percent_change(1 + max(near))} %"
+        answers.append(
+            Paragraph(
+                f"The model itself is off by {reach} in the rows of {first.metric.section}: what it predicts of "
+                f"{comparison.baseline.name} against what was published."
+            )
+        )
     return answers
+
+
+def model_errors(comparison: Comparison) -> dict[str, float]:
+    """How far the model is from what was published of the baseline, as a fraction, by metric; empty where nothing was."""
+    found = comparison.baseline.manifest.parameters.get("model error")
+    return (
+        {str(name): error for name, error in found.items() if isinstance(error, float)}
+        if isinstance(found, dict)
+        else {}
+    )
 
 
 def named(swept: Swept) -> str:
@@ -129,6 +162,10 @@ def _line(row: Row, judged: bool) -> list[Cell]:
                 else [Cell(""), Cell(""), not_compared(row.summaries[0], summary)]
             )
     return cells
+
+
+def _error_of_model(error: float | None) -> Cell:
+    return Cell("-") if error is None else Cell(f"{percent_change(1 + error)} %")
 
 
 def _with_error(summary: Summary | None, scale: float) -> Cell:

@@ -1,0 +1,28 @@
+"""What `slotmark simulate --validate` shows: predicted beside published."""
+
+from rich.console import Console
+from rich.table import Table
+
+from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS, Tables
+
+
+def validation_table(name: str, tables: Tables) -> Table:
+    """Predicted beside published, for the rows from First peer notice to 1.00 adoption."""
+    table = Table(title=f"{name}: {tables.blocks:,} blocks analysed", title_justify="left", box=None, pad_edge=False)
+    table.add_column("metric")
+    for column in ("predicted, s", "± (one s.e.)", "published, s", "error"):
+        table.add_column(column, justify="right")
+    for metric in (*PEER_ROWS, *END_TO_END_ROWS):
+        row = tables.row(metric)
+        if row.predicted is None or row.standard_error is None:
+            table.add_row(metric, "no blocks", "", "", "")
+            continue
+        published = "" if row.published is None else f"{row.published:.5f}"
+        error = "" if row.relative_error is None else f"{100 * row.relative_error:+.1f} %"
+        table.add_row(metric, f"{row.predicted:.5f}", f"{row.standard_error:.5f}", published, error)
+    return table
+
+
+def print_validation(name: str, tables: Tables) -> None:
+    """Prints the table of a profile on standard output."""
+    Console(highlight=False).print(validation_table(name, tables))

@@ -1,0 +1,68 @@
+"""A name that is nearly right gets the one that was meant; a folder that is the wrong kind gets what to do."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from slotmark.run import open_run
+from tests.conftest import slotmark
+from tests.made_up_runs import write_run
+
+RATES = {"decode, sequential": [1_000.0, 1_010.0, 1_020.0]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("a", "b"):
+        write_run(folder / name, name, RATES)
+    (folder / "gate.toml").write_text('block_per_s = "3%"\n')
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["samples", "a", "blocks_per_second"], "'blocks_per_s'"),
+        (["samples", "a", "strech"], "'stretches'"),
+        (["compare", "a", "b", "--margin", "cpu_us_per_blok=3%"], "'cpu_us_per_block'"),
+        (["compare", "a", "b", "--gate", "gate.toml"], "'blocks_per_s'"),
+        (["compare", "a", "b", "--fail-onn", "worse"], "--fail-on"),
+        (["comparee", "a", "b"], "'compare'"),
+        (["predict", "valueonly-10.5"], "'value-only-10.5'"),
+        (["simulate", "plutus-lop-10.5", "-o", "x"], "'plutus-loop-10.5'"),
+        (["chainsync", "targets", "--build", "nativ"], "'native'"),
+        (["predict", "value-only-10.5", "--set", "ledger_tik=3ms"], "'ledger_tick.mean'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_a_typo_gets_the_name_that_was_meant(arguments: list[str], meant: str, folder: Path) -> None:
+    ended = slotmark(*arguments, cwd=folder)
+    assert ended.returncode == 2
+    assert f"Did you mean {meant}?" in ended.stderr
+
+
+def test_nothing_is_meant_by_a_name_like_no_other(folder: Path) -> None:
+    assert "Did you mean" not in slotmark("samples", "a", "zzz", cwd=folder).stderr
+
+
+def test_a_run_folder_is_no_folder_of_logs(folder: Path) -> None:
+    ended = slotmark("ingest", "a", "-o", "new", cwd=folder)
+    assert ended.returncode == 2
+    assert "a: a run folder already, not logs" in ended.stderr
+    assert "slotmark show a" in ended.stderr
+    assert not (folder / "new").exists()
+
+
+def test_show_is_one_table_in_the_units_of_compare_without_what_only_slotmark_reads(folder: Path) -> None:
+    shown = slotmark("show", "a", cwd=folder, env={**os.environ, "COLUMNS": "200"}).stdout
+    manifest = open_run(folder / "a").manifest
+    facts = dict(line.split(": ", 1) for line in shown.split("metric", 1)[0].splitlines() if ": " in line)
+    assert facts["rounds"] == "3"
+    assert not {"-", ""} & set(facts.values())
+    for internal in (manifest.id, *(digest for name, digest in manifest.workload.items() if name.startswith("digest"))):
+        assert internal not in shown.replace("\n", "")
+    assert (
+        sum("std. dev." in line for line in shown.splitlines()) <= 2
+    )  # once, or once more where the terminal is narrow

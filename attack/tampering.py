@@ -49,10 +49,12 @@ _CONTROL = [byte for byte in range(32) if byte not in b"\t\n"]
 _REPEATED = """
 import os, sys
 import slotmark.cli, slotmark.metrics, slotmark.report, slotmark.run, pyarrow.parquet, slotmark.report.renderers.csv
+folder = sys.argv[1]
 for line in sys.stdin:
     out, said, *arguments = line.rstrip("\\n").split("\\0")
     child = os.fork()
     if child == 0:
+        os.chdir(folder)  # which is made anew for each call
         for number, path in ((1, out), (2, said)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         sys.argv = ["slotmark", *arguments]
@@ -82,8 +84,7 @@ class Commands:
             resource.setrlimit(resource.RLIMIT_CPU, (3_600, 3_600))
 
         self._process = subprocess.Popen(
-            [sys.executable, "-B", "-c", _REPEATED],
-            cwd=folder,
+            [sys.executable, "-B", "-c", _REPEATED, str(folder)],
             env=environment(temporary),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -34,11 +34,11 @@ class Attack(NamedTuple):
 
 
 ATTACKS = {
-    "lines": Attack("mutated log lines", 8_000_000, 0.10, lambda _, seed, tries: programs.log_lines(seed, tries)),
-    "wire": Attack("fuzzed wire inputs", 400_000, 0.20, lambda _, seed, tries: programs.wire_inputs(seed, tries)),
+    "lines": Attack("mutated log lines", 8_000_000, 0.05, lambda _, seed, tries: programs.log_lines(seed, tries)),
+    "wire": Attack("fuzzed wire inputs", 400_000, 0.10, lambda _, seed, tries: programs.wire_inputs(seed, tries)),
     "chains": Attack("damaged chain folders", 3_000, 0.05, lambda _, seed, tries: programs.chain_folders(seed, tries)),
-    "kills": Attack("commands killed at random moments", 126, 0.25, kills),
-    "runs": Attack("tampered run folders", 1_000, 0.20, tampering),
+    "kills": Attack("commands killed at random moments", 126, 0.35, kills),
+    "runs": Attack("tampered run folders", 400, 0.30, tampering),
     "bombs": Attack("bombs as packed logs", 18, 0.10, bombs),
     "disks": Attack("full disks", 84, 0.10, disks),
 }

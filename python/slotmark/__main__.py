@@ -4,8 +4,16 @@ import signal
 import sys
 from types import FrameType
 
-STOPS = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a command as Ctrl-C does: what it began is undone, what it started is ended."""
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command: what it began is undone, what it started is ended."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal came.
+
+    It is a type of its own because Python, started with ``-m``, ends by SIGINT, whatever exit code is asked for, once a
+    KeyboardInterrupt itself has left code that was given as text to ``exec``, as libraries do while they are imported.
+    """
 
 
 def main() -> None:
@@ -13,9 +21,10 @@ def main() -> None:
     by = [signal.SIGINT]
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)  # a second one must not stop the tidying up
+        if number != signal.SIGINT:
+            signal.signal(number, signal.SIG_IGN)  # a second one must not stop the tidying up
         by[0] = signal.Signals(number)
-        raise KeyboardInterrupt
+        raise Stopped
 
     for number in STOPS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it

@@ -61,3 +61,17 @@ def test_what_a_killed_command_left_is_removed_by_the_next_and_said(arguments: t
     assert again.returncode == 0, again.stderr
     assert f"slotmark: removed {left[0]}, which a process that was stopped had left unfinished" in again.stderr
     assert sorted(child.name for child in tmp_path.iterdir()) == ["first", "out"]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
+)
+def test_a_signal_in_code_that_is_text_ends_with_the_same_code(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    # As where a library makes a class while it is imported: seed 1 of `make attack`, kill 98, ended by SIGINT.
+    stopped = f"import os, time; os.kill(os.getpid(), {int(number)}); time.sleep(60)"
+    program = f"import slotmark.cli, slotmark.__main__ as m; slotmark.cli.main = lambda: exec({stopped!r}); m.main()"
+    (tmp_path / "stopped.py").write_text(program)
+    done = subprocess.run([sys.executable, "-m", "stopped"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, "slotmark: interrupted; nothing was left half-written.\n")

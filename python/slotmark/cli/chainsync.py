@@ -35,12 +35,12 @@ def run(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME,…",
+            metavar="NAME,...",
             help="Built-in targets, and NAME='COMMAND' for your own as the last (docs/targets.md). All that are built, by default.",
         ),
     ] = None,
-    mode: Annotated[str, typer.Option(metavar="MODE,…", help=f"Any of {', '.join(MODES)}.")] = "decode",
-    depth: Annotated[str, typer.Option(metavar="N,…", help="Requests in flight; 1 is sequential.")] = "1,100",
+    mode: Annotated[str, typer.Option(metavar="MODE,...", help=f"Any of {', '.join(MODES)}.")] = "decode",
+    depth: Annotated[str, typer.Option(metavar="N,...", help="Requests in flight; 1 is sequential.")] = "1,100",
     rounds: Annotated[int, typer.Option(min=1, help="Counted rounds; a warm-up round comes first.")] = 10,
     start: Annotated[
         str, typer.Option(metavar="POINT", help="Follow the chain from here: SLOT.HASH, origin, or densest.")
@@ -114,7 +114,7 @@ def run(
 def targets(
     build: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…|all", help="Build these first; all leaves out those whose tools are missing."),
+        typer.Option(metavar="NAME,...|all", help="Build these first; all leaves out those whose tools are missing."),
     ] = None,
 ) -> None:
     """List the targets that come with slotmark and whether they can run here."""

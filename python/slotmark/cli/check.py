@@ -7,7 +7,7 @@ import typer
 
 
 def check(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run folders.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
 ) -> None:
     """Compare every table's file with the sizes, rows and digests in run.json; exit 2 at the first that differs."""
     from slotmark.run import check_run

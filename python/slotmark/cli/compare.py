@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slotmark.cli.console import reader_may_leave
+from slotmark.cli.console import reader_may_leave, talk
 from slotmark.cli.gate import Conditional, FailOn, Outcome, outcome, read_gate
 from slotmark.cli.quantities import fraction
 from slotmark.cli.show import Filters
@@ -35,7 +35,7 @@ def compare(
     runs: Annotated[
         list[str],
         typer.Argument(
-            metavar="BASELINE CANDIDATE…",
+            metavar="BASELINE CANDIDATE...",
             help="Two or more run folders, the baseline first; A1,A2 for several runs of one target.",
         ),
     ],
@@ -122,7 +122,7 @@ def compare(
             typer.echo(path)
     ended = outcome(comparison, gated, fail_on, conditional) if comparison else Outcome(0)
     if ended.code:
-        typer.echo(f"slotmark: {ended.said}", err=True)
+        talk.remark(f"slotmark: {ended.said}")
         raise typer.Exit(ended.code)
 
 

@@ -26,7 +26,7 @@ def import_(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE…|STUDY", help="Files of one target, each one process; or a folder with a study.toml."
+            metavar="FILE...|STUDY", help="Files of one target, each one process; or a folder with a study.toml."
         ),
     ],
     out: Annotated[

@@ -31,6 +31,13 @@ def digests(chain: str, start: str, blocks: int, mode: str, every: int) -> list[
 def chain_info(chain: str, start: str | None, blocks: int | None, progress: Callable[[int, int], None]) -> str:
     """What `slotmark chain info` prints, as JSON; `progress` is told bytes done and bytes in all, and may raise to stop."""
 
+def check_chain(chain: str, genesis: str | None, progress: Callable[[int, int], None]) -> str:
+    """What `slotmark chain check` prints, as JSON: `slotmark_praos::check::Report`.
+
+    `genesis` is a Shelley genesis file; `byron-genesis.json` beside it is read too. `progress` is told blocks done and in all, and
+    may raise to stop. Raises ChainError.
+    """
+
 def forge(
     workload: str, blocks: int, seed: int, chunk_slots: int, out: str, progress: Callable[[int, int], None]
 ) -> str:

@@ -101,6 +101,12 @@ impl<'a> Cursor<'a> {
         Self { whole: bytes, rest: bytes, open: Vec::new() }
     }
 
+    /// A cursor at the beginning of a span, whose places are counted from the beginning of `bytes`; None for an empty span.
+    pub(crate) fn at(bytes: &'a [u8], span: Span) -> Option<Self> {
+        let (start, end) = (span.start as usize, span.end as usize);
+        (start < end).then(|| Self { whole: &bytes[..end], rest: &bytes[start..end], open: Vec::new() })
+    }
+
     /// A cursor that uses a buffer of an earlier one.
     #[inline]
     pub(crate) fn with_buffer(bytes: &'a [u8], buffer: Buffer) -> Self {

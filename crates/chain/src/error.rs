@@ -40,6 +40,8 @@ pub enum ChainError {
         "{path}: damaged at offset {offset}: the body of slot {slot} doesn't have the hash that its header holds. Copy the chunk again."
     )]
     BodyHash { path: PathBuf, offset: u64, slot: u64 },
+    #[error("{path}: damaged at offset {offset}: the header has slot {found}, its index says {slot}. Copy the chunk's three files again.")]
+    HeaderSlot { path: PathBuf, offset: u64, slot: u64, found: u64 },
     #[error("{path}: damaged at offset {offset}: the block of slot {slot} doesn't follow the block before it. Copy the chunks again.")]
     Broken { path: PathBuf, offset: u64, slot: u64 },
     #[error("{path}: the block of slot {slot} at offset {offset} can't be decoded: {source}")]

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyOSError;
@@ -17,6 +17,7 @@ use slotmark_clustersim::{
 use slotmark_newfolder::NewFolder;
 use slotmark_ouroboros::framing::FramedChain;
 use slotmark_ouroboros::server::{Config, Server};
+use slotmark_praos::genesis::Genesis;
 use slotmark_synth::{Recipe, Workload};
 use slotmark_tracelog::{HostFrom, Plan, Source};
 
@@ -125,6 +126,22 @@ mod _core {
             return Err(error);
         }
         serde_json::to_string(&summary.map_err(chain_error)?).map_err(|error| slotmark_error("ChainError", error))
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (chain, genesis, progress))]
+    fn check_chain(py: Python<'_>, chain: PathBuf, genesis: Option<PathBuf>, progress: Py<PyAny>) -> PyResult<String> {
+        let genesis = py.detach(|| genesis.map(|path| Genesis::read(&path).map(Arc::new)).transpose());
+        let genesis = genesis.map_err(|error| slotmark_error("ChainError", error))?;
+        let raised = Mutex::new(None);
+        let report = py.detach(|| {
+            let chain = Chain::open(&chain)?;
+            slotmark_praos::check::check_chain(&chain, genesis.as_ref(), &mut |done, total| tell(&progress, done, total, &raised))
+        });
+        if let Some(error) = raised.into_inner().unwrap_or_default() {
+            return Err(error);
+        }
+        serde_json::to_string(&report.map_err(chain_error)?).map_err(|error| slotmark_error("ChainError", error))
     }
 
     #[pyfunction]

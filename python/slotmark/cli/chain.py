@@ -1,5 +1,6 @@
-"""`slotmark chain`: look into a chain folder, or forge one."""
+"""`slotmark chain`: look into a chain folder, check it against the protocol's rules, or forge one."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from slotmark.cli.console import progress, talk
 from slotmark.errors import ArgumentError
 
-app = typer.Typer(help="Look into a chain, or forge one.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Look into a chain, check it, or forge one.", no_args_is_help=True, rich_markup_mode=None)
 
 WORKLOADS = ("value-only", "plutus-loop", "empty", "preview-like")
 
@@ -37,6 +38,47 @@ def info(
         typer.echo(text)
     else:
         print_chain(msgspec.json.decode(text))
+
+
+@app.command(epilog="Example: slotmark chain check chains/preview --genesis genesis/shelley-genesis.json")
+def check(
+    chain: Annotated[
+        Path, typer.Argument(metavar="DIR", help="An ImmutableDB: the folder with 00000.chunk and so on.")
+    ],
+    genesis: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The network's Shelley genesis; byron-genesis.json is read from the same folder."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check every header of a chain against the rules of TPraos and Praos; exit 1 where one is broken.
+
+    Without --genesis, whatever depends on it is counted as not known: KES periods and signatures, VRF proofs, leadership, limits, inputs.
+    """
+    from slotmark import _core
+    from slotmark.cli.chain_table import print_check
+
+    begin = time.monotonic()
+    with progress("blocks") as step:
+        text = _core.check_chain(
+            str(chain), str(genesis) if genesis else None, lambda done, total: step(done, total, "checking")
+        )
+    seconds = time.monotonic() - begin
+    facts = msgspec.json.decode(text)
+    if as_json:
+        typer.echo(text)
+    else:
+        print_check(facts)
+    talk.remark(f"{facts['blocks']:,} blocks in {seconds:,.1f} s: {facts['blocks'] / seconds:,.0f} blocks/s")
+    if facts["failed_blocks"]:
+        first = facts["failures"][0]
+        talk.remark(
+            f"slotmark: {chain}: {facts['failed_blocks']:,} of {facts['blocks']:,} blocks break a rule; the first, "
+            f"{first['slot']}.{first['hash']}, breaks {first['rule']}. docs/chain.md has the rules."
+        )
+        raise typer.Exit(1)
 
 
 @app.command(epilog="Example: slotmark chain synth --workload preview-like --blocks 10000 -o chains/made")

@@ -1,4 +1,4 @@
-"""What `slotmark chain info` shows to a person."""
+"""What `slotmark chain info` and `slotmark chain check` show to a person."""
 
 from typing import Any
 
@@ -46,3 +46,56 @@ def chain_table(facts: dict[str, Any]) -> Group:
 def print_chain(facts: dict[str, Any]) -> None:
     """Prints the tables on standard output."""
     Console(highlight=False).print(chain_table(facts))
+
+
+def check_table(facts: dict[str, Any]) -> Group:
+    """What was checked, a rule a row and an epoch a row, from what :func:`slotmark._core.check_chain` tells; then the first failures."""
+    whole = Table(box=None, show_header=False, pad_edge=False)
+    whole.add_column(style="bold")
+    whole.add_column(justify="left")
+    byron = f", of which {facts['byron_blocks']:,} are Byron's: only their place, link and body proof are checked"
+    for name, value in (
+        ("chain", facts["chain"]),
+        ("blocks", f"{facts['blocks']:,}{byron if facts['byron_blocks'] else ''}"),
+        ("bytes", f"{facts['bytes']:,}"),
+        ("transactions", f"{facts['transactions']:,}, with {facts['inputs']:,} inputs looked up"),
+    ):
+        whole.add_row(name, value)
+    rules = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    rules.add_column("rule")
+    columns = {"held": "holds", "approximate": "holds, approx. stake", "unknown": "not known", "broken": "broken"}
+    for heading in columns.values():
+        rules.add_column(heading, justify="right")
+    for rule in facts["rules"]:
+        rules.add_row(rule["rule"], *(f"{rule[column]:,}" if rule[column] else "" for column in columns))
+    parts = [whole, rules]
+    if facts["epochs"]:
+        epochs = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for heading in ("epoch", "blocks", "pools", "stake (ada)"):
+            epochs.add_column(heading, justify="right")
+        epochs.add_column("nonce")
+        for epoch in facts["epochs"]:
+            known = epoch["pools"] is not None
+            epochs.add_row(
+                f"{epoch['epoch']:,}",
+                f"{epoch['blocks']:,}",
+                f"{epoch['pools']:,}" if known else "not known",
+                f"{'' if epoch['exact'] else '~'}{epoch['stake'] / 10**6:,.0f}" if known else "not known",
+                f"{epoch['nonce'][:16]}…" if epoch["nonce"] else "neutral",
+            )
+        parts.append(epochs)
+    if facts["failures"]:
+        failures = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        failures.add_column("slot", no_wrap=True)
+        failures.add_column("block", overflow="fold")
+        failures.add_column("broken rule", no_wrap=True)
+        failures.add_column("what must hold")
+        for failure in facts["failures"]:
+            failures.add_row(f"{failure['slot']}", failure["hash"], failure["rule"], failure["requirement"])
+        parts.append(failures)
+    return Group(*parts)
+
+
+def print_check(facts: dict[str, Any]) -> None:
+    """Prints what was checked on standard output."""
+    Console(highlight=False).print(check_table(facts))

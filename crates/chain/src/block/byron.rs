@@ -88,6 +88,7 @@ pub(super) fn header<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era) -> 
         body_hash: None,
         certificate: None,
         protocol_version,
+        signed: None,
         signature: None,
     })
 }

@@ -25,8 +25,8 @@ pub struct Header<'a> {
     pub issuer: Option<&'a [u8; 32]>,
     /// Verification key of its VRF; None in Byron.
     pub vrf_key: Option<&'a [u8; 32]>,
-    /// The VRF's certificates, `[output, proof]`: leader and nonce up to Alonzo, one from Babbage on.
-    pub vrf: [Option<Span>; 2],
+    /// The VRF's certificates: nonce and leader up to Alonzo, one for both from Babbage on; None in Byron.
+    pub vrf: [Option<VrfCertificate<'a>>; 2],
     /// Size of the block's body as the header says it; None in Byron.
     pub body_size: Option<u64>,
     /// Hash of the body; None in Byron, whose body proof has a structure of its own.
@@ -35,8 +35,19 @@ pub struct Header<'a> {
     pub certificate: Option<OperationalCertificate<'a>>,
     /// Major and minor protocol version.
     pub protocol_version: (u64, u64),
+    /// What the KES signature signs: the header without it, as encoded; None in Byron.
+    pub signed: Option<&'a [u8]>,
     /// The KES signature; None in Byron.
-    pub signature: Option<Span>,
+    pub signature: Option<&'a [u8]>,
+}
+
+/// A VRF's output, and the proof that it is the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VrfCertificate<'a> {
+    /// The output.
+    pub output: &'a [u8],
+    /// The proof.
+    pub proof: &'a [u8],
 }
 
 /// A pool's word for its hot key.
@@ -71,6 +82,7 @@ pub(super) fn shelley<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era) ->
     let start = cursor.position();
     let praos = era >= Era::Babbage;
     let whole = cursor.array_of(2, EXPECTED)?;
+    let signed_from = cursor.position();
     let body = cursor.array_of(if praos { 10 } else { 15 }, "a header body of 15 fields, or 10 from Babbage on")?;
     let block_no = cursor.uint("a block number")?;
     let slot = cursor.uint("a slot")?;
@@ -82,7 +94,7 @@ pub(super) fn shelley<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era) ->
     };
     let issuer = cursor.bytes_of::<32>("the issuer's key of 32 bytes")?;
     let vrf_key = cursor.bytes_of::<32>("a VRF key of 32 bytes")?;
-    let vrf = if praos { [Some(vrf(cursor)?), None] } else { [Some(vrf(cursor)?), Some(vrf(cursor)?)] };
+    let vrf = if praos { [Some(vrf(cursor, bytes)?), None] } else { [Some(vrf(cursor, bytes)?), Some(vrf(cursor, bytes)?)] };
     let body_size = cursor.uint("the body's size")?;
     let body_hash = cursor.bytes_of::<32>("the body's hash of 32 bytes")?;
     let nested = if praos { Some(cursor.array_of(4, "an operational certificate of four fields")?) } else { None };
@@ -101,7 +113,8 @@ pub(super) fn shelley<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era) ->
         version.finish(cursor, EXPECTED)?;
     }
     body.finish(cursor, EXPECTED)?;
-    let signature = cursor.bytes("a KES signature")?;
+    let signed = &bytes[signed_from..cursor.position()];
+    let signature = cursor.bytes("a KES signature")?.of(bytes);
     whole.finish(cursor, EXPECTED)?;
     Ok(Header {
         span: cursor.span_from(start),
@@ -117,16 +130,16 @@ pub(super) fn shelley<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era) ->
         body_hash: Some(body_hash),
         certificate: Some(certificate),
         protocol_version,
+        signed: Some(signed),
         signature: Some(signature),
     })
 }
 
 /// `[output, proof]`.
-fn vrf(cursor: &mut Cursor<'_>) -> Result<Span, DecodeError> {
-    let start = cursor.position();
+fn vrf<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8]) -> Result<VrfCertificate<'a>, DecodeError> {
     let certificate = cursor.array_of(2, "a VRF certificate, as [output, proof]")?;
-    cursor.bytes("a VRF output")?;
-    cursor.bytes("a VRF proof")?;
+    let output = cursor.bytes("a VRF output")?.of(bytes);
+    let proof = cursor.bytes("a VRF proof")?.of(bytes);
     certificate.finish(cursor, EXPECTED)?;
-    Ok(cursor.span_from(start))
+    Ok(VrfCertificate { output, proof })
 }

@@ -6,15 +6,19 @@
 //! redeemers are taken.
 
 mod byron;
+mod certificate;
 mod era;
 mod header;
 mod parts;
 mod transaction;
+mod update;
 
 pub use crate::cbor::{DecodeError, Span};
+pub use certificate::{Certificate, Credential, Hash28};
 pub use era::Era;
-pub use header::{Header, OperationalCertificate, header_hash};
+pub use header::{Header, OperationalCertificate, VrfCertificate, header_hash};
 pub use parts::{Input, Listing, Output, Redeemer, Transaction, VkeyWitness, Witnesses};
+pub use update::{ParameterUpdate, Update};
 
 use std::mem;
 
@@ -37,6 +41,8 @@ pub struct Block<'d, 'a> {
     pub bytes: &'a [u8],
     /// Its header.
     pub header: Header<'a>,
+    /// The parts after the header, whose length is to be the header's `body_size`; empty in Byron.
+    pub body: Span,
     /// Its transactions, in order.
     pub transactions: &'d [Transaction],
     /// The inputs of all its transactions (body key 0), in order.
@@ -70,10 +76,11 @@ impl Decoder {
         let mut cursor = Cursor::with_buffer(bytes, mem::take(&mut self.parts.buffer));
         let decoded = block(&mut cursor, bytes, &mut self.parts);
         self.parts.buffer = cursor.into_buffer();
-        let (header, auxiliary) = decoded?;
+        let Decoded { header, body, auxiliary } = decoded?;
         Ok(Block {
             bytes,
             header,
+            body,
             transactions: &self.parts.transactions,
             inputs: &self.parts.inputs,
             outputs: &self.parts.outputs,
@@ -97,6 +104,30 @@ impl Block<'_, '_> {
             outputs: self.outputs.len() as u32,
             fees: self.fees,
         }
+    }
+
+    /// The inputs of one of a transaction's listings: its collateral, or its reference inputs.
+    ///
+    /// # Errors
+    /// The place and what was expected there.
+    pub fn inputs_in(&self, listing: &Listing) -> Result<Vec<Input>, DecodeError> {
+        transaction::inputs_at(self.bytes, listing.span)
+    }
+
+    /// A transaction's certificates, in order.
+    ///
+    /// # Errors
+    /// The place and what was expected there.
+    pub fn certificates(&self, transaction: &Transaction) -> Result<Vec<Certificate>, DecodeError> {
+        certificate::certificates(self.bytes, transaction.certificates.span)
+    }
+
+    /// A transaction's proposed change of parameters; None without one.
+    ///
+    /// # Errors
+    /// The place and what was expected there.
+    pub fn update(&self, transaction: &Transaction) -> Result<Option<Update>, DecodeError> {
+        transaction.update.map(|span| update::update(self.bytes, span)).transpose()
     }
 }
 
@@ -152,14 +183,23 @@ pub fn decode_header_alone(era: Era, bytes: &[u8]) -> Result<Header<'_>, DecodeE
     if cursor.position() == bytes.len() { Ok(header) } else { cursor.error("the end of the header") }
 }
 
+/// What is decoded of a block beside its transactions.
+struct Decoded<'a> {
+    header: Header<'a>,
+    body: Span,
+    auxiliary: Listing,
+}
+
 /// The whole of `bytes`.
-fn block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], parts: &mut Parts) -> Result<(Header<'a>, Listing), DecodeError> {
+fn block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], parts: &mut Parts) -> Result<Decoded<'a>, DecodeError> {
     if bytes.len() > u32::MAX as usize {
         return cursor.error("a block below 4 GiB"); // spans count in 32 bits
     }
     let era = era::open(cursor)?;
     let decoded = match era {
-        Era::ByronBoundary | Era::Byron => (byron::block(cursor, bytes, era, parts)?, Listing::default()),
+        Era::ByronBoundary | Era::Byron => {
+            Decoded { header: byron::block(cursor, bytes, era, parts)?, body: Span::default(), auxiliary: Listing::default() }
+        }
         _ => shelley_block(cursor, bytes, era, parts)?,
     };
     if cursor.position() != bytes.len() {
@@ -169,10 +209,11 @@ fn block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], parts: &mut Parts) -> Res
 }
 
 /// `[header, bodies, witnesses, auxiliary data, invalid]`, the last one from Alonzo on.
-fn shelley_block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era, parts: &mut Parts) -> Result<(Header<'a>, Listing), DecodeError> {
+fn shelley_block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era, parts: &mut Parts) -> Result<Decoded<'a>, DecodeError> {
     let expected = "a block of four parts, or five from Alonzo on";
     let block = cursor.array_of(if era >= Era::Alonzo { 5 } else { 4 }, expected)?;
     let header = header::shelley(cursor, bytes, era)?;
+    let body_from = cursor.position();
 
     let mut bodies = cursor.array("transaction bodies")?;
     while bodies.next(cursor)? {
@@ -203,6 +244,7 @@ fn shelley_block<'a>(cursor: &mut Cursor<'a>, bytes: &'a [u8], era: Era, parts: 
             parts.invalid.push(place as u32);
         }
     }
+    let body = cursor.span_from(body_from);
     block.finish(cursor, expected)?;
-    Ok((header, auxiliary))
+    Ok(Decoded { header, body, auxiliary })
 }

@@ -110,6 +110,15 @@ fn take_inputs(cursor: &mut Cursor<'_>, inputs: &mut Vec<Input>) -> Result<Range
     Ok(first..inputs.len() as u32)
 }
 
+/// The inputs of a set that was checked to be well-formed; none for an empty span.
+pub(super) fn inputs_at(bytes: &[u8], span: Span) -> Result<Vec<Input>> {
+    let mut inputs = Vec::new();
+    if let Some(mut cursor) = Cursor::at(bytes, span) {
+        take_inputs(&mut cursor, &mut inputs)?;
+    }
+    Ok(inputs)
+}
+
 fn any_input(cursor: &mut Cursor<'_>) -> Result<Input> {
     let expected = "an input, as [transaction, index]";
     let pair = cursor.array_of(2, expected)?;

@@ -1,0 +1,265 @@
+//! Genesis files, as far as the validity of headers depends on them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use slotmark_chain::Hash32;
+use slotmark_chain::block::Hash28;
+
+use crate::hash::blake2b_256;
+use crate::header::KesPeriods;
+use crate::lottery::ActiveSlots;
+use crate::nonce::Nonce;
+use crate::overlay::Delegation;
+use crate::ratio::Ratio;
+
+/// A genesis file that can't be read.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant's message is its documentation")]
+pub enum GenesisError {
+    #[error("{path}: {source}. Check that it is there and that you may read it.")]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{path}: {source}. Expected a {kind} genesis file as cardano-node reads it.")]
+    Json { path: PathBuf, kind: &'static str, source: serde_json::Error },
+    #[error("{path}: {field}: expected {expected}.")]
+    Field { path: PathBuf, field: String, expected: &'static str },
+}
+
+/// What a network begins with.
+#[derive(Clone, Debug)]
+pub struct Genesis {
+    /// BLAKE2b-256 of the Shelley genesis file's bytes: the first nonce.
+    pub hash: Hash32,
+    /// The share of slots with leaders.
+    pub active_slots: ActiveSlots,
+    /// Blocks after which a block is settled: k.
+    pub security_parameter: u64,
+    /// Slots of an epoch.
+    pub epoch_slots: u64,
+    /// How long KES keys are good for.
+    pub kes: KesPeriods,
+    /// Parameters that updates change.
+    pub parameters: Parameters,
+    /// How many genesis keys decide an update.
+    pub update_quorum: u64,
+    /// Genesis keys and their delegates, in ascending order of the keys.
+    pub delegations: Vec<Delegation>,
+    /// Addresses of the first unspent outputs, each with its lovelace.
+    pub funds: Vec<(Vec<u8>, u64)>,
+    /// Pools that are there from the beginning, with the hash of their VRF key.
+    pub pools: Vec<(Hash28, Hash32)>,
+    /// Hashes of stake keys that delegate from the beginning, and their pools.
+    pub delegators: Vec<(Hash28, Hash28)>,
+    /// Whether `funds` has Byron's, all of them: the Byron genesis was read, and it had no vouchers to redeem.
+    pub has_all_funds: bool,
+}
+
+/// Protocol parameters on which the validity of headers depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Share of the slots that belong to the genesis keys; not used from Babbage on.
+    pub decentralisation: Ratio,
+    /// What an epoch's nonce is combined with; not used from Babbage on.
+    pub extra_entropy: Nonce,
+    /// Bytes that a header has at most.
+    pub max_header_bytes: u64,
+    /// Bytes that a body has at most.
+    pub max_body_bytes: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ShelleyFile {
+    active_slots_coeff: f64,
+    security_param: u64,
+    epoch_length: u64,
+    #[serde(rename = "slotsPerKESPeriod")]
+    slots_per_kes_period: u64,
+    #[serde(rename = "maxKESEvolutions")]
+    max_kes_evolutions: u64,
+    update_quorum: u64,
+    gen_delegs: BTreeMap<String, GenesisDelegate>,
+    initial_funds: BTreeMap<String, u64>,
+    protocol_params: ProtocolParameters,
+    #[serde(default)]
+    staking: Staking,
+}
+
+#[derive(Deserialize)]
+struct GenesisDelegate {
+    delegate: String,
+    vrf: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ProtocolParameters {
+    decentralisation_param: f64,
+    extra_entropy: ExtraEntropy,
+    max_block_header_size: u64,
+    max_block_body_size: u64,
+}
+
+#[derive(Deserialize)]
+struct ExtraEntropy {
+    #[serde(default)]
+    contents: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Staking {
+    pools: BTreeMap<String, StakingPool>,
+    stake: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct StakingPool {
+    vrf: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ByronFile {
+    non_avvm_balances: BTreeMap<String, String>,
+    avvm_distr: BTreeMap<String, String>,
+}
+
+impl Genesis {
+    /// Reads a Shelley genesis file, and the `byron-genesis.json` beside it where there is one.
+    ///
+    /// # Errors
+    /// A file can't be read or isn't a genesis file; the message names file and field.
+    pub fn read(shelley: &Path) -> Result<Self, GenesisError> {
+        let bytes = fs::read(shelley).map_err(|source| GenesisError::Io { path: shelley.to_path_buf(), source })?;
+        let byron = shelley.with_file_name("byron-genesis.json");
+        let mut genesis = Self::from_shelley(&bytes, shelley)?;
+        match fs::read(&byron) {
+            Ok(bytes) => genesis.add_byron(&bytes, &byron)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(GenesisError::Io { path: byron, source }),
+        }
+        Ok(genesis)
+    }
+
+    fn from_shelley(bytes: &[u8], path: &Path) -> Result<Self, GenesisError> {
+        let file: ShelleyFile = serde_json::from_slice(bytes).map_err(|source| json(path, "Shelley", source))?;
+        let field = Fields(path);
+        let positive = |name: &str, number: u64| if number > 0 { Ok(number) } else { Err(field.error(name, "a number above 0")) };
+        let share = |name: &str, number: f64| Ratio::from_decimal(number).ok_or_else(|| field.error(name, "a decimal number from 0 to 1"));
+        let active = share("activeSlotsCoeff", file.active_slots_coeff)?;
+        if active.is_zero() {
+            return Err(field.error("activeSlotsCoeff", "a number above 0"));
+        }
+        let delegations = file.gen_delegs.iter().map(|(key, delegate)| {
+            Ok(Delegation {
+                genesis_key: field.bytes("genDelegs", key)?,
+                delegate: field.bytes("genDelegs", &delegate.delegate)?,
+                vrf_key_hash: field.bytes("genDelegs", &delegate.vrf)?,
+            })
+        });
+        let mut delegations: Vec<Delegation> = delegations.collect::<Result<_, _>>()?;
+        delegations.sort_by_key(|delegation| delegation.genesis_key);
+        let fund = |(address, lovelace): (&String, &u64)| match hex::decode(address) {
+            Ok(address) => Ok((address, *lovelace)),
+            Err(_) => Err(field.error("initialFunds", "addresses in hex")),
+        };
+        let pools = file.staking.pools.iter();
+        let stake = file.staking.stake.iter();
+        Ok(Self {
+            hash: blake2b_256(&[bytes]),
+            active_slots: ActiveSlots::new(active),
+            security_parameter: positive("securityParam", file.security_param)?,
+            epoch_slots: positive("epochLength", file.epoch_length)?,
+            kes: KesPeriods {
+                slots: positive("slotsPerKESPeriod", file.slots_per_kes_period)?,
+                max_evolutions: positive("maxKESEvolutions", file.max_kes_evolutions)?,
+            },
+            parameters: Parameters {
+                decentralisation: share("decentralisationParam", file.protocol_params.decentralisation_param)?,
+                extra_entropy: match &file.protocol_params.extra_entropy.contents {
+                    Some(contents) => Some(field.bytes("extraEntropy", contents)?),
+                    None => None,
+                },
+                max_header_bytes: file.protocol_params.max_block_header_size,
+                max_body_bytes: file.protocol_params.max_block_body_size,
+            },
+            update_quorum: file.update_quorum,
+            delegations,
+            funds: file.initial_funds.iter().map(fund).collect::<Result<_, _>>()?,
+            pools: pools
+                .map(|(id, pool)| Ok((field.bytes("staking.pools", id)?, field.bytes("staking.pools", &pool.vrf)?)))
+                .collect::<Result<_, _>>()?,
+            delegators: stake
+                .map(|(key, pool)| Ok((field.bytes("staking.stake", key)?, field.bytes("staking.stake", pool)?)))
+                .collect::<Result<_, _>>()?,
+            has_all_funds: false,
+        })
+    }
+
+    /// Adds Byron's balances. Vouchers, which have no address of their own here, are left out.
+    fn add_byron(&mut self, bytes: &[u8], path: &Path) -> Result<(), GenesisError> {
+        let file: ByronFile = serde_json::from_slice(bytes).map_err(|source| json(path, "Byron", source))?;
+        for (address, lovelace) in &file.non_avvm_balances {
+            let error = || Fields(path).error("nonAvvmBalances", "addresses in base 58, each with its lovelace in digits");
+            let address = bs58::decode(address).into_vec().map_err(|_| error())?;
+            self.funds.push((address, lovelace.parse().map_err(|_| error())?));
+        }
+        self.has_all_funds = file.avvm_distr.is_empty();
+        Ok(())
+    }
+}
+
+fn json(path: &Path, kind: &'static str, source: serde_json::Error) -> GenesisError {
+    GenesisError::Json { path: path.to_path_buf(), kind, source }
+}
+
+/// Errors of one file's fields.
+struct Fields<'a>(&'a Path);
+
+impl Fields<'_> {
+    fn error(&self, field: &str, expected: &'static str) -> GenesisError {
+        GenesisError::Field { path: self.0.to_path_buf(), field: field.to_owned(), expected }
+    }
+
+    fn bytes<const N: usize>(&self, field: &str, text: &str) -> Result<[u8; N], GenesisError> {
+        let mut bytes = [0; N];
+        match hex::decode_to_slice(text, &mut bytes) {
+            Ok(()) => Ok(bytes),
+            Err(_) => Err(self.error(field, if N == 28 { "hashes of 28 bytes in hex" } else { "hashes of 32 bytes in hex" })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"{"activeSlotsCoeff": 0.4, "securityParam": 10, "epochLength": 100, "slotsPerKESPeriod": 50,
+        "maxKESEvolutions": 60, "updateQuorum": 2, "genDelegs": {}, "initialFunds": {"60ab": 7},
+        "protocolParams": {"decentralisationParam": 0.5, "extraEntropy": {"tag": "NeutralNonce"},
+                           "maxBlockHeaderSize": 1100, "maxBlockBodySize": 65536}}"#;
+
+    fn read(text: &str) -> Result<Genesis, String> {
+        Genesis::from_shelley(text.as_bytes(), Path::new("genesis.json")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn fields_are_read_and_checked() {
+        let genesis = read(FILE).unwrap();
+        assert_eq!(genesis.active_slots.share(), Ratio::new(4, 10).unwrap());
+        assert_eq!(genesis.parameters.decentralisation, Ratio::new(5, 10).unwrap());
+        assert_eq!((genesis.funds, genesis.pools.len(), genesis.has_all_funds), (vec![(vec![0x60, 0xab], 7)], 0, false));
+        for (from, to, expected) in [
+            ("0.4", "0.0", "genesis.json: activeSlotsCoeff: expected a number above 0."),
+            ("0.4", "1.5", "genesis.json: activeSlotsCoeff: expected a decimal number from 0 to 1."),
+            ("60ab", "60a", "genesis.json: initialFunds: expected addresses in hex."),
+            (r#""epochLength": 100"#, r#""epochLength": 0"#, "genesis.json: epochLength: expected a number above 0."),
+            (r#""NeutralNonce""#, r#""Nonce", "contents": "ab""#, "genesis.json: extraEntropy: expected hashes of 32 bytes in hex."),
+        ] {
+            assert_eq!(read(&FILE.replace(from, to)).unwrap_err(), expected);
+        }
+        assert!(read("{}").unwrap_err().contains("Expected a Shelley genesis file"));
+    }
+}

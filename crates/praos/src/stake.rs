@@ -1,0 +1,298 @@
+//! Stake, rebuilt from the transactions of a chain: unspent outputs, delegations and pools.
+//!
+//! After the rules DELEGS, POOL, SNAP and POOLREAP of the Shelley ledger. Rewards are left out: they hang on much more
+//! than this. So stake is exact until the first rewards count, and approximate from then on, which each distribution says.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use slotmark_chain::Hash32;
+use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Input, Output, Transaction};
+
+use crate::genesis::Genesis;
+use crate::hash::blake2b_256;
+use crate::header::{Leader, PoolStake};
+use crate::ratio::Ratio;
+
+/// The stake that counts for the lottery of an epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Distribution {
+    pools: HashMap<Hash28, (u64, Hash32)>,
+    total: u64,
+    /// Whether nothing is missing in it.
+    pub exact: bool,
+}
+
+impl Distribution {
+    /// What the lottery holds for an issuer.
+    pub fn leader(&self, issuer: &Hash28) -> Leader {
+        let Some(&(lovelace, vrf_key_hash)) = self.pools.get(issuer) else { return Leader::NotRegistered };
+        let share = Ratio::new(lovelace, self.total).unwrap_or(Ratio::ZERO);
+        Leader::Pool(PoolStake { share, vrf_key_hash, exact: self.exact })
+    }
+
+    /// How many pools have stake in it.
+    pub fn pools_with_stake(&self) -> usize {
+        self.pools.values().filter(|(lovelace, _)| *lovelace > 0).count()
+    }
+
+    /// Lovelace delegated to its pools.
+    pub fn total_lovelace(&self) -> u64 {
+        self.total
+    }
+}
+
+/// Where an output is: its transaction's id and its index.
+type Place = (Hash32, u64);
+
+struct Unspent {
+    /// The account that its stake counts for.
+    account: Option<u32>,
+    lovelace: u64,
+}
+
+/// A stake credential.
+struct Account {
+    lovelace: u64,
+    registered: bool,
+    pool: Option<Hash28>,
+}
+
+/// What was looked up while a block was applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// Inputs, collateral and reference inputs that were looked up.
+    pub inputs: u64,
+    /// Those of them that weren't unspent.
+    pub missing: u64,
+}
+
+/// The ledger, as far as stake and unspent outputs go.
+pub struct Stake {
+    unspent: HashMap<Place, Unspent>,
+    accounts: Vec<Account>,
+    by_credential: HashMap<Credential, u32>,
+    /// Registered pools, with the hash of their VRF key.
+    pools: HashMap<Hash28, Hash32>,
+    /// Changed pool parameters, adopted at the next epoch.
+    changed_pools: HashMap<Hash28, Hash32>,
+    /// Pools that retire at the beginning of an epoch.
+    retiring: BTreeMap<Hash28, u64>,
+    /// Stake at the beginning of the running epoch, which the next one uses.
+    mark: Arc<Distribution>,
+    /// Stake that the running epoch uses.
+    current: Arc<Distribution>,
+    /// Whether everything that counts has been seen.
+    exact: bool,
+    /// The epoch from whose beginning on stake lacks rewards.
+    lacking_from: Option<u64>,
+}
+
+impl Stake {
+    /// The stake of a genesis.
+    pub fn new(genesis: &Genesis) -> Self {
+        let mut stake = Self {
+            unspent: HashMap::with_capacity(genesis.funds.len()),
+            accounts: Vec::new(),
+            by_credential: HashMap::new(),
+            pools: genesis.pools.iter().copied().collect(),
+            changed_pools: HashMap::new(),
+            retiring: BTreeMap::new(),
+            mark: Arc::default(),
+            current: Arc::default(),
+            exact: genesis.has_all_funds,
+            lacking_from: None,
+        };
+        for (address, lovelace) in &genesis.funds {
+            let account = stake.account_of(address);
+            stake.insert((blake2b_256(&[address]), 0), account, *lovelace);
+        }
+        for (key, pool) in &genesis.delegators {
+            let account = stake.account_mut(Credential { script: false, hash: *key });
+            (account.registered, account.pool) = (true, Some(*pool));
+        }
+        stake.mark = Arc::new(stake.distribution());
+        stake.current = stake.mark.clone();
+        stake
+    }
+
+    /// The distribution that the running epoch uses.
+    pub fn current(&self) -> &Arc<Distribution> {
+        &self.current
+    }
+
+    /// Goes into the next epoch, of this number.
+    pub fn begin_epoch(&mut self, epoch: u64) {
+        if self.lacking_from.is_some_and(|from| epoch >= from) {
+            self.exact = false;
+        }
+        // The snapshot comes first: changes and retirements that the boundary brings aren't in it.
+        let mark = Arc::new(self.distribution());
+        self.current = std::mem::replace(&mut self.mark, mark);
+        self.pools.extend(self.changed_pools.drain());
+        let retired: Vec<Hash28> = self.retiring.iter().filter(|(_, at)| **at <= epoch).map(|(pool, _)| *pool).collect();
+        for pool in retired {
+            self.retiring.remove(&pool);
+            self.pools.remove(&pool);
+            self.accounts.iter_mut().filter(|account| account.pool == Some(pool)).for_each(|account| account.pool = None);
+            self.lack_from(epoch + 1); // its deposit is now among the rewards
+        }
+    }
+
+    /// Notes that a pool made a block in an epoch: its rewards count from the beginning of the next epoch but one.
+    pub fn note_pool_block(&mut self, epoch: u64) {
+        self.lack_from(epoch.saturating_add(2));
+    }
+
+    fn lack_from(&mut self, epoch: u64) {
+        self.lacking_from = Some(self.lacking_from.map_or(epoch, |from| from.min(epoch)));
+    }
+
+    /// Applies a block's transactions.
+    ///
+    /// # Errors
+    /// A certificate can't be read.
+    pub fn apply(&mut self, block: &Block<'_, '_>) -> Result<Resolved, DecodeError> {
+        let mut resolved = Resolved::default();
+        for (place, transaction) in (0u32..).zip(block.transactions) {
+            self.apply_transaction(block, transaction, !block.invalid.contains(&place), &mut resolved)?;
+        }
+        Ok(resolved)
+    }
+
+    fn apply_transaction(
+        &mut self,
+        block: &Block<'_, '_>,
+        transaction: &Transaction,
+        valid: bool,
+        resolved: &mut Resolved,
+    ) -> Result<(), DecodeError> {
+        let place =
+            |input: &Input| -> Place { (block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes"), input.index) };
+        let inputs: Vec<Place> =
+            block.inputs[transaction.inputs.start as usize..transaction.inputs.end as usize].iter().map(place).collect();
+        let collateral: Vec<Place> = block.inputs_in(&transaction.collateral)?.iter().map(place).collect();
+        let references: Vec<Place> = block.inputs_in(&transaction.reference_inputs)?.iter().map(place).collect();
+        let (spent, seen) = if valid { (&inputs, &collateral) } else { (&collateral, &inputs) };
+        for place in seen.iter().chain(&references) {
+            resolved.inputs += 1;
+            resolved.missing += u64::from(!self.unspent.contains_key(place));
+        }
+        for place in spent {
+            resolved.inputs += 1;
+            resolved.missing += u64::from(!self.spend(place));
+        }
+        let id = blake2b_256(&[transaction.body.of(block.bytes)]);
+        let outputs = &block.outputs[transaction.outputs.start as usize..transaction.outputs.end as usize];
+        if !valid {
+            if let Some(output) = &transaction.collateral_return {
+                self.add(block, (id, outputs.len() as u64), output);
+            }
+            return Ok(());
+        }
+        for (index, output) in (0..).zip(outputs) {
+            self.add(block, (id, index), output);
+        }
+        block.certificates(transaction)?.into_iter().for_each(|certificate| self.certify(certificate));
+        Ok(())
+    }
+
+    fn add(&mut self, block: &Block<'_, '_>, place: Place, output: &Output) {
+        let account = self.account_of(output.address.of(block.bytes));
+        self.insert(place, account, output.lovelace);
+    }
+
+    fn insert(&mut self, place: Place, account: Option<u32>, lovelace: u64) {
+        if let Some(account) = account {
+            let sum = &mut self.accounts[account as usize].lovelace;
+            *sum = sum.saturating_add(lovelace);
+        }
+        self.unspent.insert(place, Unspent { account, lovelace });
+    }
+
+    /// Takes an output out; false where it isn't there.
+    fn spend(&mut self, place: &Place) -> bool {
+        let Some(unspent) = self.unspent.remove(place) else {
+            self.exact = false;
+            return false;
+        };
+        if let Some(account) = unspent.account {
+            let sum = &mut self.accounts[account as usize].lovelace;
+            *sum = sum.saturating_sub(unspent.lovelace);
+        }
+        true
+    }
+
+    /// The account that an output at an address counts for (CIP-19).
+    fn account_of(&mut self, address: &[u8]) -> Option<u32> {
+        match address.first()? >> 4 {
+            kind @ 0..=3 => {
+                let hash = address.get(29..57)?.try_into().expect("28 bytes");
+                Some(self.account(Credential { script: kind & 2 != 0, hash }))
+            }
+            4 | 5 => {
+                self.exact = false; // a pointer to a certificate, which isn't followed
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn account(&mut self, credential: Credential) -> u32 {
+        let next = self.accounts.len() as u32;
+        let account = *self.by_credential.entry(credential).or_insert(next);
+        if account == next {
+            self.accounts.push(Account { lovelace: 0, registered: false, pool: None });
+        }
+        account
+    }
+
+    fn certify(&mut self, certificate: Certificate) {
+        match certificate {
+            Certificate::Registration { credential, pool } => {
+                let account = self.account_mut(credential);
+                account.registered = true;
+                account.pool = pool.or(account.pool);
+            }
+            Certificate::Deregistration { credential } => {
+                let account = self.account_mut(credential);
+                (account.registered, account.pool) = (false, None);
+            }
+            Certificate::Delegation { credential, pool } => self.account_mut(credential).pool = Some(pool),
+            Certificate::PoolRegistration { pool, vrf_key_hash } => {
+                self.retiring.remove(&pool);
+                match self.pools.entry(pool) {
+                    Entry::Occupied(_) => {
+                        self.changed_pools.insert(pool, vrf_key_hash);
+                    }
+                    Entry::Vacant(place) => {
+                        place.insert(vrf_key_hash);
+                    }
+                }
+            }
+            Certificate::PoolRetirement { pool, epoch } => {
+                self.retiring.insert(pool, epoch);
+            }
+            Certificate::InstantaneousRewards => self.exact = false,
+            Certificate::GenesisDelegation { .. } | Certificate::Governance => {}
+        }
+    }
+
+    fn account_mut(&mut self, credential: Credential) -> &mut Account {
+        let number = self.account(credential);
+        &mut self.accounts[number as usize]
+    }
+
+    fn distribution(&self) -> Distribution {
+        let mut pools: HashMap<Hash28, (u64, Hash32)> = self.pools.iter().map(|(pool, vrf_key_hash)| (*pool, (0, *vrf_key_hash))).collect();
+        let mut total = 0u64;
+        for account in self.accounts.iter().filter(|account| account.registered) {
+            if let Some((sum, _)) = account.pool.and_then(|pool| pools.get_mut(&pool)) {
+                *sum = sum.saturating_add(account.lovelace);
+                total = total.saturating_add(account.lovelace);
+            }
+        }
+        Distribution { pools, total, exact: self.exact }
+    }
+}

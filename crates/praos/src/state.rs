@@ -1,0 +1,293 @@
+//! What a chain hands on from block to block: its last header, counters, nonces, parameters and stake.
+
+use std::sync::Arc;
+
+use slotmark_chain::Hash32;
+use slotmark_chain::block::{Block, Certificate, DecodeError, Era, Header};
+
+use crate::certificate::{Counters, Sequence};
+use crate::genesis::Genesis;
+use crate::hash::blake2b_224;
+use crate::header::{Leader, Surroundings, contribution};
+use crate::nonce::{Nonce, Nonces};
+use crate::overlay::{SlotOwner, slot_owner};
+use crate::rule::{Outcome, Rule};
+use crate::stake::{Distribution, Resolved, Stake};
+use crate::updates::Updates;
+
+/// Windows in which blocks count for the next nonce end so many times k/f slots before the epoch does.
+const STABLE_FROM_SHELLEY: u64 = 3;
+const STABLE_FROM_CONWAY: u64 = 4;
+/// Slots of a Byron epoch, as a multiple of k.
+const BYRON_EPOCH: u64 = 10;
+
+/// An epoch's randomness and stake.
+#[derive(Clone, Debug)]
+pub struct Epoch {
+    /// Counted from the network's beginning.
+    pub number: u64,
+    /// Its first slot.
+    pub first_slot: u64,
+    /// The nonce that its VRF proofs are for.
+    pub nonce: Nonce,
+    /// The stake that leads its slots; None where it isn't known.
+    pub distribution: Option<Arc<Distribution>>,
+}
+
+/// One block against the blocks before it, and what its own proofs are to be held against.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The rules that depend on the blocks before: link, limits, counters, inputs.
+    pub outcome: Outcome,
+    /// The epoch that it is in; None where that isn't known.
+    pub epoch: Option<Arc<Epoch>>,
+    /// Whose its slot is.
+    pub leader: Leader,
+    /// The inputs that its transactions refer to.
+    pub resolved: Resolved,
+}
+
+impl Step {
+    /// What the header is to be checked against.
+    pub fn surroundings<'a>(&self, genesis: Option<&'a Genesis>) -> Surroundings<'a> {
+        Surroundings {
+            kes: genesis.map(|genesis| genesis.kes),
+            active_slots: genesis.map(|genesis| &genesis.active_slots),
+            epoch_nonce: self.epoch.as_ref().map(|epoch| epoch.nonce),
+            leader: self.leader,
+        }
+    }
+}
+
+/// A chain's state before its next block.
+pub struct ChainState {
+    previous: Option<Previous>,
+    /// Whether the chain's very first block was seen: from then on nothing is missing.
+    from_origin: bool,
+    counters: Counters,
+    network: Option<Network>,
+}
+
+struct Previous {
+    number: u64,
+    slot: u64,
+    hash: Hash32,
+    is_boundary: bool,
+}
+
+/// What is known of a network by its genesis.
+struct Network {
+    genesis: Arc<Genesis>,
+    nonces: Nonces,
+    updates: Updates,
+    /// None where it can't be rebuilt.
+    stake: Option<Stake>,
+    epoch: Option<Arc<Epoch>>,
+    /// First slot and epoch after Byron.
+    after_byron: Option<(u64, u64)>,
+    /// Whether no proposal of Conway's governance may have changed the limits.
+    limits_known: bool,
+    /// Whether the delegates are still those of the genesis.
+    delegates_known: bool,
+}
+
+impl ChainState {
+    /// The state before a chain's first block, with what its genesis tells.
+    pub fn new(genesis: Option<&Arc<Genesis>>) -> Self {
+        Self { previous: None, from_origin: false, counters: Counters::default(), network: genesis.map(Network::new) }
+    }
+
+    /// Takes in the next block. `block` is its transactions; None where it has none. `body_bytes` is its body's length.
+    ///
+    /// # Errors
+    /// A transaction can't be read.
+    pub fn step(&mut self, header: &Header<'_>, body_bytes: u64, block: Option<&Block<'_, '_>>) -> Result<Step, DecodeError> {
+        let mut outcome = Outcome::default();
+        self.check_link(header, &mut outcome);
+        let mut step = Step { outcome, epoch: None, leader: Leader::Unknown, resolved: Resolved::default() };
+        let Some(issuer) = header.issuer else {
+            // Byron's ledger isn't followed, and what comes out of it isn't known.
+            if let Some(network) = &mut self.network {
+                network.stake = None;
+            }
+            return Ok(step);
+        };
+        let issuer = blake2b_224(&[issuer]);
+        self.check_counter(header, &issuer, &mut step.outcome);
+        // Without the origin neither nonces nor stake are known.
+        let from_origin = self.from_origin;
+        let Some(network) = self.network.as_mut().filter(|_| from_origin) else {
+            for rule in [Rule::HeaderLimit, Rule::BodyLimit] {
+                step.outcome.note_unknown(rule);
+            }
+            if block.is_some() {
+                step.outcome.note_unknown(Rule::InputsFound);
+            }
+            return Ok(step);
+        };
+        let epoch = network.enter_epoch(header);
+        network.check_limits(header, body_bytes, &mut step.outcome);
+        step.leader = network.leader(header, &epoch, &issuer);
+        if matches!(step.leader, Leader::Pool(_) | Leader::NotRegistered)
+            && let Some(stake) = &mut network.stake
+        {
+            stake.note_pool_block(epoch.number);
+        }
+        network.evolve(header, &epoch);
+        if let Some(block) = block {
+            step.resolved = network.apply(block, &mut step.outcome)?;
+        }
+        step.epoch = Some(epoch);
+        Ok(step)
+    }
+
+    fn check_link(&mut self, header: &Header<'_>, outcome: &mut Outcome) {
+        let is_boundary = header.era == Era::ByronBoundary;
+        match &self.previous {
+            Some(previous) => {
+                outcome.note(Rule::PreviousHash, header.prev_hash == Some(previous.hash));
+                // An epoch boundary block shares its number with the block before it, and its slot with the one after it.
+                let number = if is_boundary { Some(previous.number) } else { previous.number.checked_add(1) };
+                outcome.note(Rule::BlockNumber, number == Some(header.block_no));
+                outcome.note(Rule::SlotOrder, header.slot > previous.slot || (previous.is_boundary && header.slot == previous.slot));
+            }
+            None => {
+                self.from_origin = header.prev_hash.is_none() || (is_boundary && header.slot == 0);
+                if self.from_origin {
+                    outcome.note(Rule::PreviousHash, true);
+                    outcome.note(Rule::BlockNumber, header.block_no == 0);
+                    outcome.note(Rule::SlotOrder, true);
+                } else {
+                    [Rule::PreviousHash, Rule::BlockNumber, Rule::SlotOrder].into_iter().for_each(|rule| outcome.note_unknown(rule));
+                }
+            }
+        }
+        self.previous = Some(Previous { number: header.block_no, slot: header.slot, hash: header.hash, is_boundary });
+    }
+
+    fn check_counter(&mut self, header: &Header<'_>, issuer: &[u8; 28], outcome: &mut Outcome) {
+        let Some(certificate) = &header.certificate else { return };
+        // An issuer's first certificate counts from 0, where it is known to be the first.
+        match self.counters.last(issuer).or(self.from_origin.then_some(0)) {
+            Some(last) => note_counter(last, certificate.sequence, outcome),
+            None => [Rule::CounterLowerBound, Rule::CounterUpperBound].into_iter().for_each(|rule| outcome.note_unknown(rule)),
+        }
+        self.counters.note(*issuer, certificate.sequence);
+    }
+}
+
+/// Notes how a certificate's number compares with its issuer's last one.
+pub fn note_counter(last: u64, sequence: u64, outcome: &mut Outcome) {
+    let found = Sequence::after(last, sequence);
+    outcome.note(Rule::CounterLowerBound, found != Sequence::TooSmall);
+    outcome.note(Rule::CounterUpperBound, found != Sequence::TooFarAhead);
+}
+
+impl Network {
+    fn new(genesis: &Arc<Genesis>) -> Self {
+        Self {
+            nonces: Nonces::initial(genesis.hash),
+            updates: Updates::new(genesis.parameters, genesis.update_quorum),
+            stake: Some(Stake::new(genesis)),
+            epoch: None,
+            after_byron: None,
+            limits_known: true,
+            delegates_known: true,
+            genesis: genesis.clone(),
+        }
+    }
+
+    /// The epoch of a header, with all that changes where it is a new one.
+    fn enter_epoch(&mut self, header: &Header<'_>) -> Arc<Epoch> {
+        let (first_slot, first_epoch) = *self.after_byron.get_or_insert_with(|| {
+            // A chain that begins after Byron has epoch 0 from slot 0 on, as if Byron had none.
+            if header.prev_hash.is_none() {
+                return (0, 0);
+            }
+            let epoch = header.slot / self.genesis.security_parameter.saturating_mul(BYRON_EPOCH);
+            (epoch * self.genesis.security_parameter * BYRON_EPOCH, epoch)
+        });
+        let slots = self.genesis.epoch_slots;
+        let passed = header.slot.saturating_sub(first_slot) / slots;
+        let number = first_epoch + passed;
+        let running = self.epoch.as_ref().map_or(first_epoch, |epoch| epoch.number);
+        if number > running {
+            // Of many epochs without blocks only the first and last ones change anything.
+            let (first, last) = (running + 1..=number.min(running + 2), (running + 3).max(number.saturating_sub(2))..=number);
+            for epoch in first.chain(last) {
+                self.updates.begin_epoch(epoch);
+                if let Some(stake) = &mut self.stake {
+                    stake.begin_epoch(epoch);
+                }
+            }
+            let entropy = if header.era < Era::Babbage { self.updates.parameters().extra_entropy } else { None };
+            self.nonces.begin_epoch(entropy);
+        }
+        match &self.epoch {
+            Some(epoch) if number <= running => epoch.clone(),
+            _ => {
+                let distribution = self.stake.as_ref().map(|stake| stake.current().clone());
+                let epoch = Epoch { number, first_slot: first_slot + passed * slots, nonce: self.nonces.epoch, distribution };
+                self.epoch.insert(Arc::new(epoch)).clone()
+            }
+        }
+    }
+
+    fn check_limits(&self, header: &Header<'_>, body_bytes: u64, outcome: &mut Outcome) {
+        if !self.limits_known {
+            return [Rule::HeaderLimit, Rule::BodyLimit].into_iter().for_each(|rule| outcome.note_unknown(rule));
+        }
+        let parameters = self.updates.parameters();
+        outcome.note(Rule::HeaderLimit, u64::from(header.span.end - header.span.start) <= parameters.max_header_bytes);
+        outcome.note(Rule::BodyLimit, body_bytes <= parameters.max_body_bytes);
+    }
+
+    fn leader(&self, header: &Header<'_>, epoch: &Epoch, issuer: &[u8; 28]) -> Leader {
+        let parameters = self.updates.parameters();
+        if header.era < Era::Babbage && !parameters.decentralisation.is_zero() {
+            if !self.delegates_known {
+                return Leader::Unknown;
+            }
+            let slot = header.slot.saturating_sub(epoch.first_slot);
+            match slot_owner(slot, parameters.decentralisation, self.genesis.active_slots.share(), &self.genesis.delegations) {
+                SlotOwner::Delegate(delegation) => return Leader::Delegate(delegation),
+                SlotOwner::Nobody => return Leader::Nobody,
+                SlotOwner::Pools => {}
+            }
+        }
+        epoch.distribution.as_ref().map_or(Leader::Unknown, |distribution| distribution.leader(issuer))
+    }
+
+    fn evolve(&mut self, header: &Header<'_>, epoch: &Epoch) {
+        let Some(contribution) = contribution(header) else { return };
+        let multiple = if header.era >= Era::Conway { STABLE_FROM_CONWAY } else { STABLE_FROM_SHELLEY };
+        let window = self.genesis.active_slots.share().ceil_div(self.genesis.security_parameter.saturating_mul(multiple));
+        let next_epoch = epoch.first_slot.saturating_add(self.genesis.epoch_slots);
+        self.nonces.apply(contribution, header.prev_hash, header.slot.saturating_add(window) < next_epoch);
+    }
+
+    fn apply(&mut self, block: &Block<'_, '_>, outcome: &mut Outcome) -> Result<Resolved, DecodeError> {
+        for (place, transaction) in (0u32..).zip(block.transactions) {
+            if block.invalid.contains(&place) {
+                continue;
+            }
+            self.updates.apply(block, transaction)?;
+            self.limits_known &= transaction.proposals.count == 0;
+            if block.header.era < Era::Babbage && transaction.certificates.count > 0 {
+                let changes = |certificate: &Certificate| matches!(certificate, Certificate::GenesisDelegation { .. });
+                self.delegates_known &= !block.certificates(transaction)?.iter().any(changes);
+            }
+        }
+        let Some(stake) = &mut self.stake else {
+            outcome.note_unknown(Rule::InputsFound);
+            return Ok(Resolved::default());
+        };
+        let resolved = stake.apply(block)?;
+        if resolved.missing > 0 && !self.genesis.has_all_funds {
+            outcome.note_unknown(Rule::InputsFound);
+        } else {
+            outcome.note(Rule::InputsFound, resolved.missing == 0);
+        }
+        Ok(resolved)
+    }
+}

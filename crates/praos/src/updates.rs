@@ -1,0 +1,104 @@
+//! Updates of protocol parameters by the genesis keys: the rules PPUP and NEWPP of the Shelley ledger, up to Babbage.
+
+use std::collections::BTreeMap;
+
+use slotmark_chain::block::{Block, DecodeError, Hash28, ParameterUpdate, Transaction};
+
+use crate::genesis::Parameters;
+
+/// Proposals that wait for the end of an epoch, and the parameters that they change.
+#[derive(Clone, Debug)]
+pub struct Updates {
+    parameters: Parameters,
+    quorum: u64,
+    /// By the epoch at whose end they are decided and the genesis key that made them: the parameters as encoded, and as read.
+    proposals: BTreeMap<u64, BTreeMap<Hash28, (Vec<u8>, ParameterUpdate)>>,
+}
+
+impl Updates {
+    /// Parameters as the genesis has them.
+    pub fn new(parameters: Parameters, quorum: u64) -> Self {
+        Self { parameters, quorum, proposals: BTreeMap::new() }
+    }
+
+    /// The parameters of the running epoch.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Takes in a transaction's proposals: a later one of the same key replaces an earlier one.
+    ///
+    /// # Errors
+    /// The proposals can't be read.
+    pub fn apply(&mut self, block: &Block<'_, '_>, transaction: &Transaction) -> Result<(), DecodeError> {
+        if let Some(update) = block.update(transaction)? {
+            let proposals = self.proposals.entry(update.epoch).or_default();
+            for (key, proposal) in update.proposals {
+                proposals.insert(key, (proposal.encoded.of(block.bytes).to_vec(), proposal));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes into an epoch: what enough keys proposed alike for the end of the one before it is adopted.
+    pub fn begin_epoch(&mut self, epoch: u64) {
+        let later = self.proposals.split_off(&epoch);
+        let decided = std::mem::replace(&mut self.proposals, later);
+        let Some((_, proposals)) = decided.into_iter().next_back().filter(|(at, _)| *at + 1 == epoch) else { return };
+        let mut votes: BTreeMap<&[u8], (u64, ParameterUpdate)> = BTreeMap::new();
+        for (encoded, proposal) in proposals.values() {
+            votes.entry(encoded).or_insert((0, *proposal)).0 += 1;
+        }
+        let mut winners = votes.values().filter(|(count, _)| *count >= self.quorum);
+        if let (Some((_, adopted)), None) = (winners.next(), winners.next()) {
+            self.adopt(adopted);
+        }
+    }
+
+    fn adopt(&mut self, update: &ParameterUpdate) {
+        let parameters = &mut self.parameters;
+        if let Some((numerator, denominator)) = update.decentralisation
+            && let Some(d) = crate::ratio::Ratio::new(numerator, denominator)
+        {
+            parameters.decentralisation = d;
+        }
+        parameters.extra_entropy = update.extra_entropy.unwrap_or(parameters.extra_entropy);
+        parameters.max_header_bytes = update.max_header_bytes.unwrap_or(parameters.max_header_bytes);
+        parameters.max_body_bytes = update.max_body_bytes.unwrap_or(parameters.max_body_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ratio::Ratio;
+
+    fn proposal(max_body_bytes: u64) -> (Vec<u8>, ParameterUpdate) {
+        let update = ParameterUpdate {
+            encoded: Default::default(),
+            max_body_bytes: Some(max_body_bytes),
+            max_header_bytes: None,
+            decentralisation: Some((1, 2)),
+            extra_entropy: None,
+        };
+        (max_body_bytes.to_be_bytes().to_vec(), update)
+    }
+
+    fn after(epoch: u64, votes: &[u64]) -> Parameters {
+        let parameters = Parameters { decentralisation: Ratio::ONE, extra_entropy: None, max_header_bytes: 1_100, max_body_bytes: 100 };
+        let mut updates = Updates::new(parameters, 2);
+        updates.proposals.insert(3, (0..).zip(votes).map(|(key, vote)| ([key; 28], proposal(*vote))).collect());
+        updates.begin_epoch(epoch);
+        assert_eq!(updates.proposals.len(), usize::from(epoch <= 3));
+        *updates.parameters()
+    }
+
+    #[test]
+    fn a_quorum_of_equal_votes_decides_at_the_end_of_its_epoch() {
+        assert_eq!(after(4, &[200, 200]).max_body_bytes, 200);
+        assert_eq!(after(4, &[200, 200, 300]).decentralisation, Ratio::new(1, 2).unwrap());
+        for (epoch, votes) in [(4, &[200, 300][..]), (4, &[200, 200, 300, 300]), (3, &[200, 200]), (5, &[200, 200]), (4, &[])] {
+            assert_eq!(after(epoch, votes).max_body_bytes, 100, "{epoch} {votes:?}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The real preview chain, from genesis: every rule holds of every block that it concerns.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use slotmark_chain::Chain;
+use slotmark_praos::check::check_chain;
+use slotmark_praos::genesis::Genesis;
+
+fn preview() -> Chain {
+    let folder = std::env::var_os("SLOTMARK_PREVIEW_CHAIN").expect("SLOTMARK_PREVIEW_CHAIN names the real chain's folder");
+    Chain::open(folder).expect("the real chain opens")
+}
+
+fn genesis() -> Arc<Genesis> {
+    let shared = std::env::var_os("SLOTMARK_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let genesis = Genesis::read(&shared.join("data/preview-genesis/shelley-genesis.json")).expect("the genesis");
+    Arc::new(genesis)
+}
+
+#[test]
+#[ignore = "needs the shared data: the real chain and its genesis"]
+fn every_rule_holds_of_preview() {
+    let start = std::time::Instant::now();
+    let report = check_chain(&preview(), Some(&genesis()), &mut |_, _| ControlFlow::Continue(())).expect("a sound chain");
+    println!("{:.1} s for {} blocks", start.elapsed().as_secs_f64(), report.blocks);
+    for epoch in &report.epochs {
+        println!("{epoch:?}");
+    }
+    assert_eq!(report.failures, []);
+    assert_eq!((report.blocks, report.byron_blocks, report.failed_blocks, report.transactions), (59_315, 0, 0, 21_299));
+
+    let counts: BTreeMap<_, _> = report.rules.iter().map(|rule| (rule.rule, (rule.held, rule.approximate, rule.unknown))).collect();
+    for rule in [
+        "block-number",
+        "slot-order",
+        "previous-hash",
+        "header-limit",
+        "body-limit",
+        "body-size",
+        "body-hash",
+        "certificate-signature",
+        "counter-lower-bound",
+        "counter-upper-bound",
+        "kes-period-start",
+        "kes-period-end",
+        "kes-signature",
+    ] {
+        assert_eq!(counts[rule], (59_315, 0, 0), "{rule}");
+    }
+    assert_eq!(
+        (counts["vrf-nonce-proof"], counts["vrf-leader-proof"], counts["vrf-proof"]),
+        ((13_012, 0, 0), (13_012, 0, 0), (46_303, 0, 0))
+    );
+    for rule in ["overlay-slot", "overlay-delegate", "overlay-vrf-key"] {
+        assert_eq!(counts[rule], (8_640, 0, 0), "{rule}");
+    }
+    assert_eq!(counts["vrf-key"], (50_675, 0, 0));
+    // Stake is exact until rewards count, in epoch 5; 37,699 blocks come after that.
+    assert_eq!(counts["leader-threshold"], (12_976, 37_699, 0));
+    assert_eq!(counts["pool-registered"], (12_976, 37_699, 0));
+    assert_eq!(counts["inputs-found"].1, 0);
+    assert_eq!(report.rules.iter().map(|rule| rule.broken).sum::<u64>(), 0);
+    assert_eq!(counts.len(), 23);
+
+    let nonces: BTreeMap<_, _> = report.epochs.iter().map(|epoch| (epoch.epoch, epoch.nonce.clone().expect("a nonce"))).collect();
+    assert_eq!(nonces.keys().copied().collect::<Vec<_>>(), (0..15).collect::<Vec<_>>());
+    assert_eq!(nonces[&1], "28935f0078dcf3a51a55e9e6b0e93c67ddd3d6edad9d66f4b50bd38b56d08a0b");
+    assert_eq!(nonces[&3], "21676ea41e877705d7ae925cdada5b668072ec986bf77e0188427b39d05a4ff7");
+    assert_eq!(nonces[&14], "06f65b8ce1c72ed7cffc8332c291398a39414a8483756737f1570a39d531f171");
+    let pools: Vec<_> = report.epochs.iter().map(|epoch| epoch.pools.expect("stake")).collect();
+    assert_eq!(pools[2..9], [3; 7]);
+    let exact: Vec<_> = report.epochs.iter().filter(|epoch| epoch.exact).map(|epoch| epoch.epoch).collect();
+    assert_eq!(exact, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+#[ignore = "needs the shared data: the real chain and its genesis"]
+fn without_a_genesis_what_depends_on_it_is_not_known() {
+    let report = check_chain(&preview(), None, &mut |_, _| ControlFlow::Continue(())).expect("a sound chain");
+    let unknown: BTreeMap<_, _> = report.rules.iter().filter(|rule| rule.unknown > 0).map(|rule| (rule.rule, rule.unknown)).collect();
+    assert_eq!(unknown["kes-signature"], 59_315);
+    assert_eq!((unknown["vrf-proof"], unknown["vrf-nonce-proof"], unknown["leader-threshold"]), (46_303, 13_012, 59_315));
+    assert!(report.rules.iter().filter(|rule| unknown.contains_key(rule.rule)).all(|rule| rule.held == 0 && rule.approximate == 0));
+    let held: BTreeMap<_, _> = report.rules.iter().map(|rule| (rule.rule, rule.held)).collect();
+    assert_eq!((held["certificate-signature"], held["body-hash"], held["counter-upper-bound"]), (59_315, 59_315, 59_315));
+    assert_eq!(report.failed_blocks, 0);
+}
+
+#[test]
+#[ignore = "needs the shared data: the real chain and its genesis"]
+fn the_work_can_be_stopped() {
+    let error = check_chain(&preview(), Some(&genesis()), &mut |done, _| {
+        if done > 300 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(error, Err(slotmark_chain::ChainError::Interrupted)));
+}

@@ -87,6 +87,15 @@ def one_core() -> Warning:
     )
 
 
+def other_node(node: str) -> Warning:
+    """Clients followed a node that the session didn't start."""
+    return Warning(
+        "other_node",
+        f"The {node} was not started by this session: its cores, its caches, what else it did and its share of the time were not controlled. "
+        "Clients of one session had the same node; figures of another session or node are not comparable.",
+    )
+
+
 def not_pinned() -> Warning:
     """Server and client weren't kept on cores of their own."""
     return Warning(

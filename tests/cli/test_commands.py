@@ -106,6 +106,8 @@ def test_a_node_that_runs_already_takes_the_place_of_our_server(
     rate = samples(run, "blocks_per_s")
     assert {setting.split(",")[0] for setting in rate.parts} == {"decode", "headers"}
     assert not samples(run, "server_share").parts
+    assert run.manifest.parameters["pinned"] in ("clients only", False)
+    assert "other_node" in [one.kind for one in run.manifest.warnings]
 
 
 def test_a_server_tells_its_cpu_time_when_asked(

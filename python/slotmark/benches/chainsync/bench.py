@@ -77,7 +77,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "blocks": window["blocks"] if window else self.blocks or BLOCKS,
             "reply delay, us": self.reply_delay_us,
             "progress every": self.progress_every,
-            "pinned": self.pin,
+            "pinned": self.pin if window or not self.pin else "clients only",
         }
 
 
@@ -165,6 +165,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         },
         sources=sources,
         pinned=bool(client_cores),
+        node="" if window else server.label,
         rounds=request.rounds,
         reply_delay_us=request.reply_delay_us,
         server_peak_bytes=server_peak,

@@ -29,6 +29,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What all runs of a session have in common; see :class:`slotmark.run.Manifest`.
 
     Attributes:
+        node: The node that clients followed, where the session didn't start it; else empty.
         cut_after: The rounds after which the session was cut and resumed.
     """
 
@@ -41,6 +42,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     sources: list[SourceFile]
     pinned: bool
+    node: str
     rounds: int
     reply_delay_us: float
     server_peak_bytes: int | None
@@ -168,6 +170,8 @@ def _windows(mine: Sequence[Measured]) -> pa.Table:
 
 def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
     found = []
+    if facts.node:
+        found.append(warnings.other_node(facts.node))
     if not facts.pinned:
         found.append(warnings.one_core() if facts.machine.cores == 1 else warnings.not_pinned())
     if facts.machine.load > LOADED * facts.machine.cores:

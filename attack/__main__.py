@@ -37,7 +37,7 @@ ATTACKS = {
     "lines": Attack("mutated log lines", 8_000_000, 0.05, lambda _, seed, tries: programs.log_lines(seed, tries)),
     "wire": Attack("fuzzed wire inputs", 400_000, 0.10, lambda _, seed, tries: programs.wire_inputs(seed, tries)),
     "chains": Attack("damaged chain folders", 3_000, 0.05, lambda _, seed, tries: programs.chain_folders(seed, tries)),
-    "kills": Attack("commands killed at random moments", 126, 0.35, kills),
+    "kills": Attack("commands killed at random moments", 126, 0.30, kills),
     "runs": Attack("tampered run folders", 400, 0.30, tampering),
     "bombs": Attack("bombs as packed logs", 18, 0.10, bombs),
     "disks": Attack("full disks", 84, 0.10, disks),

@@ -32,7 +32,7 @@ def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str]
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("10.6.0 against 10.5.0\n")
+    assert done.stdout.startswith("Simulated: 10.6.0 against 10.5.0\n")
     assert sorted(file.name for file in (out / "report").iterdir()) == [
         "report.html",
         "report.json",

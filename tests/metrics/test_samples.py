@@ -106,6 +106,7 @@ def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> Non
     texts = [entries.sql(metric.id) for metric in entries.metrics] + [
         entries.relation_sql(name) for name in entries.relations
     ]
+    texts += [doubt.sql for doubt in entries.doubts]
     with duckdb.connect() as connection:
         read = {name for text in texts for name in connection.get_table_names(text)}
     assert all(metric.relation and metric.value for metric in entries.metrics)

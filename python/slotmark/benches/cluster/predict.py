@@ -251,8 +251,12 @@ def _written(
 
 
 def _model_errors(variant: Variant, found: Sequence[Tables]) -> dict[str, float]:
-    """How far the model is from what was published of an unchanged profile, as a fraction, by metric; nothing of a changed one."""
-    if variant.sweep or any(not setting.startswith("run.") for setting in variant.settings):
+    """How far the model is from what was published of a shipped profile, as a fraction, by metric; nothing of a changed one or a file."""
+    if (
+        Path(variant.source.profile).is_file()
+        or variant.sweep
+        or any(not setting.startswith("run.") for setting in variant.settings)
+    ):
         return {}
     errors = {}
     for row in found[0].rows:

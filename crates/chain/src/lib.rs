@@ -4,6 +4,7 @@ pub mod block;
 mod cbor;
 mod digest;
 mod error;
+pub mod hash;
 mod immutable;
 mod point;
 mod summary;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use slotmark_chain::Hash32;
 use slotmark_chain::block::Hash28;
+use slotmark_chain::hash::blake2b_256;
 
-use crate::hash::blake2b_256;
 use crate::header::KesPeriods;
 use crate::lottery::ActiveSlots;
 use crate::nonce::Nonce;

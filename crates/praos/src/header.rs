@@ -5,9 +5,9 @@
 
 use slotmark_chain::Hash32;
 use slotmark_chain::block::{Era, Hash28, Header, OperationalCertificate, VrfCertificate};
+use slotmark_chain::hash::{blake2b_224, blake2b_256};
 
 use crate::certificate;
-use crate::hash::{blake2b_224, blake2b_256};
 use crate::kes;
 use crate::lottery::{ActiveSlots, Draw, Purpose, praos_contribution, praos_input, tpraos_contribution, tpraos_input};
 use crate::nonce::Nonce;

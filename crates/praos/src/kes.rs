@@ -4,9 +4,9 @@
 //! evolutions are allowed at a slot is for the caller to know: here there are 64.
 
 use ed25519_dalek::{Signer, SigningKey as Ed25519Key};
+use slotmark_chain::hash::blake2b_256;
 
 use crate::ed25519;
-use crate::hash::blake2b_256;
 
 /// Levels of the tree above its leaves.
 const DEPTH: usize = 6;

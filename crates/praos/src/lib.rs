@@ -10,7 +10,6 @@ pub mod check;
 pub mod ed25519;
 pub mod envelope;
 pub mod genesis;
-pub mod hash;
 pub mod header;
 pub mod kes;
 pub mod lottery;

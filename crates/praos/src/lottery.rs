@@ -2,8 +2,8 @@
 
 use pallas_math::math::{FixedDecimal, FixedPrecision};
 use slotmark_chain::Hash32;
+use slotmark_chain::hash::blake2b_256;
 
-use crate::hash::blake2b_256;
 use crate::nonce::Nonce;
 use crate::ratio::Ratio;
 use crate::vrf::Output;

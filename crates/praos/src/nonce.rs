@@ -4,8 +4,7 @@
 //! cardano-protocol-tpraos.
 
 use slotmark_chain::Hash32;
-
-use crate::hash::blake2b_256;
+use slotmark_chain::hash::blake2b_256;
 
 /// A nonce; None is the neutral one, which changes nothing that it is combined with.
 pub type Nonce = Option<Hash32>;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Input, Output, Transaction};
+use slotmark_chain::hash::blake2b_256;
 
 use crate::genesis::Genesis;
-use crate::hash::blake2b_256;
 use crate::header::{Leader, PoolStake};
 use crate::ratio::Ratio;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Certificate, DecodeError, Era, Header};
+use slotmark_chain::hash::blake2b_224;
 
 use crate::certificate::{Counters, Sequence};
 use crate::genesis::Genesis;
-use crate::hash::blake2b_224;
 use crate::header::{Leader, Surroundings, contribution};
 use crate::nonce::{Nonce, Nonces};
 use crate::overlay::{SlotOwner, slot_owner};

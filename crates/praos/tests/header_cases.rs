@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use slotmark_chain::block::{Era, decode_header_alone};
+use slotmark_chain::hash::blake2b_224;
 use slotmark_praos::certificate::Counters;
-use slotmark_praos::hash::blake2b_224;
 use slotmark_praos::header::{KesPeriods, Leader, PoolStake, Surroundings, check_header};
 use slotmark_praos::lottery::{ActiveSlots, praos_input};
 use slotmark_praos::ratio::Ratio;

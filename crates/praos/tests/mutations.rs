@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
 use slotmark_chain::block::{Era, decode_header, header_hash};
+use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::{Chain, ChainWriter, Hash32, NewBlock};
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::check::{Report, check_chain};
 use slotmark_praos::genesis::Genesis;
-use slotmark_praos::hash::{blake2b_224, blake2b_256};
 use slotmark_praos::header::Leader;
 use slotmark_praos::lottery::{ActiveSlots, Draw, Purpose, praos_input, tpraos_input};
 use slotmark_praos::ratio::Ratio;

@@ -1,9 +1,9 @@
 //! Blocks: bodies in parallel, then the headers that chain them.
 
+use slotmark_chain::hash::blake2b_256;
 use slotmark_chain::{Hash32, NewBlock, Point};
 
 use crate::cbor::CborBuffer;
-use crate::hash::{blake2b_256, blake2b_256_of};
 use crate::keys::Keys;
 use crate::leaders::{Leadership, Pools};
 use crate::parameters::PROTOCOL_VERSION;
@@ -59,10 +59,10 @@ impl PlannedBlock {
                 2 => body.mapping(with_auxiliary, &auxiliary),
                 _ => body.array(0), // no transaction fails phase 2
             }
-            *hash = blake2b_256(&body[start..]);
+            *hash = blake2b_256(&[&body[start..]]);
         }
         // The body's hash is over the hashes of its parts, from Alonzo on.
-        let body_hash = blake2b_256_of(&[&hashes[0], &hashes[1], &hashes[2], &hashes[3]]);
+        let body_hash = blake2b_256(&[&hashes[0], &hashes[1], &hashes[2], &hashes[3]]);
         SealedBlock { leadership: self.leadership, transactions: count, body, body_hash }
     }
 }
@@ -122,7 +122,7 @@ impl Headers {
         block.bytes(&proof(KES_SIGNATURE_BYTES));
 
         let header_size = block.len() - HEADER_OFFSET;
-        let hash = blake2b_256(&block[HEADER_OFFSET..]);
+        let hash = blake2b_256(&[&block[HEADER_OFFSET..]]);
         block.extend_from_slice(&sealed.body);
         self.number += 1;
         self.previous = Some(hash);

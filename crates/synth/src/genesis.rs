@@ -1,9 +1,9 @@
 //! What is unspent before the first block.
 
 use slotmark_chain::Hash32;
+use slotmark_chain::hash::blake2b_256;
 
 use crate::address::Address;
-use crate::hash::blake2b_256;
 use crate::keys::{Keys, Owner, PAYMENT_KEYS, STAKE_KEYS};
 
 /// Lovelace of each output: 400,000 ada, 26.2 thousand million ada in all.
@@ -49,7 +49,7 @@ pub(crate) fn outputs(keys: &Keys) -> impl Iterator<Item = (Owner, GenesisOutput
         (0..PAYMENT_KEYS).map(move |payment| {
             let owner = Owner { payment, stake };
             let address = keys.address(owner);
-            (owner, GenesisOutput { transaction: blake2b_256(address.bytes()), index: 0, address, lovelace: LOVELACE })
+            (owner, GenesisOutput { transaction: blake2b_256(&[address.bytes()]), index: 0, address, lovelace: LOVELACE })
         })
     })
 }
@@ -65,7 +65,7 @@ mod tests {
         let genesis = Genesis::new(1);
         let ids: HashSet<Hash32> = genesis.outputs().map(|output| output.transaction).collect();
         assert_eq!(ids.len(), 65_536);
-        assert!(genesis.outputs().all(|output| output.transaction == blake2b_256(output.address.bytes())));
+        assert!(genesis.outputs().all(|output| output.transaction == blake2b_256(&[output.address.bytes()])));
         assert_ne!(genesis.outputs().next(), Genesis::new(2).outputs().next());
         let most = 45_000_000_000_000_000; // lovelace that can exist
         assert!(genesis.outputs().map(|output| output.lovelace).sum::<u64>() <= most);

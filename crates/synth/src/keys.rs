@@ -2,9 +2,9 @@
 
 use ed25519_dalek::{Signer, SigningKey};
 use rayon::prelude::*;
+use slotmark_chain::hash::blake2b_224;
 
 use crate::address::{Address, Hash28};
-use crate::hash::blake2b_224_of;
 use crate::random::{Stream, secret};
 
 /// How many payment keys, and how many stake keys.
@@ -52,5 +52,5 @@ impl Keys {
 }
 
 fn key_hash(key: &SigningKey) -> Hash28 {
-    blake2b_224_of(&[key.verifying_key().as_bytes()])
+    blake2b_224(&[key.verifying_key().as_bytes()])
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ed25519_dalek::{Signer, SigningKey};
 use slotmark_chain::Hash32;
+use slotmark_chain::hash::blake2b_256;
 
-use crate::hash::blake2b_256;
 use crate::parameters::{MAX_KES_EVOLUTIONS, SLOTS_PER_BLOCK, SLOTS_PER_KES_PERIOD, kes_periods};
 use crate::random::{Stream, secret};
 
@@ -82,7 +82,7 @@ impl Pools {
         let sequence = leadership.slot / SLOTS_PER_KES_PERIOD / MAX_KES_EVOLUTIONS;
         let certificate = *self.certificates.entry((leadership.pool, sequence)).or_insert_with(|| {
             let number = (leadership.pool as u64) << 32 | sequence;
-            certify(&pool.cold, blake2b_256(&secret(self.seed, "kes", number)), sequence)
+            certify(&pool.cold, blake2b_256(&[&secret(self.seed, "kes", number)]), sequence)
         });
         Issuer { cold_key: pool.cold.verifying_key().to_bytes(), vrf_key: pool.vrf_key, certificate }
     }

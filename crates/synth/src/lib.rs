@@ -15,7 +15,6 @@ mod cbor;
 mod error;
 mod forge;
 mod genesis;
-mod hash;
 mod keys;
 mod leaders;
 pub mod parameters;

@@ -4,8 +4,7 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-
-use crate::hash::blake2b_256_of;
+use slotmark_chain::hash::blake2b_256;
 
 /// A stream of random numbers.
 #[derive(Clone)]
@@ -14,7 +13,7 @@ pub(crate) struct Stream(ChaCha8Rng);
 /// 32 bytes for one purpose and number: seeds of keys.
 pub(crate) fn secret(seed: u64, purpose: &str, number: u64) -> [u8; 32] {
     let length = [purpose.len() as u8];
-    blake2b_256_of(&[b"slotmark-synth", &seed.to_be_bytes(), &length, purpose.as_bytes(), &number.to_be_bytes()])
+    blake2b_256(&[b"slotmark-synth", &seed.to_be_bytes(), &length, purpose.as_bytes(), &number.to_be_bytes()])
 }
 
 impl Stream {

@@ -4,10 +4,10 @@
 //! auxiliary data under tag 259.
 
 use slotmark_chain::Hash32;
+use slotmark_chain::hash::blake2b_256;
 
 use crate::address::Address;
 use crate::cbor::CborBuffer;
-use crate::hash::{blake2b_256, blake2b_256_of};
 use crate::keys::Keys;
 use crate::parameters::{COLLATERAL_PERCENT, MIN_FEE_CONSTANT, PLUTUS_V3, PLUTUS_V3_COST_MODEL, min_fee};
 use crate::plutus::Budget;
@@ -87,7 +87,7 @@ impl Plan<'_> {
         let mut scripts = Vec::new();
         let script_entries = self.script.as_ref().map_or(0, |spend| spend.witnesses(&mut scripts));
         let body = self.body();
-        Draft { id: blake2b_256(&body), body, signers: self.signers.clone(), scripts, script_entries, auxiliary: self.auxiliary.clone() }
+        Draft { id: blake2b_256(&[&body]), body, signers: self.signers.clone(), scripts, script_entries, auxiliary: self.auxiliary.clone() }
     }
 
     /// The least fee that the ledger takes for it. The fee itself must already have the length it will have.
@@ -120,7 +120,7 @@ impl Plan<'_> {
         }
         if !self.auxiliary.is_empty() {
             body.uint(7);
-            body.bytes(&blake2b_256(&self.auxiliary));
+            body.bytes(&blake2b_256(&[&self.auxiliary]));
         }
         if let Some(spend) = &self.script {
             body.uint(11);
@@ -279,7 +279,7 @@ fn script_data_hash(redeemers: &[u8]) -> Hash32 {
     for parameter in PLUTUS_V3_COST_MODEL {
         views.int(parameter);
     }
-    blake2b_256_of(&[redeemers, &views])
+    blake2b_256(&[redeemers, &views])
 }
 
 /// Auxiliary data with so many bytes of metadata under a label, in pieces of at most 64 bytes.

@@ -26,6 +26,7 @@ use blake2b_simd::Params;
 
 use crate::cbor::Cursor;
 use crate::digest::BlockFacts;
+use crate::hash::blake2b_256;
 use crate::point::Hash32;
 use parts::Parts;
 
@@ -151,7 +152,7 @@ fn body_hash(bytes: &[u8], header: &Header<'_>) -> Option<Hash32> {
     let mut whole = Params::new().hash_length(32).to_state();
     for _ in 0..if header.era >= Era::Alonzo { 4 } else { 3 } {
         let part = cursor.skip().ok()?.of(body);
-        whole.update(Params::new().hash_length(32).hash(part).as_bytes());
+        whole.update(&blake2b_256(&[part]));
     }
     whole.finalize().as_bytes().try_into().ok()
 }

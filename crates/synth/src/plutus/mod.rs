@@ -4,9 +4,10 @@ mod flat;
 
 use std::sync::LazyLock;
 
+use slotmark_chain::hash::blake2b_224;
+
 use crate::address::Hash28;
 use crate::cbor::CborBuffer;
-use crate::hash::blake2b_224_of;
 use crate::parameters::{MAX_TX_MEMORY, MAX_TX_STEPS};
 use flat::{Builtin, Term};
 
@@ -44,7 +45,7 @@ pub fn loop_script() -> &'static [u8] {
 
 /// BLAKE2b-224 of the language's tag, 3, and the script.
 pub fn loop_script_hash() -> Hash28 {
-    blake2b_224_of(&[&[3], loop_script()])
+    blake2b_224(&[&[3], loop_script()])
 }
 
 fn countdown() -> Term {

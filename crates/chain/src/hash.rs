@@ -1,10 +1,11 @@
 //! The two lengths of BLAKE2b that Cardano uses, over pieces one after the other.
 
 use blake2b_simd::Params;
-use slotmark_chain::Hash32;
-use slotmark_chain::block::Hash28;
 
-/// BLAKE2b with a digest of 32 bytes: headers, nonces, VRF keys, genesis files.
+use crate::block::Hash28;
+use crate::point::Hash32;
+
+/// BLAKE2b with a digest of 32 bytes: transactions, blocks, nonces, VRF keys, genesis files.
 pub fn blake2b_256(pieces: &[&[u8]]) -> Hash32 {
     let mut state = Params::new().hash_length(32).to_state();
     for piece in pieces {
@@ -13,7 +14,7 @@ pub fn blake2b_256(pieces: &[&[u8]]) -> Hash32 {
     state.finalize().as_bytes().try_into().expect("32 bytes")
 }
 
-/// BLAKE2b with a digest of 28 bytes: cold, payment and stake keys.
+/// BLAKE2b with a digest of 28 bytes: keys and scripts.
 pub fn blake2b_224(pieces: &[&[u8]]) -> Hash28 {
     let mut state = Params::new().hash_length(28).to_state();
     for piece in pieces {

@@ -1,6 +1,10 @@
 """A simulated cluster straight to a run folder, beside the same one by way of its logs."""
 
 import json
+import os
+import resource
+import subprocess
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -160,3 +164,28 @@ def test_what_fails_or_is_stopped_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="already there"):
         simulate_direct(profile, 1, tmp_path / "there", quietly)
     assert [child.name for child in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_full_disk_ends_an_analysis_with_one_line(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    small = ("--set", "network.hosts=4", "--set", "network.pools=4", "--slots", "2000", "--direct")
+    made = [sys.executable, "-m", "slotmark", "simulate", "value-only-10.5", *small, "-o", str(run)]
+    subprocess.run(made, check=True, capture_output=True)
+    (tmp_path / "disk").mkdir()
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    shown = subprocess.run(
+        [sys.executable, "-B", "-m", "slotmark", "show", str(run)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+        env={**os.environ, "TMPDIR": str(tmp_path / "disk")},
+    )
+    assert shown.returncode == 2
+    assert shown.stderr.startswith(f"slotmark: {run}: can't compute '"), shown.stderr
+    assert f"can't be kept in {tmp_path / 'disk'} (File too large)" in shown.stderr
+    assert shown.stderr.count("\n") == 1
+    assert not list((tmp_path / "disk").iterdir())

@@ -1,5 +1,7 @@
 """Analysis: the only door from a run's tables to samples, relations, facts and doubts."""
 
+import os
+import tempfile
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -179,6 +181,11 @@ class Analysis:
             step()
         except duckdb.Error as error:
             raise self._failed(what, str(error).splitlines()[0]) from error
+        except OSError as error:
+            raise RunError(
+                f"{self.run.path}: can't compute {what}: what doesn't fit in memory can't be kept in {tempfile.gettempdir()} ({os.strerror(error.errno) if error.errno else error}). "
+                "Free space there, or set TMPDIR to a folder of another disk."
+            ) from error
 
     def _failed(self, what: str, reason: str) -> RunError:
         return RunError(f"{self.run.path}: can't compute {what} ({reason}). Make the run again with this slotmark.")

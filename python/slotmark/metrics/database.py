@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import islice
@@ -59,6 +59,7 @@ class Database:
         self._workers = [self._connection.cursor() for _ in os.sched_getaffinity(0)]
         for worker in self._workers:
             worker.execute("USE relations")  # can't be said once the configuration is locked
+        self._files: dict[str, list[Path]] = {}
         self._words: dict[str, frozenset[str]] = {}
         self._kept: dict[str, list[_Piece]] = {}
         self._connection.execute("SET enable_external_access = false")
@@ -100,7 +101,7 @@ class Database:
         Raises:
             RunError: The run has no such table, or it's damaged.
         """
-        files = _whole_files(self.run, name)
+        files = self._files[name] = _whole_files(self.run, name)
         self._words[name] = words.intersection(pq.read_schema(files[0]).names)
         self.execute(f"CREATE OR REPLACE VIEW {_identifier(name)} AS {self._rows_of(name, files)}")
 
@@ -110,7 +111,7 @@ class Database:
 
     def make(self, name: str, sql: str) -> None:
         """Computes a table."""
-        with self._kept_rows(self._connection, self._kept_in(sql)):
+        with self._kept_rows(self._connection, self._all_kept_in(sql)):
             self.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
         self.execute("CHECKPOINT")
 
@@ -121,20 +122,24 @@ class Database:
             name: Of the table.
             sql: For one host it gives that host's rows; a column is ``host``.
         """
-        tables = {
-            table: _whole_files(self.run, table) for table in self.names_in(sql) if "host" in self._words.get(table, ())
-        }
-        pieces = [_Piece(*_host_span(file), table, file) for table, files in tables.items() for file in files]
-        pieces += [piece for relation in self._kept_in(sql) for piece in self._kept[relation]]
+        read = self.names_in(sql)
+        tables = {table: self._files[table] for table in read if "host" in self._words.get(table, ())}
+        kept = [relation for relation in read if relation in self._kept]
+        pieces = [
+            _Piece(*span, table, file)
+            for table, files in tables.items()
+            for file in files
+            if (span := _host_span(file)) is not None
+        ]
+        pieces += [piece for relation in kept for piece in self._kept[relation]]
         hosts = _hosts_of(pieces) or [_Hosts("", _LAST, [])]
         free = deque(self._workers)
 
         def rows(some: _Hosts) -> pa.Table:
             worker = free.popleft()
             try:
-                kept = {relation: some.rows_of(relation) for relation in self._kept_in(sql)}
-                with self._kept_rows(worker, kept):
-                    return worker.sql(self._of_hosts(some, sql, tables)).to_arrow_table().combine_chunks()
+                with self._kept_rows(worker, {relation: some.rows_of(relation) for relation in kept}):
+                    return worker.sql(self._of_hosts(some, sql, tables, kept)).to_arrow_table().combine_chunks()
             finally:
                 free.append(worker)
 
@@ -149,12 +154,11 @@ class Database:
                 )
                 table = pending.popleft().result()
                 writer = writer or stack.enter_context(pa.ipc.new_file(self._file_of(name), table.schema))
-                writer.write_table(table)
-                found += [
-                    _Piece(some.first, some.last, name, batch) for batch in range(writer.stats.num_record_batches)
-                ][len(found) :]
+                for batch in table.to_batches():
+                    writer.write_batch(batch)
+                    found.append(_Piece(some.first, some.last, name, len(found)))
         self._kept[name] = found
-        with self._kept_rows(self._connection, [name]):
+        with self._kept_rows(self._connection, {name: range(len(found))}):
             self.execute(f"CREATE VIEW {_identifier(name)} AS {_of_kept(name)}")
 
     def execute(self, sql: str) -> None:
@@ -169,38 +173,35 @@ class Database:
         )
         return f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM read_parquet([{listed}])"
 
-    def _of_hosts(self, hosts: "_Hosts", sql: str, tables: Mapping[str, list[Path]]) -> str:
+    def _of_hosts(self, hosts: "_Hosts", sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
         """SQL in which the names of tables and of relations that were made host by host mean the rows of some hosts."""
-        named = {relation: _of_kept(relation) for relation in self._kept_in(sql)}
+        named = {relation: _of_kept(relation) for relation in kept}
         for table, files in tables.items():
             own = hosts.rows_of(table)
             named[table] = self._rows_of(table, own) if own else f"{self._rows_of(table, files[:1])} LIMIT 0"
         meant = ", ".join(f"{_identifier(name)} AS NOT MATERIALIZED ({rows})" for name, rows in named.items())
         return f"WITH {meant} SELECT * FROM ({sql}\n)"
 
-    def _kept_in(self, sql: str) -> list[str]:
-        """The relations that some SQL reads and that were made host by host."""
-        return [name for name in self.names_in(sql) if name in self._kept]
+    def _all_kept_in(self, sql: str) -> dict[str, range]:
+        """The relations that some SQL reads and that were made host by host, with the places of all their batches."""
+        return {name: range(len(self._kept[name])) for name in self.names_in(sql) if name in self._kept}
 
     def _file_of(self, relation: str) -> str:
         return str(Path(self._spill.name) / f"{relation}.arrow")
 
     @contextmanager
     def _kept_rows(
-        self, connection: duckdb.DuckDBPyConnection, relations: Iterable[str] | Mapping[str, list[int]]
+        self, connection: duckdb.DuckDBPyConnection, relations: Mapping[str, Sequence[int]]
     ) -> Iterator[None]:
         """Lets a connection read rows of relations from their files; they are in memory only meanwhile.
 
         Args:
             connection: Which.
-            relations: Whose; with the places of the batches that are meant, or all.
+            relations: Whose, with the places of the batches that are meant.
         """
-        relations = relations if isinstance(relations, Mapping) else dict.fromkeys(relations)
         for name, places in relations.items():
             opened = pa.ipc.open_file(pa.memory_map(self._file_of(name)))
-            batches = [
-                opened.get_batch(place) for place in (range(opened.num_record_batches) if places is None else places)
-            ]
+            batches = [opened.get_batch(place) for place in places]
             connection.register(f"kept {name}", pa.Table.from_batches(batches, opened.schema))
         try:
             yield
@@ -210,7 +211,7 @@ class Database:
 
     def select(self, sql: str) -> pa.Table:
         """What a query gives."""
-        with self._kept_rows(self._connection, self._kept_in(sql)):
+        with self._kept_rows(self._connection, self._all_kept_in(sql)):
             return self._connection.sql(sql).to_arrow_table()
 
 
@@ -254,9 +255,11 @@ def _hosts_of(pieces: Sequence[_Piece]) -> list[_Hosts]:
     return found
 
 
-def _host_span(file: Path) -> tuple[str, str]:
-    """The lowest and the highest host in a Parquet file, by its own statistics; from the first to the last of all where they don't tell."""
+def _host_span(file: Path) -> tuple[str, str] | None:
+    """The lowest and the highest host in a Parquet file, by its own statistics; from the first to the last of all where they don't tell; None without rows."""
     metadata = pq.read_metadata(file)
+    if not metadata.num_rows:
+        return None
     column = metadata.schema.names.index("host")
     groups = [metadata.row_group(place).column(column).statistics for place in range(metadata.num_row_groups)]
     told = [one for one in groups if one is not None and one.has_min_max and not one.null_count]

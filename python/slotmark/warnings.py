@@ -169,6 +169,15 @@ def rejected_lines(rejected: int, lines: int, reasons: Sequence[str]) -> Warning
     )
 
 
+def repeated_lines(repeated: int, hosts: Sequence[str]) -> Warning:
+    """Log lines that a host's log has more than once."""
+    return Warning(
+        "repeated_lines",
+        f"{repeated:,} log lines were left out, because the log of their host has the same line before: on {_some(hosts)}. "
+        "Pieces of a log overlap, or a collector sent lines again. The table 'hosts' has how many per host.",
+    )
+
+
 def silent_hosts(hosts: Sequence[str]) -> Warning:
     """Hosts whose logs hold nothing that is measured."""
     return Warning(

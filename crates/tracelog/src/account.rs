@@ -18,7 +18,7 @@ use crate::line::Entry;
 use crate::messages::{Body, Form, Made, Thread, read};
 use crate::reason::Reason;
 use crate::strings::{EndMap, Map};
-use crate::tables::{Rows, Written};
+use crate::tables::{Rows, Written, part_file};
 
 /// Of each part, so many rejected lines are kept; all are counted.
 const KEPT_REJECTIONS: usize = 20_000;
@@ -55,6 +55,8 @@ pub struct HostFacts {
     pub kept: u64,
     /// Lines that couldn't be read.
     pub rejected: u64,
+    /// Lines of interest that were there before, byte by byte, and were left out.
+    pub repeated: u64,
     /// Lines of interest that are more than a second older than one before them.
     pub backwards: u64,
     /// Block hashes of less than 64 characters: blocks can't be followed with them.
@@ -151,6 +153,7 @@ pub struct Account {
     pub(crate) bytes: u64,
     pub(crate) digest: Option<String>,
     pub(crate) damage: Option<DamagedFile>,
+    pub(crate) overlaps: bool,
 }
 
 impl LineTables {
@@ -198,6 +201,15 @@ impl LineTables {
         self.rows.push((whose, host), entry, place)?;
         facts.short_hashes += self.rows.short_hashes - before;
         Ok(())
+    }
+
+    /// Counts a line of a host that was there before.
+    pub(crate) fn repeat(&mut self, host: &[u8]) {
+        self.account.lines += 1;
+        let whose = self.hosts.place(host);
+        let facts = &mut self.hosts.facts[whose];
+        facts.lines += 1;
+        facts.repeated += 1;
     }
 
     /// Takes a message of a host that was never text: what [`LineTables::line`] takes of its line.
@@ -334,6 +346,7 @@ pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) 
             ("lines", each(|facts| facts.lines)),
             ("kept", each(|facts| facts.kept)),
             ("rejected", each(|facts| facts.rejected)),
+            ("repeated", each(|facts| facts.repeated)),
             ("backwards", each(|facts| facts.backwards)),
             ("short_hashes", each(|facts| facts.short_hashes)),
             ("first_ts_ns", time(hosts.iter().map(|facts| facts.first_ts_ns).collect())),
@@ -382,6 +395,7 @@ fn merge(into: &mut HostFacts, facts: HostFacts) {
     into.lines += facts.lines;
     into.kept += facts.kept;
     into.rejected += facts.rejected;
+    into.repeated += facts.repeated;
     into.backwards += facts.backwards;
     into.short_hashes += facts.short_hashes;
     into.late += facts.late;
@@ -423,7 +437,7 @@ pub fn write_part(tables: &Path, name: &str, part: usize, columns: Vec<(&str, Ar
 fn write_batch(tables: &Path, name: &str, part: usize, batch: &RecordBatch, properties: WriterProperties) -> Result<(), ParquetError> {
     let folder = tables.join(name);
     fs::create_dir_all(&folder)?;
-    let file = File::create_new(folder.join(format!("part-{part:05}.parquet")))?;
+    let file = File::create_new(part_file(&folder, part))?;
     let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
     writer.write(batch)?;
     writer.close()?;

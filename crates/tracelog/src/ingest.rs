@@ -1,6 +1,6 @@
 //! Files in, tables out: segments of logs in parallel, each writing parts of its own, and an account of every line.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::{ControlFlow, Range};
@@ -12,9 +12,12 @@ use rayon::prelude::*;
 
 use crate::account::{Account, DamagedFile, Ingested, LineTables, Rejection, SourceFacts, settle};
 use crate::digest::SourceDigest;
-use crate::line::read_line;
-use crate::reader::{Packing, lines};
+use crate::line::{Seen, read_line};
+use crate::reader::{Line, Packing, lines};
 use crate::reason::Reason;
+use crate::repeats::{LineHash, RECENT_BYTES, Recent, hash_line};
+use crate::strings::Map;
+use crate::tables::part_file;
 
 /// A plain file is cut into segments of at least this many bytes.
 const SEGMENT_BYTES: u64 = 64 << 20;
@@ -95,7 +98,8 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
     let packings: Vec<Packing> =
         plan.sources.iter().map(|source| Packing::of(&source.path).map_err(read(&source.path))).collect::<Result<_, _>>()?;
     let mut hashes = same_twice(&plan.sources, &sizes)?;
-    let turns = turns(&plan.sources, &packings)?;
+    let firsts = first_lines(&plan.sources, &packings)?;
+    let turns = turns(&plan.sources, &firsts);
     let total: u64 = sizes.iter().sum();
     let segments = segments(&sizes, &packings, &turns, plan.threads);
     let done = AtomicU64::new(0);
@@ -114,30 +118,19 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
             hash: whole(segment) && !hashes.contains_key(&segment.source),
         }))
         .collect();
-    let work = || {
-        // One after the other, as threads get free.
-        let done = tasks.iter().enumerate().par_bridge().map(|(turn, task)| {
-            let done = match *task {
-                Task::Hash(source) => {
-                    let path = &plan.sources[source].path;
-                    Done::Hash(source, hash_file(path).map_err(read(path))?)
-                }
-                Task::Read { part, segment, hash } => {
-                    Done::Read(Box::new(read_segment(plan, segment, part, hash, sizes[segment.source], &step)?))
-                }
-            };
-            Ok((turn, done))
-        });
-        done.collect::<Result<Vec<_>, IngestError>>()
-    };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(plan.threads.max(1)).build();
-    let mut done = match &pool {
-        Ok(pool) => pool.install(work)?,
-        Err(_) => work()?,
-    };
-    done.sort_by_key(|(turn, _)| *turn);
+    let heads = heads(&plan.sources, &firsts);
+    let mut done = in_parallel(plan.threads, &tasks, |task| match *task {
+        Task::Hash(source) => {
+            let path = &plan.sources[source].path;
+            Ok(Done::Hash(source, hash_file(path).map_err(read(path))?))
+        }
+        Task::Read { part, segment, hash } => {
+            let others = heads.get(plan.sources[segment.source].host.as_str()).map_or(Others::None, Others::FirstLines);
+            Ok(Done::Read(Box::new(read_segment(plan, segment, part, hash, sizes[segment.source], others, &step)?)))
+        }
+    })?;
     let mut accounts = Vec::new();
-    for (_, done) in done {
+    for done in done.drain(..) {
         match done {
             Done::Hash(source, digest) => drop(hashes.insert(source, digest)),
             Done::Read(account) => accounts.push(*account),
@@ -148,6 +141,7 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
             hashes.insert(segment.source, digest);
         }
     }
+    leave_out_overlaps(plan, &segments, &sizes, &mut accounts, &|| step(0))?;
     number_lines(&segments, &mut accounts);
     let sources = plan.sources.iter().enumerate().map(|(index, source)| SourceFacts {
         path: source.path.clone(),
@@ -155,6 +149,24 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
         digest: hashes.remove(&index).unwrap_or_default(),
     });
     settle(&plan.tables, sources.collect(), accounts).map_err(|source| IngestError::Write { path: plan.tables.clone(), source })
+}
+
+/// Does work in threads, a piece when one is free; what came of it, in the order of the pieces.
+fn in_parallel<T: Sync, R: Send>(
+    threads: usize,
+    pieces: &[T],
+    work: impl Fn(&T) -> Result<R, IngestError> + Sync + Send,
+) -> Result<Vec<R>, IngestError> {
+    let all = || {
+        let done = pieces.iter().enumerate().par_bridge().map(|(place, piece)| Ok((place, work(piece)?)));
+        done.collect::<Result<Vec<_>, IngestError>>()
+    };
+    let mut done = match rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build() {
+        Ok(pool) => pool.install(all)?,
+        Err(_) => all()?,
+    };
+    done.sort_by_key(|(place, _)| *place);
+    Ok(done.into_iter().map(|(_, done)| done).collect())
 }
 
 /// What a thread does next.
@@ -203,18 +215,123 @@ fn hash_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Each file's place among those of its host, by the time of its first line.
-fn turns(sources: &[Source], packings: &[Packing]) -> Result<Vec<usize>, IngestError> {
-    let mut files = Vec::new();
-    for (index, (source, &packing)) in sources.iter().zip(packings).enumerate() {
-        let alone = sources.iter().filter(|other| other.host == source.host).count() == 1;
-        let first = if alone {
-            None
-        } else {
-            first_time(&source.path, packing).map_err(|error| IngestError::Read { path: source.path.clone(), source: error })?
-        };
-        files.push((&source.host, first.unwrap_or(i64::MAX), &source.path, index));
+/// Which files begin with a line, by host.
+fn heads<'a>(sources: &'a [Source], firsts: &[Option<FirstLine>]) -> HashMap<&'a str, Map<LineHash, Vec<usize>>> {
+    let mut heads: HashMap<&str, Map<LineHash, Vec<usize>>> = HashMap::new();
+    for (index, (source, first)) in sources.iter().zip(firsts).enumerate() {
+        if let Some(first) = first {
+            heads.entry(&source.host).or_default().entry(first.hash).or_default().push(index);
+        }
     }
+    heads
+}
+
+/// Reads the files of those hosts again whose pieces overlap, without the lines that an earlier piece has.
+///
+/// Pieces overlap where the first line of one is in another. That is seen while they are read, and rare; so it costs nothing elsewhere.
+fn leave_out_overlaps(
+    plan: &Plan,
+    segments: &[Segment],
+    sizes: &[u64],
+    accounts: &mut [Account],
+    step: &(dyn Fn() -> Result<(), IngestError> + Sync),
+) -> Result<(), IngestError> {
+    let host = |segment: &Segment| plan.sources[segment.source].host.as_str();
+    let overlapping: BTreeSet<&str> =
+        segments.iter().zip(&*accounts).filter(|(_, account)| account.overlaps).map(|(segment, _)| host(segment)).collect();
+    for whose in overlapping {
+        let mut own: Vec<(usize, &Segment)> = segments.iter().enumerate().filter(|(_, segment)| host(segment) == whose).collect();
+        own.sort_by_key(|(part, segment)| (segment.turn, *part));
+        let mut first_turns = Map::default();
+        for (_, segment) in &own {
+            note_lines(&plan.sources[segment.source].path, segment, &mut first_turns, step)?;
+        }
+        for (part, _) in &own {
+            remove_part(&plan.tables, *part)?;
+        }
+        let again = in_parallel(plan.threads, &own, |&(part, segment)| {
+            let others = Others::Lines(&first_turns);
+            read_segment(plan, segment, part, false, sizes[segment.source], others, &|_| step())
+        })?;
+        for ((part, _), account) in own.into_iter().zip(again) {
+            accounts[part] = account;
+        }
+    }
+    Ok(())
+}
+
+/// Notes of each line of interest the turn of the first file that has it. Files are given in their turns.
+fn note_lines(
+    path: &Path,
+    segment: &Segment,
+    first_turns: &mut Map<LineHash, usize>,
+    step: &(dyn Fn() -> Result<(), IngestError> + Sync),
+) -> Result<(), IngestError> {
+    let noted = lines(
+        path,
+        segment.packing,
+        segment.range.clone(),
+        |line| {
+            if !line.too_long && matches!(read_line(line.bytes), Ok(Seen { entry: Some(_), .. })) {
+                first_turns.entry(hash_line(line.bytes)).or_insert(segment.turn);
+            }
+            Ok(())
+        },
+        |_| step().map_err(Stop::Ingest),
+    );
+    match noted {
+        Ok(_) => Ok(()),
+        Err(Stop::Ingest(error)) => Err(error),
+        Err(Stop::Read(source)) => Err(IngestError::Read { path: path.into(), source }),
+        Err(Stop::Write(source)) => Err(IngestError::Write { path: path.into(), source }),
+    }
+}
+
+/// Removes what was written of a part.
+fn remove_part(tables: &Path, part: usize) -> Result<(), IngestError> {
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error: io::Error| IngestError::Write { path, source: error.into() }
+    };
+    for folder in fs::read_dir(tables).map_err(failed(tables))? {
+        let file = part_file(&folder.map_err(failed(tables))?.path(), part);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&file)(error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The first line of interest of a file that isn't its host's only one.
+#[derive(Clone, Copy)]
+struct FirstLine {
+    ts_ns: i64,
+    hash: LineHash,
+}
+
+fn first_lines(sources: &[Source], packings: &[Packing]) -> Result<Vec<Option<FirstLine>>, IngestError> {
+    let mut files: HashMap<&str, usize> = HashMap::new();
+    for source in sources {
+        *files.entry(&source.host).or_default() += 1;
+    }
+    let first = |(source, &packing): (&Source, &Packing)| {
+        if files[source.host.as_str()] == 1 {
+            return Ok(None);
+        }
+        first_line(&source.path, packing).map_err(|error| IngestError::Read { path: source.path.clone(), source: error })
+    };
+    sources.iter().zip(packings).map(first).collect()
+}
+
+/// Each file's place among those of its host, by the time of its first line.
+fn turns(sources: &[Source], firsts: &[Option<FirstLine>]) -> Vec<usize> {
+    let mut files: Vec<_> = sources
+        .iter()
+        .zip(firsts)
+        .enumerate()
+        .map(|(index, (source, first))| (&source.host, first.map_or(i64::MAX, |first| first.ts_ns), &source.path, index))
+        .collect();
     files.sort();
     let mut turns = vec![0; sources.len()];
     for pair in files.windows(2) {
@@ -222,12 +339,12 @@ fn turns(sources: &[Source], packings: &[Packing]) -> Result<Vec<usize>, IngestE
             turns[pair[1].3] = turns[pair[0].3] + 1;
         }
     }
-    Ok(turns)
+    turns
 }
 
-fn first_time(path: &Path, packing: Packing) -> io::Result<Option<i64>> {
+fn first_line(path: &Path, packing: Packing) -> io::Result<Option<FirstLine>> {
     enum Stop {
-        Found(i64),
+        Found(FirstLine),
         Failed(io::Error),
     }
     impl From<io::Error> for Stop {
@@ -240,13 +357,13 @@ fn first_time(path: &Path, packing: Packing) -> io::Result<Option<i64>> {
         packing,
         0..1 << 24,
         |line| match read_line(line.bytes) {
-            Ok(seen) => seen.entry.map_or(Ok(()), |entry| Err(Stop::Found(entry.ts_ns))),
-            Err(_) => Ok(()),
+            Ok(Seen { entry: Some(entry), .. }) => Err(Stop::Found(FirstLine { ts_ns: entry.ts_ns, hash: hash_line(line.bytes) })),
+            _ => Ok(()),
         },
         |_| Ok(()),
     );
     match look {
-        Err(Stop::Found(time)) => Ok(Some(time)),
+        Err(Stop::Found(first)) => Ok(Some(first)),
         Err(Stop::Failed(error)) => Err(error),
         Ok(_) => Ok(None),
     }
@@ -271,6 +388,17 @@ fn segments(sizes: &[u64], packings: &[Packing], turns: &[usize], threads: usize
     segments
 }
 
+/// What is known of the other files of a host while one is read.
+#[derive(Clone, Copy)]
+enum Others<'a> {
+    /// There are none.
+    None,
+    /// Which files begin with a line.
+    FirstLines(&'a Map<LineHash, Vec<usize>>),
+    /// The turn of the first file that has a line.
+    Lines(&'a Map<LineHash, usize>),
+}
+
 /// Why a segment stops early.
 enum Stop {
     Read(io::Error),
@@ -290,6 +418,7 @@ fn read_segment(
     part: usize,
     hash: bool,
     size: u64,
+    others: Others<'_>,
     step: &(dyn Fn(u64) -> Result<(), IngestError> + Sync),
 ) -> Result<Account, IngestError> {
     let Source { host, path } = &plan.sources[segment.source];
@@ -301,6 +430,36 @@ fn read_segment(
         tables.host(whose);
     }
     let mut bytes_read = 0;
+    let mut overlaps = false;
+    let mut recent = Recent::default();
+    if segment.range.start > 0 {
+        let before = segment.range.start.saturating_sub(RECENT_BYTES)..segment.range.start;
+        lines(
+            path,
+            segment.packing,
+            before,
+            |line| {
+                if !line.too_long && matches!(read_line(line.bytes), Ok(Seen { entry: Some(_), .. })) {
+                    recent.repeats(hash_line(line.bytes), line.offset);
+                }
+                Ok::<(), io::Error>(())
+            },
+            |_| Ok(()),
+        )
+        .map_err(|source| IngestError::Read { path: path.clone(), source })?;
+    }
+    let mut is_repeated = |line: &Line<'_>| {
+        let hash = hash_line(line.bytes);
+        let elsewhere = match others {
+            Others::None => false,
+            Others::FirstLines(files) => {
+                overlaps |= files.get(&hash).is_some_and(|files| files.iter().any(|&file| file != segment.source));
+                false
+            }
+            Others::Lines(first_turns) => first_turns.get(&hash).is_some_and(|&turn| turn < segment.turn),
+        };
+        recent.repeats(hash, line.offset) || elsewhere
+    };
     let rejection = |reason: Reason, line: u64, offset: u64, text: &[u8]| Rejection {
         host: host.clone(),
         file: path.display().to_string(),
@@ -323,6 +482,10 @@ fn read_segment(
                         HostFrom::Field => seen.entry.as_ref().and_then(|entry| entry.host).unwrap_or(whose),
                         HostFrom::Path => whose,
                     };
+                    if seen.entry.is_some() && is_repeated(&line) {
+                        tables.repeat(named);
+                        return Ok(());
+                    }
                     let place = (segment.turn as i64) << PLACE_BITS | line.offset as i64;
                     tables.line(named, &seen.name, seen.entry.as_ref(), place).map_err(Stop::Write)
                 }
@@ -353,7 +516,7 @@ fn read_segment(
         step(size)?;
     }
     let mut account = tables.finish(whose, u64::from(segment.range.start == 0)).map_err(write)?;
-    (account.bytes, account.all_lines) = (bytes_read, extent.lines);
+    (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, overlaps);
     account.damage = extent.damage.map(|damage| DamagedFile {
         host: host.clone(),
         file: path.display().to_string(),

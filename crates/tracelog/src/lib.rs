@@ -2,7 +2,7 @@
 //!
 //! `messages` is the table of messages: an entry says what each is called (cardano-node's new tracing, its transitional names, and
 //! the legacy messages), what its row has, and how it is written. `line` takes a line apart, `tables` are the rows that come out,
-//! `account` keeps account of lines, `ingest` drives it over files.
+//! `account` keeps account of lines, `repeats` finds those that are there twice, `ingest` drives it over files.
 
 mod account;
 mod digest;
@@ -12,6 +12,7 @@ mod line;
 mod messages;
 mod reader;
 mod reason;
+mod repeats;
 mod scan;
 mod strings;
 mod tables;

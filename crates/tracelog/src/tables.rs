@@ -260,7 +260,7 @@ struct Part<R> {
 
 impl<R: Row> Part<R> {
     fn new(tables: &Path, part: usize) -> Self {
-        let path = tables.join(R::TABLE).join(format!("part-{part:05}.parquet"));
+        let path = part_file(&tables.join(R::TABLE), part);
         let written = Written { table: R::TABLE, ..Written::default() };
         Self { path, held: Vec::new(), in_order: true, last: i64::MIN, is_first: part == 0, writer: None, written }
     }
@@ -349,4 +349,8 @@ fn properties<R: Row>() -> WriterProperties {
         }
     }
     builder.build()
+}
+/// Where a part of a table lies.
+pub(crate) fn part_file(table: &Path, part: usize) -> PathBuf {
+    table.join(format!("part-{part:05}.parquet"))
 }

@@ -55,6 +55,7 @@ class Host(msgspec.Struct):
     lines: int
     kept: int
     rejected: int
+    repeated: int
     backwards: int
     short_hashes: int
     late: int
@@ -284,6 +285,8 @@ def _doubts(ingested: Ingested, missing: Sequence[str]) -> list[Warning]:
                 ingested.rejected, ingested.lines, [f"{count:,} {reason}" for reason, count in ingested.reasons]
             )
         )
+    if repeated := sum(host.repeated for host in hosts):
+        found.append(warnings.repeated_lines(repeated, [host.host for host in hosts if host.repeated]))
     if ingested.damaged:
         found.append(
             warnings.damaged_files(

@@ -1,5 +1,10 @@
 """Every target, in every mode that it says it can do, against the server: the digest must be ours."""
 
+import random
+import select
+import socket
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +49,73 @@ def test_a_target_does_the_work(
         assert result.peak_bytes > 0
         assert result.server_cpu_ns is not None
         assert result.server_cpu_ns > 0
+
+
+class Pieces:
+    """Forwards connections to an address, and what comes from there in pieces of 1 to 2,000 bytes."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._to = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._lengths = random.Random(1)
+        self._thread = threading.Thread(target=self._serve)
+
+    def __enter__(self) -> "Pieces":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join()
+
+    def address(self, setting: Setting) -> str:
+        assert setting.node_to_node
+        host, port = self._listener.getsockname()
+        return f"{host}:{port}"
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._forward, args=(client,), daemon=True).start()
+
+    def _forward(self, client: socket.socket) -> None:
+        with client, socket.create_connection(self._to) as server:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while ready := select.select([client, server], [], [])[0]:
+                for end in ready:
+                    got = end.recv(1 << 16)
+                    if not got:
+                        return
+                    if end is client:
+                        server.sendall(got)
+                        continue
+                    at = 0
+                    while at < len(got):
+                        piece = got[at : at + self._lengths.randint(1, 2_000)]
+                        client.sendall(piece)
+                        at += len(piece)
+                        time.sleep(0.0002)  # so that the client reads it by itself
+
+
+@pytest.mark.parametrize("mode", ["headers", "fetch"])
+@pytest.mark.parametrize("name", sorted(set(built_ins()) - {FLOOR}))
+def test_a_target_reads_bytes_in_whatever_pieces_they_come(
+    name: str, mode: Mode, server: ReplayServer, window: "_core.Window", small_chain: Path, floor: Program
+) -> None:
+    program = built(name)
+    if not (deepest := program.description.modes.get(mode, 0)):
+        pytest.skip(f"{name} doesn't offer mode {mode}")
+    (_, digest, _) = _core.digests(str(small_chain), window["start"], BLOCKS, mode, BLOCKS)[-1]
+    setting = Setting(mode, min(deepest, 100))
+    one = plan(window, floor, program, settings=(setting,))
+    with Pieces(server.address(setting)) as pieces:
+        result = invoke(program, one.job(setting, pieces), server.cpu_ns, server.check)  # pyright: ignore[reportArgumentType]
+    assert result.done.digest == digest
 
 
 @pytest.mark.parametrize("name", sorted(built_ins()))

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::account::{Account, DamagedFile, Ingested, LineTables, Rejection, SourceFacts, settle};
 use crate::digest::SourceDigest;
-use crate::line::{Seen, read_line};
+use crate::line::{Entry, Seen, read_line};
 use crate::reader::{Line, Packing, lines};
 use crate::reason::Reason;
 use crate::repeats::{LineHash, RECENT_BYTES, Recent, hash_line};
@@ -439,8 +439,10 @@ fn read_segment(
             segment.packing,
             before,
             |line| {
-                if !line.too_long && matches!(read_line(line.bytes), Ok(Seen { entry: Some(_), .. })) {
-                    recent.repeats(hash_line(line.bytes), line.offset);
+                if !line.too_long
+                    && let Ok(Seen { entry: Some(entry), .. }) = read_line(line.bytes)
+                {
+                    recent.repeats(hash_line(line.bytes), entry.ts_ns, line.offset);
                 }
                 Ok::<(), io::Error>(())
             },
@@ -448,7 +450,7 @@ fn read_segment(
         )
         .map_err(|source| IngestError::Read { path: path.clone(), source })?;
     }
-    let mut is_repeated = |line: &Line<'_>| {
+    let mut is_repeated = |line: &Line<'_>, entry: &Entry<'_>| {
         let hash = hash_line(line.bytes);
         let elsewhere = match others {
             Others::None => false,
@@ -458,7 +460,7 @@ fn read_segment(
             }
             Others::Lines(first_turns) => first_turns.get(&hash).is_some_and(|&turn| turn < segment.turn),
         };
-        recent.repeats(hash, line.offset) || elsewhere
+        recent.repeats(hash, entry.ts_ns, line.offset) || elsewhere
     };
     let rejection = |reason: Reason, line: u64, offset: u64, text: &[u8]| Rejection {
         host: host.clone(),
@@ -482,7 +484,7 @@ fn read_segment(
                         HostFrom::Field => seen.entry.as_ref().and_then(|entry| entry.host).unwrap_or(whose),
                         HostFrom::Path => whose,
                     };
-                    if seen.entry.is_some() && is_repeated(&line) {
+                    if seen.entry.as_ref().is_some_and(|entry| is_repeated(&line, entry)) {
                         tables.repeat(named);
                         return Ok(());
                     }

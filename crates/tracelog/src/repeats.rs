@@ -2,41 +2,81 @@
 
 use std::collections::VecDeque;
 
-use twox_hash::XxHash3_128;
-
-use crate::strings::Map;
+use twox_hash::XxHash3_64;
 
 /// A line repeats another of its file that begins at most so many bytes before it: more than collectors send at once.
 pub(crate) const RECENT_BYTES: u64 = 4 << 20;
+/// So many lines are kept or passed over together.
+const GROUP: usize = 256;
 
 /// What stands for a line: its time is a part of it, so that two lines of a node aren't alike.
-pub(crate) type LineHash = u128;
+pub(crate) type LineHash = u64;
 
 pub(crate) fn hash_line(line: &[u8]) -> LineHash {
-    XxHash3_128::oneshot(line.trim_ascii())
+    XxHash3_64::oneshot(line.trim_ascii())
 }
 
 /// The lines of a file that begin in the last [`RECENT_BYTES`].
-#[derive(Default)]
 pub(crate) struct Recent {
-    last: Map<LineHash, u64>,
-    order: VecDeque<(u64, LineHash)>,
+    groups: VecDeque<Group>,
+    newest: i64,
+}
+
+/// Lines that follow each other.
+struct Group {
+    hashes: Vec<LineHash>,
+    offsets: Vec<u64>,
+    earliest: i64,
+    latest: i64,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { groups: VecDeque::new(), newest: i64::MIN }
+    }
 }
 
 impl Recent {
-    /// Whether a line that begins at an offset repeats one of them; it is one of them from now on.
+    /// Whether a line repeats one of them; it is one of them from now on. `offset` is where it begins, above those before.
+    ///
+    /// Lines mostly come in the order of their times: one that is later than all before it is new.
     #[inline]
-    pub(crate) fn repeats(&mut self, hash: LineHash, offset: u64) -> bool {
-        while let Some(&(before, old)) = self.order.front()
-            && before + RECENT_BYTES < offset
-        {
-            self.order.pop_front();
-            if self.last.get(&old) == Some(&before) {
-                self.last.remove(&old);
+    pub(crate) fn repeats(&mut self, hash: LineHash, ts_ns: i64, offset: u64) -> bool {
+        let is_there = ts_ns <= self.newest && self.has(hash, ts_ns, offset);
+        self.newest = self.newest.max(ts_ns);
+        match self.groups.back_mut() {
+            Some(group) if group.hashes.len() < GROUP => {
+                group.hashes.push(hash);
+                group.offsets.push(offset);
+                (group.earliest, group.latest) = (group.earliest.min(ts_ns), group.latest.max(ts_ns));
             }
+            _ => self.begin_group(hash, ts_ns, offset),
         }
-        self.order.push_back((offset, hash));
-        self.last.insert(hash, offset).is_some()
+        is_there
+    }
+
+    fn has(&self, hash: LineHash, ts_ns: i64, offset: u64) -> bool {
+        let may_have = |group: &&Group| group.earliest <= ts_ns && ts_ns <= group.latest && group.hashes.contains(&hash);
+        self.groups.iter().filter(may_have).any(|group| {
+            let mut lines = group.hashes.iter().zip(&group.offsets);
+            lines.any(|(&other, &before)| other == hash && before + RECENT_BYTES >= offset)
+        })
+    }
+
+    /// Begins a group, with the room of one that lies too far back where there is one.
+    fn begin_group(&mut self, hash: LineHash, ts_ns: i64, offset: u64) {
+        let is_far = |group: &Group| group.offsets.last().is_some_and(|last| last + RECENT_BYTES < offset);
+        let mut free = None;
+        while self.groups.front().is_some_and(is_far) {
+            free = self.groups.pop_front();
+        }
+        let (mut hashes, mut offsets) =
+            free.map_or_else(|| (Vec::with_capacity(GROUP), Vec::with_capacity(GROUP)), |group| (group.hashes, group.offsets));
+        hashes.clear();
+        offsets.clear();
+        hashes.push(hash);
+        offsets.push(offset);
+        self.groups.push_back(Group { hashes, offsets, earliest: ts_ns, latest: ts_ns });
     }
 }
 
@@ -48,12 +88,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_repeats_one_that_is_near_enough(lines in prop::collection::vec((0_u128..8, 1_u64..2 * RECENT_BYTES / 3), 0..60)) {
+        fn a_line_repeats_one_that_is_near_enough(
+            lines in prop::collection::vec((0_u64..40, -20_i64..20, 1..RECENT_BYTES / 200), 0..2_000),
+        ) {
             let mut recent = Recent::default();
             let (mut offset, mut before) = (0, Vec::new());
-            for (hash, length) in lines {
+            for (place, (what, jitter, length)) in lines.into_iter().enumerate() {
+                // The time is a part of the line, so the hash has it.
+                let ts_ns = place as i64 / 8 + jitter;
+                let hash = what | (ts_ns as u64) << 8;
                 let near = before.iter().any(|&(other, at)| other == hash && at + RECENT_BYTES >= offset);
-                prop_assert_eq!(recent.repeats(hash, offset), near);
+                prop_assert_eq!(recent.repeats(hash, ts_ns, offset), near);
                 before.push((hash, offset));
                 offset += length;
             }

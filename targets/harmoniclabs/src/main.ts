@@ -95,6 +95,37 @@ class Records {
   }
 }
 
+/**
+ * Holds back a segment's header (8 bytes) until it is whole: the library's multiplexer drops what follows the last whole header of a
+ * read where that is less than one, and then takes the bytes of a payload for headers.
+ */
+function withWholeHeaders(socket: Socket): Socket {
+  let held: Uint8Array = new Uint8Array(0);
+  let payloadLeft = 0;
+  const whole = (chunk: Uint8Array): Uint8Array => {
+    const bytes = held.length ? Buffer.concat([held, chunk]) : chunk;
+    let at = Math.min(payloadLeft, bytes.length);
+    payloadLeft -= at;
+    while (payloadLeft === 0 && at + 8 <= bytes.length) {
+      const length = bytes[at + 6]! << 8 | bytes[at + 7]!;
+      const taken = Math.min(length, bytes.length - at - 8);
+      payloadLeft = length - taken;
+      at += 8 + taken;
+    }
+    held = bytes.slice(at);
+    return bytes.subarray(0, at);
+  };
+  const on = socket.on.bind(socket) as (event: string, listener: (...given: unknown[]) => void) => Socket;
+  socket.on = ((event: string, listener: (...given: unknown[]) => void) => {
+    if (event !== "data") return on(event, listener);
+    return on(event, (chunk) => {
+      const bytes = whole(chunk as Uint8Array);
+      if (bytes.length) listener(bytes);
+    });
+  }) as Socket["on"];
+  return socket;
+}
+
 /** What tag 24 wraps. */
 function wrapped(item: CborObj | undefined): Uint8Array {
   if (item instanceof CborTag && item.data instanceof CborBytes) return item.data.buffer;
@@ -154,7 +185,7 @@ async function run(job: Job): Promise<void> {
     socket.on("close", () => { if (!over) reject(new Error("the server closed the connection")); });
   });
   lost.catch(() => undefined);
-  const mplexer = new Multiplexer({ connect: () => socket as unknown as ReturnType<ConstructorParameters<typeof Multiplexer>[0]["connect"]>, protocolType: job.mode === "raw" ? "node-to-client" : "node-to-node" });
+  const mplexer = new Multiplexer({ connect: () => withWholeHeaders(socket) as unknown as ReturnType<ConstructorParameters<typeof Multiplexer>[0]["connect"]>, protocolType: job.mode === "raw" ? "node-to-client" : "node-to-node" });
   mplexer.on("error", (error: Error) => socket.destroy(error));
   // Node-to-client version data is [magic, query]; the library puts its initiator-only flag where query belongs.
   const answer = await Promise.race([new HandshakeClient(mplexer).propose({ networkMagic: job.magic, initiatorOnlyDiffusionMode: job.mode !== "raw", peerSharing: false, query: false }), lost]);

@@ -87,11 +87,13 @@ def one_core() -> Warning:
     )
 
 
-def other_node(node: str) -> Warning:
-    """Clients followed a node that the session didn't start."""
+def other_node(node: str, program: str | None, spoken: Sequence[str]) -> Warning:
+    """Clients followed a node that the session didn't start, of which the program may be known, and spoke versions of protocols with it."""
+    behind = f" (program '{program}')" if program else ""
     return Warning(
         "other_node",
-        f"The {node} was not started by this session: its cores, its caches, what else it did and its share of the time were not controlled. "
+        f"The {node}{behind}, spoken with in {', '.join(spoken) or 'a version that no client tells'}, "
+        "was not started by this session: its cores, its caches, what else it did and its share of the time were not controlled. "
         "Clients of one session had the same node; figures of another session or node are not comparable.",
     )
 

@@ -1,8 +1,10 @@
 """Our server as the session starts it, and what becomes of bytes that a node sends wrong."""
 
 import os
+import re
 import shutil
 import socket
+import sys
 import threading
 import zlib
 from pathlib import Path
@@ -13,6 +15,7 @@ from slotmark.benches.chainsync import server as server_module
 from slotmark.benches.chainsync.server import ReplayServer
 from slotmark.benches.chainsync.setting import MODES, Mode, Setting
 from slotmark.errors import ServerError
+from slotmark.run import open_run
 
 from ..conftest import run_arguments, slotmark
 from .conftest import built
@@ -93,6 +96,15 @@ def test_bytes_that_are_wrong_on_every_connection_are_found(
     ended = slotmark(*arguments[:where], *arguments[where + 2 :], option, spoiler.address, "--start", "origin")
     if at is None:
         assert ended.returncode == 0, ended.stderr
+        (text,) = [
+            one.text for one in open_run(tmp_path / "runs" / "native").manifest.warnings if one.kind == "other_node"
+        ]
+        if setting.node_to_node:
+            assert "(program" not in text
+            assert re.search(r"spoken with in node-to-node version \d\d, was not started", text), text
+        else:
+            assert f"(program '{Path(sys.executable).resolve().name}')" in text
+            assert re.search(r"spoken with in node-to-client version \d\d, was not started", text), text
     else:
         assert ended.returncode == 2
         last = ended.stderr.strip().splitlines()[-1]

@@ -166,6 +166,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         sources=sources,
         pinned=bool(client_cores),
         node="" if window else server.label,
+        node_program=server.program if isinstance(server, Node) else None,
         rounds=request.rounds,
         reply_delay_us=request.reply_delay_us,
         server_peak_bytes=server_peak,

@@ -19,6 +19,9 @@ from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Tar
 from slotmark.warnings import Warning
 
 BENCH = "chainsync"
+
+_NODE_TO_CLIENT = 0x8000
+"""The bit that versions of node-to-client have on the wire and those of node-to-node don't."""
 BUSY = 0.70
 """The share of a core above which the server may be what is measured."""
 LOADED = 0.5
@@ -30,6 +33,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         node: The node that clients followed, where the session didn't start it; else empty.
+        node_program: The name of its program, where the system tells.
         cut_after: The rounds after which the session was cut and resumed.
     """
 
@@ -43,6 +47,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     sources: list[SourceFile]
     pinned: bool
     node: str
+    node_program: str | None
     rounds: int
     reply_delay_us: float
     server_peak_bytes: int | None
@@ -168,10 +173,21 @@ def _windows(mine: Sequence[Measured]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=WINDOWS)
 
 
+def _spoken(mine: Sequence[Measured]) -> list[str]:
+    """The versions that clients agreed on with the node, in words."""
+    versions = sorted({one.invocation.ready.version for one in mine if one.invocation.ready.version is not None})
+    return [
+        f"node-to-client version {version & ~_NODE_TO_CLIENT}"
+        if version & _NODE_TO_CLIENT
+        else f"node-to-node version {version}"
+        for version in versions
+    ]
+
+
 def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
     found = []
     if facts.node:
-        found.append(warnings.other_node(facts.node))
+        found.append(warnings.other_node(facts.node, facts.node_program, _spoken(mine)))
     if not facts.pinned:
         found.append(warnings.one_core() if facts.machine.cores == 1 else warnings.not_pinned())
     if facts.machine.load > LOADED * facts.machine.cores:

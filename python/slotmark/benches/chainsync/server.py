@@ -3,10 +3,13 @@
 import os
 import selectors
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol, Self
@@ -242,8 +245,10 @@ class ReplayServer:
 class Node:
     """Somebody else's node: a socket for node-to-client, an address for node-to-node, or both."""
 
-    def __init__(self, socket: Path | None, address: str | None) -> None:
-        self._socket, self._address = socket, address
+    def __init__(self, path: Path | None, address: str | None) -> None:
+        self._socket, self._address = path, address
+        self.program: str | None = None
+        """The name of the program that listens at the socket; None where the system doesn't tell, as of an address."""
 
     @property
     def label(self) -> str:
@@ -251,11 +256,13 @@ class Node:
         return "node at " + " and ".join(str(place) for place in (self._socket, self._address) if place)
 
     def __enter__(self) -> Self:
-        """Nothing to start; ServerError where the socket isn't there."""
-        if self._socket is not None and not self._socket.is_socket():
-            raise ServerError(
-                f"{self._socket}: not a socket. Is the node running, and is this its node-to-client socket?"
-            )
+        """Nothing to start; ServerError where the socket isn't there, or nobody listens at it."""
+        if self._socket is not None:
+            if not self._socket.is_socket():
+                raise ServerError(
+                    f"{self._socket}: not a socket. Is the node running, and is this its node-to-client socket?"
+                )
+            self.program = _program_at(self._socket)
         return self
 
     def __exit__(
@@ -283,3 +290,19 @@ class Node:
 
     def check(self) -> None:
         """Nothing to check: a lost connection shows in the target's own error."""
+
+
+def _program_at(path: Path) -> str | None:
+    """The name of the program that listens at a socket; None where the system doesn't tell, as macOS. ServerError where none does."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    with socket.socket(socket.AF_UNIX) as caller:
+        try:
+            caller.connect(os.fspath(path))
+            pid, _, _ = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        except OSError as error:
+            raise ServerError(f"{path}: can't connect ({error.strerror}). Is the node running?") from error
+    for name in (lambda: Path(f"/proc/{pid}/exe").readlink().name, Path(f"/proc/{pid}/comm").read_text):
+        with suppress(OSError):
+            return name().strip()
+    return None

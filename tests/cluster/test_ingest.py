@@ -245,9 +245,26 @@ def test_a_real_log_has_no_rejected_line(shared: Path, tmp_path: Path) -> None:
     (logs / "devnet.log.gz").write_bytes(
         gzip.compress((shared / "data" / "logs" / "two-node-devnet-10.6.log").read_bytes())
     )
+    genesis = logs / "genesis" / "genesis.shelley.json"
+    genesis.write_text(json.dumps({**json.loads(genesis.read_text()), "systemStart": "2025-12-01T07:06:45Z"}))
     run, facts = ingested(logs, tmp_path / "run")
     assert (facts.lines, facts.rejected) == (260, 0)
     assert run.manifest.target.version == "10.5.0"  # meta.json says so, and it goes before the log
     frequencies = {row["message"]: row["lines"] for row in run.table("trace_frequencies").to_pylist()}
     assert frequencies["Resources"] == 14
     assert sum(frequencies.values()) == 260
+
+
+@pytest.mark.parametrize(
+    ("start", "began"),
+    [("2026-01-01T02:00:00Z", "2026-01-01T00:00:00"), ("2019-05-01T00:00:00Z", "2026-01-01T00:00:00")],
+)
+def test_a_genesis_of_another_time_is_refused(start: str, began: str, tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    path = logs / "genesis" / "genesis.shelley.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "systemStart": start}))
+    with pytest.raises(
+        LogError, match=rf"by it slot 0 began {start}, by the slots that hosts began {began}.*--genesis"
+    ):
+        ingested(logs, tmp_path / "run")
+    assert [child.name for child in tmp_path.iterdir()] == ["logs"]

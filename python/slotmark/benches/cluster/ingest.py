@@ -4,9 +4,12 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from slotmark import _core, warnings
 from slotmark.benches.cluster.logs import host_logs, without_logs
@@ -20,6 +23,9 @@ _EARLY_S = 60
 """A host whose log ends so long before the last one's stopped early, or its log is cut."""
 
 _SHOWN = 5
+
+_OTHER_GENESIS_NS = 3600 * 10**9
+"""No clock is that wrong on half of the hosts."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,6 +154,7 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
             raise LogError(
                 f"{request.logs}: no line of {ingested.lines:,} tells anything that is measured. Are these logs of block producers?"
             )
+        _refuse_other_genesis(writer.tables_folder, genesis)
         cluster = Cluster(
             name=request.logs.resolve().name,
             target=request.target or metadata.ident or request.out.name,
@@ -214,6 +221,32 @@ def _refuse_rejected(ingested: Ingested, most: float) -> None:
         f"{ingested.rejected:,} of {ingested.lines:,} lines can't be read ({reasons}), more than {100 * most:g} %. "
         f"The first: {first}. Mend the logs, or allow more with --max-rejected."
     )
+
+
+def _refuse_other_genesis(tables: Path, genesis: Genesis) -> None:
+    """Refuses a genesis by which slots are at other times than those at which hosts began them.
+
+    The first slots of each piece of a log are looked at; the median over pieces lets hosts with wrong clocks pass.
+    """
+    slot_ns = round(genesis.slot_length * 1e9)
+    late_ns: list[float] = []
+    for part in sorted((tables / "slot_events").iterdir()):
+        batch = next(pq.ParquetFile(part).iter_batches(1_000, columns=["ts_ns", "event", "slot"]), None)
+        if batch is None:
+            continue
+        starts = pa.table([*batch.columns], ["ts_ns", "event", "slot"]).filter(
+            (pc.field("event") == "started") & pc.field("slot").is_valid()
+        )
+        rows = zip(starts["ts_ns"].to_pylist(), starts["slot"].to_pylist(), strict=True)
+        if found := [ts_ns - genesis.system_start_ns - slot * slot_ns for ts_ns, slot in rows]:
+            late_ns.append(median(found))
+    if late_ns and abs(off_ns := round(median(late_ns))) > _OTHER_GENESIS_NS:
+        start_ns = genesis.system_start_ns + off_ns
+        began = _moment(start_ns) if 0 <= start_ns < 2**63 else "at no time"
+        raise LogError(
+            f"the genesis is not that of these logs: by it slot 0 began {genesis.system_start}, by the slots that hosts began {began}. "
+            "Give the genesis with --genesis that the nodes were started with. A network that began with Byron's slots of 20 s can't be analysed."
+        )
 
 
 def _printable(text: str) -> str:

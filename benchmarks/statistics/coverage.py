@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 from tests.compare.planted import ALIKE, NOISES, UNLIKE, Noise, rates
 
-from slotmark.compare.verdict import decide
+from slotmark.compare.verdict import judge
 from slotmark.statistics.location import median_interval
 from slotmark.statistics.rank_tests import holm
 from slotmark.statistics.ratio import Ratio, paired_ratio, unpaired_ratio
@@ -167,7 +167,7 @@ def _falsely(name: str, equal: list[Ratio]) -> str:
 
 
 def _verdict(ratio: Ratio, p: float, margin: float) -> str:
-    return decide(ratio.interval, p, margin=margin, better="higher", confidence=CONFIDENCE, tests=1).verdict
+    return judge(ratio.interval, p, margin=margin, better="higher", confidence=CONFIDENCE, tests=1).verdict
 
 
 def _error(share: float, repetitions: int) -> float:

@@ -1,4 +1,4 @@
-"""Numbers as people read them: four significant digits, thousands apart. The only formatters of numbers and p-values."""
+"""Numbers as people read them: four significant digits, thousands apart. The only formatters of numbers and p-values, and what reads a share."""
 
 import math
 
@@ -58,6 +58,15 @@ def percent(fraction: float) -> str:
     """A fraction as a percentage with three significant digits: ``2 %``, ``0.5 %``, ``1,200 %``."""
     share = 100 * fraction
     return f"{share:,.0f} %" if abs(share) >= 1_000 else f"{share:.3g} %"
+
+
+def share(text: str) -> float | None:
+    """The fraction that a share such as ``2%``, ``2 %`` or ``0.02`` stands for; None where it is none from 0 to below 1."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return None
+    return value if 0 <= value < 1 else None
 
 
 def change(value: float) -> str:

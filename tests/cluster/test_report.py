@@ -161,7 +161,7 @@ def test_a_report_is_written_and_a_gate_decides_whoever_reads(runs: list[Run], t
     assert done.stdout is not None
     done.stdout.close()
     _, said = done.communicate(timeout=240)
-    assert (done.returncode, said.decode().splitlines()[-1][:34]) == (1, "slotmark: the gate fails: worse fo")
+    assert (done.returncode, said.decode().splitlines()[-1][:14]) == (1, "slotmark: HOLD")
     assert (tmp_path / "out" / "report.html").exists()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.verdict import decide
+from slotmark.compare.verdict import judge
 from slotmark.statistics.block_ratio import Part, total_ratio, typical_ratio
 from slotmark.statistics.rank_tests import holm
 from slotmark.statistics.two_level import Estimate, hierarchical
@@ -114,7 +114,7 @@ def verdicts(found: Sequence[Estimate], margin: float) -> list[str]:
     """What a report says that tests these and nothing else: p-values are adjusted over them."""
     adjusted = holm([one.p for one in found])
     return [
-        decide(one.ratio, p, margin=margin, better="lower", confidence=CONFIDENCE, tests=len(found)).verdict
+        judge(one.ratio, p, margin=margin, better="lower", confidence=CONFIDENCE, tests=len(found)).verdict
         for one, p in zip(found, adjusted, strict=True)
     ]
 

@@ -7,7 +7,7 @@ p-values not adjusted) misses. benchmarks/statistics prints the rates of all noi
 import numpy as np
 import pytest
 
-from slotmark.compare.verdict import decide
+from slotmark.compare.verdict import judge
 from slotmark.statistics.rank_tests import holm
 from slotmark.statistics.ratio import Ratio, paired_ratio
 from tests.compare.planted import ALIKE, rates
@@ -28,7 +28,7 @@ def covered(found: list[Ratio], truth: float) -> float:
 
 def verdicts(found: list[Ratio], p_values: list[float], margin: float = 0.02) -> list[str]:
     return [
-        decide(one.interval, p, margin=margin, better="higher", confidence=0.95, tests=len(found)).verdict
+        judge(one.interval, p, margin=margin, better="higher", confidence=0.95, tests=len(found)).verdict
         for one, p in zip(found, p_values, strict=True)
     ]
 

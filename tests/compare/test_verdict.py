@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmark.compare.verdict import Decision, decide
+from slotmark.compare.verdict import Judgement, judge
 from slotmark.metrics.catalogue import Better
 from slotmark.numbers import change, percent, span
 from slotmark.statistics.interval import Interval
@@ -12,8 +12,8 @@ from slotmark.statistics.interval import Interval
 
 def verdict(
     low: float, estimate: float, high: float, p: float = 0.001, margin: float = 0.02, better: Better = "higher"
-) -> Decision:
-    return decide(Interval(estimate, low, high), p, margin=margin, better=better, confidence=0.95, tests=20)
+) -> Judgement:
+    return judge(Interval(estimate, low, high), p, margin=margin, better=better, confidence=0.95, tests=20)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
-from slotmark.cli.gate import Conditional, FailOn, outcome
 from slotmark.compare import Comparison, Difference, compare
 from slotmark.report import comparison_document, print_document
 from slotmark.report.renderers.html import html
@@ -20,6 +19,7 @@ from slotmark.report.renderers.json import json as as_json
 from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run
 from tests.compare.planted_courses import autoregressive
+from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
 SEQUENTIAL = "decode, sequential"
@@ -88,11 +88,16 @@ def test_of_two_runs_a_side_they_still_are_and_of_three_they_are_not(clusters: S
     assert "¹" not in markdown(comparison_document(three)).split("## Method", maxsplit=1)[0]
 
 
-def test_a_gate_counts_conditional_verdicts_unless_told_otherwise(once: Comparison) -> None:
-    gated = ["forge_ticked"]
-    assert outcome(once, gated, FailOn.worse).code == 1
-    assert outcome(once, gated, FailOn.worse, Conditional.inconclusive).code == 0
-    assert outcome(once, gated, FailOn.inconclusive, Conditional.inconclusive).code == 3
+def test_a_gate_counts_conditional_verdicts_unless_told_otherwise(clusters: Sequence[Run], tmp_path: Path) -> None:
+    gate = tmp_path / "gate.toml"
+    gate.write_text('forge_ticked = "2%"\n')
+
+    def ended(*more: str) -> int:
+        return slotmark("compare", clusters[0].path, clusters[3].path, "--gate", gate, *more).returncode
+
+    assert ended() == 1
+    assert ended("--conditional", "inconclusive") == 0
+    assert ended("--conditional", "inconclusive", "--fail-on", "inconclusive") == 3
 
 
 def test_levels_are_compared_over_hosts_and_the_row_says_so(once: Comparison) -> None:

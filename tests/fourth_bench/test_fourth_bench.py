@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from slotmark.cli.gate import FailOn, outcome
-from slotmark.compare import Blocks, Comparison, compare
+from slotmark.compare import Answer, Blocks, Comparison, Policy, compare
+from slotmark.compare.decision import Found, decide
+from slotmark.compare.policy import only
 from slotmark.errors import RunError
 from slotmark.metrics import Analysis, catalogue, register
 from slotmark.report import comparison_document, run_document, write_report
@@ -97,9 +98,29 @@ def test_every_renderer_shows_it(compared: Comparison, tmp_path: Path) -> None:
     assert msgspec.json.decode(data.read_bytes(), type=Comparison) == compared
 
 
+def decided(compared: Comparison, policy: Policy) -> Answer:
+    """What a policy makes of what was compared without it."""
+    metrics = {metric.id: metric for metric in policy.applied(catalogue(compared.bench).metrics)}
+    found = Found(
+        baseline=compared.baseline,
+        candidates=compared.candidates,
+        metrics=list(metrics.values()),
+        rows=[msgspec.structs.replace(row, metric=metrics[row.metric.id]) for row in compared.rows],
+        tests=compared.tests,
+        confidence=compared.confidence,
+        warnings=compared.warnings,
+    )
+    decision = decide(found, policy)
+    assert decision is not None
+    return decision.answer
+
+
 def test_a_gate_looks_at_it(compared: Comparison) -> None:
-    assert outcome(compared, {}, FailOn.worse).code == 1
-    assert outcome(compared, ["pots"], FailOn.worse).code == 0
+    bench = compared.bench
+    assert compared.decision is None, "its catalogue ranks nothing"
+    every = [row.metric.id for row in compared.rows if row.metric.tested]
+    assert decided(compared, only(dict.fromkeys(every), bench, "all")) == "hold"
+    assert decided(compared, only({"pots": None}, bench, "pots")) != "hold"
 
 
 def test_one_run_of_it_is_shown_with_its_doubts(tmp_path: Path) -> None:

@@ -199,7 +199,10 @@ def test_a_gate_looks_at_its_metrics_alone(runs: Path, tmp_path: Path) -> None:
 
     failed = ended('mut_us = "1%"', "-o", str(tmp_path / "out"))
     assert failed.returncode == 1, "10 % slower"
-    assert failed.stderr.splitlines()[-1] == "slotmark: the gate fails: worse mut_us (8.10-split)."
+    assert failed.stderr.splitlines()[-1].startswith(
+        "slotmark: HOLD 8.10-split: worse in Mutator time, typical block +"
+    )
+    assert f"slotmark: {failed.stdout.splitlines()[-1]}" == failed.stderr.splitlines()[-1]
     found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     row = next(row for row in found["rows"] if row["metric"]["id"] == "mut_us")
     assert (row["metric"]["margin"], row["differences"][0]["verdict"]) == (0.01, "worse")

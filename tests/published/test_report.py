@@ -135,7 +135,7 @@ def test_gates_decide_under_the_published_method_too(tmp_path: Path) -> None:
     for name, rates in (("a", [1_000 + 2 * n for n in range(10)]), ("b", [900 + 2 * n for n in range(10)])):
         write_run(tmp_path / name, name, {SETTING: rates})
     done = slotmark("compare", "a", "b", "--method", "published", "-o", "out", "--fail-on", "worse", cwd=tmp_path)
-    assert (done.returncode, "the gate fails: worse blocks_per_s (b)" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, "HOLD b: worse in Blocks per second" in done.stderr) == (1, True), done.stderr
     assert json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["method"]
 
 

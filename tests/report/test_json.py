@@ -44,6 +44,9 @@ def test_every_field_of_a_comparison_is_described() -> None:
 def test_every_field_of_a_section_is_described_there() -> None:
     for struct, title in [
         ("Comparison", "The comparison"),
+        ("Decision", "The decision"),
+        ("Cause", "The decision"),
+        ("Needed", "The decision"),
         ("Side", "A side"),
         ("Row", "A row"),
         ("Metric", "A row"),

@@ -99,7 +99,7 @@ def test_every_page_of_a_report_has_something_on_it(comparison: Comparison, tmp_
     told = poppler("pdfinfo", content).decode()
     pages = int(re.search(r"Pages:\s+(\d+)", told)[1])  # pyright: ignore[reportOptionalSubscript]
     assert 4 <= pages <= 9
-    assert f"Title:           slow and {CODE} against base" in told
+    assert re.search(rf"Title:           HOLD slow: worse in .*; SHIP {re.escape(CODE)}: ", told)
     assert "A4" in told
     shots = pictures(content, tmp_path)
     assert len(shots) == pages

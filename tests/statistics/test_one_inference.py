@@ -28,8 +28,8 @@ def test_of_rounds(seed: int, confidence: float, shift: float, rounds: int, repe
     draws = np.random.default_rng(seed)
     groups = [draws.exponential(1, rounds) - 1 + shift / rounds**0.5, *([] if paired else [draws.normal(0, 1, 5)])]
     found = studentised(groups, confidence=confidence, repetitions=repetitions, seed=[seed])
-    assume(np.isfinite([found.low, found.high]).all())
-    agree(found.low, found.high, found.p, confidence)
+    assume(np.isfinite([found.interval.low, found.interval.high]).all())
+    agree(found.interval.low, found.interval.high, found.p, confidence)
 
 
 @settings(max_examples=150, deadline=None)

@@ -15,7 +15,7 @@ values = st.lists(st.floats(-3, 3), min_size=2, max_size=25).map(np.array)
 
 def run(*groups: np.ndarray, seed: int = 1, repetitions: int = 500) -> tuple[float, float, float, float]:
     found = studentised(groups, confidence=0.95, repetitions=repetitions, seed=[seed])
-    return found.estimate, found.low, found.high, found.p
+    return found.interval.estimate, found.interval.low, found.interval.high, found.p
 
 
 def test_how_many_are_left_out() -> None:

@@ -15,7 +15,7 @@ from slotmark.errors import SlotmarkError
 app = typer.Typer(
     name="slotmark",
     help="Runs, compares and publishes Cardano performance benchmarks.",
-    epilog="Exit codes: 0 fine, 1 a gate failed, 2 bad input, 3 a gate can't tell, 130, 143 or 129 stopped (docs/commands.md).",
+    epilog="Exit codes: 0 fine or ship, 1 hold, 2 bad input, 3 run again, 130, 143 or 129 stopped (docs/commands.md).",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -30,7 +30,7 @@ app.command("check", epilog="Example: slotmark check runs/10.5 runs/10.6")(check
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(ledger.app, name="ledger")
-app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o report --fail-on worse")(
+app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o report --policy release.toml")(
     compare.compare
 )
 app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set ledger_tick.mean=33ms -o logs/slower")(

@@ -1,13 +1,14 @@
 """`slotmark compare`: runs in, verdicts out."""
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slotmark.cli.console import reader_may_leave, talk
-from slotmark.cli.gate import Conditional, FailOn, Outcome, outcome, read_gate
+from slotmark.cli.console import harmless, reader_may_leave, talk
+from slotmark.cli.gate import Conditional, FailOn, deciding_policy, exit_code, refuse_blind_gate
 from slotmark.cli.quantities import fraction
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
@@ -60,26 +61,37 @@ def compare(
         Style, typer.Option(help="How means are printed: modern, or as the established tool's org and typst reports.")
     ] = Style.modern,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What decides: TOML with ranks, margins, accepted regressions. Exit 0 to ship, 1 to hold, 3 to run again.",
+        ),
+    ] = None,
+    show_policy: Annotated[
+        bool, typer.Option("--show-policy", help="Print the default policy of these runs as a policy file, and end.")
+    ] = False,
     fail_on: Annotated[
         FailOn | None,
         typer.Option(help="worse: exit 1 when a metric is worse. inconclusive: also exit 3 when one can't be told."),
     ] = None,
     conditional: Annotated[
-        Conditional,
+        Conditional | None,
         typer.Option(
-            help="What a gate makes of verdicts from fewer than 3 runs on a side: count, as of any other; or inconclusive."
+            help="What verdicts from fewer than 3 runs on a side may do: hold a release (the default), count like any other (of a gate), or neither."
         ),
-    ] = Conditional.counted,
+    ] = None,
     gate: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help='Fail when one of these metrics is worse: TOML, a line a metric with its margin, as forge_ticked = "3%".',
+            help='Only these metrics decide; exit 1 when one is worse: TOML, a line per metric with its margin, as forge_ticked = "3%".',
         ),
     ] = None,
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
     from slotmark.compare import compare as compare_runs
+    from slotmark.compare import policy_text
     from slotmark.compare.sides import name_sides, refuse_unlike_runs
     from slotmark.metrics import catalogue, parse_filters
     from slotmark.published import published_report
@@ -87,6 +99,9 @@ def compare(
     from slotmark.report.sections.published import published_document
     from slotmark.run import open_run
 
+    if show_policy:
+        typer.echo(policy_text(open_run(runs[0].split(",")[0]).manifest.bench), nl=False)
+        return
     if len(runs) < 2:
         raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")
     opened = [[open_run(path) for path in side.split(",") if path] for side in runs]
@@ -98,12 +113,12 @@ def compare(
         raise ArgumentError(f"--filter: {bench} runs have nothing to filter. Leave it out.")
     if style is not Style.modern and not entries.styled:
         raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
-    gated = read_gate(gate, [metric.id for metric in entries.metrics if metric.tested]) if gate else {}
-    margins = {**gated, **dict(_margin(text) for text in margin or [])}
+    deciding = deciding_policy(bench, policy, gate, fail_on, conditional)
+    margins = dict(_margin(text) for text in margin or [])
     chosen = None if filters is None else parse_filters(filters, bench)
 
     def compared() -> "Comparison":
-        return compare_runs(opened, filters=chosen, margins=margins, seed=seed)
+        return compare_runs(opened, filters=chosen, margins=margins, policy=deciding, seed=seed)
 
     if method is Method.published:
         refuse_unlike_runs(opened, recorded=not entries.in_rounds)
@@ -111,19 +126,27 @@ def compare(
         sides = [{next(names): run for run in side} for side in opened]
         result = published_report(sides, chosen, "org" if style is Style.modern else style.value)
         document = published_document(result)
-        comparison = compared() if gated or fail_on is not None else None
+        comparison = compared() if policy or gate or fail_on else None
     else:
         result = comparison = compared()
         document = comparison_document(comparison, style.value)
+    if gate and comparison:
+        refuse_blind_gate(comparison)
     written = write_report(document, result, out) if out is not None else []
+    line = comparison.decision.line if comparison and comparison.decision else ""
     with reader_may_leave():
         print_document(document)
         for path in written:
             typer.echo(path)
-    ended = outcome(comparison, gated, fail_on, conditional) if comparison else Outcome(0)
-    if ended.code:
-        talk.remark(f"slotmark: {ended.said}")
-        raise typer.Exit(ended.code)
+        if line:
+            typer.echo(harmless(line))
+    ended = (
+        exit_code(comparison, decides=policy is not None, fail_on=fail_on, gated=gate is not None) if comparison else 0
+    )
+    if ended:
+        if not sys.stdout.isatty():
+            talk.remark(f"slotmark: {line}")
+        raise typer.Exit(ended)
 
 
 def _margin(text: str) -> tuple[str, float]:

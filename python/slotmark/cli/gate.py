@@ -1,25 +1,26 @@
-"""Gates: the metrics that one looks at, with their margins, and the exit code that follows from verdicts."""
+"""Gates: from options to the policy that decides, and from a decision to the exit code."""
 
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from slotmark.cli.quantities import fraction
 from slotmark.errors import ArgumentError, did_you_mean
 
 if TYPE_CHECKING:
-    from slotmark.compare import Comparison
+    from slotmark.compare import Comparison, Policy
 
-WORSE, CANT_TELL = 1, 3
-"""Exit codes of a gate that fails."""
+EXIT_CODES = {"ship": 0, "hold": 1, "run again": 3}
+"""By the answer of a decision."""
 
 
 class Conditional(StrEnum):
-    """What a verdict is to a gate that holds for these runs only."""
+    """What verdicts that hold for these runs only may do."""
 
     counted = "count"
+    hold = "hold"
     inconclusive = "inconclusive"
 
 
@@ -30,7 +31,74 @@ class FailOn(StrEnum):
     inconclusive = "inconclusive"
 
 
-def read_gate(path: Path, tested: Sequence[str]) -> dict[str, float]:
+def deciding_policy(
+    bench: str, policy: Path | None, gate: Path | None, fail_on: FailOn | None, conditional: Conditional | None
+) -> "Policy":
+    """The policy that the options make: of the file, of the gate's metrics alone, of all tested metrics, or the default.
+
+    Args:
+        bench: Of the runs.
+        policy: A policy file.
+        gate: A file with the metrics that decide, and their margins.
+        fail_on: Without any file, all tested metrics decide where it is given.
+        conditional: In the place of the policy's; gates count conditional verdicts otherwise.
+
+    Raises:
+        ArgumentError: There are a policy and a gate, or the gate's file is none.
+        ComparisonError: The policy's file is none.
+    """
+    import msgspec
+
+    from slotmark.compare.policy import Policy, only, read_policy
+    from slotmark.metrics import catalogue
+
+    if policy and gate:
+        raise ArgumentError("--policy and --gate both name what decides. Give one of them.")
+    if policy:
+        found = read_policy(policy, bench)
+    elif gate or fail_on:
+        tested = [metric.id for metric in catalogue(bench).metrics if metric.tested]
+        decisive = _read_gate(gate, tested) if gate else dict.fromkeys(tested)
+        found = only(decisive, bench, gate.name if gate else "all tested metrics", needs_all=gate is not None)
+    else:
+        found = Policy()
+    return msgspec.structs.replace(found, conditional=conditional.value) if conditional else found
+
+
+def refuse_blind_gate(comparison: "Comparison") -> None:
+    """Raises ArgumentError where a gated metric has no verdict for some candidate: a gate that sees nothing must not let it pass."""
+    decided = comparison.decision
+    seen = {
+        (row.metric.id, place)
+        for row in comparison.rows
+        for place, difference in enumerate(row.differences)
+        if difference is not None and difference.verdict is not None
+    }
+    for cause in decided.causes if decided else []:
+        place = [side.name for side in comparison.candidates].index(cause.candidate)
+        if cause.metric and (cause.metric, place) not in seen:
+            raise ArgumentError(
+                f"--gate: nothing was compared in '{cause.metric}' for {cause.candidate}: one of the runs doesn't have it. Leave it out."
+            )
+
+
+def exit_code(comparison: "Comparison", *, decides: bool, fail_on: FailOn | None, gated: bool) -> int:
+    """How the command ends: by the decision where the options ask for that, else with 0.
+
+    Args:
+        comparison: With its decision; where no metric is decisive, nothing fails.
+        decides: Whether there is a policy file: ``run again`` fails too, unless ``--fail-on worse`` lets it pass.
+        fail_on: What to fail on.
+        gated: Whether there is a gate: ``hold`` fails.
+    """
+    answer = comparison.decision.answer if comparison.decision else "ship"
+    holds = decides or gated or fail_on is not None
+    unclear = fail_on is FailOn.inconclusive or (decides and fail_on is None)
+    fails = {"hold": holds, "run again": unclear}
+    return EXIT_CODES[answer] if fails.get(answer) else 0
+
+
+def _read_gate(path: Path, tested: Sequence[str]) -> dict[str, float | None]:
     """The margins of a gate's metrics, by metric id: a TOML file with lines as ``forge_ticked = "3%"``.
 
     Args:
@@ -54,57 +122,3 @@ def read_gate(path: Path, tested: Sequence[str]) -> dict[str, float]:
                 f"--gate {path}: '{metric}' isn't tested.{did_you_mean(metric, tested)} Tested are: {', '.join(tested)}."
             )
     return {metric: fraction(f"--gate {path}: {metric}", str(share)) for metric, share in entries.items()}
-
-
-class Outcome(NamedTuple):
-    """How a gate ends: its exit code, 0 where it lets pass, and which metrics decided, in words."""
-
-    code: int
-    said: str = ""
-
-
-def outcome(
-    comparison: "Comparison",
-    gated: Collection[str],
-    fail_on: FailOn | None,
-    conditional: Conditional = Conditional.counted,
-) -> Outcome:
-    """Whether a gate fails. Rows that are only shown, as parts of the blocks, have no verdict and don't count.
-
-    Args:
-        comparison: With its verdicts.
-        gated: The metrics to look at; all where there are none.
-        fail_on: What to fail on; with gated metrics at least what is worse.
-        conditional: Whether verdicts that hold for these runs only count like any other, or as inconclusive.
-
-    Raises:
-        ArgumentError: A gated metric has no verdict for some candidate: a gate that sees nothing must not let it pass.
-    """
-    given = [
-        (
-            row.metric.id,
-            side.name,
-            "inconclusive"
-            if difference.conditional and conditional is Conditional.inconclusive
-            else difference.verdict,
-        )
-        for row in comparison.rows
-        for side, difference in zip(comparison.candidates, row.differences, strict=True)
-        if difference is not None and difference.verdict is not None
-    ]
-    for metric in gated:
-        for side in comparison.candidates:
-            if not any((one, name) == (metric, side.name) for one, name, _ in given):
-                raise ArgumentError(
-                    f"--gate: nothing was compared in '{metric}' for {side.name}: one of the runs doesn't have it. Leave it out."
-                )
-    fails_on = {"worse": WORSE} if fail_on is not None or gated else {}
-    if fail_on is FailOn.inconclusive:
-        fails_on["inconclusive"] = CANT_TELL
-    for verdict, code in fails_on.items():
-        found = [
-            f"{metric} ({name})" for metric, name, one in given if one == verdict and (not gated or metric in gated)
-        ]
-        if found:
-            return Outcome(code, f"the gate fails: {verdict} {', '.join(dict.fromkeys(found))}.")
-    return Outcome(0)

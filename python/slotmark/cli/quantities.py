@@ -1,6 +1,7 @@
 """Arguments with units: durations and fractions."""
 
 from slotmark.errors import ArgumentError
+from slotmark.numbers import share
 
 
 def duration_us(option: str, text: str) -> float:
@@ -18,10 +19,7 @@ def duration_us(option: str, text: str) -> float:
 
 def fraction(option: str, text: str) -> float:
     """A share such as ``2%`` or ``0.02`` as a fraction between 0 and 1; ArgumentError where it isn't one."""
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
+    value = share(text)
+    if value is None:
         raise ArgumentError(f"{option} '{text}': expected a share between 0 % and 100 %, as in 2% or 0.02.")
     return value

@@ -7,14 +7,19 @@ from types import ModuleType
 from typing import Any
 
 from slotmark.compare.compare import alone, compare
+from slotmark.compare.policy import Policy, policy_text, read_policy
 from slotmark.compare.result import (
     ALL,
+    Answer,
     Basis,
     BlockDesign,
     Blocks,
+    Cause,
     Comparison,
+    Decision,
     Detail,
     Difference,
+    Needed,
     Quantity,
     Ranking,
     Row,
@@ -29,12 +34,17 @@ from slotmark.run import Run, open_run
 
 __all__ = [
     "ALL",
+    "Answer",
     "Basis",
     "BlockDesign",
     "Blocks",
+    "Cause",
     "Comparison",
+    "Decision",
     "Detail",
     "Difference",
+    "Needed",
+    "Policy",
     "Quantity",
     "Ranking",
     "Row",
@@ -45,6 +55,8 @@ __all__ = [
     "alone",
     "compare",
     "name_sides",
+    "policy_text",
+    "read_policy",
     "summarise",
     "summarise_runs",
 ]
@@ -60,7 +72,7 @@ class CallablePackage(ModuleType):
 
         Args:
             runs: Two or more.
-            options: As :func:`slotmark.compare.compare.compare` has them: ``margins``, ``filters``, ``confidence``, ``seed``.
+            options: As :func:`slotmark.compare.compare.compare` has them: ``margins``, ``policy``, ``filters``, ``confidence``, ``seed``.
 
         Raises:
             ComparisonError: As there.

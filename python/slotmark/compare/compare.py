@@ -6,11 +6,13 @@ from contextlib import ExitStack
 import msgspec
 
 from slotmark.compare import doubts
+from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
+from slotmark.compare.policy import Policy
 from slotmark.compare.result import Comparison, Difference, Row, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
-from slotmark.compare.verdict import decide
+from slotmark.compare.verdict import judge
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Filter, Metric, catalogue
 from slotmark.numbers import quantity
@@ -24,6 +26,7 @@ def compare(
     *,
     filters: Sequence[Filter] | None = None,
     margins: Mapping[str, float] | None = None,
+    policy: Policy | None = None,
     confidence: float = 0.95,
     repetitions: int | None = None,
     seed: int = 1,
@@ -34,7 +37,8 @@ def compare(
     Args:
         runs: The baseline, then one or more candidates; each a run, or several runs of one target.
         filters: What of each run is analysed, for benches with filters; None for what each run's own profile says.
-        margins: Equivalence margins by metric id, as fractions, in place of the catalogue's.
+        margins: Equivalence margins by metric id, as fractions, in place of the policy's.
+        policy: Which metrics decide, and how; None for the catalogue's ranks, margins and directions.
         confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
         repetitions: Of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
         seed: Of the bootstrap; the same seed gives the same comparison, whatever the threads.
@@ -50,25 +54,28 @@ def compare(
     if not 0 < confidence < 1:
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
-    return _comparison(groups, filters, margins or {}, confidence, How(confidence, repetitions, seed, threads))
+    return _comparison(
+        groups, filters, margins or {}, policy or Policy(), confidence, How(confidence, repetitions, seed, threads)
+    )
 
 
 def alone(run: Run, *, confidence: float = 0.95) -> Comparison:
     """A run by itself as a comparison without candidates: its levels, and nothing decided. Raises RunError as :func:`compare`."""
-    return _comparison([[run]], None, {}, confidence, How(confidence, None, 1, 1))
+    return _comparison([[run]], None, {}, Policy(), confidence, How(confidence, None, 1, 1))
 
 
 def _comparison(
     groups: Sequence[Sequence[Run]],
     filters: Sequence[Filter] | None,
     margins: Mapping[str, float],
+    policy: Policy,
     confidence: float,
     how: How,
 ) -> Comparison:
     sides = name_sides(groups)
     entries = catalogue(sides[0].manifest.bench)
     refuse_unlike_runs(groups, recorded=not entries.in_rounds)
-    metrics = with_margins(entries.metrics, margins)
+    metrics = with_margins(policy.applied(entries.metrics), margins)
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
         sides = [_analysed(side, of_side) for side, of_side in zip(sides, analyses, strict=True)]
@@ -79,19 +86,31 @@ def _comparison(
         ]
         of_sides = [[doubt for analysis in of_side for doubt in analysis.doubts()] for of_side in analyses]
     places = {metric.id: place for place, metric in enumerate(metrics)}
-    found = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
-    rows, tests = _decided(found, confidence)
+    entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
+    rows, tests = judged(entered, confidence)
+    baseline, *candidates = _doubted(sides, of_sides, estimates)
+    warnings = [doubt for one in estimates for doubt in one.warnings]
+    found = Found(
+        baseline=baseline,
+        candidates=candidates,
+        metrics=metrics,
+        rows=rows,
+        tests=tests,
+        confidence=confidence,
+        warnings=warnings,
+    )
     return Comparison(
-        bench=sides[0].manifest.bench,
-        baseline=(doubted := _doubted(sides, of_sides, estimates))[0],
-        candidates=doubted[1:],
+        bench=baseline.manifest.bench,
+        decision=decide(found, policy),
+        baseline=baseline,
+        candidates=candidates,
         rows=rows,
         details=[detail for one in estimates for detail in one.details],
         tests=tests,
         confidence=confidence,
         repetitions=max(one.repetitions for one in estimates),
         seed=how.seed,
-        warnings=[doubt for one in estimates for doubt in one.warnings],
+        warnings=warnings,
     )
 
 
@@ -115,7 +134,7 @@ def _doubted(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates:
     return made
 
 
-def _decided(entries: Sequence[Entry], confidence: float) -> tuple[list[Row], int]:
+def judged(entries: Sequence[Entry], confidence: float) -> tuple[list[Row], int]:
     """The rows with their verdicts, and over how many tests p-values were adjusted."""
     p_values = {
         (place, column): one.p
@@ -143,9 +162,9 @@ def _decided(entries: Sequence[Entry], confidence: float) -> tuple[list[Row], in
 
 def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: int, confidence: float) -> Difference:
     margin = metric.margin if one.margin is None else one.margin
-    decision = None if one.shown else one.settled
+    judgement = None if one.shown else one.settled
     if one.ratio and p_adjusted is not None:
-        decision = decide(
+        judgement = judge(
             one.ratio,
             p_adjusted,
             margin=margin,
@@ -157,6 +176,7 @@ def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: 
         )
     return Difference(
         ratio=one.ratio,
+        bounds=one.bounds,
         delta=one.delta,
         p=None if p_adjusted is None else one.p,
         p_adjusted=p_adjusted,
@@ -164,9 +184,9 @@ def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: 
         paired=one.paired,
         margin=margin,
         margin_absolute=one.margin_absolute,
-        verdict=decision.verdict if decision else None,
-        reason=decision.reason if decision else one.shown or "not tested",
-        conditional=one.conditional and decision is not None and decision.verdict != "inconclusive",
+        verdict=judgement.verdict if judgement else None,
+        reason=judgement.reason if judgement else one.shown or "not tested",
+        conditional=one.conditional and judgement is not None and judgement.verdict != "inconclusive",
         basis=one.basis,
         detail=one.detail,
     )

@@ -142,6 +142,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         ratio: Candidate over baseline, with its interval; None where it can't be estimated (one sample, zeros).
+        bounds: The ratio with the interval that decides, at 98 %: each end alone is wrong in at most 1 of 100 cases; None as ``ratio``.
         delta: Candidate less baseline, in the metric's unit; None where only ratios are compared.
         p: Two-sided p-value of "no difference"; None where not tested.
         p_adjusted: Holm-adjusted over all that the comparison tested.
@@ -158,6 +159,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     ratio: Interval | None
+    bounds: Interval | None = None
     delta: Interval | None = None
     p: float | None
     p_adjusted: float | None
@@ -263,6 +265,76 @@ Detail = Blocks | Swept
 """What an estimator has beyond the common rows. It selects the report's sections and charts."""
 
 
+Answer = Literal["ship", "hold", "run again"]
+
+
+class Needed(msgspec.Struct, frozen=True):
+    """How much would tell what can't be told.
+
+    Attributes:
+        over: Of what: ``runs``, ``processes``, ``rounds``, ``blocks``, ``slots``, ``hosts``, ``seeds``.
+        size: How many a side there are.
+        total: About how many a side are needed, for four chances in five.
+    """
+
+    over: str
+    size: int
+    total: int
+
+    @property
+    def more(self) -> int:
+        """How many more."""
+        return self.total - self.size
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a candidate doesn't ship.
+
+    Attributes:
+        metric: The id of a decisive metric; empty for a doubt.
+        name: Of the metric; of a doubt its kind.
+        part: As of a row.
+        quantity: As of a row; None for a doubt.
+        candidate: The side's name.
+        answer: What it leads to: ``hold`` or ``run again``.
+        reason: In words.
+        needed: How much more would tell; None where nothing says so, or nothing more is needed.
+        conditional: Whether all that is missing is enough runs.
+    """
+
+    metric: str
+    name: str
+    part: str
+    quantity: Quantity | None
+    candidate: str
+    answer: Answer
+    reason: str
+    needed: Needed | None = None
+    conditional: bool = False
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy makes of a comparison.
+
+    Attributes:
+        answer: About all candidates: ``hold`` where one of them is held, else ``run again`` where one needs that, else ``ship``.
+        line: The same in one line, with the metrics that cause it.
+        policy: Its name.
+        answers: One per candidate.
+        causes: Why not ``ship``, candidate by candidate.
+        accepted: Regressions that the policy accepts, in words.
+        decisive: How many metrics are decisive.
+    """
+
+    answer: Answer
+    line: str
+    policy: str
+    answers: list[Answer]
+    causes: list[Cause] = []
+    accepted: list[str] = []
+    decisive: int
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One baseline against one or more candidates, metric by metric.
 
@@ -277,9 +349,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         repetitions: Of the bootstrap, as many as were made.
         seed: Of the bootstrap.
         warnings: Doubts about the comparison as a whole; those about a side or a row are there.
+        decision: What follows for the candidates; None where no metric is decisive.
     """
 
     bench: str
+    decision: Decision | None = None
     baseline: Side
     candidates: list[Side]
     rows: list[Row]

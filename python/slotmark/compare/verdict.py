@@ -8,14 +8,14 @@ from slotmark.numbers import change, p_value, percent, span
 from slotmark.statistics.interval import Interval
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Judgement(msgspec.Struct, frozen=True):
     """A verdict and the reason for it, in words."""
 
     verdict: Verdict
     reason: str
 
 
-def decide(
+def judge(
     ratio: Interval,
     p_adjusted: float,
     *,
@@ -25,7 +25,7 @@ def decide(
     confidence: float,
     tests: int,
     bound: bool = False,
-) -> Decision:
+) -> Judgement:
     """The verdict on a ratio.
 
     A ratio lies within a margin m where it is between 1 / (1 + m) and 1 + m, so that swapping two runs turns
@@ -53,26 +53,26 @@ def decide(
     share = percent(margin)
     limit = f"the margin of {margin_words} ({share} of the baseline)" if margin_words else f"the margin of {share}"
     if inside:
-        return Decision("equivalent", f"the whole interval, {span(ratio)}, lies within {limit}")
+        return Judgement("equivalent", f"the whole interval, {span(ratio)}, lies within {limit}")
     if excludes_1 and beyond and p_adjusted < alpha:
         improved = (ratio.estimate > 1) == (better == "higher")
-        return Decision(
+        return Judgement(
             "better" if improved else "worse",
             f"{change(ratio.estimate)} ({span(ratio)}), beyond {limit}; adjusted p {p_value(p_adjusted, bound=bound)}",
         )
     if not excludes_1:
         above, below = ratio.high > ceiling, ratio.low < floor
         where = "on both sides" if above and below else "upwards" if above else "downwards"
-        return Decision(
+        return Judgement(
             "inconclusive", f"the interval, {span(ratio)}, holds no difference but reaches beyond {limit} {where}"
         )
     if p_adjusted >= alpha:
-        return Decision(
+        return Judgement(
             "inconclusive",
             f"the interval, {span(ratio)}, excludes no difference, but among {tests} tests that happens by chance: "
             f"adjusted p {p_value(p_adjusted, bound=bound)}",
         )
-    return Decision(
+    return Judgement(
         "inconclusive",
         f"there is a difference, {change(ratio.estimate)}, but its interval, {span(ratio)}, doesn't tell whether it exceeds {limit}",
     )

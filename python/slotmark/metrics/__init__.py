@@ -1,7 +1,7 @@
 """Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
 
 from slotmark.metrics.analysis import Analysis, Meeting, costs_together, parts_of, samples
-from slotmark.metrics.catalogue import Better, Catalogue, Estimator, Metric, Part, catalogue, register
+from slotmark.metrics.catalogue import Better, Catalogue, Estimator, Metric, Part, Rank, catalogue, register
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
 from slotmark.metrics.samples import CostMatrix, Key, Samples, ranks
 
@@ -16,6 +16,7 @@ __all__ = [
     "Meeting",
     "Metric",
     "Part",
+    "Rank",
     "Samples",
     "catalogue",
     "costs_together",

@@ -16,6 +16,7 @@ import msgspec
 from slotmark.errors import RunError, did_you_mean
 
 Better = Literal["higher", "lower"]
+Rank = Literal["decisive", "important", "informative"]
 Estimator = Literal["rounds", "means", "blocks", "seeds"]
 
 _folders = {file.parent.name: file.parent for file in sorted(Path(__file__).parent.glob("*/catalogue.toml"))}
@@ -30,6 +31,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         name: Its name for people.
         unit: The unit of a sample, as printed behind it; empty for a plain ratio.
         better: Which direction is an improvement.
+        rank: What it matters to a release: decisive ones decide, important ones are shown beside them.
         grain: The key columns of a sample besides ``part``, as ``["round"]``. The first is what was repeated: samples within one
             of it aren't independent of each other.
         course: Whether to draw it over the run too, by its first grain column.
@@ -58,6 +60,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
     unit: str
     better: Better
+    rank: Rank = "informative"
     grain: tuple[str, ...]
     relation: str = ""
     value: str = ""

@@ -34,7 +34,7 @@ BY_ROUND = "by round"
 
 
 def comparison_document(comparison: Comparison, style: str = "modern") -> Document:
-    """The report of a comparison; its first section is what was found, in words.
+    """The report of a comparison; its title is the decision, where a metric is decisive, and its first section what was found, in words.
 
     Args:
         comparison: What to show.
@@ -66,10 +66,12 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Data dictionary", [dictionary(row.metric for row in comparison.rows)]),
         Section("Manifest", manifests(comparison.sides)),
     ]
-    title = title_with_origin(
+    compared = title_with_origin(
         _title(comparison, swept), (manifest for side in comparison.sides for manifest in side.manifests)
     )
-    return Document(title, work_done(comparison.baseline), [section for section in sections if section.blocks])
+    work = work_done(comparison.baseline)
+    title, subtitle = (comparison.decision.line, f"{compared}; {work}") if comparison.decision else (compared, work)
+    return Document(title, subtitle, [section for section in sections if section.blocks])
 
 
 def runs_document(runs: Sequence[Run]) -> Document:

@@ -46,12 +46,14 @@ class MeanDifference(msgspec.Struct, frozen=True):
 
     Attributes:
         delta: In the metric's unit.
+        bounds: The same with the interval that decides.
         p: Two-sided p-value of no difference.
         over: What the interval is over: runs, or the units inside them.
         effective: One per side: how many independent runs or units would tell as much.
     """
 
     delta: Interval
+    bounds: Interval
     p: float
     over: Literal["runs", "units"]
     effective: tuple[float, float]
@@ -87,14 +89,14 @@ def mean_difference(
         ours, theirs = (np.array([run.mean for run in runs]) for runs in sides)
         chance = between([ours, theirs])
         found = student(float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance)), chance.degrees, confidence)
-        return MeanDifference(found.interval, found.p, "runs", (float(ours.size), float(theirs.size)))
+        return MeanDifference(found.interval, found.bounds, found.p, "runs", (float(ours.size), float(theirs.size)))
     if min(run.sums.size for side in sides for run in side) < 2:
         return None
     (ours, before), (theirs, after) = (_joined(side) for side in sides)
     variance = before.variance + after.variance
     degrees = satterthwaite(variance, [(one.variance, one.degrees) for one in (before, after)])
     found = student(theirs - ours, float(np.sqrt(variance)), degrees, confidence)
-    return MeanDifference(found.interval, found.p, "units", (before.effective, after.effective))
+    return MeanDifference(found.interval, found.bounds, found.p, "units", (before.effective, after.effective))
 
 
 def _joined(runs: Sequence[Units]) -> tuple[float, LongRun]:

@@ -1,10 +1,15 @@
 """What a design can find: the smallest change that is found four times in five, and how many processes a change needs."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import optimize, stats
 
 POWER = 0.8
 MOST_RUNS = 1_000
+
+MOST_TIMES = 100
+"""More than so many times what there is, nobody runs."""
 
 
 def power(change: float, error: float, degrees: float, alpha: float) -> float:
@@ -51,6 +56,44 @@ def runs_needed(
     if not enough(MOST_RUNS):
         return None
     low, high = 1, MOST_RUNS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def size_needed(
+    distance: float,
+    error: float,
+    size: int,
+    *,
+    fixed: float = 0.0,
+    degrees: Callable[[int], float] | None = None,
+    alpha: float = 0.01,
+    wanted: float = POWER,
+) -> int | None:
+    """How many units a side an estimate needs to be told from something so far away; None where no number within reach is enough.
+
+    Args:
+        distance: Of the truth from what it is to be told from, as a log ratio, above 0.
+        error: Standard error of the estimate from so many units as there are.
+        size: How many units a side there are.
+        fixed: The part of the error that more units don't make smaller.
+        degrees: Degrees of freedom of the error of so many units; None where they are many.
+        alpha: The level of the one-sided test.
+        wanted: The probability with which it is told.
+    """
+    shrinks = max(error**2 - fixed**2, 0.0) * size
+    most = max(MOST_RUNS, MOST_TIMES * size)
+
+    def enough(units: int) -> bool:
+        freedom = degrees(units) if degrees else np.inf
+        reach = stats.t.isf(alpha, freedom) + stats.t.isf(1 - wanted, freedom)
+        return bool(reach * np.sqrt(shrinks / units + fixed**2) <= distance)
+
+    if not enough(most):
+        return None
+    low, high = 1, most
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -14,10 +14,12 @@ class Ratio(msgspec.Struct, frozen=True):
 
     Attributes:
         interval: Estimate and interval.
+        bounds: The same with the interval that decides.
         p: Two-sided p-value of a ratio of 1.
     """
 
     interval: Interval
+    bounds: Interval
     p: float
 
 
@@ -54,5 +56,8 @@ def unpaired_ratio(
 def _ratio(groups: Sequence[np.ndarray], confidence: float, repetitions: int, seed: Sequence[int]) -> Ratio:
     found = studentised(groups, confidence=confidence, repetitions=repetitions, seed=seed)
     with np.errstate(over="ignore"):
-        estimate, low, high = (float(np.exp(log)) for log in (found.estimate, found.low, found.high))
-    return Ratio(Interval(estimate, low, high), found.p)
+        interval, bounds = (
+            Interval(*(float(np.exp(log)) for log in (one.estimate, one.low, one.high)))
+            for one in (found.interval, found.bounds)
+        )
+    return Ratio(interval, bounds, found.p)

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from slotmark.statistics.interval import BOUNDS, Interval
+
 SMOOTHING = 0.35
 """Noise added to each resampled value, in standard deviations of its group.
 
@@ -36,15 +38,13 @@ class Studentised(msgspec.Struct, frozen=True):
     """A location with what the bootstrap says about it.
 
     Attributes:
-        estimate: The location.
-        low: Lower end of its interval.
-        high: Upper end.
+        interval: The location with its interval.
+        bounds: The same with the interval that decides.
         p: Two-sided, of a location of 0; never below 1 / (repetitions + 1).
     """
 
-    estimate: float
-    low: float
-    high: float
+    interval: Interval
+    bounds: Interval
     p: float
 
 
@@ -84,12 +84,15 @@ def studentised(
     found = location(groups)
     if found.error < _ROUNDING:
         estimate = sign * found.estimate if found.estimate > _ROUNDING else 0.0
-        return Studentised(estimate, estimate, estimate, 1 / (repetitions + 1) if estimate else 1.0)
-    distances = np.concatenate(list(_distances(groups, repetitions, np.random.default_rng(list(seed)))))
-    reach = _farthest_inside(np.sort(distances), confidence) * found.error
+        alone = Interval(estimate, estimate, estimate)
+        return Studentised(alone, alone, 1 / (repetitions + 1) if estimate else 1.0)
+    distances = np.sort(np.concatenate(list(_distances(groups, repetitions, np.random.default_rng(list(seed))))))
     beyond = int((distances >= abs(found.estimate) / found.error).sum())
-    low, high = sorted((sign * (found.estimate - reach), sign * (found.estimate + reach)))
-    return Studentised(sign * found.estimate, low, high, (beyond + 1) / (repetitions + 1))
+    interval, bounds = (
+        Interval(sign * found.estimate, *sorted((sign * (found.estimate - reach), sign * (found.estimate + reach))))
+        for reach in (_farthest_inside(distances, one) * found.error for one in (confidence, BOUNDS))
+    )
+    return Studentised(interval, bounds, (beyond + 1) / (repetitions + 1))
 
 
 def _farthest_inside(distances: np.ndarray, confidence: float) -> float:

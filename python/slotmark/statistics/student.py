@@ -6,13 +6,14 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from slotmark.statistics.interval import Interval
+from slotmark.statistics.interval import BOUNDS, Interval
 
 
 class Student(msgspec.Struct, frozen=True):
-    """An estimate with its interval, and the two-sided p-value of 0."""
+    """An estimate with its interval, and the two-sided p-value of 0; ``bounds`` is the interval at :data:`BOUNDS`."""
 
     interval: Interval
+    bounds: Interval
     p: float
 
 
@@ -26,11 +27,13 @@ def student(estimate: float, error: float, degrees: float, confidence: float) ->
         confidence: Of the interval, as a fraction.
     """
     if error == 0:
-        return Student(Interval(estimate, estimate, estimate), 0.0 if estimate else 1.0)
-    reach = float(stats.t.ppf((1 + confidence) / 2, degrees)) * error
-    return Student(
-        Interval(estimate, estimate - reach, estimate + reach), float(2 * stats.t.sf(abs(estimate) / error, degrees))
+        alone = Interval(estimate, estimate, estimate)
+        return Student(alone, alone, 0.0 if estimate else 1.0)
+    interval, bounds = (
+        Interval(estimate, estimate - reach, estimate + reach)
+        for reach in (float(stats.t.ppf((1 + one) / 2, degrees)) * error for one in (confidence, BOUNDS))
     )
+    return Student(interval, bounds, float(2 * stats.t.sf(abs(estimate) / error, degrees)))
 
 
 def satterthwaite(whole: float, parts: Iterable[tuple[float, float]]) -> float:

@@ -38,6 +38,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         ratio: With the interval.
+        bounds: The same with the interval that decides.
         log: The estimate as a logarithm.
         error: The standard error of the logarithm.
         degrees: Degrees of freedom of that error (Satterthwaite).
@@ -48,6 +49,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     ratio: Interval
+    bounds: Interval
     log: float
     error: float
     degrees: float
@@ -88,8 +90,13 @@ def hierarchical(effects: Effects, *, confidence: float) -> Estimate:
     estimate = 0.0 if nothing and abs(effects.estimate) < 1e-12 else effects.estimate
     degrees = satterthwaite(runs + blocks, [part for part in parts if part[0] > 0])
     found = student(estimate, 0.0 if nothing else error, degrees, confidence)
+    ratio, bounds = (
+        Interval(*(float(np.exp(log)) for log in (estimate, one.low, one.high)))
+        for one in (found.interval, found.bounds)
+    )
     return Estimate(
-        ratio=Interval(*(float(np.exp(log)) for log in (estimate, found.interval.low, found.interval.high))),
+        ratio=ratio,
+        bounds=bounds,
         log=effects.estimate,
         error=0.0 if nothing else error,
         degrees=float(np.inf) if nothing else degrees,

@@ -13,7 +13,7 @@ from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured
 from slotmark.compare.result import ALL, Basis, BlockDesign, Blocks, Quantity, Ranking, Side, Summary
 from slotmark.compare.sides import in_turns
 from slotmark.compare.summary import summarise_costs
-from slotmark.compare.verdict import Decision
+from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
 from slotmark.metrics import CostMatrix, Metric, costs_together, parts_of
 from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
@@ -183,13 +183,16 @@ def _measured(
     if too_few:
         return Measured(
             ratio=found.ratio,
+            bounds=found.bounds,
             paired=True,
             shown=too_few if shown else "",
-            settled=None if shown else Decision("inconclusive", too_few),
+            settled=None if shown else Judgement("inconclusive", too_few),
             basis=basis,
             detail=detail,
         )
-    return Measured(ratio=found.ratio, p=found.p, paired=True, shown=shown, basis=basis, detail=detail)
+    return Measured(
+        ratio=found.ratio, bounds=found.bounds, p=found.p, paired=True, shown=shown, basis=basis, detail=detail
+    )
 
 
 def _too_few(processes: int, blocks: int, effective: float) -> str:
@@ -218,7 +221,7 @@ def _without_ratio(blocks: int, shown: str, reason: str) -> Measured:
         rank_biserial=None,
         faster=None,
     )
-    settled = None if shown else Decision("inconclusive", reason)
+    settled = None if shown else Judgement("inconclusive", reason)
     return Measured(ratio=None, paired=True, shown=shown and reason, settled=settled, detail=detail)
 
 

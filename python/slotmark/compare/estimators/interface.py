@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from slotmark.compare.result import ALL, Basis, BlockDesign, Detail, Quantity, Side, Summary
-from slotmark.compare.verdict import Decision
+from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Metric
 from slotmark.statistics.interval import Interval
 from slotmark.warnings import Warning
@@ -65,6 +65,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         ratio: None where it can't be estimated.
+        bounds: The ratio with the interval that decides: each end alone is wrong in at most 1 of 100 cases.
         delta: In the metric's unit; None where only ratios are compared.
         p: Two-sided p-value of no difference; None where none can be computed.
         p_is_bound: Whether p is an upper bound: the bootstrap could give no smaller one.
@@ -79,12 +80,13 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     ratio: Interval | None
+    bounds: Interval | None = None
     delta: Interval | None = None
     p: float | None = None
     p_is_bound: bool = False
     paired: bool
     shown: str = ""
-    settled: Decision | None = None
+    settled: Judgement | None = None
     margin: float | None = None
     margin_absolute: float | None = None
     conditional: bool = False

@@ -11,7 +11,7 @@ from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Tas
 from slotmark.compare.margins import least_that_matters
 from slotmark.compare.result import Basis
 from slotmark.compare.summary import summarise_runs
-from slotmark.compare.verdict import Decision
+from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Metric, Samples
 from slotmark.statistics.dependence import LEAST_VALUES
 from slotmark.statistics.interval import Interval
@@ -81,26 +81,27 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measure
     conditional = min(len(ours.runs), len(theirs.runs)) < ENOUGH_RUNS
     found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence)
     if found is None:
-        settled = Decision("inconclusive", f"one {_named(metric)} tells nothing of chance")
+        settled = Judgement("inconclusive", f"one {_named(metric)} tells nothing of chance")
         return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=conditional)
     basis = _basis(metric, found, ours, theirs)
     base = _level(ours.runs, found)
     # What can't be below 0 can't become less by more than all of it.
     floor = -max(base, 0.0) if min(ours.smallest, theirs.smallest) >= 0 else -np.inf
-    delta = msgspec.structs.replace(found.delta, low=max(found.delta.low, floor))
+    delta, bounds = (msgspec.structs.replace(one, low=max(one.low, floor)) for one in (found.delta, found.bounds))
     if base <= 0:
         same = delta.low == delta.high == 0
         settled = (
-            Decision("equivalent", f"all samples of both are {base:g}")
+            Judgement("equivalent", f"all samples of both are {base:g}")
             if same
-            else Decision("inconclusive", "the baseline's mean is 0 or below, so there is no share of it that matters")
+            else Judgement("inconclusive", "the baseline's mean is 0 or below, so there is no share of it that matters")
         )
         return Measured(
             ratio=None, delta=delta, paired=False, shown=shown, settled=settled, conditional=conditional, basis=basis
         )
     absolute = least_that_matters(metric, base)
     return Measured(
-        ratio=Interval(*(1 + value / base for value in (delta.estimate, delta.low, delta.high))),
+        ratio=_over(base, delta),
+        bounds=_over(base, bounds),
         delta=delta,
         p=found.p,
         paired=False,
@@ -111,6 +112,11 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measure
         conditional=conditional,
         basis=basis,
     )
+
+
+def _over(base: float, delta: Interval) -> Interval:
+    """A difference as a ratio to its baseline."""
+    return Interval(*(1 + value / base for value in (delta.estimate, delta.low, delta.high)))
 
 
 def _level(runs: Sequence[Units], found: MeanDifference) -> float:
@@ -127,16 +133,16 @@ def _basis(metric: Metric, found: MeanDifference, ours: _Side, theirs: _Side) ->
     return Basis(f"{_named(metric)}s", (next(counts), next(counts)), found.effective)
 
 
-def _too_alike(metric: Metric, basis: Basis, runs: Sequence[Units]) -> Decision | None:
+def _too_alike(metric: Metric, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
     """No verdict where a run's units resemble each other so much that its mean may lie anywhere; None where they don't."""
     fewest = min(one.sums.size for one in runs)
     if runs[0].ordered and fewest < LEAST_VALUES:
-        return Decision(
+        return Judgement(
             "inconclusive",
             f"{fewest} {_named(metric)}{'s' if fewest != 1 else ''} don't tell how much neighbours are alike; {LEAST_VALUES} are needed",
         )
     if runs[0].ordered and min(basis.effective) < LEAST_EFFECTIVE:
-        return Decision(
+        return Judgement(
             "inconclusive",
             f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as good as "
             f"{basis.effective[0]:.1f} and {basis.effective[1]:.1f} independent ones, and {LEAST_EFFECTIVE} are needed; only several runs per side can tell",

@@ -12,7 +12,7 @@ from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
 from slotmark.compare.result import Basis, Summary
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
-from slotmark.compare.verdict import Decision
+from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
 from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
@@ -105,6 +105,7 @@ def _measured(
     counts = replicates(baseline, part), replicates(candidate, part)
     return Measured(
         ratio=found.interval,
+        bounds=found.bounds,
         p=found.p,
         p_is_bound=found.p <= 2 / (repetitions + 1),
         paired=paired,
@@ -120,21 +121,21 @@ def _summary(samples: Samples, part: str, confidence: float) -> Summary:
     return summarise(samples.of(part), confidence, timeline=samples.metric.chart == "timeline")
 
 
-def _too_few(metric: Metric, fewest: int) -> Decision:
+def _too_few(metric: Metric, fewest: int) -> Judgement:
     what = metric.grain[0] if metric.grain else "sample"
-    return Decision(
+    return Judgement(
         "inconclusive",
         f"{fewest} {what}{'s' if fewest != 1 else ''} can't tell a difference from noise; {ENOUGH_ROUNDS} are needed",
     )
 
 
-def _without_ratio(values: Sequence[np.ndarray]) -> Decision:
+def _without_ratio(values: Sequence[np.ndarray]) -> Judgement:
     """The verdict where some values are not above zero."""
     first = values[0][0]
     if all((one == first).all() for one in values):
-        return Decision("equivalent", f"all samples of both are {first:g}")
+        return Judgement("equivalent", f"all samples of both are {first:g}")
     medians = " and ".join(f"{np.median(one):.3g}" for one in values)
-    return Decision("inconclusive", f"some samples are zero or below, so there is no ratio; the medians are {medians}")
+    return Judgement("inconclusive", f"some samples are zero or below, so there is no ratio; the medians are {medians}")
 
 
 def _marked(task: Task, entry: Entry, samples: Sequence[Samples]) -> Entry:

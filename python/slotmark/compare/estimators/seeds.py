@@ -57,6 +57,7 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Sample
     absolute = least_that_matters(metric, base)
     return Measured(
         ratio=Interval(*(1 + value / base for value in (delta.estimate, delta.low, delta.high))),
+        bounds=Interval(*(1 + value / base for value in (middle, found.bounds.low, found.bounds.high))),
         delta=delta,
         p=found.p,
         paired=True,

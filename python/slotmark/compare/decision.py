@@ -1,0 +1,320 @@
+"""The decision about a candidate: ship, hold or run again, from the rows of a comparison and a policy. docs/decision.md explains it."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+from scipy import stats
+
+from slotmark.compare.policy import Accepted, Policy
+from slotmark.compare.result import ALL, Answer, Basis, Cause, Decision, Difference, Needed, Quantity, Row, Side
+from slotmark.metrics import Metric
+from slotmark.numbers import percent, percent_change
+from slotmark.statistics.interval import BOUNDS, Interval
+from slotmark.statistics.planning import size_needed
+from slotmark.warnings import ENOUGH_RUNS, Warning
+
+NAMED = 3
+"""So many metrics are named in the line; the causes have all."""
+
+OF_RUNS = ("runs", "processes", "seeds")
+"""What an interval is over that a whole execution was repeated for."""
+
+DEGREES: dict[str, Callable[[int], float]] = {
+    "rounds": lambda units: max(units - 1, 1),
+    "seeds": lambda units: max(units - 1, 1),
+    "runs": lambda units: max(2 * (units - 1), 1),
+    "processes": lambda units: max(2 * (units - 1), 1),
+}
+"""Degrees of freedom of an error from so many units a side; of blocks, slots and hosts they are taken to be many."""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What a comparison found, for a decision.
+
+    Attributes:
+        baseline: The first side, with its doubts.
+        candidates: The others.
+        metrics: All of the bench, with the policy's ranks.
+        rows: With their verdicts.
+        tests: Over how many tests p-values were adjusted.
+        confidence: Of verdicts, as a fraction.
+        warnings: Doubts about the comparison as a whole.
+    """
+
+    baseline: Side
+    candidates: Sequence[Side]
+    metrics: Sequence[Metric]
+    rows: Sequence[Row]
+    tests: int
+    confidence: float
+    warnings: Sequence[Warning]
+
+
+def decide(found: Found, policy: Policy) -> Decision | None:
+    """The decision about all candidates; None where no metric is decisive, or there is no candidate.
+
+    - hold: a decisive metric is worse, and that isn't accepted;
+    - ship: every decisive metric is shown not to be worse by more than its margin: the end of its 98 % interval that is worse lies within;
+    - run again: all else.
+    """
+    decisive = [metric for metric in found.metrics if metric.rank == "decisive" and metric.tested]
+    if not decisive or not found.candidates:
+        return None
+    rows = [row for row in found.rows if row.metric in decisive]
+    causes: list[Cause] = []
+    answers: list[Answer] = []
+    used: dict[str, Accepted] = {}
+    for place, side in enumerate(found.candidates):
+        accepted = {one.metric: one for one in policy.accepted if one.applies(side.manifest)}
+        used |= {one.metric: one for one in accepted.values() if any(row.metric.id == one.metric for row in rows)}
+        of_side = [*_causes(found, rows, place, policy, accepted)]
+        if policy.needs_all:
+            of_side += _missing(decisive, rows, place, side.name)
+        if not any(cause.answer == "hold" for cause in of_side):
+            of_side += _doubted(found, rows, side, policy)
+        answer: Answer = "ship"
+        if of_side:
+            answer = "hold" if any(cause.answer == "hold" for cause in of_side) else "run again"
+        causes += of_side
+        answers.append(answer)
+    notes = [f"{one.metric} until {one.until}: {one.reason}" for one in used.values()]
+    return Decision(
+        answer=_together(answers),
+        line=_line(found, answers, causes, len(decisive), accepted=bool(notes)),
+        policy=policy.name,
+        answers=answers,
+        causes=causes,
+        accepted=notes,
+        decisive=len(decisive),
+    )
+
+
+def _together(answers: Sequence[Answer]) -> Answer:
+    """The answer about all candidates: what stops the release first."""
+    return "hold" if "hold" in answers else "run again" if "run again" in answers else "ship"
+
+
+def _causes(
+    found: Found, rows: Sequence[Row], place: int, policy: Policy, accepted: dict[str, Accepted]
+) -> Iterator[Cause]:
+    """Why rows that have a verdict don't let ship."""
+    for row in rows:
+        difference = row.differences[place]
+        if difference is not None and difference.verdict is not None:
+            name = found.candidates[place].name
+            cause = _of_row(found, row, difference, name, policy, accepted.get(row.metric.id))
+            if cause is not None:
+                yield cause
+
+
+def _missing(decisive: Sequence[Metric], rows: Sequence[Row], place: int, name: str) -> Iterator[Cause]:
+    """Decisive metrics without any verdict, and parts that the candidate lacks."""
+    for metric in decisive:
+        of_metric = [row for row in rows if row.metric == metric]
+        if not any((one := row.differences[place]) and one.verdict for row in of_metric):
+            yield _cause(metric, ALL, None, name, "run again", "not compared: a side doesn't record it")
+            continue
+        for row in of_metric:
+            if row.summaries[0] is not None and row.summaries[place + 1] is None:
+                reason = "not compared: the candidate doesn't have it"
+                yield _cause(metric, row.part, row.quantity, name, "run again", reason)
+
+
+def _of_row(
+    found: Found, row: Row, difference: Difference, name: str, policy: Policy, accepted: Accepted | None
+) -> Cause | None:
+    """Why a decisive row doesn't let ship; None where it does."""
+    if accepted is not None and accepted.up_to is None:
+        return None
+    margin = max(difference.margin, accepted.up_to or 0.0) if accepted else difference.margin
+    conditional = _conditional(difference)
+    harm = _harm(row.metric, difference.ratio)
+    counts = not conditional or policy.conditional != "inconclusive"
+    if difference.verdict == "worse" and counts and (harm is None or harm.estimate > 1 + margin):
+        change = percent_change(difference.ratio.estimate) if difference.ratio else "?"
+        return _cause(row.metric, row.part, row.quantity, name, "hold", f"{change} % (margin {percent(margin)})")
+    if not _not_worse(row.metric, difference, margin):
+        return msgspec.structs.replace(
+            _cause(row.metric, row.part, row.quantity, name, "run again", _cant_tell(row.metric, difference, margin)),
+            needed=_needed(found, row.metric, difference, margin),
+        )
+    if conditional and policy.conditional != "count":
+        basis = difference.basis
+        few = basis is not None and basis.over != "rounds"
+        return msgspec.structs.replace(
+            _cause(
+                row.metric,
+                row.part,
+                row.quantity,
+                name,
+                "run again",
+                "not worse in these runs, which are too few to speak for others",
+            ),
+            needed=Needed("runs", _runs(row, basis), ENOUGH_RUNS) if few else None,
+            conditional=True,
+        )
+    return None
+
+
+def _cause(metric: Metric, part: str, quantity: Quantity | None, name: str, answer: Answer, reason: str) -> Cause:
+    return Cause(
+        metric=metric.id,
+        name=metric.name,
+        part=part,
+        quantity=quantity,
+        candidate=name,
+        answer=answer,
+        reason=reason,
+    )
+
+
+def _conditional(difference: Difference) -> bool:
+    """Whether what a row shows holds for these runs only."""
+    basis = difference.basis
+    if basis is None:
+        return False
+    if basis.over == "rounds":
+        return not difference.paired
+    return basis.over not in OF_RUNS or min(basis.counts) < ENOUGH_RUNS
+
+
+def _runs(row: Row, basis: Basis | None) -> int:
+    """How many runs the side with fewer has."""
+    if basis is not None and basis.over in OF_RUNS:
+        return min(basis.counts)
+    return min(summary.runs for summary in row.summaries if summary)
+
+
+def _harm(metric: Metric, ratio: Interval | None) -> Interval | None:
+    """A ratio that is above 1 where the candidate is worse."""
+    if ratio is None or metric.better == "lower":
+        return ratio
+    estimate, high, low = (1 / one if one > 0 else np.inf for one in (ratio.estimate, ratio.low, ratio.high))
+    return Interval(float(estimate), float(low), float(high))
+
+
+def _not_worse(metric: Metric, difference: Difference, margin: float) -> bool:
+    """Whether it is shown that the candidate isn't worse by more than the margin."""
+    if difference.p_adjusted is None:
+        return difference.verdict == "equivalent"
+    bounds = _harm(metric, difference.bounds)
+    return bounds is not None and bounds.high <= 1 + margin
+
+
+def _cant_tell(metric: Metric, difference: Difference, margin: float) -> str:
+    bounds = _harm(metric, difference.bounds)
+    if bounds is None or difference.p_adjusted is None:
+        return difference.reason
+    if difference.verdict == "worse":
+        return "worse, in runs that are too few to speak for others"
+    worst = percent_change(bounds.high if metric.better == "lower" else 1 / bounds.high)
+    return f"may be worse by more than its margin of {percent(margin)}: up to {worst} %"
+
+
+def _needed(found: Found, metric: Metric, difference: Difference, margin: float) -> Needed | None:
+    """How many units a side would tell, if the difference were the one that was seen; None where nothing says so."""
+    basis, bounds = difference.basis, _harm(metric, difference.bounds)
+    if bounds is None or basis is None or difference.p_adjusted is None or min(bounds.low, bounds.high) <= 0:
+        return None
+    size = min(basis.counts)
+    degrees = DEGREES.get(basis.over)
+    level = (1 - BOUNDS) / 2
+    reach = float(stats.t.isf(level, degrees(size) if degrees else np.inf))
+    error = float(np.log(bounds.high / bounds.low)) / 2 / reach
+    seen, limit = float(np.log(bounds.estimate)), float(np.log1p(margin))
+    distance, alpha = (limit - seen, level) if seen < limit else (seen, (1 - found.confidence) / 2 / found.tests)
+    fixed = difference.detail.error_of_blocks or 0.0 if difference.detail else 0.0
+    if not np.isfinite(error) or distance <= 0:
+        return None
+    total = size_needed(distance, error, size, fixed=min(fixed, error), degrees=degrees, alpha=alpha)
+    return None if total is None else Needed(basis.over, size, max(total, size + 1))
+
+
+def _doubted(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:
+    """Doubts on which nothing ships: about the comparison, the two sides, and decisive rows."""
+    warnings = [
+        *found.warnings,
+        *found.baseline.warnings,
+        *side.warnings,
+        *(one for row in rows for one in row.warnings),
+    ]
+    texts = {one.kind: one.text for one in reversed(warnings) if one.kind in policy.doubts}
+    return [
+        Cause(
+            metric="", name=kind, part=ALL, quantity=None, candidate=side.name, answer="run again", reason=texts[kind]
+        )
+        for kind in sorted(texts)
+    ]
+
+
+def _line(found: Found, answers: Sequence[Answer], causes: Sequence[Cause], decisive: int, *, accepted: bool) -> str:
+    """The decision in one line."""
+    origins = {manifest.origin for side in (found.baseline, *found.candidates) for manifest in side.manifests}
+    origin = "" if "simulated" not in origins else " (simulated)" if len(origins) == 1 else " (partly simulated)"
+    told = []
+    for answer in dict.fromkeys((_together(answers), *answers)):
+        sides = [side.name for side, its in zip(found.candidates, answers, strict=True) if its == answer]
+        why = _why(answer, [cause for cause in causes if cause.candidate in sides], decisive, accepted)
+        told.append(f"{answer.upper()} {_listed(sides)}{origin}: {why}")
+    return "; ".join(told)
+
+
+def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool) -> str:
+    if answer == "ship":
+        what = "the decisive metric is" if decisive == 1 else f"all {decisive} decisive metrics are"
+        return f"{what} shown not worse beyond {'its margin' if decisive == 1 else 'their margins'}" + (
+            ", but for what is accepted" if accepted else ""
+        )
+    if answer == "hold":
+        worse = [cause for cause in causes if cause.answer == "hold"]
+        named = [f"{_titled(cause)} {cause.reason}" for cause in worse[:NAMED]]
+        return f"worse in {_listed([*named, *_others(worse)])}"
+    doubts = [cause for cause in causes if not cause.metric]
+    unclear = [cause for cause in causes if cause.metric and not cause.conditional]
+    more = _more(causes)
+    told = []
+    if unclear:
+        names = list(dict.fromkeys(_titled(cause) for cause in unclear))
+        others = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+        told.append(f"can't tell {_listed([*names[:NAMED], *others])}")
+    elif not doubts:
+        told.append("not worse here, but too few runs speak for no others")
+    if doubts:
+        told.append(f"doubts: {_listed([doubt.name for doubt in doubts])}")
+    return "; ".join([*told, *([more] if more else [])])
+
+
+def _more(causes: Sequence[Cause]) -> str:
+    """How much more would tell all, by what is repeated; what needs most counts."""
+    most: dict[str, Needed] = {}
+    for cause in causes:
+        if cause.needed is not None:
+            known = most.get(cause.needed.over)
+            if known is None or cause.needed.more > known.more:
+                most[cause.needed.over] = cause.needed
+    words = [
+        f"{_about(one.more)} more {one.over if one.more > 1 else one.over.removesuffix('s')}" for one in most.values()
+    ]
+    if not words:
+        return ""
+    return f"needs about {_listed(words)} per side"
+
+
+def _about(count: int) -> str:
+    """Two digits are enough of an estimate."""
+    digits = 10 ** max(0, len(str(count)) - 2)
+    return f"{-(-count // digits) * digits:,}"
+
+
+def _titled(cause: Cause) -> str:
+    quantity = cause.quantity if cause.quantity in ("typical block", "all blocks together") else ""
+    return ", ".join(filter(None, (cause.name, cause.part, quantity)))
+
+
+def _others(causes: Sequence[Cause]) -> list[str]:
+    return [f"{len(causes) - NAMED} more"] if len(causes) > NAMED else []
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -1,0 +1,259 @@
+"""Policies: which metrics decide about a release, by which margins, and what is accepted. docs/decision.md explains them.
+
+The ranks, margins and directions of the catalogue are the default; a policy file holds only what differs.
+"""
+
+import datetime
+import json
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from slotmark.errors import ComparisonError, did_you_mean
+from slotmark.metrics import Better, Metric, Rank, catalogue
+from slotmark.numbers import percent, share
+from slotmark.run import Manifest
+
+Conditional = Literal["hold", "count", "inconclusive"]
+"""What verdicts that hold for these runs only may do: hold a release, hold and ship it, or neither."""
+
+DOUBTS = (
+    "damaged_files",
+    "different",
+    "drifting_rounds",
+    "impossible_orders",
+    "no_blocks",
+    "repeated_lines",
+    "server_busy",
+    "time_backwards",
+)
+"""Doubts after which figures may be of something else than the target: nothing ships on them."""
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """A regression that is known and accepted for a while.
+
+    Attributes:
+        metric: Its id.
+        reason: Why it is accepted.
+        until: The first version, or the last date, of a candidate for which it no longer, or still, is: ``10.7``, ``2026-12-31``.
+        up_to: How large it may be, as a fraction; None for any size.
+    """
+
+    metric: str
+    reason: str
+    until: str
+    up_to: float | None = None
+
+    def applies(self, candidate: Manifest) -> bool:
+        """Whether the candidate's version is before the end, or its run began by that date; never where that isn't known."""
+        if _DATE.fullmatch(self.until):
+            began = candidate.started[:10]
+            return bool(_DATE.fullmatch(began)) and began <= self.until
+        version, end = _version(candidate.target.version), _version(self.until)
+        return version is not None and end is not None and version < end
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides, beside the catalogue.
+
+    Attributes:
+        name: What to call it.
+        ranks: By metric id, in the place of the catalogue's.
+        margins: Likewise, as fractions.
+        directions: Likewise, which direction is an improvement.
+        accepted: Regressions that don't hold a release.
+        conditional: What verdicts that hold for these runs only may do.
+        doubts: Kinds of doubts on which nothing ships.
+        needs_all: Whether nothing ships without a decisive metric that a side doesn't record.
+    """
+
+    name: str = "the default policy"
+    ranks: Mapping[str, Rank] = {}
+    margins: Mapping[str, float] = {}
+    directions: Mapping[str, Better] = {}
+    accepted: Sequence[Accepted] = ()
+    conditional: Conditional = "hold"
+    doubts: Collection[str] = DOUBTS
+    needs_all: bool = True
+
+    def applied(self, metrics: Sequence[Metric]) -> list[Metric]:
+        """The metrics with the policy's ranks, margins and directions."""
+        return [
+            msgspec.structs.replace(
+                metric,
+                rank=self.ranks.get(metric.id, metric.rank),
+                margin=self.margins.get(metric.id, metric.margin),
+                better=self.directions.get(metric.id, metric.better),
+            )
+            for metric in metrics
+        ]
+
+
+def only(decisive: Mapping[str, float | None], bench: str, name: str, *, needs_all: bool = True) -> Policy:
+    """A policy in which these metrics decide and no others, and verdicts that hold for these runs only count like any other.
+
+    Args:
+        decisive: Margins by metric id, as fractions; None for the catalogue's.
+        bench: Whose metrics they are.
+        name: What to call the policy.
+        needs_all: As of a policy.
+    """
+    return Policy(
+        name=name,
+        ranks={metric.id: "decisive" if metric.id in decisive else "informative" for metric in _tested(bench)},
+        margins={metric_id: margin for metric_id, margin in decisive.items() if margin is not None},
+        conditional="count",
+        doubts=(),
+        needs_all=needs_all,
+    )
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    rank: Rank | None = None
+    margin: str | float | None = None
+    better: Better | None = None
+
+
+class _Accepted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    metric: str
+    reason: str
+    until: str
+    up_to: str | float | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    bench: str = ""
+    conditional: Conditional = "hold"
+    doubts: list[str] = msgspec.field(default_factory=lambda: list(DOUBTS))
+    metrics: dict[str, _Entry] = {}
+    accepted: list[_Accepted] = []
+
+
+def read_policy(path: Path, bench: str) -> Policy:
+    """The policy in a TOML file; :func:`policy_text` has every field.
+
+    Args:
+        path: The file.
+        bench: Of the runs that it is for.
+
+    Raises:
+        ComparisonError: There is no such file, it is no such TOML, or it is of another bench or of metrics that aren't tested.
+    """
+    try:
+        told = msgspec.convert(_with_dates_as_text(tomllib.loads(path.read_text(encoding="utf-8"))), _File)
+    except OSError as error:
+        raise ComparisonError(
+            f"{path}: the policy can't be read ({error.strerror}). Give a TOML file; --show-policy prints one."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise ComparisonError(f"{path}: no policy ({error}). Compare it with what --show-policy prints.") from error
+    if told.bench not in ("", bench):
+        raise ComparisonError(
+            f"{path}: a policy for bench '{told.bench}', but the runs are of '{bench}'. Give one for '{bench}', or none."
+        )
+    known = [metric.id for metric in _tested(bench)]
+    for metric in [*told.metrics, *(one.metric for one in told.accepted)]:
+        if metric not in known:
+            raise ComparisonError(
+                f"{path}: '{metric}' isn't tested.{did_you_mean(metric, known)} Tested are: {', '.join(known)}."
+            )
+    return Policy(
+        name=path.name,
+        ranks={name: one.rank for name, one in told.metrics.items() if one.rank},
+        margins={
+            name: _share(path, f"the margin of '{name}'", one.margin)
+            for name, one in told.metrics.items()
+            if one.margin is not None
+        },
+        directions={name: one.better for name, one in told.metrics.items() if one.better},
+        accepted=[_accepted(path, one) for one in told.accepted],
+        conditional=told.conditional,
+        doubts=told.doubts,
+    )
+
+
+def _accepted(path: Path, one: _Accepted) -> Accepted:
+    where = f"what is accepted of '{one.metric}'"
+    if not one.reason.strip():
+        raise ComparisonError(f"{path}: {where} has no reason. Write down who accepted it, and why.")
+    if _DATE.fullmatch(one.until) is None and _version(one.until) is None:
+        raise ComparisonError(
+            f"{path}: {where} ends at '{one.until}', which is neither a version nor a date. Write until = \"10.7\" or until = 2026-12-31."
+        )
+    up_to = None if one.up_to is None else _share(path, f"up_to in {where}", one.up_to)
+    return Accepted(metric=one.metric, reason=one.reason, until=one.until, up_to=up_to)
+
+
+def policy_text(bench: str) -> str:
+    """The default policy of a bench as a policy file: every tested metric with its rank, margin and direction."""
+    lines = [
+        f"# What decides about a release by {bench} runs. A policy file needs to hold only what differs from this; docs/decision.md.",
+        "# rank: decisive, important or informative. margin: a larger change matters. better: higher or lower.",
+        f'bench = "{bench}"',
+        "",
+        "# Verdicts that hold for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; inconclusive: neither.",
+        'conditional = "hold"',
+        "",
+        "# Nothing ships on runs with these doubts.",
+        f"doubts = {json.dumps(list(DOUBTS))}",
+        "",
+        "# A regression that is accepted: a metric, the reason, and the first version, or the last date, that ends it. up_to is optional.",
+        "# [[accepted]]",
+        '# metric = "METRIC"',
+        '# reason = "why, and who accepted it"',
+        '# until = "10.7"',
+        '# up_to = "5 %"',
+        "",
+        "[metrics]",
+    ]
+    order = get_args(Rank)
+    for metric in sorted(_tested(bench), key=lambda one: order.index(one.rank)):
+        least = f", at least {metric.least:g}{metric.unit_suffix}" if metric.least else ""
+        lines.append(
+            f'{metric.id} = {{ rank = "{metric.rank}", margin = "{percent(metric.margin)}", better = "{metric.better}" }}'
+            f"  # {metric.name}{least}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _tested(bench: str) -> list[Metric]:
+    return [metric for metric in catalogue(bench).metrics if metric.tested]
+
+
+def _share(path: Path, what: str, value: str | float) -> float:
+    found = share(str(value))
+    if found is None:
+        raise ComparisonError(f"{path}: {what} is '{value}', but it's a share from 0 % to below 100 %. Write \"2 %\".")
+    return found
+
+
+def _version(text: str) -> tuple[int, ...] | None:
+    """The numbers that a version begins with, without zeros at their end; None where it begins with none."""
+    found = _VERSION.match(text.strip())
+    if found is None:
+        return None
+    numbers = [int(one) for one in found[1].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _with_dates_as_text(value: Any) -> Any:
+    """What TOML holds, with dates as ``2026-12-31``."""
+    match value:
+        case dict():
+            return {name: _with_dates_as_text(one) for name, one in value.items()}
+        case list():
+            return [_with_dates_as_text(one) for one in value]
+        case datetime.date():
+            return value.isoformat()[:10]
+        case _:
+            return value

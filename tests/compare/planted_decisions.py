@@ -1,0 +1,183 @@
+"""Whole reports whose truth is known, from planted samples to the decision: how often the one line is wrong."""
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from slotmark.compare.compare import judged
+from slotmark.compare.decision import Found, decide
+from slotmark.compare.estimators import Entry, Measured
+from slotmark.compare.policy import Policy
+from slotmark.compare.result import Answer, Basis, Quantity, Side
+from slotmark.metrics import Metric
+from slotmark.run import Manifest, Target
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.mean_difference import by_unit, mean_difference
+from slotmark.statistics.ratio import paired_ratio
+from tests.compare.planted import ALIKE, rates
+from tests.compare.planted_blocks import NOISES, estimated, recorded
+from tests.compare.planted_courses import COURSES
+
+MARGIN = 0.02
+CONFIDENCE = 0.95
+
+Bench = Literal["rounds", "blocks of a run", "runs", "processes"]
+
+TESTS: dict[Bench, tuple[int, int]] = {
+    "rounds": (4, 20),
+    "blocks of a run": (4, 40),
+    "runs": (4, 40),
+    "processes": (1, 5),
+}
+"""How many metrics are decisive, and how many there are in all, about as in the default policies."""
+
+
+class Plant(msgspec.Struct, frozen=True):
+    """What is planted.
+
+    Attributes:
+        bench: What is repeated.
+        noise: The standard error of one difference, about, in margins; of processes and rounds the noise is that of ``planted``.
+        effect: By how much the first decisive metric is worse, in margins.
+        all_decide: Whether every metric is decisive.
+    """
+
+    bench: Bench
+    noise: float = 1.0
+    effect: float = 0.0
+    all_decide: bool = False
+
+
+def answers(plant: Plant, count: int, seed: int, *, repetitions: int = 2_000) -> Iterator[Answer]:
+    """The answers of so many reports; the same seed gives the same."""
+    decisive, total = TESTS[plant.bench]
+    for index in range(count):
+        draws = np.random.default_rng([seed, index])
+        entries: list[Entry] = []
+        for place in range(total):
+            rank = "decisive" if plant.all_decide or place < decisive else "informative"
+            metric = Metric(
+                id=f"metric_{place}",
+                name=f"Metric {place}",
+                unit="s",
+                better="lower",
+                rank=rank,
+                grain=("block",),
+                margin=MARGIN,
+                definition="Planted.",
+            )
+            truth = 1 + MARGIN * plant.effect if place == 0 else 1.0
+            entries += [
+                Entry(metric=metric, quantity=quantity, summaries=[None, None], measured=[one])
+                for quantity, one in MEASURES[plant.bench](draws, truth, plant.noise, [seed, index, place], repetitions)
+            ]
+        rows, tests = judged(entries, CONFIDENCE)
+        found = Found(
+            baseline=_side("base"),
+            candidates=[_side("new")],
+            metrics=[entry.metric for entry in entries],
+            rows=rows,
+            tests=tests,
+            confidence=CONFIDENCE,
+            warnings=[],
+        )
+        # One run a side: what is measured are the intervals, so conditional verdicts count.
+        decision = decide(found, Policy(conditional="count"))
+        assert decision is not None
+        yield decision.answer
+
+
+def shares(plant: Plant, count: int, seed: int = 2026, *, repetitions: int = 2_000) -> dict[Answer, float]:
+    """How often each answer is given."""
+    found = list(answers(plant, count, seed, repetitions=repetitions))
+    return {answer: found.count(answer) / count for answer in ("ship", "hold", "run again")}
+
+
+def _side(name: str) -> Side:
+    manifest = Manifest(
+        id=name,
+        bench="planted",
+        target=Target(name, "1.0"),
+        workload={},
+        parameters={},
+        session="one",
+        machine=None,
+        started="",
+        ended="",
+        versions={},
+        sources=[],
+        tables={},
+        warnings=[],
+    )
+    return Side(name, manifest)
+
+
+Measures = Callable[[np.random.Generator, float, float, list[int], int], list[tuple[Quantity, Measured]]]
+
+
+def _rounds(
+    draws: np.random.Generator, truth: float, noise: float, seed: list[int], repetitions: int
+) -> list[tuple[Quantity, Measured]]:
+    """Ten rounds of two clients; a noise of 1 is one invocation in 20 disturbed, less is none."""
+    kind = ALIKE["disturbed, 1 in 20" if noise >= 1 else "steady, 2 %"]
+    ours, theirs = rates(draws, (kind, kind), (10,), 1 / truth)
+    found = paired_ratio(1 / ours, 1 / theirs, confidence=CONFIDENCE, repetitions=repetitions, seed=seed)
+    basis = Basis("rounds", (10, 10), (10, 10))
+    return [
+        ("typical", Measured(ratio=found.interval, bounds=found.bounds, p=found.p, paired=True, basis=basis)),
+    ]
+
+
+def _means(
+    draws: np.random.Generator, truth: float, noise: float, _seed: list[int], _repetitions: int
+) -> list[tuple[Quantity, Measured]]:
+    """One run a side of 120 blocks, each of which takes half of its deviation from the one before."""
+    blocks = 120
+    courses = COURSES["AR(1) 0.5"](draws, 2, blocks)
+    scale = noise * MARGIN * np.sqrt(blocks / 2) / 2  # the course's mean has an error of 2 / sqrt(blocks)
+    levels = 1 + scale * courses[0], truth + scale * courses[1]
+    return [("mean", _measured([levels[0]], [levels[1]], 1, blocks))]
+
+
+def _runs(
+    draws: np.random.Generator, truth: float, noise: float, _seed: list[int], _repetitions: int
+) -> list[tuple[Quantity, Measured]]:
+    """Three runs a side, which differ by chance."""
+    scale = noise * MARGIN / np.sqrt(2 / 3)
+    ours, theirs = (level + scale * draws.standard_normal((3, 1)) + np.zeros((3, 20)) for level in (1.0, truth))
+    return [("mean", _measured(list(ours), list(theirs), 3, 3))]
+
+
+def _measured(ours: list[np.ndarray], theirs: list[np.ndarray], runs: int, size: int) -> Measured:
+    sides = [[by_unit(one, np.arange(one.size)) for one in side] for side in (ours, theirs)]
+    found = mean_difference(sides[0], sides[1], confidence=CONFIDENCE)
+    assert found is not None
+    base = float(np.mean([one.mean for one in sides[0]]))
+    ratio, bounds = (
+        Interval(*(1 + value / base for value in (one.estimate, one.low, one.high)))
+        for one in (found.delta, found.bounds)
+    )
+    basis = Basis("runs" if runs > 1 else "blocks", (size, size), (size, size))
+    return Measured(ratio=ratio, bounds=bounds, p=found.p, paired=False, conditional=runs < 3, basis=basis)
+
+
+def _processes(
+    draws: np.random.Generator, truth: float, noise: float, _seed: list[int], _repetitions: int
+) -> list[tuple[Quantity, Measured]]:
+    """Five processes a side over 122 blocks; a noise of 1 is 1 % of processes and of blocks, less is of blocks alone."""
+    typical, sums = estimated(*recorded(draws, NOISES["both" if noise >= 1 else "blocks"], truth=truth))
+    basis = Basis("processes", (5, 5), (5, 5))
+    of_typical, of_sums = (
+        Measured(ratio=one.ratio, bounds=one.bounds, p=one.p, paired=True, basis=basis) for one in (typical, sums)
+    )
+    return [("typical block", of_typical), ("all blocks together", of_sums)]
+
+
+MEASURES: dict[Bench, Measures] = {
+    "rounds": _rounds,
+    "blocks of a run": _means,
+    "runs": _runs,
+    "processes": _processes,
+}

@@ -1,0 +1,31 @@
+"""How often the decision is wrong on planted reports: docs/decision.md has the rates of many more."""
+
+import pytest
+
+from tests.compare.planted_decisions import TESTS, Bench, Plant, answers, shares
+
+
+@pytest.mark.parametrize("bench", list(TESTS))
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_of_sixty_reports_at_most_two_are_wrong(bench: Bench, noise: float) -> None:
+    # At a rate of 1 % three or more wrong ones of 60 come up in 2 % of cases; the seed is fixed.
+    assert list(answers(Plant(bench, noise), 60, 7, repetitions=1_000)).count("hold") <= 2
+    assert list(answers(Plant(bench, noise, effect=2), 60, 8, repetitions=1_000)).count("ship") <= 2
+
+
+@pytest.mark.parametrize("bench", ["blocks of a run", "rounds"])
+def test_what_is_plain_is_decided(bench: Bench) -> None:
+    """Little noise: nothing planted ships, and a large effect holds; a decision that always ran again would be never wrong."""
+    little = 0.1 if bench == "blocks of a run" else 0.3
+    if bench == "blocks of a run":
+        assert list(answers(Plant(bench, little), 30, 9)).count("ship") >= 29
+    assert list(answers(Plant(bench, little, effect=8), 30, 10)).count("hold") >= 29
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("bench", list(TESTS))
+def test_at_most_one_report_in_a_hundred_is_wrong(bench: Bench, noise: float) -> None:
+    # 1,000 reports: three standard deviations above 1 % are 1.9 %.
+    assert shares(Plant(bench, noise), 1_000)["hold"] <= 0.019
+    assert shares(Plant(bench, noise, effect=2), 1_000)["ship"] <= 0.019

@@ -1,0 +1,223 @@
+"""Policies: what a file may change, what is refused, and what follows from it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slotmark.compare import Comparison, Policy, compare, policy_text, read_policy
+from slotmark.compare.policy import Accepted
+from slotmark.errors import ComparisonError
+from slotmark.run import Manifest, Run, open_run
+from slotmark.warnings import server_busy
+from tests.conftest import slotmark
+from tests.made_up_runs import write_run
+
+SETTING = "decode, sequential"
+RATES = [1000.0 + 2 * n for n in range(10)]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
+    """Writes a run whose rates are the baseline's times a factor."""
+    folder = tmp_path_factory.mktemp("runs")
+
+    def written(name: str, factor: float = 1.0, noise: float = 0.001, **more: object) -> Run:
+        if (folder / name).exists():
+            return open_run(folder / name)
+        own = [rate * factor * (1 + noise * ((7 * place + len(name)) % 5 - 2)) for place, rate in enumerate(RATES)]
+        return write_run(folder / name, name, {SETTING: own}, **more)  # pyright: ignore[reportArgumentType]
+
+    return written
+
+
+def line(comparison: Comparison) -> str:
+    assert comparison.decision is not None
+    return comparison.decision.line
+
+
+def test_ship_needs_that_it_is_shown(run: Callable[..., Run]) -> None:
+    base = run("base")
+    same = compare([base, run("same")])
+    assert line(same) == "SHIP same: the decisive metric is shown not worse beyond its margin"
+    assert same.decision is not None
+    assert (same.decision.answer, same.decision.answers, same.decision.causes) == ("ship", ["ship"], [])
+    noisy = compare([base, run("noisy", noise=0.02)])
+    assert re.fullmatch(
+        r"RUN AGAIN noisy: can't tell Blocks per second, decode, sequential; needs about [\d,]+ more rounds per side",
+        line(noisy),
+    )
+    assert noisy.decision is not None
+    (cause,) = noisy.decision.causes
+    assert re.fullmatch(r"may be worse by more than its margin of 2 %: up to -\d\.\d %", cause.reason)
+    assert cause.needed is not None
+    assert (cause.needed.over, cause.needed.size) == ("rounds", 10)
+    assert cause.needed.total > 10
+
+
+def test_hold_names_what_is_worse_and_by_how_much(run: Callable[..., Run]) -> None:
+    slow = compare([run("base"), run("slow", 0.9)])
+    assert re.fullmatch(
+        r"HOLD slow: worse in Blocks per second, decode, sequential -\d+\.\d % \(margin 2 %\)", line(slow)
+    )
+
+
+def test_of_several_candidates_the_worst_answer_counts_and_each_is_named(run: Callable[..., Run]) -> None:
+    decision = compare([run("base"), run("same"), run("slow", 0.9)]).decision
+    assert decision is not None
+    assert (decision.answer, decision.answers) == ("hold", ["ship", "hold"])
+    assert decision.line.startswith("HOLD slow: worse in Blocks per second")
+    assert decision.line.endswith("; SHIP same: the decisive metric is shown not worse beyond its margin")
+
+
+def test_a_policy_changes_ranks_margins_and_directions(run: Callable[..., Run]) -> None:
+    sides = [run("base"), run("slow", 0.9)]
+    wider = Policy(margins={"blocks_per_s": 0.2})
+    assert line(compare(sides, policy=wider)).startswith("SHIP")
+    informative = Policy(ranks={"blocks_per_s": "informative", "peak_memory_mb": "decisive"})
+    assert line(compare(sides, policy=informative)).startswith("SHIP")
+    mirrored = compare(sides, policy=Policy(directions={"blocks_per_s": "lower"}))
+    assert line(mirrored).startswith("SHIP")
+    assert mirrored.rows[0].differences[0] is not None
+    assert mirrored.rows[0].differences[0].verdict == "better"
+
+
+def test_without_a_decisive_metric_nothing_is_decided(run: Callable[..., Run]) -> None:
+    assert compare([run("base"), run("same")], policy=Policy(ranks={"blocks_per_s": "important"})).decision is None
+
+
+@pytest.mark.parametrize(
+    ("accepted", "begin"),
+    [
+        (Accepted(metric="blocks_per_s", reason="known", until="1.1"), "SHIP"),
+        (Accepted(metric="blocks_per_s", reason="known", until="1.0"), "HOLD"),
+        (Accepted(metric="blocks_per_s", reason="known", until="2026-11-21"), "SHIP"),
+        (Accepted(metric="blocks_per_s", reason="known", until="2026-11-20"), "HOLD"),
+        (Accepted(metric="blocks_per_s", reason="known", until="1.1", up_to=0.15), "SHIP"),
+        (Accepted(metric="blocks_per_s", reason="known", until="1.1", up_to=0.05), "HOLD"),
+        (Accepted(metric="peak_memory_mb", reason="known", until="1.1"), "HOLD"),
+    ],
+)
+def test_an_accepted_regression_ends(run: Callable[..., Run], accepted: Accepted, begin: str) -> None:
+    """The candidate has version 1.0.0 and began on 2026-11-21."""
+    comparison = compare([run("base"), run("slow", 0.9)], policy=Policy(accepted=[accepted]))
+    assert line(comparison).startswith(begin)
+    assert comparison.decision is not None
+    if begin == "SHIP":
+        assert comparison.decision.accepted == [f"blocks_per_s until {accepted.until}: known"]
+        assert "but for what is accepted" in comparison.decision.line
+
+
+@pytest.mark.parametrize("version", ["", "unknown", "rc"])
+def test_what_has_no_version_or_date_is_not_accepted(run: Callable[..., Run], version: str) -> None:
+    manifest: Manifest = run("base").manifest
+    other = msgspec.structs.replace(
+        manifest, target=msgspec.structs.replace(manifest.target, version=version), started=""
+    )
+    for until in ("99", "2099-01-01"):
+        assert not Accepted(metric="m", reason="r", until=until).applies(other)
+
+
+def test_nothing_ships_on_a_doubt_that_the_policy_names(run: Callable[..., Run]) -> None:
+    sides = [run("base"), run("doubted", warnings=[server_busy(SETTING, 0.95, 0.8)])]
+    assert line(compare(sides)) == "RUN AGAIN doubted: doubts: server_busy"
+    assert line(compare(sides, policy=Policy(doubts=[]))).startswith("SHIP")
+
+
+def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
+    base = run("base")
+    apart, slow = run("apart", session="s2"), run("slow apart", 0.8, session="s2")
+    assert line(compare([base, apart])) == "RUN AGAIN apart: not worse here, but too few runs speak for no others"
+    assert line(compare([base, slow])).startswith("HOLD")
+    assert line(compare([base, apart], policy=Policy(conditional="count"))).startswith("SHIP")
+    assert line(compare([base, slow], policy=Policy(conditional="inconclusive"))).startswith("RUN AGAIN")
+
+
+def test_a_part_that_the_candidate_lacks_does_not_ship(tmp_path: Path) -> None:
+    both = write_run(tmp_path / "both", "both", {SETTING: RATES, "raw": RATES})
+    one = write_run(tmp_path / "one", "one", {SETTING: RATES})
+    freely = Policy(doubts=[])  # the runs differ in their modes
+    lacking = compare([both, one], policy=freely).decision
+    assert lacking is not None
+    assert [cause.part for cause in lacking.causes] == ["raw"]
+    assert lacking.answer == "run again"
+    assert line(compare([one, both], policy=freely)).startswith("SHIP")
+
+
+@pytest.mark.parametrize("bench", ["chainsync", "cluster", "ledger"])
+def test_the_default_policy_is_printed_and_read_again(bench: str, tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(policy_text(bench))
+    found, default = read_policy(file, bench), Policy()
+    from slotmark.metrics import catalogue
+
+    metrics = catalogue(bench).metrics
+    assert found.applied(metrics) == default.applied(metrics)
+    assert (found.conditional, list(found.doubts), found.accepted) == ("hold", list(default.doubts), [])
+    # The example of what is accepted is one.
+    example = file.read_text().replace("# [[accepted]]", "[[accepted]]").replace('# metric = "METRIC"', 'metric = "X"')
+    example = re.sub(r"# (reason|until|up_to) =", r"\1 =", example).replace('"X"', f'"{metrics[0].id}"')
+    head, inside = example.split("[[accepted]]")
+    accepted, rest = inside.split("[metrics]")
+    file.write_text(f"{head}\n[metrics]{rest}\n[[accepted]]{accepted}")
+    assert [one.up_to for one in read_policy(file, bench).accepted] == [0.05]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("bench = 'ledger'", "a policy for bench 'ledger', but the runs are of 'chainsync'"),
+        ("metrics.block_per_s.rank = 'decisive'", "'block_per_s' isn't tested. Did you mean 'blocks_per_s'?"),
+        ("metrics.blocks_per_s.rank = 'vital'", "Invalid enum value 'vital'"),
+        ("metrics.blocks_per_s.margin = 'much'", "the margin of 'blocks_per_s' is 'much'"),
+        ("metrics.blocks_per_s.margin = 2", "the margin of 'blocks_per_s' is '2.0'"),
+        ("metrics.blocks_per_s.least = 2", "unknown field `least`"),
+        ("rank = 'decisive'", "unknown field `rank`"),
+        ("conditional = 'perhaps'", "Invalid enum value 'perhaps'"),
+        ("[[accepted]]\nmetric = 'blocks_per_s'\nreason = 'x'", "missing required field `until`"),
+        ("[[accepted]]\nmetric = 'blocks_per_s'\nreason = ' '\nuntil = '2'", "has no reason"),
+        ("[[accepted]]\nmetric = 'blocks_per_s'\nreason = 'x'\nuntil = 'soon'", "neither a version nor a date"),
+        ("metrics", "no policy ("),
+    ],
+)
+def test_what_is_no_policy_is_refused_in_a_line(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(text)
+    with pytest.raises(ComparisonError, match=re.escape(said)) as caught:
+        read_policy(file, "chainsync")
+    assert str(caught.value).startswith(f"{file}: ")
+
+
+def test_a_date_may_be_one_of_toml(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text("[[accepted]]\nmetric = 'blocks_per_s'\nreason = 'x'\nuntil = 2026-12-31\nup_to = '5 %'")
+    (one,) = read_policy(file, "chainsync").accepted
+    assert (one.until, one.up_to) == ("2026-12-31", 0.05)
+
+
+def test_the_command_ends_by_the_decision(run: Callable[..., Run], tmp_path: Path) -> None:
+    base = run("base").path
+    shown = slotmark("compare", base, "--show-policy")
+    assert (shown.returncode, shown.stdout) == (0, policy_text("chainsync"))
+    policy = tmp_path / "policy.toml"
+    policy.write_text(shown.stdout)
+    for candidate, code, answer in (
+        (run("same"), 0, "SHIP same: "),
+        (run("slow", 0.9), 1, "HOLD slow: "),
+        (run("noisy", noise=0.02), 3, "RUN AGAIN noisy: "),
+    ):
+        decided = slotmark("compare", base, candidate.path, "--policy", policy, "-o", tmp_path / "out")
+        assert decided.returncode == code, decided.stderr
+        title, *_, last = decided.stdout.splitlines()
+        assert last.startswith(answer)
+        assert last.startswith(title.strip())
+        told = msgspec.json.decode((tmp_path / "out" / "report.json").read_bytes())["decision"]
+        assert told["line"] == last
+        for name in ("report.md", "report.html"):
+            assert last.split(":")[0] in (tmp_path / "out" / name).read_text()
+        # Without a policy the line is the same, and the command ends with 0.
+        free = slotmark("compare", base, candidate.path)
+        assert (free.returncode, free.stdout.splitlines()[-1]) == (0, last)
+    assert slotmark("compare", base, run("same").path, "--policy", policy, "--gate", policy).returncode == 2

@@ -120,7 +120,7 @@ def test_markdown_is_made_of_every_section(runs: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     heads = [line[3:] for line in text.splitlines() if line.startswith("## ")]
-    assert heads[:3] == ["Verdicts", "Warnings", "Comparison"]
+    assert heads[:3] == ["Decision", "Warnings", "Comparison"]
     assert {"Kinds of blocks", "Quantiles", "Design", "Method", "Data dictionary", "Manifest"} <= set(heads)
 
 

@@ -107,7 +107,7 @@ def test_html_draws_offline_and_keeps_names_text(comparison: Comparison, tmp_pat
         page.wait_for_function(f"({dots})() === 20")
         page.get_by_role("checkbox", name=NASTY).check()
         page.wait_for_function(f"({dots})() === 30")
-        assert page.locator("h2").all_inner_texts()[:3] == ["Verdicts", "Comparison", "Charts"]
+        assert page.locator("h2").all_inner_texts()[:4] == ["Decision", "Comparison", "Verdicts", "Charts"]
 
 
 def test_a_session_in_short_names_every_run(comparison: Comparison, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from slotmark.compare import summarise_runs
-from slotmark.compare.result import Blocks, Comparison, Swept
+from slotmark.compare.result import Answer, Blocks, Comparison, Swept, Verdict
 from slotmark.metrics import Analysis, Filter, catalogue, samples
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Doubts, Facts, Paragraph, Section, Table
@@ -17,6 +17,7 @@ from slotmark.report.sections.blocks import (
 )
 from slotmark.report.sections.cells import headed, listed, readable
 from slotmark.report.sections.charts import charts
+from slotmark.report.sections.decision import first_screen
 from slotmark.report.sections.dictionary import dictionary
 from slotmark.report.sections.manifest import manifest_facts, manifests, work_done
 from slotmark.report.sections.means import centile_tables, mean_tables
@@ -31,6 +32,9 @@ _INTERNAL = ("session", "digest")
 
 BY_ROUND = "by round"
 """What the short name of a metric ends with whose samples are ratios within one round."""
+
+LIKE: dict[Answer, Verdict] = {"ship": "better", "hold": "worse", "run again": "inconclusive"}
+"""The verdict that a decision looks like."""
 
 
 def comparison_document(comparison: Comparison, style: str = "modern") -> Document:
@@ -49,11 +53,16 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         *block_tables(comparison),
         *(sweep_tables(comparison, swept) if swept else seed_tables(comparison) if seeds else []),
     ]
+    decided = comparison.decision
+    # What was found in full stands where the first screen has it in short: below the tables.
+    found_in_full = verdicts(comparison)
     sections = [
+        Section("Decision", first_screen(comparison, decided) if decided else [], brief=True),
         Section("Answer", list(seed_answer(comparison)) if seeds and not swept else [], brief=True),
-        verdicts(comparison),
+        *([] if decided else [found_in_full]),
         Section("Warnings", [Doubts(found)] if (found := comparison.all_warnings) else [], brief=True),
         Section("Prediction" if seeds else "Comparison", tables, brief=True),
+        *([found_in_full] if decided else []),
         Section("Kinds of blocks", list(part_tables(comparison))),
         Section("Factors", list(factor_tables(comparison, blocks)) if blocks else [], brief=True),
         Section("Charts", charts(comparison)),
@@ -70,8 +79,9 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         _title(comparison, swept), (manifest for side in comparison.sides for manifest in side.manifests)
     )
     work = work_done(comparison.baseline)
-    title, subtitle = (comparison.decision.line, f"{compared}; {work}") if comparison.decision else (compared, work)
-    return Document(title, subtitle, [section for section in sections if section.blocks])
+    title, subtitle = (decided.line, f"{compared}; {work}") if decided else (compared, work)
+    verdict = LIKE[decided.answer] if decided else None
+    return Document(title, subtitle, [section for section in sections if section.blocks], verdict)
 
 
 def runs_document(runs: Sequence[Run]) -> Document:

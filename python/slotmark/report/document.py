@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from slotmark.compare.result import Verdict
+from slotmark.metrics import Rank
 from slotmark.warnings import Warning
 
 SYMBOLS: dict[Verdict, str] = {"better": "▲", "worse": "▼", "equivalent": "=", "inconclusive": "?"}
@@ -92,7 +93,49 @@ class Doubts(msgspec.Struct, frozen=True, tag=True):
     warnings: list[Warning]
 
 
-Block = Paragraph | Table | Facts | Figure | Doubts
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a forest: one difference.
+
+    Attributes:
+        name: Of the metric, with its part and side where there are several.
+        rank: Of the metric.
+        verdict: On the difference.
+        text: The difference, in words.
+        span: Its interval, in words; empty where there is none.
+        ends: Estimate, low and high end, as fractions of the baseline; None where there is no ratio.
+        margin: Both ends of the margin, likewise.
+        conditional: Whether the verdict holds for these runs only.
+    """
+
+    name: str
+    rank: Rank
+    verdict: Verdict
+    text: str
+    span: str
+    ends: tuple[float, float, float] | None
+    margin: tuple[float, float]
+    conditional: bool = False
+
+
+class Forest(msgspec.Struct, frozen=True, tag=True):
+    """Differences one below the other on a common axis, with their intervals and margins.
+
+    Attributes:
+        marks: One per line.
+        reach: Where the axis ends on both sides of no difference, as a fraction.
+        note: How to read it.
+    """
+
+    marks: list[Mark]
+    reach: float
+    note: str
+
+    def place(self, value: float) -> float:
+        """Where a fraction lies on the axis, from 0 to 1; what lies beyond is at its end."""
+        return min(1.0, max(0.0, (value / self.reach + 1) / 2))
+
+
+Block = Paragraph | Table | Facts | Figure | Doubts | Forest
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -104,8 +147,9 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A report."""
+    """A report; its title may be a verdict, and is then coloured like one."""
 
     title: str
     subtitle: str
     sections: list[Section]
+    verdict: Verdict | None = None

@@ -10,7 +10,7 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from slotmark.report.document import Block, Document, Figure
+from slotmark.report.document import SYMBOLS, Block, Document, Figure
 from slotmark.report.renderers.printable import printable, printable_document, with_texts
 
 
@@ -43,6 +43,9 @@ def _environment() -> jinja2.Environment:
         "".join(letter if letter.isalnum() else "-" for letter in text.lower()) or "section"
     )
     environment.filters["grouped"] = _grouped
+    environment.filters["place"] = lambda forest, value: round(100 * forest.place(value), 2)
+    environment.filters["reach"] = lambda forest: f"{100 * forest.reach:.3g}"
+    environment.filters["sign"] = lambda mark: SYMBOLS[mark.verdict]
     return environment
 
 

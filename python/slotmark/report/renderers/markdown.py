@@ -2,7 +2,19 @@
 
 import re
 
-from slotmark.report.document import Block, Document, Doubts, Facts, Figure, Paragraph, Table
+from slotmark.numbers import percent
+from slotmark.report.document import (
+    CONDITIONAL,
+    SYMBOLS,
+    Block,
+    Document,
+    Doubts,
+    Facts,
+    Figure,
+    Forest,
+    Paragraph,
+    Table,
+)
 from slotmark.report.renderers.printable import printable_document
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|#~$!]")
@@ -38,12 +50,7 @@ def _block(block: Block) -> str:
         case Paragraph(text):
             return _text(text)
         case Table():
-            notes = "".join(f"\n\n{_text(note)}" for note in block.notes)
-            if block.wide:
-                return _folded(block.title or "Table", _table(block) + notes)
-            title = f"**{_text(block.title)}**\n\n" if block.title else ""
-            reasons = "\n".join(f"- {_text(reason)}" for _, reason in block.reasons)
-            return f"{title}{_table(block)}{notes}" + (f"\n\n{_folded('Reasons', reasons)}" if reasons else "")
+            return _titled(block)
         case Facts():
             lines = "\n".join(f"- {_text(name)}: {_text(value)}" for name, value in block.facts)
             return _folded(block.title, lines) if block.wide else lines
@@ -51,8 +58,31 @@ def _block(block: Block) -> str:
             return "\n".join(
                 f"- **{_text(warning.subject) or _text(warning.kind)}**: {_text(warning.text)}" for warning in warnings
             )
+        case Forest():
+            return _forest(block)
         case Figure():
             return ""
+
+
+def _titled(table: Table) -> str:
+    """A table with its title, its notes and, folded, the reasons of its verdicts; folded as a whole where it is wide."""
+    notes = "".join(f"\n\n{_text(note)}" for note in table.notes)
+    if table.wide:
+        return _folded(table.title or "Table", _table(table) + notes)
+    title = f"**{_text(table.title)}**\n\n" if table.title else ""
+    reasons = "\n".join(f"- {_text(reason)}" for _, reason in table.reasons)
+    return f"{title}{_table(table)}{notes}" + (f"\n\n{_folded('Reasons', reasons)}" if reasons else "")
+
+
+def _forest(forest: Forest) -> str:
+    """A line per mark, in words: decisive ones in bold."""
+    lines = ["| metric | difference | interval | margin | verdict |", "| --- | ---: | ---: | ---: | --- |"]
+    for mark in forest.marks:
+        name = f"**{_cell(mark.name)}**" if mark.rank == "decisive" else _cell(mark.name)
+        sign = f"{SYMBOLS[mark.verdict]}{CONDITIONAL if mark.conditional else ''} {mark.verdict}"
+        cells = (_cell(mark.text), _cell(mark.span) or " ", f"± {percent(mark.margin[1])}", sign)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + f"\n\n{_text(forest.note)}"
 
 
 def _table(table: Table) -> str:

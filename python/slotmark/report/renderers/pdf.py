@@ -12,7 +12,7 @@ import msgspec
 import typst
 import vl_convert
 
-from slotmark.report.document import SYMBOLS, Block, Document, Figure, Table
+from slotmark.report.document import SYMBOLS, Block, Document, Figure, Forest, Table
 from slotmark.report.renderers.columns import BREAK, breakable, fit
 from slotmark.report.renderers.printable import printable, with_texts
 
@@ -61,6 +61,7 @@ def pdf(document: Document) -> bytes:
             {"title": _printable(section.title), "blocks": list(_grouped(section.blocks))}
             for section in document.sections
         ],
+        "verdict": document.verdict,
         "symbols": SYMBOLS,
         "break": BREAK,
         "line": LINE_PT,
@@ -85,8 +86,12 @@ def _grouped(blocks: Sequence[Block]) -> Iterator[Any]:
 
 
 def _plain(block: Block) -> Any:
-    """A block as JSON types; a table with its measures on paper."""
+    """A block as JSON types; a table with its measures on paper, a forest with places on its axis in percent."""
     plain = _printable(msgspec.to_builtins(block))
+    if isinstance(block, Forest):
+        for mark, told in zip(block.marks, plain["marks"], strict=True):
+            told["ends"] = mark.ends and [100 * block.place(end) for end in mark.ends]
+            told["margin"] = [100 * block.place(end) for end in mark.margin]
     if isinstance(block, Table):
         plain["fit"] = msgspec.to_builtins(fit(block, line=LINE_PT, size=WIDE_TABLE_PT if block.wide else TABLE_PT))
     return plain

@@ -8,12 +8,18 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from slotmark.report.document import Block, Document, Doubts, Facts, Paragraph, Table
+from slotmark.report.document import SYMBOLS, Block, Document, Doubts, Facts, Forest, Mark, Paragraph, Table
 from slotmark.report.renderers.columns import longest_word, spread
 from slotmark.report.renderers.printable import printable_document
 
 GAP = 3
 """Letters between two columns."""
+
+MOST_MARKS = 10
+"""Lines of a forest, so that title, forest and sentences are in sight together."""
+
+LEAST_NAME, LEAST_AXIS, MOST_AXIS = 16, 15, 41
+"""In letters; a narrower axis isn't drawn."""
 
 STYLES = {"better": "bold green", "worse": "bold red", "equivalent": "cyan", "inconclusive": "yellow", None: ""}
 
@@ -29,7 +35,7 @@ def print_document(document: Document, console: Console | None = None) -> None:
     """Prints the brief sections of a document; the rest is for files. BrokenPipeError where nobody reads any more."""
     console = console or _Terminal(highlight=False)
     document = printable_document(document)
-    console.print(Text(document.title, style="bold"))
+    console.print(Text(document.title, style=STYLES[document.verdict] or "bold"))
     if document.subtitle:
         console.print(Text(document.subtitle, style="dim"))
     for section in document.sections:
@@ -58,11 +64,55 @@ def _print(block: Block, console: Console) -> None:
             for warning in warnings:
                 about = f"{warning.subject}: " if warning.subject else ""
                 console.print(Text.assemble(("! ", "bold yellow"), (about, "bold"), warning.text))
+        case Forest():
+            _print_forest(block, console)
         case Facts(wide=False):
             for name, value in block.facts:
                 console.print(Text.assemble((f"{name}: ", "bold"), value))
         case _:
             pass
+
+
+def _print_forest(forest: Forest, console: Console) -> None:
+    """A line per mark: its name, the axis with the margin as dots and the interval as a line, the difference in words."""
+    marks = forest.marks[:MOST_MARKS]
+    words = [
+        " ".join(filter(None, (SYMBOLS[mark.verdict], mark.text, mark.span and f"[{mark.span}]"))) for mark in marks
+    ]
+    beside = max(map(len, words), default=0)
+    names = min(
+        max((len(mark.name) for mark in marks), default=0), max(LEAST_NAME, console.width - beside - LEAST_AXIS - 4)
+    )
+    axis = min(MOST_AXIS, console.width - names - beside - 4) // 2 * 2 + 1
+    console.print()
+    for mark, text in zip(marks, words, strict=True):
+        name = mark.name if len(mark.name) <= names else f"{mark.name[: names - 1]}…"
+        style = STYLES[mark.verdict]
+        line = Text(f"{name:{names}}  ", style="bold" if mark.rank == "decisive" else "")
+        if axis >= LEAST_AXIS:
+            line.append(_axis(forest, mark, axis), style=style).append("  ")
+        console.print(line.append(text, style=style), no_wrap=True, crop=True)
+    if axis >= LEAST_AXIS:
+        reach = f"{100 * forest.reach:.3g} %"
+        console.print(Text(f"{'':{names}}  -{reach}{'0':^{max(1, axis - 2 * len(reach) - 2)}}+{reach}", style="dim"))
+    console.print(Text(forest.note, style="dim"))
+
+
+def _axis(forest: Forest, mark: Mark, width: int) -> str:
+    """One line of the axis: the margin, no difference, the interval, and the sign of the verdict at the estimate."""
+
+    def at(value: float) -> int:
+        return round(forest.place(value) * (width - 1))
+
+    signs = [" "] * width
+    low, high = map(at, mark.margin)
+    signs[low : high + 1] = "·" * (high + 1 - low)
+    signs[width // 2] = "|"
+    if mark.ends is not None:
+        estimate, below, above = map(at, mark.ends)
+        signs[below : above + 1] = "-" * (above + 1 - below)
+        signs[estimate] = SYMBOLS[mark.verdict]
+    return "".join(signs)
 
 
 def _parts(table: Table, width: int) -> Iterator[RichTable]:

@@ -1,0 +1,157 @@
+"""What a reader sees first: the decision, the metrics that matter with their margins, a few sentences, and what was compared."""
+
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from slotmark.compare import Comparison, compare
+from slotmark.report import comparison_document, print_document
+from slotmark.report.document import Forest, Mark, Paragraph
+from slotmark.report.renderers.html import html
+from slotmark.report.renderers.markdown import markdown
+from slotmark.report.renderers.pdf import pdf
+from tests.made_up_runs import write_run
+from tests.pages import opened_page
+
+SETTINGS = ("decode, sequential", "decode, 100 in flight")
+RATES = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1002.0, 998.0, 1004.0, 996.0, 1001.0]
+LINE = "HOLD slow: worse in Blocks per second, decode, 100 in flight -33.3 %"
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """A baseline, and a client that is a third slower and takes more memory."""
+    folder = tmp_path_factory.mktemp("runs")
+    runs = []
+    for name, factor, memory in (("base", 1.0, 24.0), ("slow", 2 / 3, 30.0)):
+        own = [rate * factor * (1 + 0.001 * ((7 * place + len(name)) % 5 - 2)) for place, rate in enumerate(RATES)]
+        runs.append(write_run(folder / name, name, dict.fromkeys(SETTINGS, own), peak_memory_mb=memory))
+    return compare(runs)
+
+
+def first_blocks(comparison: Comparison) -> tuple[Forest, list[str]]:
+    forest, *sentences = comparison_document(comparison).sections[0].blocks
+    assert isinstance(forest, Forest)
+    return forest, [one.text for one in sentences if isinstance(one, Paragraph)]
+
+
+def test_decisive_metrics_come_first_and_sentences_are_few(comparison: Comparison) -> None:
+    document = comparison_document(comparison)
+    assert document.title.startswith(LINE)
+    assert document.verdict == "worse"
+    assert document.subtitle.startswith("slow against base; chainsync bench")
+    forest, sentences = first_blocks(comparison)
+    ranks = [mark.rank for mark in forest.marks]
+    assert ranks == ["decisive"] * 2 + ["important"] * 6
+    assert [mark.verdict for mark in forest.marks[:2]] == ["worse"] * 2
+    assert sentences[0].startswith(
+        "Worse than base: Blocks per second, decode, 100 in flight -33.3 % (margin 2 %) and "
+    )
+    assert "Important: worse peak memory (+25.0 %)" in " ".join(sentences)
+    assert 2 <= len(sentences) <= 5
+
+
+def test_places_on_the_axis_follow_the_values() -> None:
+    mark = Mark(
+        name="m", rank="decisive", verdict="worse", text="", span="", ends=(0.05, 0.01, 0.5), margin=(-0.02, 0.02)
+    )
+    forest = Forest([mark], 0.1, "")
+    assert [forest.place(value) for value in (-0.1, 0.0, 0.05, 0.1, 0.5, -9.0)] == [0.0, 0.5, 0.75, 1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_first_25_lines_of_a_terminal_hold_all_of_it(comparison: Comparison, width: int) -> None:
+    console = Console(width=width, record=True, color_system=None, file=io.StringIO())
+    print_document(comparison_document(comparison), console)
+    lines = console.export_text().splitlines()
+    assert all(len(line.rstrip()) <= width for line in lines)
+    first = " ".join(" ".join(lines[:25]).split())
+    forest, sentences = first_blocks(comparison)
+    assert comparison_document(comparison).title in first
+    assert all(sentence in first for sentence in sentences)
+    drawn = [line for line in lines[:25] if re.search(r"[▲▼=?] [-+]?\d.* %", line)]
+    assert len(drawn) == len(forest.marks)
+    # The margin, no difference, and the verdict at its place: a third slower lies at the left end.
+    assert re.search(r"  ▼ +·+\|·+ +▼ -33", drawn[0])
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="poppler's pdftotext is not here")
+def test_the_first_page_of_the_pdf_holds_all_of_it(comparison: Comparison) -> None:
+    done = subprocess.run(
+        ["pdftotext", "-l", "1", "-layout", "-", "-"],
+        input=pdf(comparison_document(comparison)),
+        capture_output=True,
+        check=True,
+    )
+    first = " ".join(done.stdout.decode().split())
+    forest, sentences = first_blocks(comparison)
+    assert comparison_document(comparison).title in first
+    assert all(sentence in first for sentence in sentences)
+    assert all(mark.text in first for mark in forest.marks)
+    assert first.count("▼") >= sum(mark.verdict == "worse" for mark in forest.marks)
+
+
+def test_markdown_begins_with_it(comparison: Comparison) -> None:
+    head = markdown(comparison_document(comparison)).split("## Comparison")[0]
+    assert head.startswith(f"# {LINE}")
+    assert "| **Blocks per second, decode, 100 in flight** | -33.3 % |" in head
+    assert all(text.split(":")[0] in head for text in first_blocks(comparison)[1])
+
+
+def test_the_page_shows_it_at_both_widths_light_and_dark(comparison: Comparison, tmp_path: Path) -> None:
+    page_file = tmp_path / "report.html"
+    page_file.write_text(html(comparison_document(comparison)))
+    forest, sentences = first_blocks(comparison)
+    with opened_page(page_file) as page:
+        grounds = set()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            grounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            for width in (1300, 420):
+                page.set_viewport_size({"width": width, "height": 900})
+                page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+                assert page.locator("h1").is_visible()
+                # Every mark and its sign lie inside the window, beside each other, and all of it above the fold where there is room.
+                boxes = page.locator(".mark:not(.scale)").all()
+                assert len(boxes) == len(forest.marks)
+                for mark, told in zip(boxes, forest.marks, strict=True):
+                    inside = [part.bounding_box() for part in (mark.locator(".name"), mark.locator(".axis b"))]
+                    figure = mark.locator(".figure")
+                    assert figure.inner_text() == told.text
+                    for box in (*inside, figure.bounding_box()):
+                        assert box
+                        assert box["x"] >= 0
+                        assert box["x"] + box["width"] <= width
+                        assert box["y"] + box["height"] <= 900
+                    sign = mark.locator(".axis b")
+                    ink, ground = sign.evaluate(
+                        "one => [getComputedStyle(one).color, getComputedStyle(one).backgroundColor]"
+                    )
+                    assert ink != ground
+                    assert (
+                        sign.inner_text()
+                        == {"worse": "▼", "equivalent": "=", "inconclusive": "?", "better": "▲"}[told.verdict]
+                    )
+                if width == 1300:
+                    for sentence in sentences:
+                        box = page.get_by_text(sentence, exact=True).bounding_box()
+                        assert box
+                        assert box["y"] + box["height"] <= 900
+        assert len(grounds) == 2
+        # What is worse by more than the axis holds is drawn at its end, left of the middle; its margin lies around the middle.
+        first = page.locator(".mark").first
+        axis, sign, margin = (first.locator(one).bounding_box() for one in (".axis", ".axis b", ".axis .margin"))
+        assert axis and sign and margin
+        middle = axis["x"] + axis["width"] / 2
+        assert sign["x"] < axis["x"] + axis["width"] / 20
+        assert margin["x"] < middle < margin["x"] + margin["width"]
+        # The verdict has a colour of its own.
+        colours = page.evaluate(
+            "[...document.querySelectorAll('.mark:not(.scale)')].map(one => one.className.split(' ')[1] + getComputedStyle(one.querySelector('b')).color)"
+        )
+        assert len(set(colours)) == len({mark.verdict for mark in forest.marks}) > 1

@@ -16,15 +16,15 @@ mod resolved;
 pub use parameters::{Genesis, GenesisError, Network, Parameters, Price, Units};
 pub use phase_one::{block_units, phase_one};
 pub use phase_two::{ScriptEnd, ScriptRun, phase_two};
-pub use resolved::{EncodedOutput, Resolved};
+pub use resolved::{EncodedOutput, Resolved, encode_output};
 
 /// What a transaction's validity depends on beside its inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment<'e> {
     /// The block's slot.
     pub slot: u64,
-    /// The network.
-    pub network: Network,
+    /// The network; None where it isn't known.
+    pub network: Option<Network>,
     /// The protocol parameters of the block's epoch; None where they aren't known.
     pub parameters: Option<&'e Parameters>,
 }

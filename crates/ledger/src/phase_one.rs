@@ -91,7 +91,7 @@ impl Check<'_> {
         let mut needs = Needs::of(block, transaction)?;
         self.outcome.note(Rule::InputsGiven, !transaction.inputs.is_empty());
         self.validity_interval();
-        self.network_id(&needs)?;
+        self.network_id(&needs);
         self.auxiliary_data(auxiliary);
         let bytes = self.size(auxiliary);
         match self.environment.parameters {
@@ -151,14 +151,13 @@ impl Check<'_> {
         self.outcome.note(Rule::ValidityInterval, from.is_none_or(|from| from <= slot) && until.is_none_or(ends_after));
     }
 
-    fn network_id(&mut self, needs: &Needs) -> Result<()> {
-        let network = self.environment.network.id;
+    fn network_id(&mut self, needs: &Needs) {
+        let Some(network) = self.environment.network.map(|network| network.id) else { return self.outcome.note_unknown(Rule::NetworkId) };
         // Byron's addresses tell their network in another way, which isn't looked at.
         let fits = |address: &[u8]| address.first().is_none_or(|first| first >> 4 == 8 || first & 15 == network);
         let outputs = self.outputs().all(|output| fits(output.address.of(self.block.bytes)));
         let named = self.transaction.network.is_none_or(|named| named == u64::from(network));
         self.outcome.note(Rule::NetworkId, outputs && named && needs.networks.iter().all(|named| *named == network));
-        Ok(())
     }
 
     fn auxiliary_data(&mut self, auxiliary: Option<&[u8]>) {

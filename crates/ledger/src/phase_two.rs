@@ -142,7 +142,8 @@ fn run_decoded(
         places.zip(outputs).map(|(input, output)| Some(ResolvedInput { input, output: minicbor::decode(output.as_deref()?).ok()? }));
     let sources: Vec<ResolvedInput<'_>> = sources.collect::<Option<_>>()?;
     let table = DataLookupTable::from_transaction(&MultiEraTx::from_conway(&tx), &sources);
-    let times = SlotConfig { slot_length: environment.network.slot_ms, zero_slot: 0, zero_time: environment.network.start_ms };
+    let network = environment.network?;
+    let times = SlotConfig { slot_length: network.slot_ms, zero_slot: 0, zero_time: network.start_ms };
     let mut contexts = Contexts { tx: &tx, sources: &sources, times: &times, made: [None, None, None] };
     redeemers(&tx)
         .into_iter()

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use pallas_codec::minicbor::Encoder;
 use slotmark_chain::DecodeError;
-use slotmark_chain::block::{Block, Output, Transaction, decode_output};
+use slotmark_chain::block::{Block, Input, Output, Transaction, decode_output};
 
 use crate::bytes::{Payment, payment};
 
@@ -34,8 +35,8 @@ impl Resolved {
         new_pools: u64,
         mut unspent: impl FnMut(&[u8; 32], u64) -> Option<EncodedOutput>,
     ) -> Result<Self, DecodeError> {
-        let mut resolve = |inputs: &[slotmark_chain::block::Input]| {
-            let output = |input: &slotmark_chain::block::Input| {
+        let mut resolve = |inputs: &[Input]| {
+            let output = |input: &Input| {
                 let id = block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes");
                 unspent(id, input.index)
             };
@@ -48,6 +49,21 @@ impl Resolved {
             new_pools,
         })
     }
+}
+
+impl Resolved {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = Option<&EncodedOutput>> {
+        self.inputs.iter().chain(&self.collateral).chain(&self.references).map(Option::as_ref)
+    }
+}
+
+/// An output of lovelace at an address, encoded as an array, as genesis files don't have it.
+pub fn encode_output(address: &[u8], lovelace: u64) -> EncodedOutput {
+    let mut encoder = Encoder::new(Vec::with_capacity(address.len() + 12));
+    let written = encoder.array(2).and_then(|encoder| encoder.bytes(address)).and_then(|encoder| encoder.u64(lovelace)).is_ok();
+    assert!(written, "a vector takes all that is written");
+    encoder.into_writer().into()
 }
 
 /// An unspent output, decoded.

@@ -30,6 +30,12 @@ fn every_rule_holds_of_preview() {
     for epoch in &report.epochs {
         println!("{epoch:?}");
     }
+    for rule in &report.rules {
+        println!(
+            "{:22} held {:6} approximate {:6} unknown {:6} broken {:6}",
+            rule.rule, rule.held, rule.approximate, rule.unknown, rule.broken
+        );
+    }
     assert_eq!(report.failures, []);
     assert_eq!((report.blocks, report.byron_blocks, report.failed_blocks, report.transactions), (59_315, 0, 0, 21_299));
 

@@ -15,6 +15,7 @@ use amaru_uplc::machine::{ExBudget, MachineError, PlutusVersion};
 use amaru_uplc::program::Program;
 use amaru_uplc::term::Term;
 use pallas_codec::minicbor::{self, Encoder};
+use pallas_codec::utils::MaybeIndefArray;
 use pallas_primitives::conway::{Redeemer, Redeemers, Tx};
 use pallas_primitives::{PlutusData, TransactionInput};
 use pallas_traverse::MultiEraTx;
@@ -33,6 +34,8 @@ use crate::resolved::Resolved;
 const STACK_PER_BYTE: usize = 4_096;
 /// Bytes of a transaction and all that it refers to, beyond which its scripts aren't run.
 const MOST_BYTES: usize = 256 * 1_024;
+/// The first protocol version of Conway.
+const CONWAY: u64 = 9;
 /// Room that the evaluator begins with.
 const ARENA_BYTES: usize = 256 * 1_024;
 
@@ -65,7 +68,8 @@ pub enum ScriptEnd {
 /// Runs a transaction's scripts. `valid` is what the block says of it: whether all of them succeed.
 ///
 /// The rules are in none of the outcome's sets where there are no scripts, and not known where they can't be run: without
-/// parameters or an input, where a script isn't there (which phase 1 finds), or where the evaluator can't read it.
+/// parameters or an input, where a script isn't there (which phase 1 finds), or where the evaluator can't read it. Before
+/// Conway they aren't known either where they don't hold: what scripts see is then not made exactly as the ledger did.
 pub fn phase_two(
     block: &Block<'_, '_>,
     transaction: &Transaction,
@@ -84,9 +88,12 @@ pub fn phase_two(
     };
     let ended = |end: ScriptEnd| runs.iter().any(|run| run.end == end);
     let fails = ended(ScriptEnd::Failure) || ended(ScriptEnd::OverBudget);
+    // What scripts see is made for Conway, and before it not alike in all: then a failure isn't known to be one.
+    let exact = environment.parameters.is_some_and(|parameters| parameters.protocol_version >= CONWAY);
+    let mut note = |rule, holds| if holds || exact { outcome.note(rule, holds) } else { outcome.note_unknown(rule) };
     // A transaction that is marked as failing may well fail for want of budget.
-    outcome.note(Rule::ScriptBudget, !valid || !ended(ScriptEnd::OverBudget));
-    outcome.note(Rule::ScriptResult, if valid { !ended(ScriptEnd::Failure) } else { fails });
+    note(Rule::ScriptBudget, !valid || !ended(ScriptEnd::OverBudget));
+    note(Rule::ScriptResult, if valid { !ended(ScriptEnd::Failure) } else { fails });
     (outcome, runs)
 }
 
@@ -155,7 +162,10 @@ fn run_decoded(
                 ScriptVersion::V3(script) => (PlutusVersion::V3, script.as_ref()),
                 ScriptVersion::Native(_) => return None,
             };
-            let context = contexts.of(version)?.into_script_context(&redeemer, datum.as_ref())?.to_plutus_data();
+            let mut context = contexts.of(version)?.into_script_context(&redeemer, datum.as_ref())?.to_plutus_data();
+            if parameters.protocol_version < CONWAY && transaction.invalid_before.is_none() && transaction.invalid_hereafter.is_some() {
+                close_interval(&mut context, version)?;
+            }
             let mut arguments = vec![context];
             if version != PlutusVersion::V3 {
                 arguments.insert(0, redeemer.data.clone());
@@ -166,6 +176,22 @@ fn run_decoded(
             Some(ScriptRun { purpose: redeemer.tag as u8, index: redeemer.index, budget, used, end })
         })
         .collect()
+}
+
+/// Puts the upper end of a context's interval into the interval.
+///
+/// Before Conway, scripts saw an interval with nothing but an upper end so (`transVITime` of cardano-ledger), which
+/// pallas-validate, made for Conway, doesn't know.
+fn close_interval(context: &mut PlutusData, version: PlutusVersion) -> Option<()> {
+    fn field(data: &mut PlutusData, index: usize) -> Option<&mut PlutusData> {
+        let PlutusData::Constr(constr) = data else { return None };
+        match &mut constr.fields {
+            MaybeIndefArray::Def(fields) | MaybeIndefArray::Indef(fields) => fields.get_mut(index),
+        }
+    }
+    let interval = field(field(context, 0)?, if version == PlutusVersion::V1 { 6 } else { 7 })?;
+    *field(field(interval, 1)?, 1)? = true.to_plutus_data();
+    Some(())
 }
 
 fn redeemers(tx: &Tx<'_>) -> Vec<Redeemer> {

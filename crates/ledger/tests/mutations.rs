@@ -49,11 +49,19 @@ fn encode(write: impl FnOnce(&mut Encoder<&mut Vec<u8>>)) -> Vec<u8> {
     bytes
 }
 
+fn number(number: u64) -> Vec<u8> {
+    encode(|encoder| _ = encoder.u64(number).unwrap())
+}
+
+fn bytes(bytes: &[u8]) -> Vec<u8> {
+    encode(|encoder| _ = encoder.bytes(bytes).unwrap())
+}
+
 /// The bytes of a script as transactions hold it: its flat form in a byte string.
 fn script(source: &str) -> Vec<u8> {
     let arena = Arena::new();
     let program = flat::encode(parse_program(&arena, source).into_result().unwrap()).unwrap();
-    encode(|encoder| drop(encoder.bytes(&program).unwrap()))
+    bytes(&program)
 }
 
 fn key_address(key: &SigningKey) -> Vec<u8> {
@@ -82,7 +90,7 @@ impl NewOutput {
                     encoder.array(2).unwrap().u64(self.lovelace).unwrap();
                     encoder.map(1).unwrap().bytes(&policy).unwrap().map(1).unwrap().bytes(b"token").unwrap().u64(amount).unwrap();
                 }
-                None => drop(encoder.u64(self.lovelace).unwrap()),
+                None => _ = encoder.u64(self.lovelace).unwrap(),
             }
             if self.datum {
                 encoder.u8(2).unwrap().array(2).unwrap().u8(1).unwrap();
@@ -194,7 +202,7 @@ impl Draft {
         let redeemers = self.redeemers()?;
         let views = encode(|encoder| {
             encoder.map(1).unwrap().u8(2).unwrap().array(COST_MODEL.len() as u64).unwrap();
-            COST_MODEL.iter().for_each(|parameter| drop(encoder.i64(*parameter).unwrap()));
+            COST_MODEL.iter().for_each(|parameter| _ = encoder.i64(*parameter).unwrap());
         });
         let datums: Vec<u8> = if self.datums.is_empty() { vec![] } else { list(&self.datums) };
         Some(blake2b_256(&[&redeemers, &datums, &views, &vec![0; usize::from(self.wrong_script_data)]]))
@@ -204,10 +212,8 @@ impl Draft {
         let mut fields: Vec<(u8, Vec<u8>)> = vec![
             (0, places(0, self.inputs.len())),
             (1, list(&self.outputs.iter().map(NewOutput::encode).collect::<Vec<_>>())),
-            (2, encode(|encoder| drop(encoder.u64(self.fee).unwrap()))),
+            (2, number(self.fee)),
         ];
-        let number = |number: u64| encode(|encoder| drop(encoder.u64(number).unwrap()));
-        let bytes = |bytes: &[u8]| encode(|encoder| drop(encoder.bytes(bytes).unwrap()));
         fields.extend(self.invalid_hereafter.map(|slot| (3, number(slot))));
         fields.extend(self.certificates.clone().map(|certificate| (4, list(&[certificate]))));
         fields.extend(self.auxiliary_hash.map(|hash| (7, bytes(&hash))));
@@ -237,7 +243,7 @@ impl Draft {
         fields.extend((!self.native_scripts.is_empty()).then(|| (1, list(&self.native_scripts))));
         fields.extend((!self.datums.is_empty()).then(|| (4, list(&self.datums))));
         fields.extend(self.redeemers().map(|redeemers| (5, redeemers)));
-        let scripts: Vec<Vec<u8>> = self.scripts.iter().map(|script| encode(|encoder| drop(encoder.bytes(script).unwrap()))).collect();
+        let scripts: Vec<Vec<u8>> = self.scripts.iter().map(|script| bytes(script)).collect();
         fields.extend((!scripts.is_empty()).then(|| (7, list(&scripts))));
         map(fields)
     }
@@ -330,7 +336,7 @@ fn header() -> Vec<u8> {
 
 /// A native script that needs a key's signature.
 fn needs_key(key: [u8; 28]) -> Vec<u8> {
-    encode(|encoder| drop(encoder.array(2).unwrap().u8(0).unwrap().bytes(&key).unwrap()))
+    list(&[number(0), bytes(&key)])
 }
 
 #[test]
@@ -523,7 +529,8 @@ fn what_is_larger_than_the_parameters_allow_is_refused() {
     assert_eq!(names(Draft::plain().check(|_, _| {}, &small).0), ["transaction-limit"]);
     let small = Parameters { max_value_bytes: 40, ..parameters() };
     let mut draft = Draft::plain();
-    mint(&mut draft, blake2b_224(&[draft.key.verifying_key().as_bytes()]));
+    let key = blake2b_224(&[draft.key.verifying_key().as_bytes()]);
+    mint(&mut draft, key);
     assert_eq!(names(draft.check(|_, _| {}, &small).0), ["value-limit"]);
 }
 
@@ -573,7 +580,7 @@ fn a_script_of_nothing_but_heads_needs_no_more_stack_than_there_is() {
     // 8,000 bytes of `force`, four bits each.
     let program: Vec<u8> = [&[1, 1, 0][..], &[0x55; 8_000]].concat();
     let mut draft = Draft::with_script(SUCCEEDS);
-    let script = encode(|encoder| drop(encoder.bytes(&program).unwrap()));
+    let script = bytes(&program);
     draft.inputs[0].as_mut().unwrap().address = script_address(3, &script);
     draft.scripts = vec![script];
     draft.pay_least();

@@ -1,12 +1,16 @@
 //! Chains as cardano-node keeps them: reading and checking an ImmutableDB, writing one, decoding its blocks.
+//!
+//! Also what all rules of validity share: `hash`, `ed25519`, and `rule`, which names the rules.
 
 pub mod block;
 mod cbor;
 mod digest;
+pub mod ed25519;
 mod error;
 pub mod hash;
 mod immutable;
 mod point;
+pub mod rule;
 mod summary;
 mod writer;
 

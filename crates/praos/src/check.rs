@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use slotmark_chain::block::{Decoder, Header, OperationalCertificate, body_is_proven};
+use slotmark_chain::block::{DecodeError, Decoder, Header, OperationalCertificate, Span, Transaction, body_is_proven};
 use slotmark_chain::{Chain, ChainError, Hash32};
+use slotmark_ledger::{Environment, Resolved, block_units, phase_one, phase_two};
 
 use crate::certificate;
 use crate::genesis::Genesis;
@@ -48,20 +49,22 @@ pub struct Report {
     pub failures: Vec<Failure>,
 }
 
-/// The blocks that a rule concerned.
+/// The blocks, or transactions, that a rule concerned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleCounts {
     /// Its name.
     pub rule: &'static str,
     /// What must hold.
     pub requirement: &'static str,
-    /// Blocks that keep it.
+    /// What is counted: `blocks` or `transactions`.
+    pub counted: &'static str,
+    /// Those that keep it.
     pub held: u64,
-    /// Blocks that keep it with stake that lacks rewards.
+    /// Those that keep it with stake that lacks rewards.
     pub approximate: u64,
-    /// Blocks of which it isn't known.
+    /// Those of which it isn't known.
     pub unknown: u64,
-    /// Blocks that break it.
+    /// Those that break it.
     pub broken: u64,
 }
 
@@ -91,6 +94,8 @@ pub struct Failure {
     pub slot: u64,
     /// Its header hash in hex.
     pub hash: String,
+    /// The transaction's place in the block, counted from 0; None where the rule is one of blocks.
+    pub transaction: Option<u32>,
     /// The rule's name.
     pub rule: &'static str,
     /// What must hold.
@@ -128,18 +133,21 @@ pub fn check_chain(
             steps.push(step.map_err(|source| chain.block_error(index, source))?);
         }
         certificates.verify(&blocks);
-        let check = |(block, step): (&Read<'_>, &Step)| {
+        let check = |decoder: &mut Decoder, (index, (block, step)): (usize, (&Read<'_>, &Step))| {
             let mut outcome = block.outcome;
             outcome.merge(step.outcome);
             outcome.merge(check_proofs(&block.header, &step.surroundings(genesis.map(Arc::as_ref))));
             if let Some(identity) = identity(&block.header) {
                 outcome.note(Rule::CertificateSignature, certificates.is_valid(&identity));
             }
-            outcome
+            let environment = step.environment(genesis.map(Arc::as_ref), block.header.slot);
+            let transactions = check_transactions(chain.bytes(index), step, &environment, decoder, &mut outcome);
+            Ok((outcome, transactions.map_err(|source| chain.block_error(index, source))?))
         };
-        let outcomes: Vec<Outcome> = blocks.par_iter().zip(&steps).map(check).collect();
-        for ((block, step), outcome) in blocks.iter().zip(&steps).zip(outcomes) {
-            tally.add(block, step, &outcome);
+        let checked = blocks.par_iter().zip(&steps).enumerate().map(|(place, item)| (first + place, item)).map_init(Decoder::new, check);
+        let outcomes: Vec<(Outcome, Vec<Outcome>)> = checked.collect::<Result<_, ChainError>>()?;
+        for ((block, step), (outcome, transactions)) in blocks.iter().zip(&steps).zip(outcomes) {
+            tally.add(block, step, &outcome, &transactions);
         }
         if progress(tally.blocks, chain.len() as u64).is_break() {
             return Err(ChainError::Interrupted);
@@ -201,6 +209,33 @@ fn read<'a>(chain: &'a Chain, index: usize, decoder: &mut Decoder) -> Result<Rea
     Ok(Read { header: block.header, bytes: bytes.len() as u64, body_bytes, transactions, outcome })
 }
 
+/// Holds each transaction of a block against the rules of the ledger; the block's own rules of transactions go to `outcome`.
+fn check_transactions(
+    bytes: &[u8],
+    step: &Step,
+    environment: &Environment<'_>,
+    decoder: &mut Decoder,
+    outcome: &mut Outcome,
+) -> Result<Vec<Outcome>, DecodeError> {
+    if step.resolved.is_empty() {
+        return Ok(Vec::new());
+    }
+    let block = decoder.decode(bytes)?;
+    outcome.merge(block_units(&block, environment));
+    let auxiliary: HashMap<u32, Span> = block.auxiliary_data()?.into_iter().collect();
+    let check = |(place, (transaction, resolved)): (u32, (&Transaction, &Resolved))| {
+        let auxiliary = auxiliary.get(&place).map(|span| span.of(block.bytes));
+        let mut outcome = phase_one(&block, transaction, resolved, auxiliary, environment)?;
+        let valid = !block.invalid.contains(&place);
+        // Scripts of a transaction that phase 1 refuses don't run.
+        if outcome.broken.is_empty() {
+            outcome.merge(phase_two(&block, transaction, valid, resolved, auxiliary, environment).0);
+        }
+        Ok(outcome)
+    };
+    (0..).zip(block.transactions.iter().zip(&step.resolved)).map(check).collect()
+}
+
 /// Counts of what was found.
 #[derive(Default)]
 struct Tally {
@@ -217,16 +252,18 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, block: &Read<'_>, step: &Step, outcome: &Outcome) {
+    fn add(&mut self, block: &Read<'_>, step: &Step, outcome: &Outcome, transactions: &[Outcome]) {
         self.blocks += 1;
         self.byron_blocks += u64::from(block.header.issuer.is_none());
         self.bytes += block.bytes;
         self.transactions += block.transactions;
-        self.inputs += step.resolved.inputs;
+        self.inputs += step.resolved.iter().flat_map(Resolved::all).count() as u64;
         self.rules.resize(Rule::ALL.len(), [0; 4]);
-        for (rule, counts) in Rule::ALL.iter().zip(&mut self.rules) {
-            for (set, count) in [outcome.held, outcome.approximate, outcome.unknown, outcome.broken].iter().zip(counts) {
-                *count += u64::from(set.contains(*rule));
+        for outcome in transactions.iter().chain([outcome]) {
+            for (rule, counts) in Rule::ALL.iter().zip(&mut self.rules) {
+                for (set, count) in [outcome.held, outcome.approximate, outcome.unknown, outcome.broken].iter().zip(counts) {
+                    *count += u64::from(set.contains(*rule));
+                }
             }
         }
         if let Some(epoch) = &step.epoch {
@@ -235,11 +272,14 @@ impl Tally {
                 _ => self.epochs.push((epoch.clone(), 1)),
             }
         }
-        self.failed_blocks += u64::from(!outcome.broken.is_empty());
-        for rule in outcome.broken.iter() {
-            if self.failures.len() < FAILURES_KEPT {
-                let (slot, hash) = (block.header.slot, hex::encode(block.header.hash));
-                self.failures.push(Failure { slot, hash, rule: rule.name(), requirement: rule.requirement() });
+        self.failed_blocks += u64::from(!outcome.broken.is_empty() || transactions.iter().any(|outcome| !outcome.broken.is_empty()));
+        let of_transactions = (0..).zip(transactions).map(|(place, outcome)| (Some(place), outcome));
+        for (transaction, outcome) in [(None, outcome)].into_iter().chain(of_transactions) {
+            for rule in outcome.broken.iter() {
+                if self.failures.len() < FAILURES_KEPT {
+                    let (slot, hash) = (block.header.slot, hex::encode(block.header.hash));
+                    self.failures.push(Failure { slot, hash, transaction, rule: rule.name(), requirement: rule.requirement() });
+                }
             }
         }
     }
@@ -249,6 +289,7 @@ impl Tally {
         let rules = counts.map(|(rule, [held, approximate, unknown, broken])| RuleCounts {
             rule: rule.name(),
             requirement: rule.requirement(),
+            counted: if rule.is_of_transactions() { "transactions" } else { "blocks" },
             held: *held,
             approximate: *approximate,
             unknown: *unknown,

@@ -25,6 +25,8 @@ pub enum GenesisError {
     Json { path: PathBuf, kind: &'static str, source: serde_json::Error },
     #[error("{path}: {field}: expected {expected}.")]
     Field { path: PathBuf, field: String, expected: &'static str },
+    #[error(transparent)]
+    Ledger(slotmark_ledger::GenesisError),
 }
 
 /// What a network begins with.
@@ -54,6 +56,8 @@ pub struct Genesis {
     pub delegators: Vec<(Hash28, Hash28)>,
     /// Whether `funds` has Byron's, all of them: the Byron genesis was read, and it had no vouchers to redeem.
     pub has_all_funds: bool,
+    /// What transactions depend on; None without Alonzo's genesis file.
+    pub ledger: Option<slotmark_ledger::Genesis>,
 }
 
 /// Protocol parameters on which the validity of headers depends.
@@ -127,7 +131,8 @@ struct ByronFile {
 }
 
 impl Genesis {
-    /// Reads a Shelley genesis file, and the `byron-genesis.json` beside it where there is one.
+    /// Reads a Shelley genesis file, and those of Byron, Alonzo and Conway beside it (`byron-genesis.json` and so on) where
+    /// they are there.
     ///
     /// # Errors
     /// A file can't be read or isn't a genesis file; the message names file and field.
@@ -135,6 +140,7 @@ impl Genesis {
         let bytes = fs::read(shelley).map_err(|source| GenesisError::Io { path: shelley.to_path_buf(), source })?;
         let byron = shelley.with_file_name("byron-genesis.json");
         let mut genesis = Self::from_shelley(&bytes, shelley)?;
+        genesis.ledger = slotmark_ledger::Genesis::read(shelley).map_err(GenesisError::Ledger)?;
         match fs::read(&byron) {
             Ok(bytes) => genesis.add_byron(&bytes, &byron)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -195,6 +201,7 @@ impl Genesis {
                 .map(|(key, pool)| Ok((field.bytes("staking.stake", key)?, field.bytes("staking.stake", pool)?)))
                 .collect::<Result<_, _>>()?,
             has_all_funds: false,
+            ledger: None,
         })
     }
 

@@ -1,13 +1,12 @@
 //! TPraos and Praos: the keys and proofs of block producers, and which headers are valid.
 //!
-//! From the ground up: `ed25519`, `vrf` and `kes` sign and prove, `certificate` ties hot keys to cold ones, `envelope` keeps
+//! From the ground up: `vrf` and `kes` sign and prove, `certificate` ties hot keys to cold ones, `envelope` keeps
 //! keys in files. `ratio`, `nonce`, `lottery` and `overlay` are the protocol's arithmetic; `genesis`, `updates` and `stake`
 //! what it reads off genesis files and transactions. `header` checks one header, `state` what goes from block to block,
-//! `check` a whole chain; `rule` names what can be broken.
+//! `check` a whole chain.
 
 pub mod certificate;
 pub mod check;
-pub mod ed25519;
 pub mod envelope;
 pub mod genesis;
 pub mod header;
@@ -16,8 +15,9 @@ pub mod lottery;
 pub mod nonce;
 pub mod overlay;
 pub mod ratio;
-pub mod rule;
 pub mod stake;
 pub mod state;
 pub mod updates;
 pub mod vrf;
+
+pub use slotmark_chain::{ed25519, rule};

@@ -4,12 +4,13 @@
 //! than this. So stake is exact until the first rewards count, and approximate from then on, which each distribution says.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use slotmark_chain::Hash32;
-use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Input, Output, Transaction};
+use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Output, Transaction};
 use slotmark_chain::hash::blake2b_256;
+use slotmark_ledger::{EncodedOutput, Resolved, encode_output};
 
 use crate::genesis::Genesis;
 use crate::header::{Leader, PoolStake};
@@ -50,6 +51,7 @@ struct Unspent {
     /// The account that its stake counts for.
     account: Option<u32>,
     lovelace: u64,
+    encoded: EncodedOutput,
 }
 
 /// A stake credential.
@@ -57,15 +59,6 @@ struct Account {
     lovelace: u64,
     registered: bool,
     pool: Option<Hash28>,
-}
-
-/// What was looked up while a block was applied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Resolved {
-    /// Inputs, collateral and reference inputs that were looked up.
-    pub inputs: u64,
-    /// Those of them that weren't unspent.
-    pub missing: u64,
 }
 
 /// The ledger, as far as stake and unspent outputs go.
@@ -106,7 +99,7 @@ impl Stake {
         };
         for (address, lovelace) in &genesis.funds {
             let account = stake.account_of(address);
-            stake.insert((blake2b_256(&[address]), 0), account, *lovelace);
+            stake.insert((blake2b_256(&[address]), 0), account, *lovelace, encode_output(address, *lovelace));
         }
         for (key, pool) in &genesis.delegators {
             let account = stake.account_mut(Credential { script: false, hash: *key });
@@ -149,39 +142,29 @@ impl Stake {
         self.lacking_from = Some(self.lacking_from.map_or(epoch, |from| from.min(epoch)));
     }
 
-    /// Applies a block's transactions.
+    /// Applies a block's transactions; yields what each of them refers to, as it was before it.
     ///
     /// # Errors
     /// A certificate can't be read.
-    pub fn apply(&mut self, block: &Block<'_, '_>) -> Result<Resolved, DecodeError> {
-        let mut resolved = Resolved::default();
-        for (place, transaction) in (0u32..).zip(block.transactions) {
-            self.apply_transaction(block, transaction, !block.invalid.contains(&place), &mut resolved)?;
-        }
-        Ok(resolved)
+    pub fn apply(&mut self, block: &Block<'_, '_>) -> Result<Vec<Resolved>, DecodeError> {
+        let apply = |(place, transaction): (u32, &Transaction)| self.apply_transaction(block, transaction, !block.invalid.contains(&place));
+        (0..).zip(block.transactions).map(apply).collect()
     }
 
-    fn apply_transaction(
-        &mut self,
-        block: &Block<'_, '_>,
-        transaction: &Transaction,
-        valid: bool,
-        resolved: &mut Resolved,
-    ) -> Result<(), DecodeError> {
-        let place =
-            |input: &Input| -> Place { (block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes"), input.index) };
-        let inputs: Vec<Place> =
-            block.inputs[transaction.inputs.start as usize..transaction.inputs.end as usize].iter().map(place).collect();
-        let collateral: Vec<Place> = block.inputs_in(&transaction.collateral)?.iter().map(place).collect();
-        let references: Vec<Place> = block.inputs_in(&transaction.reference_inputs)?.iter().map(place).collect();
-        let (spent, seen) = if valid { (&inputs, &collateral) } else { (&collateral, &inputs) };
-        for place in seen.iter().chain(&references) {
-            resolved.inputs += 1;
-            resolved.missing += u64::from(!self.unspent.contains_key(place));
-        }
-        for place in spent {
-            resolved.inputs += 1;
-            resolved.missing += u64::from(!self.spend(place));
+    fn apply_transaction(&mut self, block: &Block<'_, '_>, transaction: &Transaction, valid: bool) -> Result<Resolved, DecodeError> {
+        let certificates = block.certificates(transaction)?;
+        let find = |id: &Hash32, index| self.unspent.get(&(*id, index)).map(|unspent| unspent.encoded.clone());
+        let mut resolved = Resolved::of(block, transaction, self.new_pools(&certificates), find)?;
+        let (spent, outputs) = if valid {
+            (block.inputs[transaction.inputs.start as usize..transaction.inputs.end as usize].to_vec(), &mut resolved.inputs)
+        } else {
+            (block.inputs_in(&transaction.collateral)?, &mut resolved.collateral)
+        };
+        for (input, output) in spent.iter().zip(outputs) {
+            let id = block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes");
+            if !self.spend(&(id, input.index)) {
+                *output = None; // an input that is there twice is spent once
+            }
         }
         let id = blake2b_256(&[transaction.body.of(block.bytes)]);
         let outputs = &block.outputs[transaction.outputs.start as usize..transaction.outputs.end as usize];
@@ -189,26 +172,35 @@ impl Stake {
             if let Some(output) = &transaction.collateral_return {
                 self.add(block, (id, outputs.len() as u64), output);
             }
-            return Ok(());
+            return Ok(resolved);
         }
         for (index, output) in (0..).zip(outputs) {
             self.add(block, (id, index), output);
         }
-        block.certificates(transaction)?.into_iter().for_each(|certificate| self.certify(certificate));
-        Ok(())
+        certificates.into_iter().for_each(|certificate| self.certify(certificate));
+        Ok(resolved)
+    }
+
+    /// How many pools these certificates register that aren't registered.
+    fn new_pools(&self, certificates: &[Certificate]) -> u64 {
+        let new = certificates.iter().filter_map(|certificate| match certificate {
+            Certificate::PoolRegistration { pool, .. } if !self.pools.contains_key(pool) => Some(pool),
+            _ => None,
+        });
+        new.collect::<HashSet<_>>().len() as u64
     }
 
     fn add(&mut self, block: &Block<'_, '_>, place: Place, output: &Output) {
         let account = self.account_of(output.address.of(block.bytes));
-        self.insert(place, account, output.lovelace);
+        self.insert(place, account, output.lovelace, output.encoded.of(block.bytes).into());
     }
 
-    fn insert(&mut self, place: Place, account: Option<u32>, lovelace: u64) {
+    fn insert(&mut self, place: Place, account: Option<u32>, lovelace: u64, encoded: EncodedOutput) {
         if let Some(account) = account {
             let sum = &mut self.accounts[account as usize].lovelace;
             *sum = sum.saturating_add(lovelace);
         }
-        self.unspent.insert(place, Unspent { account, lovelace });
+        self.unspent.insert(place, Unspent { account, lovelace, encoded });
     }
 
     /// Takes an output out; false where it isn't there.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Certificate, DecodeError, Era, Header};
 use slotmark_chain::hash::blake2b_224;
+use slotmark_ledger::{Environment, Parameters, Resolved};
 
 use crate::certificate::{Counters, Sequence};
 use crate::genesis::Genesis;
@@ -12,7 +13,7 @@ use crate::header::{Leader, Surroundings, contribution};
 use crate::nonce::{Nonce, Nonces};
 use crate::overlay::{SlotOwner, slot_owner};
 use crate::rule::{Outcome, Rule};
-use crate::stake::{Distribution, Resolved, Stake};
+use crate::stake::{Distribution, Stake};
 use crate::updates::Updates;
 
 /// Windows in which blocks count for the next nonce end so many times k/f slots before the epoch does.
@@ -43,8 +44,10 @@ pub struct Step {
     pub epoch: Option<Arc<Epoch>>,
     /// Whose its slot is.
     pub leader: Leader,
-    /// The inputs that its transactions refer to.
-    pub resolved: Resolved,
+    /// What each of its transactions refers to; empty without any, and in Byron.
+    pub resolved: Vec<Resolved>,
+    /// The protocol parameters that its transactions are under; None where they aren't known.
+    pub parameters: Option<Arc<Parameters>>,
 }
 
 impl Step {
@@ -56,6 +59,12 @@ impl Step {
             epoch_nonce: self.epoch.as_ref().map(|epoch| epoch.nonce),
             leader: self.leader,
         }
+    }
+
+    /// What the transactions of a block in this slot are to be checked against.
+    pub fn environment(&self, genesis: Option<&Genesis>, slot: u64) -> Environment<'_> {
+        let network = genesis.and_then(|genesis| Some(genesis.ledger.as_ref()?.network));
+        Environment { slot, network, parameters: self.parameters.as_deref() }
     }
 }
 
@@ -104,7 +113,7 @@ impl ChainState {
     pub fn step(&mut self, header: &Header<'_>, body_bytes: u64, block: Option<&Block<'_, '_>>) -> Result<Step, DecodeError> {
         let mut outcome = Outcome::default();
         self.check_link(header, &mut outcome);
-        let mut step = Step { outcome, epoch: None, leader: Leader::Unknown, resolved: Resolved::default() };
+        let mut step = Step { outcome, epoch: None, leader: Leader::Unknown, resolved: Vec::new(), parameters: None };
         let Some(issuer) = header.issuer else {
             // Byron's ledger isn't followed, and what comes out of it isn't known.
             if let Some(network) = &mut self.network {
@@ -120,8 +129,9 @@ impl ChainState {
             for rule in [Rule::HeaderLimit, Rule::BodyLimit] {
                 step.outcome.note_unknown(rule);
             }
-            if block.is_some() {
+            if let Some(block) = block {
                 step.outcome.note_unknown(Rule::InputsFound);
+                step.resolved = unresolved(block)?;
             }
             return Ok(step);
         };
@@ -134,6 +144,7 @@ impl ChainState {
             stake.note_pool_block(epoch.number);
         }
         network.evolve(header, &epoch);
+        step.parameters = network.updates.ledger().filter(|_| network.limits_known).cloned();
         if let Some(block) = block {
             step.resolved = network.apply(block, &mut step.outcome)?;
         }
@@ -176,6 +187,11 @@ impl ChainState {
     }
 }
 
+/// What transactions refer to where the unspent outputs aren't known.
+fn unresolved(block: &Block<'_, '_>) -> Result<Vec<Resolved>, DecodeError> {
+    block.transactions.iter().map(|transaction| Resolved::of(block, transaction, 0, |_, _| None)).collect()
+}
+
 /// Notes how a certificate's number compares with its issuer's last one.
 pub fn note_counter(last: u64, sequence: u64, outcome: &mut Outcome) {
     let found = Sequence::after(last, sequence);
@@ -187,7 +203,11 @@ impl Network {
     fn new(genesis: &Arc<Genesis>) -> Self {
         Self {
             nonces: Nonces::initial(genesis.hash),
-            updates: Updates::new(genesis.parameters, genesis.update_quorum),
+            updates: Updates::new(
+                genesis.parameters,
+                genesis.ledger.as_ref().map(|ledger| ledger.parameters.clone()),
+                genesis.update_quorum,
+            ),
             stake: Some(Stake::new(genesis)),
             epoch: None,
             after_byron: None,
@@ -266,7 +286,7 @@ impl Network {
         self.nonces.apply(contribution, header.prev_hash, header.slot.saturating_add(window) < next_epoch);
     }
 
-    fn apply(&mut self, block: &Block<'_, '_>, outcome: &mut Outcome) -> Result<Resolved, DecodeError> {
+    fn apply(&mut self, block: &Block<'_, '_>, outcome: &mut Outcome) -> Result<Vec<Resolved>, DecodeError> {
         for (place, transaction) in (0u32..).zip(block.transactions) {
             if block.invalid.contains(&place) {
                 continue;
@@ -280,13 +300,14 @@ impl Network {
         }
         let Some(stake) = &mut self.stake else {
             outcome.note_unknown(Rule::InputsFound);
-            return Ok(Resolved::default());
+            return unresolved(block);
         };
         let resolved = stake.apply(block)?;
-        if resolved.missing > 0 && !self.genesis.has_all_funds {
+        let all_found = resolved.iter().flat_map(Resolved::all).all(|output| output.is_some());
+        if !all_found && !self.genesis.has_all_funds {
             outcome.note_unknown(Rule::InputsFound);
         } else {
-            outcome.note(Rule::InputsFound, resolved.missing == 0);
+            outcome.note(Rule::InputsFound, all_found);
         }
         Ok(resolved)
     }

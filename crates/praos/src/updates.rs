@@ -1,8 +1,10 @@
 //! Updates of protocol parameters by the genesis keys: the rules PPUP and NEWPP of the Shelley ledger, up to Babbage.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use slotmark_chain::block::{Block, DecodeError, Hash28, ParameterUpdate, Transaction};
+use slotmark_chain::block::{Block, DecodeError, Era, Hash28, ParameterUpdate, Transaction};
+use slotmark_ledger as ledger;
 
 use crate::genesis::Parameters;
 
@@ -10,20 +12,36 @@ use crate::genesis::Parameters;
 #[derive(Clone, Debug)]
 pub struct Updates {
     parameters: Parameters,
+    /// Those of transactions; None where they aren't known.
+    ledger: Option<Arc<ledger::Parameters>>,
     quorum: u64,
-    /// By the epoch at whose end they are decided and the genesis key that made them: the parameters as encoded, and as read.
-    proposals: BTreeMap<u64, BTreeMap<Hash28, (Vec<u8>, ParameterUpdate)>>,
+    /// By the epoch at whose end they are decided and the genesis key that made them.
+    proposals: BTreeMap<u64, BTreeMap<Hash28, Proposal>>,
+}
+
+/// What a genesis key proposes.
+#[derive(Clone, Debug)]
+struct Proposal {
+    /// The parameters as encoded, which must be alike to be counted together.
+    encoded: Vec<u8>,
+    update: ParameterUpdate,
+    era: Era,
 }
 
 impl Updates {
     /// Parameters as the genesis has them.
-    pub fn new(parameters: Parameters, quorum: u64) -> Self {
-        Self { parameters, quorum, proposals: BTreeMap::new() }
+    pub fn new(parameters: Parameters, ledger: Option<ledger::Parameters>, quorum: u64) -> Self {
+        Self { parameters, ledger: ledger.map(Arc::new), quorum, proposals: BTreeMap::new() }
     }
 
     /// The parameters of the running epoch.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// The parameters of transactions in the running epoch; None where they aren't known.
+    pub fn ledger(&self) -> Option<&Arc<ledger::Parameters>> {
+        self.ledger.as_ref()
     }
 
     /// Takes in a transaction's proposals: a later one of the same key replaces an earlier one.
@@ -33,8 +51,9 @@ impl Updates {
     pub fn apply(&mut self, block: &Block<'_, '_>, transaction: &Transaction) -> Result<(), DecodeError> {
         if let Some(update) = block.update(transaction)? {
             let proposals = self.proposals.entry(update.epoch).or_default();
-            for (key, proposal) in update.proposals {
-                proposals.insert(key, (proposal.encoded.of(block.bytes).to_vec(), proposal));
+            for (key, update) in update.proposals {
+                let encoded = update.encoded.of(block.bytes).to_vec();
+                proposals.insert(key, Proposal { encoded, update, era: block.header.era });
             }
         }
         Ok(())
@@ -45,13 +64,19 @@ impl Updates {
         let later = self.proposals.split_off(&epoch);
         let decided = std::mem::replace(&mut self.proposals, later);
         let Some((_, proposals)) = decided.into_iter().next_back().filter(|(at, _)| *at + 1 == epoch) else { return };
-        let mut votes: BTreeMap<&[u8], (u64, ParameterUpdate)> = BTreeMap::new();
-        for (encoded, proposal) in proposals.values() {
-            votes.entry(encoded).or_insert((0, *proposal)).0 += 1;
+        let mut votes: BTreeMap<&[u8], (u64, &Proposal)> = BTreeMap::new();
+        for proposal in proposals.values() {
+            votes.entry(&proposal.encoded).or_insert((0, proposal)).0 += 1;
         }
         let mut winners = votes.values().filter(|(count, _)| *count >= self.quorum);
         if let (Some((_, adopted)), None) = (winners.next(), winners.next()) {
-            self.adopt(adopted);
+            self.adopt(&adopted.update);
+            let mut ledger = self.ledger.take();
+            if let Some(parameters) = &mut ledger
+                && Arc::make_mut(parameters).adopt(&adopted.encoded, adopted.era < Era::Babbage).is_ok()
+            {
+                self.ledger = ledger;
+            }
         }
     }
 
@@ -73,7 +98,7 @@ mod tests {
     use super::*;
     use crate::ratio::Ratio;
 
-    fn proposal(max_body_bytes: u64) -> (Vec<u8>, ParameterUpdate) {
+    fn proposal(max_body_bytes: u64) -> Proposal {
         let update = ParameterUpdate {
             encoded: Default::default(),
             max_body_bytes: Some(max_body_bytes),
@@ -81,12 +106,12 @@ mod tests {
             decentralisation: Some((1, 2)),
             extra_entropy: None,
         };
-        (max_body_bytes.to_be_bytes().to_vec(), update)
+        Proposal { encoded: max_body_bytes.to_be_bytes().to_vec(), update, era: Era::Babbage }
     }
 
     fn after(epoch: u64, votes: &[u64]) -> Parameters {
         let parameters = Parameters { decentralisation: Ratio::ONE, extra_entropy: None, max_header_bytes: 1_100, max_body_bytes: 100 };
-        let mut updates = Updates::new(parameters, 2);
+        let mut updates = Updates::new(parameters, None, 2);
         updates.proposals.insert(3, (0..).zip(votes).map(|(key, vote)| ([key; 28], proposal(*vote))).collect());
         updates.begin_epoch(epoch);
         assert_eq!(updates.proposals.len(), usize::from(epoch <= 3));

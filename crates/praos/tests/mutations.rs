@@ -22,12 +22,22 @@ use tempfile::TempDir;
 const SLOTS_PER_KES_PERIOD: u64 = 20;
 const MAX_KES_EVOLUTIONS: u64 = 3;
 const EMPTY_BODY: [&[u8]; 4] = [&[0x80], &[0x80], &[0xa0], &[0x80]];
-/// The payment and stake key hashes of the address that holds all funds.
-const ADDRESS: [u8; 57] = {
-    let mut address = [7; 57];
-    address[0] = 0;
-    address
-};
+/// The native script that may spend all funds, `[1, []]`: all of nothing must hold.
+const SCRIPT: [u8; 3] = [0x82, 0x01, 0x80];
+/// All funds, in lovelace.
+const FUNDS: u64 = 5_000_000;
+/// The hash of the stake key that all funds count for.
+const STAKE_KEY: [u8; 28] = [7; 28];
+
+/// The address that holds all funds.
+fn address() -> Vec<u8> {
+    [&[0x10], &blake2b_224(&[&[0], &SCRIPT])[..], &STAKE_KEY].concat()
+}
+
+/// The transaction that holds all funds, as far as inputs name it.
+fn funds() -> Hash32 {
+    blake2b_256(&[&address()])
+}
 
 /// A pool's keys.
 struct Pool {
@@ -67,16 +77,16 @@ impl Network {
     fn new(tpraos: bool) -> Self {
         let pool = Pool::new(1);
         let (id, vrf) = (hex::encode(pool.id()), hex::encode(pool.vrf_key_hash()));
-        let stake_key = hex::encode(&ADDRESS[29..]);
+        let stake_key = hex::encode(STAKE_KEY);
         let delegates = if tpraos { format!(r#"{{"{}": {{"delegate": "{id}", "vrf": "{vrf}"}}}}"#, "09".repeat(28)) } else { "{}".into() };
         let shelley = format!(
             r#"{{"activeSlotsCoeff": 0.5, "securityParam": 5, "epochLength": 2000, "slotsPerKESPeriod": {SLOTS_PER_KES_PERIOD},
             "maxKESEvolutions": {MAX_KES_EVOLUTIONS}, "updateQuorum": 1, "genDelegs": {delegates},
-            "initialFunds": {{"{}": 5000000}},
+            "initialFunds": {{"{}": {FUNDS}}},
             "protocolParams": {{"decentralisationParam": {}, "extraEntropy": {{"tag": "NeutralNonce"}},
                                 "maxBlockHeaderSize": {}, "maxBlockBodySize": 100}},
             "staking": {{"pools": {{"{id}": {{"vrf": "{vrf}"}}}}, "stake": {{"{stake_key}": "{id}"}}}}}}"#,
-            hex::encode(ADDRESS),
+            hex::encode(address()),
             u8::from(tpraos),
             if tpraos { 1_010 } else { 855 },
         );
@@ -288,12 +298,14 @@ fn body_hash(parts: &[Vec<u8>]) -> Hash32 {
     blake2b_256(&[&hashes])
 }
 
-/// A transaction body that spends an output and makes another one, and the four parts of a block of it.
+/// The four parts of a block with one transaction, which spends an output of all funds for its fee.
 fn spending(transaction: &Hash32) -> [Vec<u8>; 4] {
     let mut bodies = vec![0x81, 0xa3, 0x00, 0x81, 0x82, 0x58, 0x20];
     bodies.extend(transaction);
-    bodies.extend([0x00, 0x01, 0x80, 0x02, 0x00]);
-    [bodies, vec![0x81, 0xa0], vec![0xa0], vec![0x80]]
+    bodies.extend([0x00, 0x01, 0x80, 0x02, 0x1b]);
+    bodies.extend(FUNDS.to_be_bytes());
+    let witnesses = [&[0x81, 0xa1, 0x01, 0x81], &SCRIPT[..]].concat();
+    [bodies, witnesses, vec![0xa0], vec![0x80]]
 }
 
 #[test]
@@ -406,7 +418,7 @@ fn every_mutation_breaks_its_rule() {
         (
             "an input that is there",
             |header, _| {
-                let parts = spending(&blake2b_256(&[&ADDRESS]));
+                let parts = spending(&funds());
                 header.fill([&parts[0], &parts[1], &parts[2], &parts[3]]);
             },
             &[],
@@ -414,8 +426,9 @@ fn every_mutation_breaks_its_rule() {
         (
             "an input spent twice",
             |header, _| {
-                let spending = &spending(&blake2b_256(&[&ADDRESS]))[0][1..];
-                header.fill([&[&[0x82], spending, spending].concat(), &[0x82, 0xa0, 0xa0], &[0xa0], &[0x80]]);
+                let spending = &spending(&funds())[0][1..];
+                let witnesses = [&[0x82][..], &[0xa1, 0x01, 0x81], &SCRIPT, &[0xa1, 0x01, 0x81], &SCRIPT].concat();
+                header.fill([&[&[0x82], spending, spending].concat(), &witnesses, &[0xa0], &[0x80]]);
             },
             &["inputs-found"],
         ),
@@ -473,10 +486,25 @@ fn a_flipped_bit_of_the_signature_breaks_it() {
 #[test]
 fn a_body_above_the_limit_is_refused() {
     let network = Network::new(false);
-    // A transaction with a datum of 60 bytes, in a network whose bodies have at most 100.
-    let spend = spending(&blake2b_256(&[&ADDRESS]));
-    let bodies = [&spend[0][..spend[0].len() - 1], &[0x1b, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
-    let witnesses = [&[0x81, 0xa1, 0x04, 0x81, 0x58, 60][..], &[0; 60]].concat();
+    // A transaction with an interval and long forms of its numbers, in a network whose bodies have at most 100 bytes.
+    let nine = |head: u8, number: u64| [&[head][..], &number.to_be_bytes()].concat();
+    let bodies = [
+        &[0x81, 0xa5, 0x00][..],
+        &nine(0x9b, 1),
+        &[0x82, 0x58, 0x20],
+        &funds(),
+        &nine(0x1b, 0),
+        &[0x01],
+        &nine(0x9b, 0),
+        &[0x02],
+        &nine(0x1b, FUNDS),
+        &[0x03],
+        &nine(0x1b, u64::MAX),
+        &[0x08],
+        &nine(0x1b, 0),
+    ]
+    .concat();
+    let [_, witnesses, _, _] = spending(&funds());
     let found = network.broken_in(3, |header| header.fill([&bodies, &witnesses, &[0xa0], &[0x80]]), |_| {});
     assert_eq!(found, BTreeSet::from(["body-limit"]));
 }

@@ -48,14 +48,14 @@ def check(
     genesis: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The network's Shelley genesis; byron-genesis.json is read from the same folder."
+            metavar="FILE", help="The network's Shelley genesis; Byron's, Alonzo's and Conway's are read from its folder."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check every header of a chain against the rules of TPraos and Praos; exit 1 where one is broken.
+    """Check every header and transaction of a chain against the rules of TPraos, Praos and the ledger; exit 1 where one is broken.
 
-    Without --genesis, whatever depends on it is counted as not known: KES periods and signatures, VRF proofs, leadership, limits, inputs.
+    Without --genesis, whatever depends on it is counted as not known: KES periods and signatures, VRF proofs, leadership, limits, inputs, fees, scripts.
     """
     from slotmark import _core
     from slotmark.cli.chain_table import print_check

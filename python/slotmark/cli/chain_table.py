@@ -63,11 +63,12 @@ def check_table(facts: dict[str, Any]) -> Group:
         whole.add_row(name, value)
     rules = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     rules.add_column("rule")
+    rules.add_column("counted")
     columns = {"held": "holds", "approximate": "holds, approx. stake", "unknown": "not known", "broken": "broken"}
     for heading in columns.values():
         rules.add_column(heading, justify="right")
     for rule in facts["rules"]:
-        rules.add_row(rule["rule"], *(f"{rule[column]:,}" if rule[column] else "" for column in columns))
+        rules.add_row(rule["rule"], rule["counted"], *(f"{rule[column]:,}" if rule[column] else "" for column in columns))
     parts = [whole, rules]
     if facts["epochs"]:
         epochs = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -88,10 +89,12 @@ def check_table(facts: dict[str, Any]) -> Group:
         failures = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         failures.add_column("slot", no_wrap=True)
         failures.add_column("block", overflow="fold")
+        failures.add_column("transaction", justify="right")
         failures.add_column("broken rule", no_wrap=True)
         failures.add_column("what must hold")
         for failure in facts["failures"]:
-            failures.add_row(f"{failure['slot']}", failure["hash"], failure["rule"], failure["requirement"])
+            place = "" if failure["transaction"] is None else f"{failure['transaction']}"
+            failures.add_row(f"{failure['slot']}", failure["hash"], place, failure["rule"], failure["requirement"])
         parts.append(failures)
     return Group(*parts)
 

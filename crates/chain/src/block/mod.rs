@@ -115,6 +115,14 @@ impl Block<'_, '_> {
         transaction::inputs_at(self.bytes, listing.span)
     }
 
+    /// The auxiliary data of each transaction that has any, by its place among the transactions.
+    ///
+    /// # Errors
+    /// The place and what was expected there.
+    pub fn auxiliary_data(&self) -> Result<Vec<(u32, Span)>, DecodeError> {
+        transaction::auxiliary_spans(self.bytes, self.auxiliary.span)
+    }
+
     /// A transaction's certificates, in order.
     ///
     /// # Errors
@@ -169,6 +177,14 @@ pub fn decode_header(bytes: &[u8]) -> Result<Header<'_>, DecodeError> {
         Era::ByronBoundary | Era::Byron => byron::header(&mut cursor, bytes, era),
         _ => header::shelley(&mut cursor, bytes, era),
     }
+}
+
+/// Decodes an output on its own, as it is encoded from Shelley on; spans in it are into `bytes`.
+///
+/// # Errors
+/// The place, from the output's beginning, and what was expected there.
+pub fn decode_output(bytes: &[u8]) -> Result<Output, DecodeError> {
+    transaction::output_alone(bytes)
 }
 
 /// Decodes a header on its own, as node-to-node chain-sync sends it.

@@ -25,6 +25,8 @@ pub struct Input {
 /// An output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Output {
+    /// The whole output.
+    pub encoded: Span,
     /// The address: its bytes, in Byron its CBOR.
     pub address: Span,
     /// Lovelace.
@@ -64,10 +66,14 @@ pub struct Redeemer {
 /// A witness set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Witnesses {
+    /// The whole set.
+    pub encoded: Span,
     /// Key witnesses, as a range of the block's.
     pub vkeys: Range<u32>,
     /// Redeemers, as a range of the block's.
     pub redeemers: Range<u32>,
+    /// All redeemers, as encoded; empty without any.
+    pub redeemers_encoded: Span,
     /// Native scripts.
     pub native_scripts: Listing,
     /// Bootstrap witnesses.

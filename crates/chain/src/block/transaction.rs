@@ -32,7 +32,16 @@ const EMPTY: Transaction = Transaction {
     proposals: NONE,
     treasury: None,
     donation: None,
-    witnesses: Witnesses { vkeys: 0..0, redeemers: 0..0, native_scripts: NONE, bootstrap: NONE, plutus_scripts: [NONE; 3], datums: NONE },
+    witnesses: Witnesses {
+        encoded: NONE.span,
+        vkeys: 0..0,
+        redeemers: 0..0,
+        redeemers_encoded: NONE.span,
+        native_scripts: NONE,
+        bootstrap: NONE,
+        plutus_scripts: [NONE; 3],
+        datums: NONE,
+    },
 };
 
 type Result<T> = std::result::Result<T, DecodeError>;
@@ -152,10 +161,10 @@ fn plain_output(cursor: &mut Cursor<'_>) -> Option<Output> {
         _ => return None,
     };
     let (lovelace, behind) = lovelace(tail)?;
-    let start = cursor.position() + before;
-    let address = Span { start: start as u32, end: (start + length) as u32 };
+    let start = cursor.position();
+    let address = Span { start: (start + before) as u32, end: (start + before + length) as u32 };
     cursor.advance(cursor.rest().len() - behind);
-    Some(Output { address, lovelace, ..Output::default() })
+    Some(Output { encoded: cursor.span_from(start), address, lovelace, ..Output::default() })
 }
 
 /// Lovelace in four or eight bytes at the beginning of `bytes`, and how many bytes come behind.
@@ -210,7 +219,15 @@ fn output(cursor: &mut Cursor<'_>) -> Result<Output> {
         }
         _ => return cursor.error(expected),
     }
+    output.encoded = cursor.span_from(at);
     Ok(output)
+}
+
+/// An output on its own.
+pub(super) fn output_alone(bytes: &[u8]) -> Result<Output> {
+    let mut cursor = Cursor::new(bytes);
+    let output = output(&mut cursor)?;
+    if cursor.position() == bytes.len() { Ok(output) } else { cursor.error("the end of the output") }
 }
 
 /// Lovelace, or `[lovelace, assets]`.
@@ -266,6 +283,7 @@ pub(super) fn witnesses(cursor: &mut Cursor<'_>, parts: &mut Parts, place: usize
     let set = &mut transaction.witnesses;
     set.vkeys = end(vkeys);
     set.redeemers = end(redeemers);
+    let start = cursor.position();
     let mut fields = cursor.map("a witness set")?;
     let mut seen = 0u8;
     while fields.next(cursor)? {
@@ -277,7 +295,10 @@ pub(super) fn witnesses(cursor: &mut Cursor<'_>, parts: &mut Parts, place: usize
             2 => set.bootstrap = list(cursor, "bootstrap witnesses")?,
             3 => set.plutus_scripts[0] = list(cursor, "Plutus scripts")?,
             4 => set.datums = list(cursor, "datums")?,
-            5 => set.redeemers = take_redeemers(cursor, redeemers)?,
+            5 => {
+                set.redeemers = take_redeemers(cursor, redeemers)?;
+                set.redeemers_encoded = cursor.span_from(at + 1);
+            }
             6 => set.plutus_scripts[1] = list(cursor, "Plutus scripts")?,
             7 => set.plutus_scripts[2] = list(cursor, "Plutus scripts")?,
             _ => return Err(DecodeError { offset: at, expected: "a key of a witness set from 0 to 7" }),
@@ -287,6 +308,7 @@ pub(super) fn witnesses(cursor: &mut Cursor<'_>, parts: &mut Parts, place: usize
         }
         seen |= 1 << key;
     }
+    set.encoded = cursor.span_from(start);
     Ok(())
 }
 
@@ -343,6 +365,19 @@ fn take_redeemers(cursor: &mut Cursor<'_>, redeemers: &mut Vec<Redeemer>) -> Res
         redeemers.push(Redeemer { purpose, index, data, memory, steps });
     }
     Ok(first..redeemers.len() as u32)
+}
+
+/// Where the auxiliary data of each transaction is that has any, by its place, from the map that [`auxiliary`] checked.
+pub(super) fn auxiliary_spans(bytes: &[u8], span: Span) -> Result<Vec<(u32, Span)>> {
+    let mut spans = Vec::new();
+    if let Some(mut cursor) = Cursor::at(bytes, span) {
+        let mut items = cursor.map("auxiliary data by transaction")?;
+        while items.next(&mut cursor)? {
+            let place = cursor.uint("the place of a transaction of this block")?;
+            spans.push((place as u32, cursor.skip()?));
+        }
+    }
+    Ok(spans)
 }
 
 /// Auxiliary data, by the place of one of so many transactions.

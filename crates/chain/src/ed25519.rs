@@ -12,7 +12,7 @@ pub fn verify(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
 }
 
 /// Whether the y coordinate of an encoded point is below 2^255 - 19: curve25519-dalek takes others too.
-pub(crate) fn is_canonical(point: &[u8; 32]) -> bool {
+pub fn is_canonical(point: &[u8; 32]) -> bool {
     let high = point[1..31].iter().all(|&byte| byte == 0xff) && point[31] & 0x7f == 0x7f;
     !(high && point[0] >= 0xed)
 }

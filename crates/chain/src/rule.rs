@@ -1,10 +1,10 @@
-//! The rules that a header keeps or breaks, and what is known about each.
+//! The rules that a block and its transactions keep or break, and what is known about each.
 
 use std::fmt;
 
 macro_rules! rules {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
-        /// A rule that is checked of a header, or of a block as far as its header tells of it.
+        /// A rule that is checked of a block, or of each of its transactions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Rule {
             $($(#[doc = $doc])+ $variant,)+
@@ -74,6 +74,57 @@ rules! {
     LeaderThreshold = "leader-threshold",
     /// Every input, collateral and reference input of the transactions is an unspent output.
     InputsFound = "inputs-found",
+    /// The budgets of the block's scripts together aren't above the limit of a block.
+    BlockUnits = "block-units",
+    /// The transaction spends at least one output.
+    InputsGiven = "inputs-given",
+    /// The slot is in the transaction's validity interval.
+    ValidityInterval = "validity-interval",
+    /// The fee isn't below the least one.
+    Fee = "fee",
+    /// The transaction isn't larger than the protocol parameters allow.
+    TransactionLimit = "transaction-limit",
+    /// Inputs, withdrawals, refunds and minted assets equal outputs, fee and deposits.
+    ValueConserved = "value-conserved",
+    /// Each output holds the least lovelace for its size.
+    OutputLovelace = "output-lovelace",
+    /// No output's value is larger than the protocol parameters allow.
+    ValueLimit = "value-limit",
+    /// Addresses and the transaction name this network.
+    NetworkId = "network-id",
+    /// The transaction names the hash of its auxiliary data.
+    AuxiliaryDataHash = "auxiliary-data-hash",
+    /// Each signature is the key's over the transaction's id.
+    WitnessSignatures = "witness-signatures",
+    /// Each key that must sign has signed.
+    WitnessKeys = "witness-keys",
+    /// Each script that is needed is there, and no other is among the witnesses.
+    Scripts = "scripts",
+    /// Each native script that is needed holds.
+    NativeScripts = "native-scripts",
+    /// Each datum that is needed is there, and no other is among the witnesses.
+    Datums = "datums",
+    /// Each Plutus script that is needed has a redeemer, and nothing else has one.
+    Redeemers = "redeemers",
+    /// The transaction names the hash of its redeemers, datums and cost models.
+    ScriptDataHash = "script-data-hash",
+    /// Collateral is of lovelace at keys' addresses, and enough of it.
+    Collateral = "collateral",
+    /// The budgets of the transaction's scripts together aren't above the limit of a transaction.
+    TransactionUnits = "transaction-units",
+    /// Certificates, withdrawals, votes and proposals fit the state of accounts, pools and governance.
+    LedgerState = "ledger-state",
+    /// Each script keeps to its budget.
+    ScriptBudget = "script-budget",
+    /// Each script succeeds; where the block marks the transaction as failing, one fails.
+    ScriptResult = "script-result",
+}
+
+impl Rule {
+    /// Whether it is checked of each transaction, and not of the block.
+    pub fn is_of_transactions(self) -> bool {
+        self >= Self::InputsGiven
+    }
 }
 
 impl fmt::Display for Rule {
@@ -84,18 +135,18 @@ impl fmt::Display for Rule {
 
 /// A set of rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rules(u32);
+pub struct Rules(u64);
 
-const _: () = assert!(Rule::ALL.len() <= 32);
+const _: () = assert!(Rule::ALL.len() <= 64);
 
 impl Rules {
     fn insert(&mut self, rule: Rule) {
-        self.0 |= 1 << rule as u32;
+        self.0 |= 1 << rule as u64;
     }
 
     /// Whether a rule is in it.
     pub fn contains(self, rule: Rule) -> bool {
-        self.0 >> rule as u32 & 1 == 1
+        self.0 >> rule as u64 & 1 == 1
     }
 
     /// Whether it has no rule.
@@ -109,7 +160,7 @@ impl Rules {
     }
 }
 
-/// What was found of one header: each rule that concerns it is in one of the sets.
+/// What was found of one block or transaction: each rule that concerns it is in one of the sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Those that hold.

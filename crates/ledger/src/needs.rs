@@ -1,0 +1,150 @@
+//! What a transaction needs beside its inputs: keys that sign, scripts that run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pallas_codec::minicbor::{self, Decoder};
+use pallas_primitives::conway::{GovAction, ProposalProcedure, Voter};
+use slotmark_chain::Hash32;
+use slotmark_chain::block::{Block, Credential, Hash28, Transaction};
+
+use crate::bytes::{Balance, Payment, Result, Script, entries, hash, items, reward_account};
+use crate::certificates::{Demands, demands};
+use crate::resolved::Source;
+
+/// What a script runs for, as redeemers name it: the purpose (0 spend, 1 mint, 2 certificate, 3 reward, 4 vote, 5 proposal)
+/// and which of those.
+pub(crate) type Pointer = (u8, u32);
+
+/// What the body of a transaction asks for, without its inputs.
+pub(crate) struct Needs {
+    /// Keys that must sign.
+    pub(crate) keys: BTreeSet<Hash28>,
+    /// Whether more keys must, which the transaction doesn't tell.
+    pub(crate) unknown_keys: bool,
+    /// Scripts that must be there, and what for.
+    pub(crate) scripts: Vec<(Pointer, Hash28)>,
+    /// What goes in above what comes out, without inputs, outputs and deposits that hang on parameters.
+    pub(crate) balance: Balance,
+    /// Deposits for stake credentials less refunds, in numbers.
+    pub(crate) key_deposits: i128,
+    /// Networks of the reward accounts that are withdrawn from.
+    pub(crate) networks: Vec<u8>,
+}
+
+impl Needs {
+    pub(crate) fn of(block: &Block<'_, '_>, transaction: &Transaction) -> Result<Self> {
+        let mut needs = Self {
+            keys: BTreeSet::new(),
+            unknown_keys: transaction.update.is_some(),
+            scripts: Vec::new(),
+            balance: Balance::default(),
+            key_deposits: 0,
+            networks: Vec::new(),
+        };
+        needs.balance.lovelace -= i128::from(transaction.fee) + i128::from(transaction.donation.unwrap_or_default());
+        for signer in items(transaction.required_signers.span.of(block.bytes))? {
+            needs.keys.insert(hash(signer)?);
+        }
+        let mint = transaction.mint.span.of(block.bytes);
+        needs.balance.add_assets(mint, 1)?;
+        let policies: BTreeSet<Hash28> = entries(mint)?.into_iter().map(|(policy, _)| hash(policy)).collect::<Result<_>>()?;
+        needs.scripts.extend((0..).zip(policies).map(|(index, policy)| ((1, index), policy)));
+        for (index, demands) in (0..).zip(demands(block.header.era, transaction.certificates.span.of(block.bytes))?) {
+            let Demands { credentials, deposit, key_deposits, unknown_signers } = demands;
+            credentials.into_iter().for_each(|credential| needs.witness(credential, (2, index)));
+            needs.balance.lovelace -= deposit;
+            needs.key_deposits += key_deposits;
+            needs.unknown_keys |= unknown_signers;
+        }
+        needs.take_withdrawals(transaction.withdrawals.span.of(block.bytes))?;
+        let voters = entries(transaction.votes.span.of(block.bytes))?;
+        needs.take_voters(voters.into_iter().map(|(voter, _)| minicbor::decode(voter)).collect::<Result<_>>()?);
+        for (index, proposal) in (0..).zip(items(transaction.proposals.span.of(block.bytes))?) {
+            let proposal: ProposalProcedure = minicbor::decode(proposal)?;
+            needs.balance.lovelace -= i128::from(proposal.deposit);
+            if let GovAction::ParameterChange(_, _, Some(guard)) | GovAction::TreasuryWithdrawals(_, Some(guard)) = proposal.gov_action {
+                needs.scripts.push(((5, index), *guard));
+            }
+        }
+        Ok(needs)
+    }
+
+    /// Withdrawals run in the order of network and credential, scripts before keys.
+    fn take_withdrawals(&mut self, encoded: &[u8]) -> Result<()> {
+        let mut accounts = Vec::new();
+        for (account, amount) in entries(encoded)? {
+            let account = crate::bytes::content(account)?;
+            let (network, credential) =
+                reward_account(&account).ok_or_else(|| minicbor::decode::Error::message("a withdrawal from no reward account"))?;
+            accounts.push((network, !credential.script, credential.hash));
+            self.balance.lovelace += i128::from(Decoder::new(amount).u64()?);
+            self.networks.push(network);
+        }
+        accounts.sort_unstable();
+        for (index, (_, is_key, hash)) in (0..).zip(accounts) {
+            self.witness(Credential { script: !is_key, hash }, (3, index));
+        }
+        Ok(())
+    }
+
+    /// Voters come in the order of committee, representatives, pools, each with scripts before keys.
+    fn take_voters(&mut self, voters: Vec<Voter>) {
+        let ranked = voters.iter().map(|voter| match voter {
+            Voter::ConstitutionalCommitteeScript(hash) => (0, hash),
+            Voter::ConstitutionalCommitteeKey(hash) => (1, hash),
+            Voter::DRepScript(hash) => (2, hash),
+            Voter::DRepKey(hash) => (3, hash),
+            Voter::StakePoolKey(hash) => (4, hash),
+        });
+        let ranked: BTreeSet<(u8, Hash28)> = ranked.map(|(rank, hash)| (rank, **hash)).collect();
+        for (index, (rank, hash)) in (0..).zip(ranked) {
+            self.witness(Credential { script: matches!(rank, 0 | 2), hash }, (4, index));
+        }
+    }
+
+    /// Adds what spending the inputs needs; `ids` are their places, in the order of `inputs`.
+    pub(crate) fn take_inputs(&mut self, places: &[(Hash32, u64)], inputs: &[Source<'_>], collateral: &[Source<'_>]) -> Result<()> {
+        let sorted: BTreeMap<_, _> = places.iter().zip(inputs).collect();
+        for (index, input) in (0..).zip(sorted.values()) {
+            self.take_payment(input.payment(), Some((0, index)))?;
+            self.balance.add_output(input.bytes, &input.output, 1)?;
+        }
+        collateral.iter().try_for_each(|source| self.take_payment(source.payment(), None))
+    }
+
+    fn take_payment(&mut self, payment: Option<Payment>, pointer: Option<Pointer>) -> Result<()> {
+        match (payment, pointer) {
+            (Some(Payment::Credential(credential)), Some(pointer)) => self.witness(credential, pointer),
+            (Some(Payment::Credential(Credential { script: false, hash })), None) => drop(self.keys.insert(hash)),
+            (Some(Payment::Credential(_)), None) => {} // collateral at a script: another rule's matter
+            (Some(Payment::Byron), _) => self.unknown_keys = true,
+            (None, _) => return Err(minicbor::decode::Error::message("an output at no address that can be paid to")),
+        }
+        Ok(())
+    }
+
+    fn witness(&mut self, credential: Credential, pointer: Pointer) {
+        match credential.script {
+            true => self.scripts.push((pointer, credential.hash)),
+            false => drop(self.keys.insert(credential.hash)),
+        }
+    }
+}
+
+/// Scripts among a transaction's witnesses.
+pub(crate) fn witness_scripts(block: &Block<'_, '_>, transaction: &Transaction) -> Result<Vec<Script>> {
+    let set = &transaction.witnesses;
+    let [one, two, three] = set.plutus_scripts;
+    let mut scripts = Vec::new();
+    for (language, listing) in (0..).zip([set.native_scripts, one, two, three]) {
+        for encoded in items(listing.span.of(block.bytes))? {
+            scripts.push(Script::new(language, encoded)?);
+        }
+    }
+    Ok(scripts)
+}
+
+/// Scripts that outputs hold for reference, one for each output that has one.
+pub(crate) fn reference_scripts<'s, 'r: 's>(outputs: impl Iterator<Item = &'s Source<'r>>) -> Result<Vec<Script>> {
+    outputs.filter_map(|source| Script::of_output(source.bytes, &source.output).transpose()).collect()
+}

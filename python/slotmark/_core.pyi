@@ -39,7 +39,13 @@ def check_chain(chain: str, genesis: str | None, progress: Callable[[int, int], 
     """
 
 def forge(
-    workload: str, blocks: int, seed: int, chunk_slots: int, out: str, progress: Callable[[int, int], None]
+    workload: str,
+    blocks: int,
+    seed: int,
+    security_parameter: int,
+    utxo: int,
+    out: str,
+    progress: Callable[[int, int], None],
 ) -> str:
     """Forges a chain into a new folder and returns the facts about it as JSON; `progress` is told blocks done and in all, and may raise to stop."""
 

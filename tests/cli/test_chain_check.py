@@ -52,6 +52,20 @@ def test_without_a_genesis_only_what_needs_none_is_checked(small_chain: Path) ->
     assert "leader-threshold" in table.stdout
 
 
+@pytest.mark.parametrize("workload", ["preview-like", "mix:plutus-loop=1,empty=3"])
+def test_a_forged_chain_is_valid_by_the_genesis_beside_it(workload: str, tmp_path: Path) -> None:
+    chain = tmp_path / "chain"
+    options = ("--blocks", "60", "-k", "2", "--utxo", "1000", "-o", chain)
+    made = slotmark("chain", "synth", "--workload", workload, *options)
+    assert made.returncode == 0, made.stderr
+    checked = slotmark("chain", "check", chain, "--genesis", chain / "genesis/shelley-genesis.json", "--json")
+    assert checked.returncode == 0, checked.stderr
+    assert len(json.loads(checked.stdout)["epochs"]) >= 3
+    found = counts(checked.stdout)
+    for rule in ("kes-signature", "vrf-proof", "leader-threshold", "counter-upper-bound", "header-limit"):
+        assert found[rule] == (60, 0, 0, 0), rule
+
+
 def test_a_broken_rule_is_named_and_fails(small_chain: Path, tmp_path: Path) -> None:
     chain = tmp_path / "chain"
     shutil.copytree(small_chain, chain)

@@ -26,6 +26,8 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
         (["compare", "nowhere", "nowhere-else", "--fail-on", "often"], "--fail-on"),
         (["chain", "info", "nowhere"], "nowhere"),
         (["chain", "synth", "--workload", "cardboard", "--blocks", "1", "-o", "x"], "cardboard"),
+        (["chain", "synth", "--workload", "mix:empty=0", "--blocks", "1", "-o", "x"], "'mix:empty=0' is no workload"),
+        (["chain", "synth", "--workload", "mix:empty", "--blocks", "1", "-o", "x"], "'mix:empty' is no workload"),
         (["chainsync", "run", "--target", "pallas", "-o", "x"], "--chain"),
         (["chainsync", "run", "--chain", "nowhere", "--target", "floppy", "-o", "x"], "floppy"),
         (["chainsync", "run", "--chain", "nowhere", "--mode", "sideways", "-o", "x"], "--mode sideways"),

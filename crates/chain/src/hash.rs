@@ -1,6 +1,8 @@
 //! The two lengths of BLAKE2b that Cardano uses, over pieces one after the other.
 
-use blake2b_simd::Params;
+use std::io;
+
+use blake2b_simd::{Params, State};
 
 use crate::block::Hash28;
 use crate::point::Hash32;
@@ -12,6 +14,40 @@ pub fn blake2b_256(pieces: &[&[u8]]) -> Hash32 {
         state.update(piece);
     }
     state.finalize().as_bytes().try_into().expect("32 bytes")
+}
+
+/// Writes to another writer, and hashes what it writes by BLAKE2b with a digest of 32 bytes: files too large for the memory.
+pub struct Hashing<W> {
+    inner: W,
+    state: State,
+}
+
+impl<W: io::Write> Hashing<W> {
+    /// Writes to `inner`.
+    pub fn new(inner: W) -> Self {
+        Self { inner, state: Params::new().hash_length(32).to_state() }
+    }
+
+    /// The hash of all that was written, which is flushed.
+    ///
+    /// # Errors
+    /// It can't be flushed.
+    pub fn finish(mut self) -> io::Result<Hash32> {
+        self.inner.flush()?;
+        Ok(self.state.finalize().as_bytes().try_into().expect("32 bytes"))
+    }
+}
+
+impl<W: io::Write> io::Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.state.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
 }
 
 /// BLAKE2b with a digest of 28 bytes: keys and scripts.
@@ -26,6 +62,16 @@ pub fn blake2b_224(pieces: &[&[u8]]) -> Hash28 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_hashed() {
+        let mut written = Vec::new();
+        let mut writer = Hashing::new(io::BufWriter::new(&mut written));
+        io::Write::write_all(&mut writer, b"ab").unwrap();
+        io::Write::write_all(&mut writer, b"c").unwrap();
+        assert_eq!(writer.finish().unwrap(), blake2b_256(&[b"abc"]));
+        assert_eq!(written, b"abc");
+    }
 
     #[test]
     fn pieces_hash_as_their_whole() {

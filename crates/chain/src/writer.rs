@@ -57,6 +57,11 @@ impl ChainWriter {
         }
     }
 
+    /// The folder as long as it is unfinished: what is put there comes into place with the chain.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Appends a block.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 pub fn attack(inputs: u64, chains: u64, seed: u64) -> u64 {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let chain = folder.path().join("chain");
-    let recipe = Recipe { workload: Workload::PreviewLike, blocks: BLOCKS, seed: 11, chunk_slots: 300 };
+    let recipe = Recipe { seed: 11, security_parameter: 30, ..Recipe::new(Workload::PreviewLike, BLOCKS) };
     forge(&recipe, &chain, &mut |_| ControlFlow::Continue(())).expect("a chain");
     panic::set_hook(Box::new(|why| {
         PANICS.fetch_add(1, Ordering::SeqCst);

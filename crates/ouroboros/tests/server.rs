@@ -33,7 +33,7 @@ impl House {
     fn with(change: impl FnOnce(&mut Config)) -> Self {
         let folder = TempDir::new().unwrap();
         let chain = folder.path().join("chain");
-        let recipe = Recipe { workload: Workload::PreviewLike, blocks: BLOCKS as u64, seed: 3, chunk_slots: 1_000 };
+        let recipe = Recipe { seed: 3, security_parameter: 100, ..Recipe::new(Workload::PreviewLike, BLOCKS as u64) };
         forge(&recipe, &chain, &mut |_| ControlFlow::Continue(())).unwrap();
         let mut config = Config::new(FramedChain::new(Chain::open(&chain).unwrap(), 1 << 20).unwrap(), MAGIC);
         config.socket = Some(folder.path().join("node.socket"));

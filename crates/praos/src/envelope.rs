@@ -129,6 +129,14 @@ byte_keys! {
     PaymentSigningKey = "PaymentSigningKeyShelley_ed25519", "Payment Signing Key", 32;
     /// The public half of a payment key.
     PaymentVerificationKey = "PaymentVerificationKeyShelley_ed25519", "Payment Verification Key", 32;
+    /// A stake key: the seed of an Ed25519 key.
+    StakeSigningKey = "StakeSigningKeyShelley_ed25519", "Stake Signing Key", 32;
+    /// The public half of a stake key.
+    StakeVerificationKey = "StakeVerificationKeyShelley_ed25519", "Stake Verification Key", 32;
+    /// A DRep's key: the seed of an Ed25519 key.
+    DRepSigningKey = "DRepSigningKey_ed25519", "Delegate Representative Signing Key", 32;
+    /// The public half of a DRep's key.
+    DRepVerificationKey = "DRepVerificationKey_ed25519", "Delegate Representative Verification Key", 32;
 }
 
 /// An operational certificate, with the cold key that signed it.

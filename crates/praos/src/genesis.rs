@@ -1,10 +1,12 @@
 //! Genesis files, as far as the validity of headers depends on them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use slotmark_chain::Hash32;
 use slotmark_chain::block::Hash28;
 use slotmark_chain::hash::blake2b_256;
@@ -44,6 +46,8 @@ pub struct Genesis {
     pub kes: KesPeriods,
     /// Parameters that updates change.
     pub parameters: Parameters,
+    /// Whether the treasury takes all there is to distribute (tau is 1), so that stake earns nothing.
+    pub all_to_treasury: bool,
     /// How many genesis keys decide an update.
     pub update_quorum: u64,
     /// Genesis keys and their delegates, in ascending order of the keys.
@@ -85,10 +89,21 @@ struct ShelleyFile {
     max_kes_evolutions: u64,
     update_quorum: u64,
     gen_delegs: BTreeMap<String, GenesisDelegate>,
-    initial_funds: BTreeMap<String, u64>,
+    initial_funds: BTreeMap<HexBytes, u64>,
     protocol_params: ProtocolParameters,
     #[serde(default)]
     staking: Staking,
+}
+
+/// Bytes in hex. Decoded as they are read: a genesis may hold millions of addresses.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct HexBytes(Vec<u8>);
+
+impl<'de> Deserialize<'de> for HexBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        hex::decode(&*text).map(Self).map_err(|_| D::Error::custom("expected an address in hex"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -104,6 +119,8 @@ struct ProtocolParameters {
     extra_entropy: ExtraEntropy,
     max_block_header_size: u64,
     max_block_body_size: u64,
+    #[serde(default)]
+    tau: f64,
 }
 
 #[derive(Deserialize)]
@@ -167,10 +184,6 @@ impl Genesis {
         });
         let mut delegations: Vec<Delegation> = delegations.collect::<Result<_, _>>()?;
         delegations.sort_by_key(|delegation| delegation.genesis_key);
-        let fund = |(address, lovelace): (&String, &u64)| match hex::decode(address) {
-            Ok(address) => Ok((address, *lovelace)),
-            Err(_) => Err(field.error("initialFunds", "addresses in hex")),
-        };
         let pools = file.staking.pools.iter();
         let stake = file.staking.stake.iter();
         Ok(Self {
@@ -191,9 +204,10 @@ impl Genesis {
                 max_header_bytes: file.protocol_params.max_block_header_size,
                 max_body_bytes: file.protocol_params.max_block_body_size,
             },
+            all_to_treasury: share("tau", file.protocol_params.tau)?.is_one(),
             update_quorum: file.update_quorum,
             delegations,
-            funds: file.initial_funds.iter().map(fund).collect::<Result<_, _>>()?,
+            funds: file.initial_funds.into_iter().map(|(HexBytes(address), lovelace)| (address, lovelace)).collect(),
             pools: pools
                 .map(|(id, pool)| Ok((field.bytes("staking.pools", id)?, field.bytes("staking.pools", &pool.vrf)?)))
                 .collect::<Result<_, _>>()?,
@@ -261,12 +275,14 @@ mod tests {
         for (from, to, expected) in [
             ("0.4", "0.0", "genesis.json: activeSlotsCoeff: expected a number above 0."),
             ("0.4", "1.5", "genesis.json: activeSlotsCoeff: expected a decimal number from 0 to 1."),
-            ("60ab", "60a", "genesis.json: initialFunds: expected addresses in hex."),
             (r#""epochLength": 100"#, r#""epochLength": 0"#, "genesis.json: epochLength: expected a number above 0."),
             (r#""NeutralNonce""#, r#""Nonce", "contents": "ab""#, "genesis.json: extraEntropy: expected hashes of 32 bytes in hex."),
         ] {
             assert_eq!(read(&FILE.replace(from, to)).unwrap_err(), expected);
         }
         assert!(read("{}").unwrap_err().contains("Expected a Shelley genesis file"));
+        assert!(read(&FILE.replace("60ab", "60a")).unwrap_err().contains("expected an address in hex at line"));
+        assert!(!read(FILE).unwrap().all_to_treasury);
+        assert!(read(&FILE.replace(r#""decentralisationParam""#, r#""tau": 1.0, "decentralisationParam""#)).unwrap().all_to_treasury);
     }
 }

@@ -46,7 +46,7 @@ pub fn tpraos_contribution(nonce_output: &[u8]) -> Hash32 {
 }
 
 /// A number from 0 to below 1 that the lottery drew, as a big-endian fraction of all that its bytes can hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Draw {
     /// Praos: a hash of the output.
     Praos(Hash32),

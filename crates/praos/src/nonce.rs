@@ -4,7 +4,14 @@
 //! cardano-protocol-tpraos.
 
 use slotmark_chain::Hash32;
+use slotmark_chain::block::Era;
 use slotmark_chain::hash::blake2b_256;
+
+use crate::ratio::Ratio;
+
+/// Blocks count for the next nonce until so many times k/f slots before their epoch ends.
+const SETTLING_FROM_SHELLEY: u64 = 3;
+const SETTLING_FROM_CONWAY: u64 = 4;
 
 /// A nonce; None is the neutral one, which changes nothing that it is combined with.
 pub type Nonce = Option<Hash32>;
@@ -15,6 +22,12 @@ pub fn combine(one: Nonce, other: Nonce) -> Nonce {
         (Some(one), Some(other)) => Some(blake2b_256(&[&one, &other])),
         (one, other) => one.or(other),
     }
+}
+
+/// How many slots before an epoch's end blocks no longer count for the next nonce: 3k/f, from Conway on 4k/f.
+pub fn settling_slots(era: Era, security_parameter: u64, active_slots: Ratio) -> u64 {
+    let multiple = if era >= Era::Conway { SETTLING_FROM_CONWAY } else { SETTLING_FROM_SHELLEY };
+    active_slots.ceil_div(security_parameter.saturating_mul(multiple))
 }
 
 /// The nonces at some point of a chain.

@@ -26,6 +26,13 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// Exact stake: by pool its lovelace and the hash of its VRF key.
+    pub fn of_pools(pools: impl IntoIterator<Item = (Hash28, (u64, Hash32))>) -> Self {
+        let pools: HashMap<Hash28, (u64, Hash32)> = pools.into_iter().collect();
+        let total = pools.values().fold(0u64, |total, (lovelace, _)| total.saturating_add(*lovelace));
+        Self { pools, total, exact: true }
+    }
+
     /// What the lottery holds for an issuer.
     pub fn leader(&self, issuer: &Hash28) -> Leader {
         let Some(&(lovelace, vrf_key_hash)) = self.pools.get(issuer) else { return Leader::NotRegistered };
@@ -278,13 +285,11 @@ impl Stake {
 
     fn distribution(&self) -> Distribution {
         let mut pools: HashMap<Hash28, (u64, Hash32)> = self.pools.iter().map(|(pool, vrf_key_hash)| (*pool, (0, *vrf_key_hash))).collect();
-        let mut total = 0u64;
         for account in self.accounts.iter().filter(|account| account.registered) {
             if let Some((sum, _)) = account.pool.and_then(|pool| pools.get_mut(&pool)) {
                 *sum = sum.saturating_add(account.lovelace);
-                total = total.saturating_add(account.lovelace);
             }
         }
-        Distribution { pools, total, exact: self.exact }
+        Distribution { exact: self.exact, ..Distribution::of_pools(pools) }
     }
 }

@@ -10,15 +10,12 @@ use slotmark_ledger::{Environment, Parameters, Resolved};
 use crate::certificate::{Counters, Sequence};
 use crate::genesis::Genesis;
 use crate::header::{Leader, Surroundings, contribution};
-use crate::nonce::{Nonce, Nonces};
+use crate::nonce::{Nonce, Nonces, settling_slots};
 use crate::overlay::{SlotOwner, slot_owner};
 use crate::rule::{Outcome, Rule};
 use crate::stake::{Distribution, Stake};
 use crate::updates::Updates;
 
-/// Windows in which blocks count for the next nonce end so many times k/f slots before the epoch does.
-const STABLE_FROM_SHELLEY: u64 = 3;
-const STABLE_FROM_CONWAY: u64 = 4;
 /// Slots of a Byron epoch, as a multiple of k.
 const BYRON_EPOCH: u64 = 10;
 
@@ -98,6 +95,8 @@ struct Network {
     limits_known: bool,
     /// Whether the delegates are still those of the genesis.
     delegates_known: bool,
+    /// Whether pools may be rewarded: unless the genesis gives all to the treasury, and nothing was proposed that may change that.
+    may_have_rewards: bool,
 }
 
 impl ChainState {
@@ -138,7 +137,8 @@ impl ChainState {
         let epoch = network.enter_epoch(header);
         network.check_limits(header, body_bytes, &mut step.outcome);
         step.leader = network.leader(header, &epoch, &issuer);
-        if matches!(step.leader, Leader::Pool(_) | Leader::NotRegistered)
+        if network.may_have_rewards
+            && matches!(step.leader, Leader::Pool(_) | Leader::NotRegistered)
             && let Some(stake) = &mut network.stake
         {
             stake.note_pool_block(epoch.number);
@@ -213,6 +213,7 @@ impl Network {
             after_byron: None,
             limits_known: true,
             delegates_known: true,
+            may_have_rewards: !genesis.all_to_treasury,
             genesis: genesis.clone(),
         }
     }
@@ -280,10 +281,9 @@ impl Network {
 
     fn evolve(&mut self, header: &Header<'_>, epoch: &Epoch) {
         let Some(contribution) = contribution(header) else { return };
-        let multiple = if header.era >= Era::Conway { STABLE_FROM_CONWAY } else { STABLE_FROM_SHELLEY };
-        let window = self.genesis.active_slots.share().ceil_div(self.genesis.security_parameter.saturating_mul(multiple));
+        let settling = settling_slots(header.era, self.genesis.security_parameter, self.genesis.active_slots.share());
         let next_epoch = epoch.first_slot.saturating_add(self.genesis.epoch_slots);
-        self.nonces.apply(contribution, header.prev_hash, header.slot.saturating_add(window) < next_epoch);
+        self.nonces.apply(contribution, header.prev_hash, header.slot.saturating_add(settling) < next_epoch);
     }
 
     fn apply(&mut self, block: &Block<'_, '_>, outcome: &mut Outcome) -> Result<Vec<Resolved>, DecodeError> {
@@ -293,6 +293,7 @@ impl Network {
             }
             self.updates.apply(block, transaction)?;
             self.limits_known &= transaction.proposals.count == 0;
+            self.may_have_rewards |= transaction.proposals.count > 0 || block.update(transaction)?.is_some();
             if block.header.era < Era::Babbage && transaction.certificates.count > 0 {
                 let changes = |certificate: &Certificate| matches!(certificate, Certificate::GenesisDelegation { .. });
                 self.delegates_known &= !block.certificates(transaction)?.iter().any(changes);

@@ -150,12 +150,13 @@ mod _core {
         workload: String,
         blocks: u64,
         seed: u64,
-        chunk_slots: u64,
+        security_parameter: u64,
+        utxo: u64,
         out: PathBuf,
         progress: Py<PyAny>,
     ) -> PyResult<String> {
-        let workload: Workload = workload.parse().map_err(|error| slotmark_error("ChainError", error))?;
-        let recipe = Recipe { workload, blocks, seed, chunk_slots };
+        let workload: Workload = workload.parse().map_err(|error| slotmark_error("ArgumentError", error))?;
+        let recipe = Recipe { seed, security_parameter, utxo, ..Recipe::new(workload, blocks) };
         let raised = Mutex::new(None);
         let forged = py.detach(|| slotmark_synth::forge(&recipe, &out, &mut |step| tell(&progress, step.blocks, step.total, &raised)));
         if let Some(error) = raised.into_inner().unwrap_or_default() {

@@ -8,8 +8,12 @@ use slotmark_chain::ChainError;
 pub enum SynthError {
     #[error("a chain of no blocks can't be forged. Ask for one block at least.")]
     NoBlocks,
-    #[error("{found} slots a chunk: expected {least} to {most}. 4320 is what preview has, 21600 what mainnet has.")]
-    ChunkSlots { found: u64, least: u64, most: u64 },
+    #[error("a security parameter of {found}: expected {least} to {most}. 432 is what preview has, 2160 what mainnet has.")]
+    SecurityParameter { found: u64, least: u64, most: u64 },
+    #[error("KES periods of 0 slots: expected 1 at least. 129600 is what public networks have.")]
+    KesPeriod,
+    #[error("{found} extra outputs in the genesis: expected {most} at most.")]
+    Outputs { found: u64, most: u64 },
     #[error("block {block}: the forged wallet has too little left to go on: the chain is too long for its genesis. Ask for fewer blocks.")]
     Funds { block: u64 },
     #[error(transparent)]

@@ -1,7 +1,8 @@
 //! From a recipe to a chain folder.
 //!
 //! Transactions are planned one after the other, since each spends what earlier ones made. Their ids don't depend on
-//! signatures, so bodies are signed on all cores while the next batch is planned; headers come last, in order.
+//! signatures, so bodies are signed and VRF proofs made on all cores while the next batch is planned; headers come last, in
+//! order. An epoch's nonce and stake need all that came before it, so batches end with their epoch.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,14 +10,21 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use slotmark_chain::{ChainWriter, Point};
+use slotmark_praos::lottery::ActiveSlots;
+use slotmark_praos::ratio::Ratio;
+use slotmark_praos::stake::Distribution;
 
 use crate::block::{Headers, PlannedBlock, SealedBlock, point};
 use crate::error::SynthError;
+use crate::files;
 use crate::keys::Keys;
-use crate::leaders::Schedule;
+use crate::lottery::Lottery;
+use crate::parameters::SLOTS_PER_BLOCK;
+use crate::pools::{Pool, pools};
 use crate::random::Stream;
 use crate::recipe::Recipe;
-use crate::workload::{TransactionSource, source};
+use crate::wallet::Wallet;
+use crate::workload::Sources;
 
 /// A batch ends at so many bytes or blocks: enough to keep all cores busy, and little memory.
 const BATCH_BYTES: usize = 4 << 20;
@@ -46,13 +54,13 @@ pub struct Forged {
     pub tip: Point,
 }
 
-/// Forges a chain into a new folder, which is there only when it is whole.
+/// Forges a chain into a new folder, which is there only when it is whole. Its network is in [`GENESIS_FOLDER`](crate::GENESIS_FOLDER).
 ///
 /// The same recipe gives the same bytes, whatever the number of threads. `progress` is called several times a second
 /// and stops the work with `Break`; nothing is left behind then.
 ///
 /// # Errors
-/// The recipe can't be followed, the folder is there already or can't be written, or `progress` said `Break`
+/// The recipe can't be followed, the folder is there already or can't be written, or `progress` gave `Break`
 /// ([`SynthError::Interrupted`]).
 pub fn forge(
     recipe: &Recipe,
@@ -60,59 +68,95 @@ pub fn forge(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Forged, SynthError> {
     recipe.check()?;
-    let mut writer = ChainWriter::create(folder, recipe.chunk_slots)?;
+    let mut writer = ChainWriter::create(folder, recipe.chunk_slots())?;
     let keys = Arc::new(Keys::new(recipe.seed));
-    let mut planner = Planner::new(recipe, &keys);
-    let mut headers = Headers::new(recipe.seed);
+    let pools = Arc::new(pools(recipe.seed));
+    let genesis_hash = files::write_genesis(writer.folder(), recipe, &keys, &pools)?;
+    let active_slots = ActiveSlots::new(Ratio::new(1, SLOTS_PER_BLOCK).expect("a share"));
+    let mut headers = Headers::new(recipe, genesis_hash, &pools, &active_slots);
+    let mut planner = Planner::new(recipe, &keys, &pools);
     let mut forged = Forged { blocks: 0, bytes: 0, transactions: 0, tip: Point::Origin };
-    let mut batch = planner.batch()?;
-    while !batch.is_empty() {
-        let (sealed, next) = rayon::join(|| seal(batch, &keys), || planner.batch());
-        for body in &sealed {
-            let block = headers.link(body);
-            writer.append(&block)?;
-            forged.blocks += 1;
-            forged.bytes += block.bytes.len() as u64;
-            forged.transactions += body.transactions as u64;
-            forged.tip = point(&block);
+    for epoch in 0.. {
+        planner.begin_epoch(epoch);
+        let nonce = headers.begin_epoch(epoch);
+        let slots = epoch * recipe.epoch_slots()..(epoch + 1) * recipe.epoch_slots();
+        let mut lottery = Lottery::new(&pools, &planner.stake, &active_slots, nonce, slots);
+        let mut batch = planner.batch(&mut lottery)?;
+        while !batch.is_empty() {
+            let (sealed, next) = rayon::join(|| seal(batch, &keys, &pools), || planner.batch(&mut lottery));
+            for body in &sealed {
+                let block = headers.link(body);
+                writer.append(&block)?;
+                forged.blocks += 1;
+                forged.bytes += block.bytes.len() as u64;
+                forged.transactions += body.transactions as u64;
+                forged.tip = point(&block);
+            }
+            if progress(Progress { blocks: forged.blocks, total: recipe.blocks, bytes: forged.bytes }).is_break() {
+                return Err(SynthError::Interrupted);
+            }
+            batch = next?;
         }
-        if progress(Progress { blocks: forged.blocks, total: recipe.blocks, bytes: forged.bytes }).is_break() {
-            return Err(SynthError::Interrupted);
+        if forged.blocks == recipe.blocks {
+            break;
         }
-        batch = next?;
     }
+    files::write_keys(writer.folder(), recipe, &keys, &pools, headers.hot_keys())?;
     writer.finish()?;
     Ok(forged)
 }
 
-fn seal(batch: Vec<PlannedBlock>, keys: &Keys) -> Vec<SealedBlock> {
-    batch.into_par_iter().map(|block| block.seal(keys)).collect()
+fn seal(batch: Vec<PlannedBlock>, keys: &Keys, pools: &[Pool]) -> Vec<SealedBlock> {
+    batch.into_par_iter().map(|block| block.seal(keys, pools)).collect()
 }
 
 /// Decides slots and transactions.
 struct Planner {
     recipe: Recipe,
-    schedule: Schedule,
-    source: Box<dyn TransactionSource>,
+    pools: Arc<Vec<Pool>>,
+    wallet: Wallet,
+    sources: Sources,
     planned: u64,
+    /// Stake at the beginning of the running epoch, which the next one uses.
+    mark: Arc<Distribution>,
+    /// Stake that the running epoch uses.
+    stake: Arc<Distribution>,
 }
 
 impl Planner {
-    fn new(recipe: &Recipe, keys: &Arc<Keys>) -> Self {
-        Self { recipe: *recipe, schedule: Schedule::new(recipe.seed), source: source(recipe.workload, keys), planned: 0 }
+    fn new(recipe: &Recipe, keys: &Arc<Keys>, pools: &Arc<Vec<Pool>>) -> Self {
+        let wallet = Wallet::new(Arc::clone(keys), recipe.utxo);
+        let mark = Arc::new(distribution(pools, &wallet));
+        Self { recipe: *recipe, pools: Arc::clone(pools), wallet, sources: Sources::default(), planned: 0, stake: Arc::clone(&mark), mark }
     }
 
-    /// The next blocks; none when the recipe is done.
-    fn batch(&mut self) -> Result<Vec<PlannedBlock>, SynthError> {
+    /// Epoch 0 and 1 use the genesis's stake, each later one what stood at the end of the last but one before it.
+    fn begin_epoch(&mut self, epoch: u64) {
+        if epoch > 0 {
+            let mark = Arc::new(distribution(&self.pools, &self.wallet));
+            self.stake = std::mem::replace(&mut self.mark, mark);
+        }
+    }
+
+    /// The next blocks of the epoch; none when the epoch or the recipe is done.
+    fn batch(&mut self, lottery: &mut Lottery) -> Result<Vec<PlannedBlock>, SynthError> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while self.planned < self.recipe.blocks && batch.len() < BATCH_BLOCKS && bytes < BATCH_BYTES {
-            let leadership = self.schedule.next();
-            let mut stream = Stream::new(self.recipe.seed, self.recipe.workload.name(), self.planned);
-            let transactions = self.source.transactions(leadership.slot, &mut stream).ok_or(SynthError::Funds { block: self.planned })?;
+            let Some(leadership) = lottery.next(self.recipe.blocks - self.planned) else { break };
+            let kind = self.recipe.workload.pick(&mut Stream::new(self.recipe.seed, "mix", self.planned));
+            let mut stream = Stream::new(self.recipe.seed, &kind.to_string(), self.planned);
+            let source = self.sources.of(kind);
+            let transactions = source.transactions(&mut self.wallet, leadership.slot, &mut stream);
+            let transactions = transactions.ok_or(SynthError::Funds { block: self.planned })?;
             bytes += transactions.iter().map(|draft| draft.block_bytes()).sum::<usize>();
             batch.push(PlannedBlock { leadership, transactions });
             self.planned += 1;
         }
         Ok(batch)
     }
+}
+
+fn distribution(pools: &[Pool], wallet: &Wallet) -> Distribution {
+    let stake = |pool: &Pool| pool.delegators.clone().map(|key| wallet.stake()[key as usize]).sum();
+    Distribution::of_pools(pools.iter().map(|pool| (pool.id, (stake(pool), pool.vrf_key_hash()))))
 }

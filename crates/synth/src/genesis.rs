@@ -5,17 +5,26 @@ use slotmark_chain::hash::blake2b_256;
 
 use crate::address::Address;
 use crate::keys::{Keys, Owner, PAYMENT_KEYS, STAKE_KEYS};
+use crate::recipe::Recipe;
 
-/// Lovelace of each output: 400,000 ada, 26.2 thousand million ada in all.
-const LOVELACE: u64 = 400_000_000_000;
+/// How many outputs there always are.
+const OUTPUTS: u64 = 16_384;
+/// Lovelace of each of them: 1,600,000 ada, 26.2 thousand million ada in all.
+const LOVELACE: u64 = 1_600_000_000_000;
+/// Lovelace of each extra one: 1,000 ada.
+const EXTRA_LOVELACE: u64 = 1_000_000_000;
+/// How many extra ones there may be, so that no more lovelace is unspent than can exist.
+pub(crate) const MAX_EXTRA_OUTPUTS: u64 = 16_000_000;
 
-/// The unspent outputs before a chain's first block: they depend on the seed alone.
+/// The unspent outputs before a chain's first block: they depend on the recipe's seed and its extra outputs.
 ///
-/// There is one output of 400,000 ada for each of 65,536 base addresses, which combine 4,096 payment keys with 16 stake
-/// keys; the payment key changes fastest. As with a Shelley genesis file's `initialFunds`, an output's transaction
-/// id is the BLAKE2b-256 of its address, and its index is 0.
+/// There is one output of 1,600,000 ada for each of 16,384 base addresses, which combine each of 4,096 payment keys with four
+/// of 16 stake keys that delegate. Extra ones hold 1,000 ada each; their stake keys aren't registered, so that they count
+/// for no pool until they are spent. As with a Shelley genesis file's `initialFunds`, an output's transaction id is the
+/// BLAKE2b-256 of its address, and its index is 0.
 pub struct Genesis {
     keys: Keys,
+    extra: u64,
 }
 
 /// An output that the genesis holds.
@@ -32,42 +41,55 @@ pub struct GenesisOutput {
 }
 
 impl Genesis {
-    /// The genesis of all chains of a seed.
-    pub fn new(seed: u64) -> Self {
-        Self { keys: Keys::new(seed) }
+    /// The genesis of a recipe's chain.
+    pub fn new(recipe: &Recipe) -> Self {
+        Self { keys: Keys::new(recipe.seed), extra: recipe.utxo }
     }
 
     /// Its outputs, in order.
     pub fn outputs(&self) -> impl Iterator<Item = GenesisOutput> {
-        outputs(&self.keys).map(|(_, output)| output)
+        outputs(&self.keys, self.extra).map(|(_, output)| output)
     }
 }
 
 /// The genesis's outputs, and whose they are.
-pub(crate) fn outputs(keys: &Keys) -> impl Iterator<Item = (Owner, GenesisOutput)> {
-    (0..STAKE_KEYS).flat_map(move |stake| {
-        (0..PAYMENT_KEYS).map(move |payment| {
-            let owner = Owner { payment, stake };
-            let address = keys.address(owner);
-            (owner, GenesisOutput { transaction: blake2b_256(&[address.bytes()]), index: 0, address, lovelace: LOVELACE })
-        })
+pub(crate) fn outputs(keys: &Keys, extra: u64) -> impl Iterator<Item = (Owner, GenesisOutput)> {
+    let payment_keys = u64::from(PAYMENT_KEYS);
+    let delegated = (0..OUTPUTS).map(move |number| (number, (number / payment_keys * 4 + number % 4) as u32, LOVELACE));
+    let extra = (0..extra).map(move |number| (number, STAKE_KEYS + (number / payment_keys) as u32, EXTRA_LOVELACE));
+    delegated.chain(extra).map(move |(number, stake, lovelace)| {
+        let owner = Owner { payment: (number % payment_keys) as u16, stake };
+        let address = keys.address(owner);
+        (owner, GenesisOutput { transaction: blake2b_256(&[address.bytes()]), index: 0, address, lovelace })
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{HashMap, HashSet};
 
     use super::*;
+    use crate::parameters::MAX_LOVELACE;
+    use crate::recipe::Workload;
 
     #[test]
     fn every_output_has_an_address_of_its_own() {
-        let genesis = Genesis::new(1);
+        let recipe = Recipe { utxo: 10_000, ..Recipe::new(Workload::Empty, 1) };
+        let genesis = Genesis::new(&recipe);
         let ids: HashSet<Hash32> = genesis.outputs().map(|output| output.transaction).collect();
-        assert_eq!(ids.len(), 65_536);
+        assert_eq!(ids.len(), 26_384);
         assert!(genesis.outputs().all(|output| output.transaction == blake2b_256(&[output.address.bytes()])));
-        assert_ne!(genesis.outputs().next(), Genesis::new(2).outputs().next());
-        let most = 45_000_000_000_000_000; // lovelace that can exist
-        assert!(genesis.outputs().map(|output| output.lovelace).sum::<u64>() <= most);
+        assert_ne!(genesis.outputs().next(), Genesis::new(&Recipe { seed: 2, ..recipe }).outputs().next());
+        assert!(OUTPUTS * LOVELACE + MAX_EXTRA_OUTPUTS * EXTRA_LOVELACE <= MAX_LOVELACE);
+    }
+
+    #[test]
+    fn each_stake_key_that_delegates_has_as_much() {
+        let mut by_stake: HashMap<u32, u64> = HashMap::new();
+        for (owner, output) in outputs(&Keys::new(1), 0) {
+            *by_stake.entry(owner.stake).or_default() += output.lovelace;
+        }
+        assert_eq!(by_stake.len(), 16);
+        assert!(by_stake.values().all(|lovelace| *lovelace == 1_024 * LOVELACE));
     }
 }

@@ -1,24 +1,24 @@
 //! Forges Cardano chains: Conway blocks written as an ImmutableDB, the same bytes for the same [`Recipe`].
 //!
-//! What is real: CBOR as Conway's CDDL has it, with the choices that cardano-node makes; header links, body hashes and
-//! sizes; transaction ids; Ed25519 signatures of transactions and of operational certificates; inputs that exist and are
-//! unspent, value that is preserved, fees that suffice; script hashes, script data hashes and execution units.
+//! A chain is valid from its first block, and its network stands beside it: CBOR is as Conway's CDDL has it, with the choices
+//! that cardano-node makes; pools lead slots by VRF and stake; nonces, epochs, KES keys and operational certificates go
+//! on as the protocol has it; transactions spend what is there, preserve value and pay what they must. In the folder
+//! [`GENESIS_FOLDER`] are the genesis files, a node's configuration, and the keys.
 //!
-//! What stands in for the real thing: the VRF's outputs and proofs, the KES keys and the KES signatures are bytes of the
-//! right length from the seed. Leaders are drawn with equal stake; nothing is derived from a VRF.
-//!
-//! Slots, epochs and limits are those of [`parameters`]; the outputs that the first transactions spend are in [`Genesis`].
+//! Limits, fees and prices are those of [`parameters`]; the outputs that the first transactions spend are in [`Genesis`].
 
 mod address;
 mod block;
 mod cbor;
 mod error;
+mod files;
 mod forge;
 mod genesis;
 mod keys;
-mod leaders;
+mod lottery;
 pub mod parameters;
 mod plutus;
+mod pools;
 mod random;
 mod recipe;
 mod transaction;
@@ -27,7 +27,8 @@ mod workload;
 
 pub use address::Address;
 pub use error::SynthError;
+pub use files::GENESIS_FOLDER;
 pub use forge::{Forged, Progress, forge};
 pub use genesis::{Genesis, GenesisOutput};
 pub use plutus::{Budget, loop_budget, loop_script, loop_script_hash};
-pub use recipe::{PREVIEW_CHUNK_SLOTS, Recipe, UnknownWorkload, Workload};
+pub use recipe::{PREVIEW_SECURITY_PARAMETER, PUBLIC_KES_PERIOD_SLOTS, Recipe, UnknownWorkload, Weights, Workload};

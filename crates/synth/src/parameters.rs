@@ -1,21 +1,25 @@
-//! The protocol parameters that forged chains keep to: what a replay must be told to find them valid.
+//! The protocol parameters that forged chains keep to, and that their genesis files state.
 //!
 //! Sizes, fees and prices are those of the public networks in the Conway era; slots and the block size are those of the
-//! benchmarking cluster. The cost model is the one in the public networks' Conway genesis files, which has 251 parameters.
-
-use std::ops::RangeInclusive;
+//! benchmarking cluster. The cost models are those in the public networks' Alonzo and Conway genesis files.
 
 /// Major and minor protocol version in every header.
 pub const PROTOCOL_VERSION: (u64, u64) = (10, 0);
 /// Network id in addresses: a test network.
 pub const NETWORK_ID: u8 = 0;
+/// Number of the network, which nodes exchange before anything else.
+pub const NETWORK_MAGIC: u32 = 42;
+/// When slot 0 begins: 2025-01-01T00:00:00Z, in seconds since 1970.
+pub const SYSTEM_START_S: u64 = 1_735_689_600;
+/// The same as the Shelley genesis states it.
+pub const SYSTEM_START: &str = "2025-01-01T00:00:00Z";
 /// A slot has a leader in one of so many cases (active slot coefficient 0.05).
 pub const SLOTS_PER_BLOCK: u64 = 20;
-/// Slots a KES period.
-pub const SLOTS_PER_KES_PERIOD: u64 = 129_600;
 /// KES periods that an operational certificate is good for.
 pub const MAX_KES_EVOLUTIONS: u64 = 62;
 
+/// Bytes of a header at most.
+pub const MAX_HEADER_BYTES: u64 = 1_100;
 /// Bytes of a block's body at most.
 pub const MAX_BLOCK_BODY_BYTES: u64 = 90_112;
 /// Bytes of a transaction at most.
@@ -28,6 +32,12 @@ pub const MIN_FEE_PER_BYTE: u64 = 44;
 pub const REFERENCE_SCRIPT_FEE_PER_BYTE: u64 = 15;
 /// Lovelace a byte that an output must hold at least.
 pub const LOVELACE_PER_UTXO_BYTE: u64 = 4_310;
+/// The same as the Alonzo genesis states it: lovelace a word of 8 bytes, which is rounded down to bytes.
+pub const LOVELACE_PER_UTXO_WORD: u64 = 34_482;
+/// Lovelace that can exist.
+pub const MAX_LOVELACE: u64 = 45_000_000_000_000_000;
+/// Lovelace that a DRep deposits.
+pub const DREP_DEPOSIT: u64 = 500_000_000;
 /// Collateral must be so many percent of the fee.
 pub const COLLATERAL_PERCENT: u64 = 150;
 
@@ -43,6 +53,19 @@ pub const MAX_BLOCK_STEPS: u64 = 40_000_000_000;
 pub const MEMORY_PRICE: (u64, u64) = (577, 10_000);
 /// Price of a step in lovelace, as numerator and denominator.
 pub const STEP_PRICE: (u64, u64) = (721, 10_000_000);
+
+/// Parameters of Plutus V1's cost model, in the ledger's order.
+#[rustfmt::skip]
+pub const PLUTUS_V1_COST_MODEL: [i64; 166] = [
+    205_665, 812, 1, 1, 1_000, 571, 0, 1, 1_000, 24_177, 4, 1, 1_000, 32, 117_366, 10_475, 4, 23_000, 100, 23_000, 100, 23_000, 100,
+    23_000, 100, 23_000, 100, 23_000, 100, 100, 100, 23_000, 100, 19_537, 32, 175_354, 32, 46_417, 4, 221_973, 511, 0, 1, 89_141,
+    32, 497_525, 14_068, 4, 2, 196_500, 453_240, 220, 0, 1, 1, 1_000, 28_662, 4, 2, 245_000, 216_773, 62, 1, 1_060_367, 12_586, 1,
+    208_512, 421, 1, 187_000, 1_000, 52_998, 1, 80_436, 32, 43_249, 32, 1_000, 32, 80_556, 1, 57_667, 4, 1_000, 10, 197_145, 156, 1,
+    197_145, 156, 1, 204_924, 473, 1, 208_896, 511, 1, 52_467, 32, 64_832, 32, 65_493, 32, 22_558, 32, 16_563, 32, 76_511, 32,
+    196_500, 453_240, 220, 0, 1, 1, 69_522, 11_687, 0, 1, 60_091, 32, 196_500, 453_240, 220, 0, 1, 1, 196_500, 453_240, 220, 0, 1,
+    1, 806_990, 30_482, 4, 1_927_926, 82_523, 4, 265_318, 0, 4, 0, 85_931, 32, 205_665, 812, 1, 1, 41_182, 32, 212_342, 32, 31_220,
+    32, 32_696, 32, 43_357, 32, 32_247, 32, 38_314, 32, 57_996_947, 18_975, 10,
+];
 
 /// Number of Plutus V3 among the ledger's languages, which count from 0.
 pub const PLUTUS_V3: u64 = 2;
@@ -78,11 +101,6 @@ pub fn min_fee(tx_bytes: u64, reference_script_bytes: u64, memory: u64, steps: u
 /// What an output must hold at least, in lovelace, from the size of its encoding.
 pub fn min_lovelace(output_bytes: u64) -> u64 {
     LOVELACE_PER_UTXO_BYTE * (160 + output_bytes)
-}
-
-/// The KES periods that the certificate with this number is good for: each pool renews it in time.
-pub fn kes_periods(certificate: u64) -> RangeInclusive<u64> {
-    certificate * MAX_KES_EVOLUTIONS..=(certificate + 1) * MAX_KES_EVOLUTIONS - 1
 }
 
 #[cfg(test)]

@@ -1,15 +1,27 @@
 //! What is to be forged.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use slotmark_praos::header::KesPeriods;
+
 use crate::error::SynthError;
+use crate::genesis::MAX_EXTRA_OUTPUTS;
+use crate::parameters::{MAX_KES_EVOLUTIONS, SLOTS_PER_BLOCK};
+use crate::random::Stream;
 
-/// Slots a chunk file on preview: 10 k with k = 432.
-pub const PREVIEW_CHUNK_SLOTS: u64 = 4_320;
+/// Preview's k. Its chunk files have 4,320 slots, and its epochs 86,400.
+pub const PREVIEW_SECURITY_PARAMETER: u64 = 432;
+/// Slots a KES period on the public networks.
+pub const PUBLIC_KES_PERIOD_SLOTS: u64 = 129_600;
 
-/// A chain file can't have fewer slots than a gap of one block on average, nor an index that fills the memory.
-const CHUNK_SLOTS: std::ops::RangeInclusive<u64> = 20..=1_000_000;
+/// Chunk files of 10k slots can't be shorter than the mean gap between blocks, nor have an index that fills the memory.
+const SECURITY_PARAMETERS: RangeInclusive<u64> = 2..=100_000;
+/// How many workloads there are that are no mix.
+const KINDS: usize = 4;
+/// Weights of a mix stay so small that nothing overflows.
+const MAX_WEIGHT: u32 = 1_000_000;
 
 /// All that decides a chain's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,17 +32,55 @@ pub struct Recipe {
     pub blocks: u64,
     /// Decides everything that is random.
     pub seed: u64,
-    /// Slots a chunk file, from 20 to 1,000,000; [`PREVIEW_CHUNK_SLOTS`] if you don't care.
-    pub chunk_slots: u64,
+    /// Blocks after which a block is settled, k, from 2 to 100,000: chunk files have 10k slots, and epochs 10k/f, which is 200k.
+    pub security_parameter: u64,
+    /// Slots a KES period, 1 at least.
+    pub kes_period_slots: u64,
+    /// Unspent outputs in the genesis beyond the 16,384 that are always there, up to 16,000,000.
+    pub utxo: u64,
 }
 
 impl Recipe {
+    /// So many blocks of a workload by seed 1, on a network like preview, without extra outputs.
+    pub fn new(workload: Workload, blocks: u64) -> Self {
+        Self {
+            workload,
+            blocks,
+            seed: 1,
+            security_parameter: PREVIEW_SECURITY_PARAMETER,
+            kes_period_slots: PUBLIC_KES_PERIOD_SLOTS,
+            utxo: 0,
+        }
+    }
+
+    /// Slots a chunk file: 10k, as cardano-node has it.
+    pub fn chunk_slots(&self) -> u64 {
+        10 * self.security_parameter
+    }
+
+    /// Slots an epoch: 10k/f.
+    pub fn epoch_slots(&self) -> u64 {
+        self.chunk_slots() * SLOTS_PER_BLOCK
+    }
+
+    /// How long KES keys are good for.
+    pub fn kes_periods(&self) -> KesPeriods {
+        KesPeriods { slots: self.kes_period_slots, max_evolutions: MAX_KES_EVOLUTIONS }
+    }
+
     pub(crate) fn check(&self) -> Result<(), SynthError> {
         if self.blocks == 0 {
             return Err(SynthError::NoBlocks);
         }
-        if !CHUNK_SLOTS.contains(&self.chunk_slots) {
-            return Err(SynthError::ChunkSlots { found: self.chunk_slots, least: *CHUNK_SLOTS.start(), most: *CHUNK_SLOTS.end() });
+        if !SECURITY_PARAMETERS.contains(&self.security_parameter) {
+            let (least, most) = (*SECURITY_PARAMETERS.start(), *SECURITY_PARAMETERS.end());
+            return Err(SynthError::SecurityParameter { found: self.security_parameter, least, most });
+        }
+        if self.kes_period_slots == 0 {
+            return Err(SynthError::KesPeriod);
+        }
+        if self.utxo > MAX_EXTRA_OUTPUTS {
+            return Err(SynthError::Outputs { found: self.utxo, most: MAX_EXTRA_OUTPUTS });
         }
         Ok(())
     }
@@ -47,39 +97,83 @@ pub enum Workload {
     Empty,
     /// Sizes and numbers of transactions as on the preview network's first 1.3 million slots: four in five blocks are empty.
     PreviewLike,
+    /// Blocks of several of these, drawn by weight.
+    Mix(Weights),
 }
 
-impl Workload {
-    /// Every workload.
-    pub const ALL: [Workload; 4] = [Workload::ValueOnly, Workload::PlutusLoop, Workload::Empty, Workload::PreviewLike];
+/// How often a mix has a block of each of [`Workload::KINDS`], in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Weights([u32; KINDS]);
 
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Workload::ValueOnly => "value-only",
-            Workload::PlutusLoop => "plutus-loop",
-            Workload::Empty => "empty",
-            Workload::PreviewLike => "preview-like",
+impl Workload {
+    /// Those that are no mix.
+    pub const KINDS: [Workload; KINDS] = [Workload::ValueOnly, Workload::PlutusLoop, Workload::Empty, Workload::PreviewLike];
+
+    /// A mix of these by weight; None where a kind is there twice or is a mix, a weight is 0 or above 1,000,000, or there is none.
+    pub fn mix(parts: &[(Workload, u32)]) -> Option<Self> {
+        let mut weights = [0; KINDS];
+        for (part, weight) in parts {
+            let place = &mut weights[Self::KINDS.iter().position(|kind| kind == part)?];
+            if *place > 0 || !(1..=MAX_WEIGHT).contains(weight) {
+                return None;
+            }
+            *place = *weight;
         }
+        (!parts.is_empty()).then_some(Self::Mix(Weights(weights)))
+    }
+
+    /// The kind of the next block.
+    pub(crate) fn pick(self, stream: &mut Stream) -> Self {
+        let Self::Mix(Weights(weights)) = self else { return self };
+        let mut drawn = stream.below(weights.iter().map(|&weight| u64::from(weight)).sum());
+        let wins = |&(_, weight): &(Workload, u32)| {
+            let wins = drawn < u64::from(weight);
+            drawn = drawn.saturating_sub(u64::from(weight));
+            wins
+        };
+        Self::KINDS.into_iter().zip(weights).find(wins).map_or(self, |(kind, _)| kind)
     }
 }
 
 impl fmt::Display for Workload {
+    /// As [`FromStr`] reads it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        let Self::Mix(Weights(weights)) = self else {
+            return f.pad(match self {
+                Workload::ValueOnly => "value-only",
+                Workload::PlutusLoop => "plutus-loop",
+                Workload::PreviewLike => "preview-like",
+                Workload::Empty | Workload::Mix(_) => "empty",
+            });
+        };
+        let parts = Self::KINDS.iter().zip(weights).filter(|(_, weight)| **weight > 0);
+        let parts: Vec<String> = parts.map(|(kind, weight)| format!("{kind}={weight}")).collect();
+        f.pad(&format!("mix:{}", parts.join(",")))
     }
 }
 
-/// A name that no workload has.
+/// Text that names no workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no workload: expected value-only, plutus-loop, empty or preview-like")]
+#[error(
+    "'{0}' is no workload: expected value-only, plutus-loop, empty, preview-like, or a mix of them by whole weights from 1 to 1000000, \
+     as in mix:value-only=3,plutus-loop=1"
+)]
 pub struct UnknownWorkload(pub String);
 
 impl FromStr for Workload {
     type Err = UnknownWorkload;
 
     fn from_str(text: &str) -> Result<Self, UnknownWorkload> {
-        Self::ALL.into_iter().find(|workload| workload.name() == text).ok_or_else(|| UnknownWorkload(text.to_owned()))
+        let kind = |name: &str| Self::KINDS.into_iter().find(|kind| kind.to_string() == name);
+        let part = |part: &str| {
+            let (name, weight) = part.split_once('=')?;
+            Some((kind(name)?, weight.parse().ok()?))
+        };
+        let read = match text.strip_prefix("mix:") {
+            Some(parts) => parts.split(',').map(part).collect::<Option<Vec<_>>>().and_then(|parts| Self::mix(&parts)),
+            None => kind(text),
+        };
+        read.ok_or_else(|| UnknownWorkload(text.to_owned()))
     }
 }
 
@@ -89,20 +183,53 @@ mod tests {
 
     #[test]
     fn workloads_are_read_as_they_are_written() {
-        for workload in Workload::ALL {
+        let mix = Workload::mix(&[(Workload::PlutusLoop, 1), (Workload::ValueOnly, 3)]).expect("a mix");
+        assert_eq!(mix.to_string(), "mix:value-only=3,plutus-loop=1");
+        for workload in Workload::KINDS.into_iter().chain([mix]) {
             assert_eq!(workload.to_string().parse(), Ok(workload));
         }
-        let error = "value".parse::<Workload>().unwrap_err().to_string();
-        assert!(Workload::ALL.iter().all(|workload| error.contains(workload.name())), "{error}");
+        for wrong in [
+            "value",
+            "",
+            "mix",
+            "mix:",
+            "mix:empty",
+            "mix:empty=",
+            "mix:empty=0",
+            "mix:empty=-1",
+            "mix:empty=1.5",
+            "mix:empty=1000001",
+            "mix:empty=1,",
+            "mix:empty=1,empty=1",
+            "mix:other=1",
+            "mix:mix:empty=1",
+        ] {
+            let error = wrong.parse::<Workload>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("'{wrong}' is no workload")), "{error}");
+            assert!(Workload::KINDS.iter().all(|kind| error.contains(&kind.to_string())), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_mix_has_its_kinds_by_weight() {
+        let mix: Workload = "mix:value-only=3,empty=1".parse().expect("a mix");
+        let mut stream = Stream::new(1, "test", 0);
+        let drawn: Vec<Workload> = (0..4_000).map(|_| mix.pick(&mut stream)).collect();
+        let empty = drawn.iter().filter(|kind| **kind == Workload::Empty).count();
+        assert!((880..1_120).contains(&empty), "{empty}"); // 1,000 expected, standard deviation 27
+        assert!(drawn.iter().all(|kind| matches!(kind, Workload::Empty | Workload::ValueOnly)));
     }
 
     #[test]
     fn recipes_that_make_no_chain_are_refused() {
-        let recipe = Recipe { workload: Workload::Empty, blocks: 1, seed: 1, chunk_slots: PREVIEW_CHUNK_SLOTS };
+        let recipe = Recipe::new(Workload::Empty, 1);
         assert!(recipe.check().is_ok());
         assert!(matches!(Recipe { blocks: 0, ..recipe }.check(), Err(SynthError::NoBlocks)));
-        for chunk_slots in [0, 19, 1_000_001, u64::MAX] {
-            assert!(matches!(Recipe { chunk_slots, ..recipe }.check(), Err(SynthError::ChunkSlots { .. })));
+        assert!(matches!(Recipe { kes_period_slots: 0, ..recipe }.check(), Err(SynthError::KesPeriod)));
+        assert!(matches!(Recipe { utxo: 16_000_001, ..recipe }.check(), Err(SynthError::Outputs { .. })));
+        for security_parameter in [0, 1, 100_001, u64::MAX] {
+            let refused = Recipe { security_parameter, ..recipe }.check();
+            assert!(matches!(refused, Err(SynthError::SecurityParameter { .. })), "{security_parameter}");
         }
     }
 }

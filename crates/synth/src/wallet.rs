@@ -1,9 +1,9 @@
-//! The outputs that keys of ours can spend.
+//! The outputs that keys of ours can spend, and the stake that they carry.
 
 use std::sync::Arc;
 
 use crate::genesis;
-use crate::keys::{Keys, Owner};
+use crate::keys::{Keys, Owner, STAKE_KEYS};
 use crate::random::Stream;
 use crate::transaction::OutputReference;
 
@@ -19,28 +19,34 @@ pub(crate) struct Coin {
 pub(crate) struct Wallet {
     pub(crate) keys: Arc<Keys>,
     coins: Vec<Coin>,
+    /// Lovelace by stake key, of those that delegate.
+    stake: [u64; STAKE_KEYS as usize],
 }
 
 impl Wallet {
-    /// What the genesis holds.
-    pub(crate) fn new(keys: Arc<Keys>) -> Self {
-        let coins = genesis::outputs(&keys)
-            .map(|(owner, output)| Coin {
-                reference: OutputReference { transaction: output.transaction, index: output.index },
-                owner,
-                lovelace: output.lovelace,
-            })
-            .collect();
-        Self { keys, coins }
+    /// What the genesis holds, with so many extra entries.
+    pub(crate) fn new(keys: Arc<Keys>, extra: u64) -> Self {
+        let mut wallet = Self { coins: Vec::new(), stake: [0; STAKE_KEYS as usize], keys: Arc::clone(&keys) };
+        for (owner, output) in genesis::outputs(&keys, extra) {
+            let reference = OutputReference { transaction: output.transaction, index: output.index };
+            wallet.put(Coin { reference, owner, lovelace: output.lovelace });
+        }
+        wallet
     }
 
     /// Takes any coin out.
     pub(crate) fn take(&mut self, stream: &mut Stream) -> Option<Coin> {
-        if self.coins.is_empty() {
-            return None;
+        self.take_of(0, stream)
+    }
+
+    /// Takes any coin out that holds so much at least.
+    pub(crate) fn take_of(&mut self, least: u64, stream: &mut Stream) -> Option<Coin> {
+        let place = self.place_of(least, stream)?;
+        let coin = self.coins.swap_remove(place);
+        if let Some(stake) = self.stake.get_mut(coin.owner.stake as usize) {
+            *stake -= coin.lovelace;
         }
-        let place = stream.below(self.coins.len() as u64) as usize;
-        Some(self.coins.swap_remove(place))
+        Some(coin)
     }
 
     /// Takes any coin out that another key owns.
@@ -54,12 +60,32 @@ impl Wallet {
         other
     }
 
-    /// Any coin, which stays.
-    pub(crate) fn any(&self, stream: &mut Stream) -> Option<&Coin> {
-        self.coins.get(stream.below(self.coins.len() as u64) as usize)
+    /// Any coin that holds so much at least; it stays.
+    pub(crate) fn any_of(&self, least: u64, stream: &mut Stream) -> Option<&Coin> {
+        self.place_of(least, stream).map(|place| &self.coins[place])
+    }
+
+    /// The first place from a random one on with a coin that holds enough.
+    fn place_of(&self, least: u64, stream: &mut Stream) -> Option<usize> {
+        let start = stream.below(self.coins.len() as u64) as usize;
+        let mut places = (start..self.coins.len()).chain(0..start);
+        places.find(|&place| self.coins[place].lovelace >= least)
     }
 
     pub(crate) fn put(&mut self, coin: Coin) {
+        self.set_aside(coin.owner, coin.lovelace);
         self.coins.push(coin);
+    }
+
+    /// Notes an output of ours that is never spent.
+    pub(crate) fn set_aside(&mut self, owner: Owner, lovelace: u64) {
+        if let Some(stake) = self.stake.get_mut(owner.stake as usize) {
+            *stake += lovelace;
+        }
+    }
+
+    /// Lovelace by stake key.
+    pub(crate) fn stake(&self) -> &[u64] {
+        &self.stake
     }
 }

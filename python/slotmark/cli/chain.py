@@ -8,11 +8,8 @@ import msgspec
 import typer
 
 from slotmark.cli.console import progress, talk
-from slotmark.errors import ArgumentError
 
 app = typer.Typer(help="Look into a chain, check it, or forge one.", no_args_is_help=True, rich_markup_mode=None)
-
-WORKLOADS = ("value-only", "plutus-loop", "empty", "preview-like")
 
 
 @app.command(epilog="Example: slotmark chain info chains/preview")
@@ -83,22 +80,44 @@ def check(
 
 @app.command(epilog="Example: slotmark chain synth --workload preview-like --blocks 10000 -o chains/made")
 def synth(
-    workload: Annotated[str, typer.Option(help=f"One of {', '.join(WORKLOADS)}.")],
+    workload: Annotated[
+        str,
+        typer.Option(
+            help="value-only, plutus-loop, empty, preview-like, or blocks of several by weight: mix:value-only=3,plutus-loop=1."
+        ),
+    ],
     blocks: Annotated[int, typer.Option(min=1, help="How many blocks.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.")],
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 1,
-    chunk_slots: Annotated[
-        int, typer.Option(min=20, help="Slots a chunk file; 4320 as on preview, 21600 as on mainnet.")
-    ] = 4320,
+    utxo: Annotated[
+        int,
+        typer.Option(
+            min=0, max=16_000_000, help="Unspent outputs in the genesis beyond the 16384 that are always there."
+        ),
+    ] = 0,
+    security_parameter: Annotated[
+        int,
+        typer.Option(
+            "--security-parameter",
+            "-k",
+            min=2,
+            max=100_000,
+            help="k: chunk files have 10k slots, epochs 200k. 432 as on preview, 2160 as on mainnet.",
+        ),
+    ] = 432,
 ) -> None:
-    """Forge a chain of Conway blocks, valid in all but the proofs of VRF and KES, the same bytes for the same seed."""
+    """Forge a valid chain of Conway blocks, the same bytes for the same seed. Its network is in DIR/genesis: genesis files, configuration, keys."""
     from slotmark import _core
 
-    if workload not in WORKLOADS:
-        raise ArgumentError(f"--workload {workload}: expected one of {', '.join(WORKLOADS)}.")
     with progress("blocks") as step:
         text = _core.forge(
-            workload, blocks, seed, chunk_slots, str(out), lambda done, total: step(done, total, f"forging {workload}")
+            workload,
+            blocks,
+            seed,
+            security_parameter,
+            utxo,
+            str(out),
+            lambda done, total: step(done, total, f"forging {workload}"),
         )
     facts = msgspec.json.decode(text)
     talk.remark(

@@ -93,7 +93,7 @@ mod tests {
     fn any_flipped_byte_but_one_of_the_last_header_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("chain");
-        let recipe = Recipe { workload: Workload::PreviewLike, blocks: 12, seed: 5, chunk_slots: 4_320 };
+        let recipe = Recipe { seed: 5, ..Recipe::new(Workload::PreviewLike, 12) };
         forge(&recipe, &path, &mut |_| ControlFlow::Continue(())).unwrap();
         let chain = Chain::open(&path).unwrap();
         assert_eq!(checked(&chain, 3, |_, _| ()), Ok(()));

@@ -14,6 +14,10 @@ const COINS: usize = 16;
 const OUTPUTS: usize = 64;
 /// What the output with the script to refer to holds, in lovelace.
 const REFERENCE_LOVELACE: u64 = 10_000_000;
+/// What each of them holds at least, in lovelace: they pay for all that the script runs.
+const LEAST_SET_UP: u64 = 100_000_000_000;
+/// What collateral holds at least, in lovelace: more than one and a half of any fee, and an output beside it.
+const LEAST_COLLATERAL: u64 = 20_000_000;
 /// What a locked output must keep.
 const LEAST: u64 = 2_000_000;
 
@@ -41,10 +45,10 @@ pub(super) struct Run {
 impl Locked {
     /// Locks some of the wallet's coins, and puts the script where others can refer to it.
     pub(super) fn set_up(wallet: &mut Wallet, stream: &mut Stream) -> Option<(Draft, Self)> {
-        let coins = (0..COINS).map(|_| wallet.take(stream)).collect::<Option<Vec<_>>>()?;
+        let coins = (0..COINS).map(|_| wallet.take_of(LEAST_SET_UP, stream)).collect::<Option<Vec<_>>>()?;
         let address = Address::script(&loop_script_hash());
         let unit = datum(&[]);
-        let publisher = wallet.keys.address(Owner::any(stream));
+        let publisher = Owner::any(stream);
         let total: u64 = coins.iter().map(|coin| coin.lovelace).sum();
         let mut signers: Vec<u16> = coins.iter().map(|coin| coin.owner.payment).collect();
         signers.sort_unstable();
@@ -56,12 +60,13 @@ impl Locked {
                 datum: Some(&unit),
                 ..NewOutput::to(address, if place == 0 { left - each * (OUTPUTS as u64 - 1) } else { each })
             });
-            let published = NewOutput { script: Some(loop_script()), ..NewOutput::to(publisher, REFERENCE_LOVELACE) };
+            let published = NewOutput { script: Some(loop_script()), ..NewOutput::to(wallet.keys.address(publisher), REFERENCE_LOVELACE) };
             let outputs: Vec<NewOutput<'_>> = std::iter::once(published).chain(locked).collect();
             let lovelace: Vec<u64> = outputs.iter().skip(1).map(|output| output.lovelace).collect();
             let inputs = coins.iter().map(|coin| coin.reference).collect();
             Some((Plan { inputs, outputs, fee, signers: signers.clone(), ..Plan::default() }, lovelace))
         })?;
+        wallet.set_aside(publisher, REFERENCE_LOVELACE);
         let outputs = lovelace.into_iter().enumerate().map(|(place, lovelace)| (draft.output(place + 1), lovelace)).collect();
         let reference = draft.output(0);
         Some((draft, Self { outputs, reference, address, unit }))
@@ -71,7 +76,7 @@ impl Locked {
     /// Spends nothing until [`Locked::spent`] is told of it.
     pub(super) fn spend(&self, wallet: &Wallet, run: &Run, stream: &mut Stream) -> Option<(Draft, u64)> {
         let &(locked, held) = self.outputs.front()?;
-        let collateral = *wallet.any(stream)?;
+        let collateral = *wallet.any_of(LEAST_COLLATERAL, stream)?;
         settle(|fee| {
             let left = held.checked_sub(fee).filter(|&left| left >= LEAST)?;
             let spend = ScriptSpend {

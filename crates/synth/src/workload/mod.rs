@@ -7,9 +7,6 @@ mod preview_like;
 mod preview_sizes;
 mod value_only;
 
-use std::sync::Arc;
-
-use crate::keys::Keys;
 use crate::random::Stream;
 use crate::recipe::Workload;
 use crate::transaction::Draft;
@@ -18,16 +15,26 @@ use crate::wallet::Wallet;
 /// Makes the transactions of one block after the other.
 pub(crate) trait TransactionSource: Send {
     /// The transactions of the next block, which is in this slot; None when there is nothing left to spend.
-    fn transactions(&mut self, slot: u64, stream: &mut Stream) -> Option<Vec<Draft>>;
+    fn transactions(&mut self, wallet: &mut Wallet, slot: u64, stream: &mut Stream) -> Option<Vec<Draft>>;
 }
 
-/// The source of a workload.
-pub(crate) fn source(workload: Workload, keys: &Arc<Keys>) -> Box<dyn TransactionSource> {
-    let wallet = || Wallet::new(Arc::clone(keys));
-    match workload {
-        Workload::ValueOnly => Box::new(value_only::ValueOnly::new(wallet())),
-        Workload::PlutusLoop => Box::new(plutus_loop::PlutusLoop::new(wallet())),
-        Workload::Empty => Box::new(empty::Empty),
-        Workload::PreviewLike => Box::new(preview_like::PreviewLike::new(wallet())),
+/// The sources of all kinds of blocks, which spend from one wallet.
+#[derive(Default)]
+pub(crate) struct Sources {
+    empty: empty::Empty,
+    plutus_loop: plutus_loop::PlutusLoop,
+    preview_like: preview_like::PreviewLike,
+    value_only: value_only::ValueOnly,
+}
+
+impl Sources {
+    /// The source of a workload that is no mix.
+    pub(crate) fn of(&mut self, workload: Workload) -> &mut dyn TransactionSource {
+        match workload {
+            Workload::ValueOnly => &mut self.value_only,
+            Workload::PlutusLoop => &mut self.plutus_loop,
+            Workload::PreviewLike => &mut self.preview_like,
+            Workload::Empty | Workload::Mix(_) => &mut self.empty,
+        }
     }
 }

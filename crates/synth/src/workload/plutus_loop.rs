@@ -15,21 +15,15 @@ const PAYLOAD_BYTES: usize = 100;
 /// The payload's metadata label.
 const LABEL: u64 = 0;
 
-pub(super) struct PlutusLoop {
-    wallet: Wallet,
+#[derive(Default)]
+pub(crate) struct PlutusLoop {
     locked: Option<Locked>,
 }
 
-impl PlutusLoop {
-    pub(super) fn new(wallet: Wallet) -> Self {
-        Self { wallet, locked: None }
-    }
-}
-
 impl TransactionSource for PlutusLoop {
-    fn transactions(&mut self, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
+    fn transactions(&mut self, wallet: &mut Wallet, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
         let Some(locked) = &mut self.locked else {
-            let (draft, locked) = Locked::set_up(&mut self.wallet, stream)?;
+            let (draft, locked) = Locked::set_up(wallet, stream)?;
             self.locked = Some(locked);
             return Some(vec![draft]);
         };
@@ -42,7 +36,7 @@ impl TransactionSource for PlutusLoop {
             stream.fill(&mut bytes);
             let auxiliary = payload(LABEL, &bytes);
             let run = Run { count, by_reference: false, collateral_return: false, auxiliary, invalid_hereafter: None };
-            let (draft, left) = locked.spend(&self.wallet, &run, stream)?;
+            let (draft, left) = locked.spend(wallet, &run, stream)?;
             locked.spent(&draft, left);
             drafts.push(draft);
         }

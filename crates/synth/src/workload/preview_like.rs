@@ -44,25 +44,21 @@ const LABELS: u64 = 2_000;
 /// Scripts count down from a number below this.
 const COUNTS: u64 = 2_000;
 
-pub(super) struct PreviewLike {
-    wallet: Wallet,
+#[derive(Default)]
+pub(crate) struct PreviewLike {
     locked: Option<Locked>,
 }
 
 impl PreviewLike {
-    pub(super) fn new(wallet: Wallet) -> Self {
-        Self { wallet, locked: None }
-    }
-
-    fn transaction(&mut self, bytes: u64, slot: u64, stream: &mut Stream) -> Option<Draft> {
+    fn transaction(&mut self, wallet: &mut Wallet, bytes: u64, slot: u64, stream: &mut Stream) -> Option<Draft> {
         if bytes >= SCRIPT_TX_BYTES && stream.per_mille(SCRIPTS) {
-            self.run_script(bytes, slot, stream)
+            self.run_script(wallet, bytes, slot, stream)
         } else {
-            self.pay(bytes, slot, stream)
+            pay(wallet, bytes, slot, stream)
         }
     }
 
-    fn run_script(&mut self, bytes: u64, slot: u64, stream: &mut Stream) -> Option<Draft> {
+    fn run_script(&mut self, wallet: &Wallet, bytes: u64, slot: u64, stream: &mut Stream) -> Option<Draft> {
         let locked = self.locked.as_mut()?;
         let (label, count, by_reference) = (stream.below(LABELS), stream.below(COUNTS), stream.per_mille(500));
         let fork = stream.fork();
@@ -70,74 +66,17 @@ impl PreviewLike {
             let auxiliary = metadata(label, filling, &mut fork.clone());
             let invalid_hereafter = Some(slot + VALID_SLOTS);
             let run = Run { count, by_reference, collateral_return: true, auxiliary, invalid_hereafter };
-            locked.spend(&self.wallet, &run, &mut fork.clone())
+            locked.spend(wallet, &run, &mut fork.clone())
         })?;
         locked.spent(&draft, left);
         Some(draft)
     }
-
-    fn pay(&mut self, bytes: u64, slot: u64, stream: &mut Stream) -> Option<Draft> {
-        let (inputs, outputs) = shape(bytes, stream);
-        let spent = self.coins(inputs, MOST_FEE + outputs as u64 * LEAST, stream)?;
-        let total: u64 = spent.iter().map(|coin| coin.lovelace).sum();
-        let mut signers: Vec<u16> = spent.iter().map(|coin| coin.owner.payment).collect();
-        signers.sort_unstable();
-        signers.dedup();
-        let owners: Vec<Owner> = (0..outputs).map(|_| Owner::any(stream)).collect();
-        let weights: Vec<u64> = (0..outputs).map(|_| stream.between(1..1_025)).collect();
-        let bare = SMALLEST_TX_BYTES + (signers.len() as u64 - 1) * INPUT_BYTES + (outputs as u64 - 1) * OUTPUT_BYTES;
-        let as_metadata = bytes >= bare + AUXILIARY_BYTES && stream.per_mille(METADATA);
-        let label = stream.below(LABELS);
-        let fork = stream.fork();
-        let (draft, lovelace) = fit(bytes, |filling| {
-            let mut drawn = fork.clone();
-            let (auxiliary, held) = if as_metadata {
-                (metadata(label, filling, &mut drawn), None)
-            } else {
-                (Vec::new(), (filling > 0).then(|| datum(&random(filling - 1, &mut drawn))))
-            };
-            settle(|fee| {
-                let lovelace = split(total.checked_sub(fee)?, &weights)?;
-                let mut made: Vec<NewOutput<'_>> = owners
-                    .iter()
-                    .zip(&lovelace)
-                    .map(|(&owner, &lovelace)| NewOutput::to(self.wallet.keys.address(owner), lovelace))
-                    .collect();
-                if let Some(last) = made.last_mut() {
-                    last.datum = held.as_deref();
-                }
-                let plan = Plan {
-                    inputs: spent.iter().map(|coin| coin.reference).collect(),
-                    outputs: made,
-                    fee,
-                    invalid_hereafter: Some(slot + VALID_SLOTS),
-                    auxiliary: auxiliary.clone(),
-                    script: None,
-                    signers: signers.clone(),
-                };
-                Some((plan, lovelace))
-            })
-        })?;
-        for (index, (&owner, &lovelace)) in owners.iter().zip(&lovelace).enumerate() {
-            self.wallet.put(Coin { reference: draft.output(index), owner, lovelace });
-        }
-        Some(draft)
-    }
-
-    /// Takes so many coins, and more until they hold enough.
-    fn coins(&mut self, count: usize, lovelace: u64, stream: &mut Stream) -> Option<Vec<Coin>> {
-        let mut coins: Vec<Coin> = Vec::with_capacity(count);
-        while coins.len() < count || coins.iter().map(|coin| coin.lovelace).sum::<u64>() < lovelace {
-            coins.push(self.wallet.take(stream)?);
-        }
-        Some(coins)
-    }
 }
 
 impl TransactionSource for PreviewLike {
-    fn transactions(&mut self, slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
+    fn transactions(&mut self, wallet: &mut Wallet, slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
         if self.locked.is_none() {
-            let (draft, locked) = Locked::set_up(&mut self.wallet, stream)?;
+            let (draft, locked) = Locked::set_up(wallet, stream)?;
             self.locked = Some(locked);
             return Some(vec![draft]);
         }
@@ -151,12 +90,66 @@ impl TransactionSource for PreviewLike {
             let least = SMALLEST_TX_BYTES.max(room.saturating_sub(left * LARGEST_TX_BYTES));
             let most = LARGEST_TX_BYTES.min(room - left * SMALLEST_TX_BYTES);
             let bytes = if left == 0 { room } else { stream.between(mean / 2..mean * 3 / 2 + 1).clamp(least, most) };
-            let draft = self.transaction(bytes, slot, stream)?;
+            let draft = self.transaction(wallet, bytes, slot, stream)?;
             room = room.saturating_sub(draft.block_bytes() as u64 + 1).max(left * SMALLEST_TX_BYTES);
             drafts.push(draft);
         }
         Some(drafts)
     }
+}
+
+fn pay(wallet: &mut Wallet, bytes: u64, slot: u64, stream: &mut Stream) -> Option<Draft> {
+    let (inputs, outputs) = shape(bytes, stream);
+    let spent = coins(wallet, inputs, MOST_FEE + outputs as u64 * LEAST, stream)?;
+    let total: u64 = spent.iter().map(|coin| coin.lovelace).sum();
+    let mut signers: Vec<u16> = spent.iter().map(|coin| coin.owner.payment).collect();
+    signers.sort_unstable();
+    signers.dedup();
+    let owners: Vec<Owner> = (0..outputs).map(|_| Owner::any(stream)).collect();
+    let weights: Vec<u64> = (0..outputs).map(|_| stream.between(1..1_025)).collect();
+    let bare = SMALLEST_TX_BYTES + (signers.len() as u64 - 1) * INPUT_BYTES + (outputs as u64 - 1) * OUTPUT_BYTES;
+    let as_metadata = bytes >= bare + AUXILIARY_BYTES && stream.per_mille(METADATA);
+    let label = stream.below(LABELS);
+    let fork = stream.fork();
+    let (draft, lovelace) = fit(bytes, |filling| {
+        let mut drawn = fork.clone();
+        let (auxiliary, held) = if as_metadata {
+            (metadata(label, filling, &mut drawn), None)
+        } else {
+            (Vec::new(), (filling > 0).then(|| datum(&random(filling - 1, &mut drawn))))
+        };
+        settle(|fee| {
+            let lovelace = split(total.checked_sub(fee)?, &weights)?;
+            let mut made: Vec<NewOutput<'_>> =
+                owners.iter().zip(&lovelace).map(|(&owner, &lovelace)| NewOutput::to(wallet.keys.address(owner), lovelace)).collect();
+            if let Some(last) = made.last_mut() {
+                last.datum = held.as_deref();
+            }
+            let plan = Plan {
+                inputs: spent.iter().map(|coin| coin.reference).collect(),
+                outputs: made,
+                fee,
+                invalid_hereafter: Some(slot + VALID_SLOTS),
+                auxiliary: auxiliary.clone(),
+                script: None,
+                signers: signers.clone(),
+            };
+            Some((plan, lovelace))
+        })
+    })?;
+    for (index, (&owner, &lovelace)) in owners.iter().zip(&lovelace).enumerate() {
+        wallet.put(Coin { reference: draft.output(index), owner, lovelace });
+    }
+    Some(draft)
+}
+
+/// Takes so many coins, and more until they hold enough.
+fn coins(wallet: &mut Wallet, count: usize, lovelace: u64, stream: &mut Stream) -> Option<Vec<Coin>> {
+    let mut coins: Vec<Coin> = Vec::with_capacity(count);
+    while coins.len() < count || coins.iter().map(|coin| coin.lovelace).sum::<u64>() < lovelace {
+        coins.push(wallet.take(stream)?);
+    }
+    Some(coins)
 }
 
 /// How many inputs and outputs a transaction of so many bytes gets.

@@ -22,16 +22,11 @@ const LEAST: u64 = 2_000_000;
 const RESERVED_BYTES: u64 = 1_024;
 const OVERHEAD_BYTES: usize = 4;
 
-pub(super) struct ValueOnly {
-    wallet: Wallet,
-}
+#[derive(Default)]
+pub(crate) struct ValueOnly;
 
 impl ValueOnly {
-    pub(super) fn new(wallet: Wallet) -> Self {
-        Self { wallet }
-    }
-
-    fn pay(&self, spent: [&Coin; 2], stream: &mut Stream) -> Option<(Draft, [Coin; 2])> {
+    fn pay(wallet: &Wallet, spent: [&Coin; 2], stream: &mut Stream) -> Option<(Draft, [Coin; 2])> {
         let left = (spent[0].lovelace + spent[1].lovelace).checked_sub(FEE + 2 * LEAST)?;
         let first = LEAST + (u128::from(left) * u128::from(stream.between(256..769)) / 1_024) as u64;
         let made = [first, left + 2 * LEAST - first].map(|lovelace| (Owner::any(stream), lovelace));
@@ -39,7 +34,7 @@ impl ValueOnly {
         stream.fill(&mut bytes);
         let draft = Plan {
             inputs: spent.iter().map(|coin| coin.reference).collect(),
-            outputs: made.iter().map(|&(owner, lovelace)| NewOutput::to(self.wallet.keys.address(owner), lovelace)).collect(),
+            outputs: made.iter().map(|&(owner, lovelace)| NewOutput::to(wallet.keys.address(owner), lovelace)).collect(),
             fee: FEE,
             auxiliary: payload(LABEL, &bytes),
             signers: spent.iter().map(|coin| coin.owner.payment).collect(),
@@ -53,21 +48,21 @@ impl ValueOnly {
 }
 
 impl TransactionSource for ValueOnly {
-    fn transactions(&mut self, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
+    fn transactions(&mut self, wallet: &mut Wallet, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
         let mut room = (MAX_BLOCK_BODY_BYTES - RESERVED_BYTES) as usize;
         let mut drafts = Vec::with_capacity(room / 512);
         loop {
-            let first = self.wallet.take(stream)?;
-            let second = self.wallet.take_of_another(first.owner, stream)?;
-            let (draft, made) = self.pay([&first, &second], stream)?;
+            let first = wallet.take(stream)?;
+            let second = wallet.take_of_another(first.owner, stream)?;
+            let (draft, made) = Self::pay(wallet, [&first, &second], stream)?;
             let size = draft.tx_bytes() + OVERHEAD_BYTES;
             if size > room {
-                self.wallet.put(first);
-                self.wallet.put(second);
+                wallet.put(first);
+                wallet.put(second);
                 return Some(drafts);
             }
             room -= size;
-            made.into_iter().for_each(|coin| self.wallet.put(coin));
+            made.into_iter().for_each(|coin| wallet.put(coin));
             drafts.push(draft);
         }
     }

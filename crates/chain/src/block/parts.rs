@@ -25,6 +25,8 @@ pub struct Input {
 /// An output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Output {
+    /// The whole output.
+    pub encoded: Span,
     /// The address: its bytes, in Byron its CBOR.
     pub address: Span,
     /// Lovelace.

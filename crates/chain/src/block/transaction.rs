@@ -152,10 +152,10 @@ fn plain_output(cursor: &mut Cursor<'_>) -> Option<Output> {
         _ => return None,
     };
     let (lovelace, behind) = lovelace(tail)?;
-    let start = cursor.position() + before;
-    let address = Span { start: start as u32, end: (start + length) as u32 };
+    let start = cursor.position();
+    let address = Span { start: (start + before) as u32, end: (start + before + length) as u32 };
     cursor.advance(cursor.rest().len() - behind);
-    Some(Output { address, lovelace, ..Output::default() })
+    Some(Output { encoded: cursor.span_from(start), address, lovelace, ..Output::default() })
 }
 
 /// Lovelace in four or eight bytes at the beginning of `bytes`, and how many bytes come behind.
@@ -210,6 +210,7 @@ fn output(cursor: &mut Cursor<'_>) -> Result<Output> {
         }
         _ => return cursor.error(expected),
     }
+    output.encoded = cursor.span_from(at);
     Ok(output)
 }
 

@@ -16,7 +16,7 @@ import msgspec
 from slotmark.errors import RunError, did_you_mean
 
 Better = Literal["higher", "lower"]
-Estimator = Literal["rounds", "means", "blocks", "seeds"]
+Estimator = Literal["rounds", "means", "blocks", "processes", "seeds"]
 
 _folders = {file.parent.name: file.parent for file in sorted(Path(__file__).parent.glob("*/catalogue.toml"))}
 """Where each bench's catalogue is; those beside this file from the start."""

@@ -1,11 +1,12 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build targets wheel demo demo-chainsync test test-shared test-slow bench attack lint format licences lock clean
+.PHONY: help setup build targets wheel demo demo-chainsync demo-ledger test test-shared test-slow bench attack lint format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
 PY := .venv/bin/python
 INSIDE := python/slotmark/benches/chainsync/inside
+ENGINE_INSIDE := python/slotmark/benches/ledger/inside
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Data that is not part of the project; where it is there, the real chain is unpacked from it, and more tests run.
@@ -38,7 +39,7 @@ $(UV): requirements.bootstrap.lock
 	touch $@
 
 build: .build/python # the Python environment and the Rust parts, in release
-	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor
+	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor --package slotmark-replay
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 
 targets: build # the clients under test; one whose toolchain is missing is left out with a line that says so
@@ -49,18 +50,22 @@ $(PREVIEW): | .build/python
 	$(PY) -m tests.preview_chain $(PREVIEW_ARCHIVE) $(PREVIEW)
 endif
 
-wheel: build ## the package to install elsewhere, with the two clients that are ours inside, in .build/wheels
+wheel: build ## the package to install elsewhere, with the two clients and the replay engine that are ours inside, in .build/wheels
 	for name in native floor; do \
 	  install -D target/release/slotmark-target-$$name $(INSIDE)/$$name/slotmark-target-$$name && \
 	  printf 'command = ["./slotmark-target-%s"]\nbuild = []\nneeds = []\n' $$name >$(INSIDE)/$$name/target.toml; done
+	install -D target/release/slotmark-replay $(ENGINE_INSIDE)/slotmark-replay
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
-	  status=$$?; rm -r $(INSIDE); exit $$status
+	  status=$$?; rm -r $(INSIDE) $(ENGINE_INSIDE); exit $$status
 
 demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	examples/cluster/run.sh
 
 demo-chainsync: build $(PREVIEW) ## run clients over a chain, print the comparison, say where the report is
 	examples/chainsync/run.sh
+
+demo-ledger: build ## replay a chain over three stores, print the comparison, say where the report is
+	examples/ledger/run.sh
 
 test: setup wheel lint $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
 	$(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored) | $(WITHOUT_PASSED)

@@ -75,3 +75,9 @@ def test_the_clients_inside_run_and_others_are_told_where_they_come_from(slotmar
     refused = slotmark("chainsync", "run", "--chain", "chain", "--target", "pallas", "-o", "none", code=2)
     assert "--target pallas: no such target. There are floor, native;" in refused.stderr
     assert "SLOTMARK_TARGETS" in refused.stderr
+
+
+def test_the_replay_engine_inside_runs(slotmark: Command) -> None:
+    slotmark("chain", "synth", "--workload", "value-only", "--blocks", "50", "-o", "small")
+    slotmark("ledger", "run", "--chain", "small", "--backend", "memory,lsm", "--rounds", "2", "-o", "replays")
+    assert "UTxO application" in slotmark("show", "replays/lsm").stdout

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from slotmark.benches.ledger.importing import UNKNOWN
+from slotmark.benches.ledger.runs import UNKNOWN
 from slotmark.benches.ledger.tables import BLOCKS
 from slotmark.run import Manifest, Run, RunWriter, Target
 

@@ -301,13 +301,14 @@ def few_blocks(needed: int, blocks: int, slots: Sequence[int], share: float) -> 
     )
 
 
-def coarse(metric: str, typical_us: float) -> Warning:
-    """Costs near the resolution."""
-    return Warning(
-        "coarse",
-        f"A typical block takes {typical_us:.0f} us, and times are cut to whole microseconds: only sums are compared.",
-        metric,
+def coarse(metric: str, typical_us: float, *, whole: bool) -> Warning:
+    """Costs near the resolution: that of whole microseconds, or of the clock."""
+    limit = (
+        f"takes {typical_us:.0f} us, and times are cut to whole microseconds"
+        if whole
+        else f"takes {1000 * typical_us:.0f} ns, of which reading the clock is a part"
     )
+    return Warning("coarse", f"A typical block {limit}: only sums are compared.", metric)
 
 
 def lacking(metric: str) -> Warning:

@@ -47,7 +47,7 @@ def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str]
 
 def test_the_demos_are_what_make_runs() -> None:
     makefile = (REPO / "Makefile").read_text(encoding="utf-8")
-    for name in ("cluster", "chainsync"):
+    for name in ("cluster", "chainsync", "ledger"):
         script = f"examples/{name}/run.sh"
         assert f"\t{script}\n" in makefile
         assert os.access(REPO / script, os.X_OK)

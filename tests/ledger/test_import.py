@@ -166,7 +166,7 @@ def test_other_blocks_in_another_process_are_refused(tmp_path: Path) -> None:
 
 
 def test_totals_with_and_without_the_table_read_are_told_apart(tmp_path: Path) -> None:
-    def totals(text: str, name: str) -> Totals:
+    def totals(text: str, name: str) -> str:
         return totals_of(read_file(written(tmp_path, name, text)).recorded)
 
     assert totals(tab_separated(points()), "a") is Totals.with_table_read

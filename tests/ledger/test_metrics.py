@@ -13,5 +13,8 @@ def test_every_metric_of_the_catalogue_has_samples(tmp_path: Path) -> None:
     blocks = run.table("blocks")
     for metric in catalogue("ledger").metrics:
         found = samples(run, metric.id).table
+        if metric.id not in blocks.column_names:
+            assert not found.num_rows, metric.id  # of engines that write JSON lines
+            continue
         assert found["value"].to_pylist() == blocks[metric.id].drop_null().to_pylist(), metric.id
         assert found["slot"].to_pylist() == (blocks["slot"].to_pylist() if found.num_rows else [])

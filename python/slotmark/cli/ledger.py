@@ -1,24 +1,78 @@
-"""`slotmark ledger`: import what db-analyser and beacon recorded."""
+"""`slotmark ledger`: measure ledger operations, or import what db-analyser and beacon recorded."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from slotmark.cli.console import talk
-from slotmark.errors import ArgumentError
-
-if TYPE_CHECKING:
-    pass
+from slotmark.cli.console import progress, talk
+from slotmark.cli.quantities import duration_us
+from slotmark.errors import ArgumentError, TargetError
 
 app = typer.Typer(
-    help="Ledger operations: import what db-analyser and beacon recorded.", no_args_is_help=True, rich_markup_mode=None
+    help="Ledger operations: measure them, or import what db-analyser and beacon recorded.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
-@app.callback()
-def _root() -> None:
-    """Keeps `import` a command of its own."""
+@app.command(epilog="Example: slotmark ledger run --chain db/immutable --backend memory,lsm,lmdb --rounds 5 -o runs")
+def run(
+    chain: Annotated[Path, typer.Option("--chain", metavar="DIR", help="The ImmutableDB folder to replay.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="A run folder a target is written below it.")],
+    backend: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Our engine, with its unspent outputs in: memory, lsm, lmdb.")
+    ] = "",
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COMMAND", help="Any command with {chain} and {out} in it (docs/replay.md); again for more."
+        ),
+    ] = None,
+    genesis: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Shelley genesis file: our engine checks headers too, and finds all inputs."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Processes of each target; they take turns.")] = 5,
+    blocks: Annotated[
+        int | None, typer.Option(min=1, help="How many blocks, from the first one on; all by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order within rounds.")] = 1,
+    flush_every: Annotated[int, typer.Option(min=1, help="Blocks between two flushes of our stores to disk.")] = 100,
+    timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one process.")] = "6h",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the session in -o that was cut: its finished rounds are kept.")
+    ] = False,
+) -> None:
+    """Replay a chain with every target, round by round, each time in a fresh process, in an order drawn at random."""
+    from slotmark.benches.ledger.bench import Request
+    from slotmark.benches.ledger.bench import run as run_bench
+    from slotmark.report import print_document, runs_document
+
+    request = Request(
+        chain=chain,
+        backends=[name.strip() for name in backend.split(",") if name.strip()],
+        targets=target or [],
+        genesis=genesis,
+        blocks=blocks,
+        rounds=rounds,
+        seed=seed,
+        flush_every=flush_every,
+        timeout_s=duration_us("--timeout", timeout) / 1e6,
+        out=out,
+        resume=resume,
+    )
+    with progress("processes") as show:
+        runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)
+    print_document(runs_document(runs))
+    for one in runs:
+        typer.echo(one.path)
+    if len(runs) > 1:
+        talk.remark(f"Compare them: slotmark compare {' '.join(str(one.path) for one in runs)} -o {out}/report")
+    for failure in failures[:-1]:
+        talk.remark(f"slotmark: {failure.error}")
+    if failures:
+        raise TargetError(f"{failures[-1].error} What did not fail was kept.")
 
 
 @app.command("import", epilog="Example: slotmark ledger import base-1.csv base-2.csv --target base -o runs/base")

@@ -15,6 +15,9 @@ FEW_BLOCKS = 10
 COARSE = 20.0
 """Below this median cost, in us, ratios of blocks show the resolution of a whole microsecond: only sums are compared."""
 
+COARSE_FINER = 0.5
+"""The same for times in ns: what reading the clock takes, some 25 ns, shows."""
+
 PAUSED_SHARE = 0.02
 """From this share of the total on, pauses are warned of."""
 
@@ -53,10 +56,15 @@ def few_blocks(baseline: np.ndarray, candidate: np.ndarray, keys: np.ndarray, ma
     return [warnings.few_blocks(needed, differences.size, slots, float(expected[needed - 1]))]
 
 
+def coarse_below(values: np.ndarray) -> float:
+    """The typical cost in us below which ratios of blocks show the resolution: by whether times are cut to whole microseconds."""
+    return COARSE if np.array_equal(values, np.rint(values)) else COARSE_FINER
+
+
 def coarse(metric: str, values: np.ndarray) -> list[Warning]:
     """Doubt about costs near the resolution; values of shape (processes, blocks), in us."""
-    typical = float(np.median(values.mean(axis=0)))
-    return [warnings.coarse(metric, typical)] if 0 < typical < COARSE else []
+    typical, least = float(np.median(values.mean(axis=0))), coarse_below(values)
+    return [warnings.coarse(metric, typical, whole=least == COARSE)] if 0 < typical < least else []
 
 
 def clustered(costs: np.ndarray, unit: str) -> list[Warning]:

@@ -87,8 +87,9 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
 def runs_document(runs: Sequence[Run]) -> Document:
     """What a session measured, in short: a table per part, a line per run, a column per metric."""
     entries = catalogue(runs[0].manifest.bench)
-    metrics = [metric for metric in entries.metrics if metric.short]
-    found = {(run.name, metric.id): samples(run, metric.id) for run in runs for metric in metrics}
+    shown = [metric for metric in entries.metrics if metric.short]
+    found = {(run.name, metric.id): samples(run, metric.id) for run in runs for metric in shown}
+    metrics = [metric for metric in shown if any(found[run.name, metric.id].table.num_rows for run in runs)]
     tables: list[Block] = []
     for part in dict.fromkeys(part for table in found.values() for part in table.parts):
         lines = []
@@ -99,7 +100,8 @@ def runs_document(runs: Sequence[Run]) -> Document:
             ]
             if set(cells) != {"-"}:
                 lines.append([Cell(run.name), *map(Cell, cells)])
-        title = f"{part}, medians over {runs[0].manifest.parameters.get('rounds', '?')} rounds"
+        over = f"medians over {runs[0].manifest.parameters.get('rounds', '?')} rounds"
+        title = f"{part}, {over}" if part else over
         tables.append(Table(title, [Column("", "left"), *(Column(metric.short) for metric in metrics)], lines))
     paired = [metric.short for metric in metrics if metric.short.endswith(BY_ROUND)]
     if paired:

@@ -187,11 +187,12 @@ fn transaction(cursor: &mut Cursor<'_>, parts: &mut Parts) -> Result<(), DecodeE
     let mut outputs = cursor.array("Byron outputs")?;
     while outputs.next(cursor)? {
         let expected = "a Byron output, as [address, coin]";
+        let start = cursor.position();
         let output = cursor.array_of(2, expected)?;
         let address = cursor.skip()?;
         let lovelace = cursor.uint("lovelace")?;
         output.finish(cursor, expected)?;
-        parts.outputs.push(Output { address, lovelace, ..Output::default() });
+        parts.outputs.push(Output { encoded: cursor.span_from(start), address, lovelace, ..Output::default() });
     }
     cursor.skip()?;
     body.finish(cursor, expected)?;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use memmap2::UncheckedAdvice;
 use rayon::prelude::*;
 
 use crate::block;
@@ -156,6 +157,15 @@ impl Chain {
             let entry = self.entry(index);
             entry.slot == *slot && entry.hash == *hash
         })
+    }
+
+    /// Lets the blocks of the chunk at a position leave this process's memory, where mapped files count. They can still be read.
+    pub fn forget_chunk(&self, position: usize) {
+        if let Some(blocks) = &self.chunks[position].blocks {
+            // SAFETY: the map is of a file and only read, so that pages which are dropped come back as they were.
+            // A failure leaves everything as it is.
+            let _ = unsafe { blocks.unchecked_advise(UncheckedAdvice::DontNeed) };
+        }
     }
 
     /// The last block.

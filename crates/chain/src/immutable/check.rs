@@ -32,17 +32,27 @@ impl Chain {
         Ok(())
     }
 
+    /// The whole block, `[era, block]`, whose CRC-32 is the one in its index entry.
+    ///
+    /// # Errors
+    /// The difference, by file and offset.
+    pub fn checked_bytes(&self, index: usize) -> Result<&[u8], ChainError> {
+        let (entry, bytes) = (self.entry(index), self.bytes(index));
+        let found = crc32fast::hash(bytes);
+        if found != entry.crc32 {
+            let path = self.block_path(index);
+            return Err(ChainError::Crc { path, offset: entry.offset, slot: entry.slot, found, expected: entry.crc32 });
+        }
+        Ok(bytes)
+    }
+
     /// Reads one block and compares it with its index entry: CRC, header hash and place, slot. Gives the header.
     ///
     /// # Errors
     /// The difference, by file and offset.
     pub fn check_entry(&self, index: usize) -> Result<Header<'_>, ChainError> {
-        let (entry, bytes) = (self.entry(index), self.bytes(index));
+        let (entry, bytes) = (self.entry(index), self.checked_bytes(index)?);
         let path = || self.block_path(index);
-        let found = crc32fast::hash(bytes);
-        if found != entry.crc32 {
-            return Err(ChainError::Crc { path: path(), offset: entry.offset, slot: entry.slot, found, expected: entry.crc32 });
-        }
         let header = block::decode_header(bytes).map_err(|source| self.block_error(index, source))?;
         let indexed = (u32::from(entry.header_offset), u32::from(entry.header_offset) + u32::from(entry.header_size));
         if header.hash != entry.hash || (header.span.start, header.span.end) != indexed {

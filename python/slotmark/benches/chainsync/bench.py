@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from slotmark import _core
-from slotmark.benches.chainsync import unfinished
-from slotmark.benches.chainsync.process import split_cores
+from slotmark.benches import unfinished
 from slotmark.benches.chainsync.proof import Proof
 from slotmark.benches.chainsync.runs import SessionFacts, write_runs
 from slotmark.benches.chainsync.server import Node, ReplayServer, Server
-from slotmark.benches.chainsync.session import Failure, OnStep, Plan, conduct, reference_proofs
+from slotmark.benches.chainsync.session import Failure, OnStep, Plan, Round, conduct, reference_proofs
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
+from slotmark.benches.process import split_cores
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.run import MachineFacts, Run, SourceFile, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
@@ -137,7 +137,9 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         parameters = {**request.parameters(window), "server": server.label}
         asked = _asked(parameters, [*programs, floor], workload, sources, machine)
         head = unfinished.Head(session=session, machine=machine, started=started, asked=asked)
-        kept = (unfinished.resume if request.resume else unfinished.begin)(request.out, head)
+        kept: unfinished.Unfinished[Round] = (
+            unfinished.resume(request.out, head, Round) if request.resume else unfinished.begin(request.out, head)
+        )
         if kept.rounds:
             on_remark(f"resumed after round {kept.rounds[-1].number} of {plan.rounds}")
         try:

@@ -14,17 +14,13 @@ from typing import IO
 
 import msgspec
 
-from slotmark.benches.chainsync.process import children_group, cpu_ns, peak_bytes, started_on, voluntary_switches
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
+from slotmark.benches.process import children_group, cpu_ns, cut_words, peak_bytes, started_on, voluntary_switches
 from slotmark.errors import TargetError
 
 LEAVE_S = 10
 """How long a target may take to end after its work."""
-
-
-MOST_SAID = 300
-"""Characters of a target's own words in an error."""
 
 
 class Ready(msgspec.Struct, tag_field="event", tag="ready"):
@@ -319,7 +315,7 @@ class _Lines:
             raise self.broken(f"`{line[:80].decode(errors='replace')}` is not a record ({error})") from error
         if isinstance(record, Failed):
             self._alive()
-            raise TargetError(f"{self._about}: {_cut(record.message)}")
+            raise TargetError(f"{self._about}: {cut_words(record.message)}")
         return record
 
     def broken(self, what: str) -> TargetError:
@@ -334,9 +330,4 @@ class _Lines:
     def _said(self) -> str:
         self._stderr.seek(0)
         said = self._stderr.read().decode(errors="replace").strip().splitlines()
-        return f" It said: {_cut(said[-1])}" if said else ""
-
-
-def _cut(text: str) -> str:
-    """A program's own words at a length that can be read."""
-    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}… ({len(text):,} characters)"
+        return f" It said: {cut_words(said[-1])}" if said else ""

@@ -16,8 +16,8 @@ from typing import IO, Protocol, Self
 
 import msgspec
 
-from slotmark.benches.chainsync.process import children_group, peak_bytes, started_on
 from slotmark.benches.chainsync.setting import Setting
+from slotmark.benches.process import children_group, peak_bytes, started_on
 from slotmark.errors import ArgumentError, ServerError
 
 START_TIMEOUT_S = 120

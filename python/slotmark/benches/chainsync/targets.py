@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from slotmark.benches.chainsync.process import children_group
 from slotmark.benches.chainsync.setting import Mode, Setting
+from slotmark.benches.process import children_group
 from slotmark.errors import TargetError, did_you_mean
 
 CONTRACT = 1

@@ -49,3 +49,13 @@ def totals_at_odds(target: str, share: float) -> Warning:
         f"In {share:.1%} of the blocks the total isn't the mutator's time plus GC within 2 us: the columns may have been changed by hand.",
         target,
     )
+
+
+def missing_inputs(target: str, inputs: int) -> Warning:
+    """A replay that didn't find what transactions refer to."""
+    return Warning(
+        "missing_inputs",
+        f"{inputs:,} inputs were not among the unspent outputs: looking up what isn't there costs something else than finding it. Begin with the "
+        "chain's first block, and give --genesis.",
+        target,
+    )

@@ -5,42 +5,35 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
-from slotmark.benches.ledger import doubts
 from slotmark.benches.ledger.reading import Source, read_file
-from slotmark.benches.ledger.recorded import Facts, Recorded, refuse
-from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
-from slotmark.benches.ledger.totals import totals_of, without_table_read
+from slotmark.benches.ledger.recorded import Recorded, refuse
+from slotmark.benches.ledger.runs import (
+    BENCH,
+    UNKNOWN,
+    blocks_table,
+    distinct,
+    hashed,
+    process_of,
+    processes_table,
+    recorded_with,
+    warnings_of,
+    workload_of,
+)
+from slotmark.benches.ledger.totals import Totals, totals_of, without_table_read
 from slotmark.errors import ArgumentError
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, Target
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
-from slotmark.warnings import Warning
 
-BENCH = "ledger"
-ENOUGH_PROCESSES = 2
 _NO_CHANCE = 10
 """From so many blocks on, two processes don't have the same totals by chance."""
 
 _SHOWN = 3
-
-UNKNOWN = MachineFacts(
-    cpu="unknown",
-    cores=0,
-    governor="unknown",
-    memory_bytes=0,
-    kernel="unknown",
-    system="unknown",
-    virtualisation="unknown",
-    load=0.0,
-    hostname_hash="unknown",
-)
-"""The machine of files that don't name it: the one that imports has nothing to do with it."""
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,8 +96,9 @@ def import_recordings(
         finishing = []
         for recording, sources in read:
             writer = stack.enter_context(RunWriter(recording.out))
-            writer.table("blocks", _blocks([source.recorded for source in sources]))
-            writer.table("processes", _processes(sources))
+            tables = [blocks_table(source.recorded, run) for run, source in enumerate(sources, start=1)]
+            writer.table("blocks", pa.concat_tables(tables).combine_chunks())
+            writer.table("processes", processes_table([process_of(source.recorded) for source in sources]))
             finishing.append(
                 (writer, _manifest(recording, sources, machine, session, (began, _now()), subtract_table_read))
             )
@@ -171,14 +165,20 @@ def _refuse_other_blocks(first: Recorded, other: Recorded) -> None:
 
 def _refuse_other_totals(first: Recorded, other: Recorded) -> None:
     ours, theirs = totals_of(first), totals_of(other)
-    if ours is not theirs:
+    if ours == theirs:
+        return
+    if {ours, theirs} - set(Totals):
+        what = f"its totals hold {theirs}, those of {first.path} {ours}"
         refuse(
-            other.row(0),
-            f"its totals hold {theirs}, those of {first.path} only {ours}"
-            if len(theirs) > len(ours)
-            else f"its totals hold only {theirs}, those of {first.path} hold {ours}",
-            "They can't be compared as they are: import all with --subtract-table-read.",
+            other.row(0), what, "Times of different engines can't be put together: import each as a target of its own."
         )
+    refuse(
+        other.row(0),
+        f"its totals hold {theirs}, those of {first.path} only {ours}"
+        if len(theirs) > len(ours)
+        else f"its totals hold only {theirs}, those of {first.path} hold {ours}",
+        "They can't be compared as they are: import all with --subtract-table-read.",
+    )
 
 
 def _refuse_twice(others: Sequence[Source], source: Source) -> None:
@@ -194,47 +194,6 @@ def _refuse_twice(others: Sequence[Source], source: Source) -> None:
             )
 
 
-def _blocks(processes: Sequence[Recorded]) -> pa.Table:
-    tables = []
-    for run, recorded in enumerate(processes, start=1):
-        columns = []
-        for field in BLOCKS:
-            if field.name == "run":
-                columns.append(pa.array(np.full(recorded.blocks, run, dtype=np.int32)))
-            elif field.name == "hash":
-                columns.append(pa.array(recorded.hashes or [None] * recorded.blocks, pa.string()))
-            elif field.name in recorded.columns:
-                values = recorded.columns[field.name]
-                columns.append(pa.array(values, pa.int64(), mask=values < 0))
-            else:
-                columns.append(pa.nulls(recorded.blocks, field.type))
-        tables.append(pa.table(columns, schema=BLOCKS))
-    return pa.concat_tables(tables).combine_chunks()
-
-
-def _processes(sources: Sequence[Source]) -> pa.Table:
-    rows = []
-    for run, source in enumerate(sources, start=1):
-        facts = source.recorded.facts
-        rows.append(
-            {
-                "run": run,
-                "file": source.file.path,
-                "format": source.recorded.format,
-                "blocks": source.recorded.blocks,
-                "compiler": facts.compiler or None,
-                "commit": facts.commit or None,
-                "mode": facts.mode or None,
-                "backend": facts.backend or None,
-                "chain": facts.chain or None,
-                "host": _hashed(facts.host) or None,
-                "started": facts.started or None,
-                "peak_bytes": facts.peak_bytes,
-            }
-        )
-    return pa.Table.from_pylist(rows, schema=PROCESSES)
-
-
 def _manifest(
     recording: Recording,
     sources: Sequence[Source],
@@ -243,17 +202,17 @@ def _manifest(
     times: tuple[str, str],
     subtract_table_read: bool,
 ) -> Manifest:
-    processes = [source.recorded for source in sources]
-    facts = [recorded.facts for recorded in processes]
+    processes = [process_of(source.recorded) for source in sources]
+    facts = [process.facts for process in processes]
     content = hashlib.sha256("".join(source.file.sha256 for source in sources).encode()).hexdigest()[:12]
-    hosts = _distinct(facts, "host")
+    hosts = distinct(facts, "host")
     if machine == UNKNOWN and len(hosts) == 1:
-        machine = msgspec.structs.replace(machine, hostname_hash=_hashed(hosts[0]))
-    systems = _distinct(facts, "system")
+        machine = msgspec.structs.replace(machine, hostname_hash=hashed(hosts[0]))
+    systems = distinct(facts, "system")
     if machine.system == "unknown" and len(systems) == 1:
         machine = msgspec.structs.replace(machine, system=systems[0])
-    commits = _distinct(facts, "commit")
-    started = sorted(_distinct(facts, "started"))
+    commits = distinct(facts, "commit")
+    started = sorted(distinct(facts, "started"))
     session = session or content
     return Manifest(
         id=f"{session}-{recording.target}",
@@ -264,10 +223,15 @@ def _manifest(
             version="",
             language="Haskell",
             commit=recording.commit or ", ".join(commits),
-            toolchain=", ".join(_distinct(facts, "compiler")),
+            toolchain=", ".join(distinct(facts, "compiler")),
         ),
-        workload=_workload(processes),
-        parameters=_parameters(recording, facts, subtract_table_read),
+        workload=workload_of(processes),
+        parameters={
+            "target factors": recording.factors,  # they differ on purpose, as whatever starts with `target`
+            "processes": len(recording.files),
+            **({"table read subtracted": "yes"} if subtract_table_read else {}),
+            **recorded_with(processes),
+        },
         session=session,
         machine=machine,
         started=started[0] if started else times[0],
@@ -275,90 +239,8 @@ def _manifest(
         versions=versions(),
         sources=[source.file for source in sources],
         tables={},
-        warnings=_warnings(recording.target, sources, machine),
+        warnings=warnings_of(recording.target, processes, machine),
     )
-
-
-def _workload(processes: Sequence[Recorded]) -> dict[str, str]:
-    """What must be equal between two runs to be compared."""
-    first = processes[0]
-    slots = first.columns["slot"]
-    facts = [recorded.facts for recorded in processes]
-    modes, chains = _distinct(facts, "mode"), _distinct(facts, "chain")
-    hashes = hashlib.sha256("".join(first.hashes).encode()).hexdigest()[:16] if first.hashes else ""
-    work = {
-        "chain": ", ".join(chains),
-        "blocks": f"{slots.size:,}",
-        "first slot": str(slots[0]),
-        "last slot": str(slots[-1]),
-        "digest of slots": hashlib.sha256(slots.astype("<i8").tobytes()).hexdigest()[:16],
-        "digest of hashes": hashes,
-        "mode": ", ".join(modes),
-        "totals": str(totals_of(first)),
-    }
-    return {name: value for name, value in work.items() if value}
-
-
-def _parameters(recording: Recording, facts: Sequence[Facts], subtract_table_read: bool) -> dict[str, Any]:
-    """How it was recorded; the factors differ on purpose, as whatever starts with ``target``."""
-    return {
-        "target factors": recording.factors,
-        "processes": len(recording.files),
-        **({"table read subtracted": "yes"} if subtract_table_read else {}),
-        **{
-            name: ", ".join(values)
-            for name, values in (("backend", _distinct(facts, "backend")), ("runtime", _distinct(facts, "runtime")))
-            if values
-        },
-    }
-
-
-def _warnings(target: str, sources: Sequence[Source], machine: MachineFacts) -> list[Warning]:
-    processes = [source.recorded for source in sources]
-    facts = [recorded.facts for recorded in processes]
-    found = [doubts.one_process(target)] if len(processes) < ENOUGH_PROCESSES else []
-    if machine.cpu == "unknown":
-        found.append(doubts.machine_unknown(target))
-    for what, words in (
-        ("compiler", "the compiler"),
-        ("commit", "the commit"),
-        ("mode", "the mode"),
-        ("backend", "the backend"),
-        ("chain", "the chain's name"),
-        ("runtime", "the runtime's settings"),
-        ("host", "the machine"),
-    ):
-        values = _distinct(facts, what)
-        if len(values) > 1:
-            found.append(
-                doubts.processes_differ(
-                    target, words, [_hashed(value) for value in values] if what == "host" else values
-                )
-            )
-    unknown = list(dict.fromkeys(name for recorded in processes for name in recorded.unknown))
-    if unknown:
-        found.append(doubts.unknown_columns(target, unknown))
-    share = max(map(_at_odds, processes))
-    if share > 0:
-        found.append(doubts.totals_at_odds(target, share))
-    return found
-
-
-def _at_odds(recorded: Recorded) -> float:
-    """The share of blocks whose total isn't the mutator's time plus GC; each is cut to whole microseconds by itself."""
-    columns = recorded.columns
-    if "mut_us" not in columns or "gc_us" not in columns:
-        return 0.0
-    return float((np.abs(columns["total_us"] - columns["mut_us"] - columns["gc_us"]) > 2).mean())
-
-
-def _distinct(facts: Sequence[Facts], name: str) -> list[str]:
-    return list(dict.fromkeys(filter(None, (getattr(one, name) for one in facts))))
-
-
-def _hashed(host: str) -> str:
-    """Tells machines apart without naming them."""
-    return hashlib.sha256(host.encode()).hexdigest()[:12] if host else ""
 
 
 def _some(slots: np.ndarray) -> str:

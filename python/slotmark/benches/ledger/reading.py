@@ -7,6 +7,7 @@ import msgspec
 
 from slotmark.benches.ledger.json_records import is_json, read_json
 from slotmark.benches.ledger.recorded import Recorded, checked_order, refuse
+from slotmark.benches.ledger.replay_lines import is_replay, read_replay
 from slotmark.benches.ledger.tab_separated import is_tab_separated, read_tab_separated
 from slotmark.run import SourceFile
 
@@ -19,7 +20,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def read_file(path: Path) -> Source:
-    """The process that a file of db-analyser or beacon records. The content decides what it is, not the extension.
+    """The process that a file of db-analyser, of beacon, or of JSON lines by docs/replay.md records. The content decides what it is, not the extension.
 
     Raises:
         ImportFileError: The file can't be read, is empty, cut or damaged, or no such record.
@@ -31,7 +32,9 @@ def read_file(path: Path) -> Source:
         refuse(name, f"can't be read ({error.strerror})", "Name a file of db-analyser or beacon.")
     if not data.strip():
         refuse(name, "an empty file", "Nothing was recorded: record it again.")
-    if is_json(data):
+    if is_replay(data):
+        recorded = read_replay(name, data)
+    elif is_json(data):
         recorded = read_json(name, data)
     elif is_tab_separated(data):
         recorded = read_tab_separated(name, data)
@@ -40,6 +43,6 @@ def read_file(path: Path) -> Source:
         refuse(
             f"{name}, line 1",
             f"neither JSON nor a table with 'slot' on top, but '{start}'",
-            "Import what db-analyser --benchmark-ledger-ops or beacon wrote.",
+            "Import what db-analyser --benchmark-ledger-ops, beacon, or an engine by docs/replay.md wrote.",
         )
     return Source(checked_order(recorded), SourceFile(name, len(data), hashlib.sha256(data).hexdigest()))

@@ -39,13 +39,47 @@ STATISTICS = ("transactions", "transaction_bytes", "script_steps")
 PHASES = ("forecast_us", "header_tick_us", "header_apply_us", "block_tick_us", "block_apply_us")
 """The five operations, in order."""
 
+REPLAY_PHASES = ("read", "decode", "header_check", "resolve", "phase_one", "phase_two", "apply", "flush")
+"""The phases that engines by docs/replay.md time, in the order of the work; any of them may be missing."""
+
 LARGEST = np.iinfo(np.int64).max
+
+
+class Used(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process used beside its time by block; None where nothing tells.
+
+    Attributes:
+        entries: Unspent outputs in the end.
+        digest: Of them, in hex.
+        load_ns: Loading the first of them.
+        elapsed_ns: From the first block to the last, with what isn't timed between them.
+        disk_bytes: What they take on disk.
+        read_bytes: Read from storage.
+        written_bytes: Sent to storage.
+        minor_faults: Page faults without reading from storage.
+        major_faults: Page faults that read from storage.
+        user_us: CPU time in the program.
+        system_us: CPU time in the kernel.
+    """
+
+    entries: int | None = None
+    digest: str | None = None
+    load_ns: int | None = None
+    elapsed_ns: int | None = None
+    disk_bytes: int | None = None
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    user_us: int | None = None
+    system_us: int | None = None
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a file says about its process; empty where it says nothing.
 
     Attributes:
+        engine: The program that did the work, with its version.
         compiler: As ``ghc-9.6``.
         commit: Of the consensus repository.
         mode: ``full-application`` or ``reapplication``.
@@ -56,8 +90,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         runtime: Settings of the Haskell runtime, in words.
         started: When, as the file says.
         peak_bytes: Largest resident set.
+        used: What else it used.
     """
 
+    engine: str = ""
     compiler: str = ""
     commit: str = ""
     mode: str = ""
@@ -68,6 +104,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str = ""
     started: str = ""
     peak_bytes: int | None = None
+    used: Used = Used()
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark.benches.ledger.importing import UNKNOWN, Recording
+from slotmark.benches.ledger.importing import Recording
+from slotmark.benches.ledger.runs import UNKNOWN
 from slotmark.errors import ImportFileError
 from slotmark.run import MachineFacts
 

@@ -1,4 +1,7 @@
-"""The tables of a ledger run. Times are whole microseconds, as db-analyser writes them (nanoseconds cut to microseconds)."""
+"""The tables of a ledger run. Times are whole microseconds, as db-analyser writes them (nanoseconds cut to microseconds).
+
+Those of engines that write JSON lines are nanoseconds, in columns of their own.
+"""
 
 import pyarrow as pa
 
@@ -26,6 +29,19 @@ BLOCKS = pa.schema(
         pa.field("transactions", pa.int64()),
         pa.field("transaction_bytes", pa.int64()),
         pa.field("script_steps", pa.int64()),  # from Alonzo on
+        pa.field("inputs", pa.int64()),  # from here on: of engines that write JSON lines by docs/replay.md
+        pa.field("outputs", pa.int64()),
+        pa.field("script_memory", pa.int64()),
+        pa.field("missing_inputs", pa.int64()),  # that weren't among the unspent outputs
+        pa.field("total_ns", pa.int64()),  # total_us is this, cut to whole microseconds
+        pa.field("read_ns", pa.int64()),
+        pa.field("decode_ns", pa.int64()),
+        pa.field("header_check_ns", pa.int64()),
+        pa.field("resolve_ns", pa.int64()),
+        pa.field("phase_one_ns", pa.int64()),
+        pa.field("phase_two_ns", pa.int64()),
+        pa.field("apply_ns", pa.int64()),
+        pa.field("flush_ns", pa.int64()),
     ]
 )
 """One row a block and process, in the order of run and slot."""
@@ -44,6 +60,21 @@ PROCESSES = pa.schema(
         pa.field("host", pa.string()),  # hashed
         pa.field("started", pa.string()),  # as the file says
         pa.field("peak_bytes", pa.int64()),
+        pa.field("engine", pa.string()),  # from here on: of processes that slotmark started, or that write JSON lines
+        pa.field("place", pa.int32()),  # in the session's order over all targets, from 0
+        pa.field("load", pa.float64()),  # load average before
+        pa.field("wall_ns", pa.int64()),  # from the process's start to its end
+        pa.field("entries", pa.int64()),  # unspent outputs in the end
+        pa.field("digest", pa.string()),  # of them
+        pa.field("load_ns", pa.int64()),  # loading the first of them
+        pa.field("elapsed_ns", pa.int64()),  # first block to last, with what isn't timed between them
+        pa.field("disk_bytes", pa.int64()),
+        pa.field("read_bytes", pa.int64()),  # from storage
+        pa.field("written_bytes", pa.int64()),  # to storage
+        pa.field("minor_faults", pa.int64()),
+        pa.field("major_faults", pa.int64()),
+        pa.field("user_us", pa.int64()),
+        pa.field("system_us", pa.int64()),
     ]
 )
 """One row a process: a file."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 import numpy as np
 
-from slotmark.benches.ledger.recorded import PHASES, Recorded, refuse
+from slotmark.benches.ledger.recorded import PHASES, REPLAY_PHASES, Recorded, refuse
 
 
 class Totals(StrEnum):
@@ -19,9 +19,15 @@ class Totals(StrEnum):
     with_table_read = "the five operations and the table read"
 
 
-def totals_of(recorded: Recorded) -> Totals:
-    """What the totals of a file hold."""
+def totals_of(recorded: Recorded) -> str:
+    """What the totals of a file hold: one of :class:`Totals`, or the phases of an engine that writes JSON lines.
+
+    Flushing is left out: a set in memory has none, and is to be compared with one on disk.
+    """
     columns = recorded.columns
+    if "total_ns" in columns:
+        phases = [phase for phase in REPLAY_PHASES if phase != "flush" and f"{phase}_ns" in columns]
+        return f"{recorded.facts.engine.partition(' ')[0]}: {', '.join(phases) or 'not told'}"
     if "table_read_us" not in columns:
         return Totals.operations
     parts = [columns[name] for name in (*PHASES, "mut_table_read_us") if name in columns]
@@ -36,7 +42,7 @@ def without_table_read(recorded: Recorded) -> Recorded:
     Raises:
         ImportFileError: A block's table read is longer than its total.
     """
-    if totals_of(recorded) is Totals.operations:
+    if totals_of(recorded) != Totals.with_table_read:
         return recorded
     columns = dict(recorded.columns)
     read = columns["table_read_us"]

@@ -138,7 +138,9 @@ def _entries(
 def _has_ratios(costs: Sequence[CostMatrix | None]) -> bool:
     values = [cost.values for cost in costs if cost is not None]
     zeros = max(float((one <= 0).any(axis=0).mean()) for one in values)
-    return zeros <= MOST_ZEROS and min(float(np.median(one.mean(axis=0))) for one in values) >= block_doubts.COARSE
+    return zeros <= MOST_ZEROS and all(
+        float(np.median(one.mean(axis=0))) >= block_doubts.coarse_below(one) for one in values
+    )
 
 
 def _summary(cost: CostMatrix, mask: np.ndarray | None) -> Summary:

@@ -9,7 +9,7 @@ from slotmark.warnings import ENOUGH_RUNS
 def method(comparison: Comparison) -> list[Block]:
     """A paragraph per kind of estimator, then what verdicts mean."""
     estimators = dict.fromkeys(row.metric.estimator for row in comparison.rows)
-    words = {"rounds": _rounds, "means": _means, "blocks": _blocks, "seeds": _seeds}
+    words = {"rounds": _rounds, "means": _means, "blocks": _blocks, "processes": _processes, "seeds": _seeds}
     texts = [words[estimator](comparison) for estimator in estimators]
     return [*map(Paragraph, texts), *([Paragraph(_verdicts(comparison))] if comparison.tests else [])]
 
@@ -67,6 +67,14 @@ def _blocks(comparison: Comparison) -> str:
         f"only; below {ENOUGH_RUNS} there is no verdict. Quantiles are Harrell-Davis's (bootstrap, {comparison.repetitions:,} repetitions, seed "
         f"{comparison.seed}). "
         "docs/ledger.md gives the reasons, and how often it is right."
+    )
+
+
+def _processes(comparison: Comparison) -> str:
+    return (
+        "What a process used as a whole is compared by the means over processes: "
+        f"{percent(comparison.confidence)} intervals and p-values are Student's t (Welch's, with at least the pooled variance). Below "
+        f"{ENOUGH_RUNS} processes on a side there is no verdict."
     )
 
 

@@ -1,4 +1,4 @@
-"""What the OS says about a process: its CPU clock, its context switches, where it may run."""
+"""Processes that are measured: how they are started, and what the OS reports of their CPU clock, context switches and memory."""
 
 import os
 import subprocess
@@ -79,3 +79,12 @@ def split_cores() -> tuple[frozenset[int], frozenset[int]]:
     """One core for the server and all others for the client; both empty where there is only one."""
     first, *others = sorted(os.sched_getaffinity(0))
     return (frozenset([first]), frozenset(others)) if others else (frozenset(), frozenset())
+
+
+MOST_SAID = 300
+"""Characters of a program's own words in an error."""
+
+
+def cut_words(text: str) -> str:
+    """A program's own words at a length that can be read."""
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}… ({len(text):,} characters)"

@@ -9,15 +9,27 @@ counts: a session that is cut in its warm-up leaves nothing. The file goes when 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from slotmark.benches.chainsync.session import Round
 from slotmark.errors import ArgumentError, RunError
 from slotmark.run import MachineFacts
 
 FILE = "unfinished-session.jsonl"
 """Its name below the folder that ``--out`` names."""
+
+
+class Numbered(Protocol):
+    """A round of a bench: a struct with a number, from 1; 0 is a warm-up."""
+
+    @property
+    def number(self) -> int:
+        """Its place among the rounds."""
+        ...
+
+
+R = TypeVar("R", bound=Numbered)
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +48,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     asked: Mapping[str, str]
 
 
-class Unfinished:
+class Unfinished(Generic[R]):
     """The file of a session that is going on.
 
     Attributes:
@@ -46,14 +58,14 @@ class Unfinished:
         done: All that are finished.
     """
 
-    def __init__(self, path: Path, head: Head, rounds: Sequence[Round]) -> None:
+    def __init__(self, path: Path, head: Head, rounds: Sequence[R]) -> None:
         self.path = path
         self.head = head
         self.rounds = list(rounds)
         self.done = list(rounds)
         self._waiting = [] if rounds else [msgspec.json.encode(head)]
 
-    def keep(self, one: Round) -> None:
+    def keep(self, one: R) -> None:
         """Writes a round down, behind what waits. RunError where it can't be written."""
         self.done.append(one)
         self._waiting.append(msgspec.json.encode(one))
@@ -76,7 +88,7 @@ class Unfinished:
         self.path.unlink(missing_ok=True)
 
 
-def begin(out: Path, head: Head) -> Unfinished:
+def begin(out: Path, head: Head) -> Unfinished[R]:
     """Begins a new session. RunError where one that was cut is kept there."""
     path = out / FILE
     if path.exists():
@@ -86,8 +98,8 @@ def begin(out: Path, head: Head) -> Unfinished:
     return Unfinished(path, head, [])
 
 
-def resume(out: Path, head: Head) -> Unfinished:
-    """Goes on with the session that was cut.
+def resume(out: Path, head: Head, kind: type[R]) -> Unfinished[R]:
+    """Goes on with the session that was cut, of rounds of this kind.
 
     Raises:
         ArgumentError: There is none, or something was asked for that it isn't.
@@ -100,10 +112,11 @@ def resume(out: Path, head: Head) -> Unfinished:
     lines = whole[: whole.rfind(b"\n") + 1].splitlines()  # what is behind the last line end was being written
     try:
         before = msgspec.json.decode(lines[0], type=Head)
-        rounds = [msgspec.json.decode(line, type=Round) for line in lines[1:]]
+        rounds = [msgspec.json.decode(line, type=kind) for line in lines[1:]]
     except (IndexError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: damaged ({error}). Remove it and begin anew.") from error
-    if [one.number for one in rounds] != list(range(len(rounds))):
+    first = rounds[0].number if rounds else 0
+    if [one.number for one in rounds] != list(range(first, first + len(rounds))) or first > 1:
         raise RunError(f"{path}: damaged (rounds are missing). Remove it and begin anew.")
     differing = [
         f"{what} was {before.asked.get(what, 'not there')}, is {head.asked.get(what, 'not there')}"

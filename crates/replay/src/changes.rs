@@ -1,0 +1,151 @@
+//! What a block refers to among the unspent outputs, and what it does to them.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use slotmark_chain::block::{Block, Input, Output};
+use slotmark_chain::hash::blake2b_256;
+use slotmark_chain::{DecodeError, Hash32};
+
+use crate::place::Place;
+use crate::store::{Entry, Store, StoreError};
+
+/// What a block does to the unspent outputs. Outputs that it makes and spends itself are in neither list.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Unspent before, and spent by it.
+    pub spent: HashSet<Place>,
+    /// Made by it, and unspent after it.
+    pub made: Vec<(Place, Entry)>,
+}
+
+/// How many outputs a block's transactions refer to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// Inputs, collateral and reference inputs that were looked up.
+    pub up: u64,
+    /// Those of them that weren't there.
+    pub missing: u64,
+}
+
+/// A transaction with more outputs than the ledger can count.
+#[derive(Debug)]
+pub struct TooManyOutputs;
+
+/// The ids of a block's transactions, into a buffer that is reused.
+pub fn ids(block: &Block<'_, '_>, into: &mut Vec<Hash32>) {
+    into.clear();
+    into.extend(block.transactions.iter().map(|transaction| blake2b_256(&[transaction.body.of(block.bytes)])));
+}
+
+/// A failure of looking up: the store's, or the block's.
+#[derive(Debug)]
+pub enum ResolveError {
+    /// The store can't be read.
+    Store(StoreError),
+    /// A set of inputs can't be read.
+    Block(DecodeError),
+    /// More outputs than there can be.
+    Outputs(TooManyOutputs),
+}
+
+impl From<StoreError> for ResolveError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<DecodeError> for ResolveError {
+    fn from(error: DecodeError) -> Self {
+        Self::Block(error)
+    }
+}
+
+/// Looks up all that a block's transactions refer to, in their order, and gives what it changes.
+///
+/// A transaction that failed phase 2 spends its collateral and makes its collateral return, behind the places of its outputs.
+///
+/// # Errors
+/// The store can't be read, or the block has something that no ledger takes.
+pub fn resolve(block: &Block<'_, '_>, ids: &[Hash32], store: &mut dyn Store) -> Result<(Changes, Looked), ResolveError> {
+    let mut work = Work { store, bytes: block.bytes, changes: Changes::default(), looked: Looked::default() };
+    for ((place, transaction), id) in (0u32..).zip(block.transactions).zip(ids) {
+        let inputs = &block.inputs[transaction.inputs.start as usize..transaction.inputs.end as usize];
+        let outputs = &block.outputs[transaction.outputs.start as usize..transaction.outputs.end as usize];
+        let collateral = if transaction.collateral.count > 0 { block.inputs_in(&transaction.collateral)? } else { Vec::new() };
+        let references = if transaction.reference_inputs.count > 0 { block.inputs_in(&transaction.reference_inputs)? } else { Vec::new() };
+        let valid = !block.invalid.contains(&place);
+        let (spent, seen) = if valid { (inputs, &collateral[..]) } else { (&collateral[..], inputs) };
+        for input in seen.iter().chain(&references) {
+            work.look_up(input)?;
+        }
+        for input in spent {
+            work.spend(input)?;
+        }
+        if valid {
+            for (index, output) in (0..).zip(outputs) {
+                work.make(id, index, output)?;
+            }
+        } else if let Some(output) = &transaction.collateral_return {
+            work.make(id, outputs.len() as u64, output)?;
+        }
+    }
+    Ok((work.changes, work.looked))
+}
+
+struct Work<'w> {
+    store: &'w mut dyn Store,
+    bytes: &'w [u8],
+    changes: Changes,
+    looked: Looked,
+}
+
+impl Work<'_> {
+    fn place(&self, input: &Input) -> Option<Place> {
+        let id = self.bytes[input.transaction as usize..].first_chunk::<32>()?;
+        Place::new(id, input.index)
+    }
+
+    /// Where among what this block made an output is; few of those are looked up.
+    fn made_here(&self, place: &Place) -> Option<usize> {
+        self.changes.made.iter().rposition(|(made, _)| made == place)
+    }
+
+    /// Where an output is that isn't spent yet; None where there is none.
+    fn look_up(&mut self, input: &Input) -> Result<Option<Found>, StoreError> {
+        self.looked.up += 1;
+        if let Some(place) = self.place(input) {
+            if self.store.get(&place)?.is_some() && !self.changes.spent.contains(&place) {
+                return Ok(Some(Found::Before(place)));
+            }
+            if let Some(index) = self.made_here(&place) {
+                return Ok(Some(Found::Here(index)));
+            }
+        }
+        self.looked.missing += 1;
+        Ok(None)
+    }
+
+    fn spend(&mut self, input: &Input) -> Result<(), StoreError> {
+        match self.look_up(input)? {
+            Some(Found::Before(place)) => drop(self.changes.spent.insert(place)),
+            Some(Found::Here(index)) => drop(self.changes.made.swap_remove(index)),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, id: &Hash32, index: u64, output: &Output) -> Result<(), ResolveError> {
+        let place = Place::new(id, index).ok_or(ResolveError::Outputs(TooManyOutputs))?;
+        self.changes.made.push((place, Arc::from(output.encoded.of(self.bytes))));
+        Ok(())
+    }
+}
+
+/// Where an output was found.
+enum Found {
+    /// In the set, as it was before the block.
+    Before(Place),
+    /// Among what the block made, at this index.
+    Here(usize),
+}

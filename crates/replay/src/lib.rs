@@ -1,0 +1,19 @@
+//! Replaying a chain's ledger work, timed phase by phase.
+//!
+//! `place` names unspent outputs, `store` keeps them: in memory, or on disk in an LSM tree or in LMDB. `prepare` reads off a
+//! chain what the headers are to be checked against, `changes` what a block does to the unspent outputs, `replay` does a
+//! chain's work with a clock at hand, `resources` reads what the process used, and `record` is the form of what is written.
+
+pub mod changes;
+pub mod error;
+pub mod phase;
+pub mod place;
+pub mod prepare;
+pub mod record;
+pub mod replay;
+pub mod resources;
+pub mod store;
+
+pub use error::ReplayError;
+pub use replay::{Replay, Settings, replay};
+pub use store::{Backend, Store, Tip};

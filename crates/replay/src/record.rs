@@ -1,0 +1,85 @@
+//! What a replay writes: JSON lines, by the contract of docs/replay.md.
+
+use serde::Serialize;
+
+use crate::resources::Used;
+
+/// The version of the contract.
+pub const CONTRACT: u32 = 1;
+
+/// The first line: what the process is.
+#[derive(Debug, Serialize)]
+pub struct Process {
+    /// Always `process`.
+    pub record: &'static str,
+    /// The contract's version.
+    pub contract: u32,
+    /// The program that does the work.
+    pub engine: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// Where unspent outputs are.
+    pub backend: &'static str,
+    /// What keeps them there.
+    pub store: &'static str,
+    /// The phases that are timed, in order.
+    pub phases: Vec<&'static str>,
+    /// Outputs that were there before the first block.
+    pub genesis_entries: u64,
+    /// The slot after which the process went on; None where it began with the chain.
+    pub resumed_after: Option<u64>,
+    /// Blocks between two flushes.
+    pub flush_every: u64,
+}
+
+/// A line per block. A phase that wasn't part of the work isn't there.
+#[derive(Debug, Default, Serialize)]
+#[allow(missing_docs, reason = "docs/replay.md has them, one by one")]
+pub struct Block {
+    pub record: &'static str,
+    pub slot: u64,
+    pub block_no: u64,
+    pub hash: String,
+    pub block_bytes: u64,
+    pub transactions: u64,
+    pub inputs: u64,
+    pub outputs: u64,
+    pub script_memory: u64,
+    pub script_steps: u64,
+    pub missing: u64,
+    pub total_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decode_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header_check_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolve_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apply_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush_ns: Option<u64>,
+}
+
+/// The last line.
+#[derive(Debug, Serialize)]
+pub struct End {
+    /// Always `end`.
+    pub record: &'static str,
+    /// Lines of blocks before it.
+    pub blocks: u64,
+    /// Unspent outputs.
+    pub entries: u64,
+    /// Of the set of unspent outputs, in hex.
+    pub digest: String,
+    /// Loading the outputs of the genesis.
+    pub load_ns: u64,
+    /// From the first block to the last, with what isn't timed between them.
+    pub elapsed_ns: u64,
+    /// Bytes that the set takes on disk; None where it isn't on disk.
+    pub disk_bytes: Option<u64>,
+    /// What the process used, from before the genesis was loaded to after the last block.
+    #[serde(flatten)]
+    pub used: Used,
+}

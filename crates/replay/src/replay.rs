@@ -1,0 +1,313 @@
+//! A chain's ledger work, block after block.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+use slotmark_chain::block::{Block, Decoder, Header};
+use slotmark_chain::hash::blake2b_256;
+use slotmark_chain::{Chain, DecodeError, Hash32, Point};
+use slotmark_praos::genesis::Genesis;
+use slotmark_praos::state::ChainState;
+
+use crate::changes::{Changes, Looked, ResolveError, ids, resolve};
+use crate::error::ReplayError;
+use crate::phase::{Laps, Phase};
+use crate::place::Place;
+use crate::prepare::Expected;
+use crate::record;
+use crate::resources::Counters;
+use crate::store::{Backend, Entry, Store, Tip};
+
+/// Outputs of a genesis that are loaded between two flushes.
+const LOADED_TOGETHER: usize = 100_000;
+
+/// What is replayed, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The ImmutableDB folder.
+    pub chain: PathBuf,
+    /// The network's Shelley genesis file; without it headers aren't checked and the set begins empty.
+    pub genesis: Option<PathBuf>,
+    /// Where unspent outputs are kept.
+    pub backend: Backend,
+    /// The folder for a set on disk. One that holds a set is gone on with.
+    pub state: PathBuf,
+    /// Blocks between two flushes; the last block ends with one too.
+    pub flush_every: u64,
+    /// How many blocks of the chain, from its first one on; None for all.
+    pub blocks: Option<u64>,
+}
+
+/// What a replay came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// Blocks that were replayed by this process.
+    pub blocks: u64,
+    /// Unspent outputs in the end.
+    pub entries: u64,
+    /// Their digest.
+    pub digest: Hash32,
+    /// Inputs that weren't among the unspent outputs.
+    pub missing: u64,
+}
+
+/// Replays a chain, and writes a line per block to `out`, which is made anew.
+///
+/// # Errors
+/// The chain is damaged or breaks a rule of headers, the set's folder can't be used, or `out` can't be written. A set on disk is
+/// then as the last flush left it.
+pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
+    let chain = Chain::open(&settings.chain)?;
+    let genesis = settings.genesis.as_deref().map(Genesis::read).transpose()?.map(Arc::new);
+    let blocks = settings.blocks.map_or(chain.len(), |blocks| chain.len().min(usize::try_from(blocks).unwrap_or(usize::MAX)));
+    if blocks == 0 {
+        return Err(slotmark_chain::ChainError::Empty { path: settings.chain.clone() }.into());
+    }
+    let expected = genesis.as_ref().map(|genesis| Expected::of(&chain, genesis, blocks)).transpose()?;
+    (0..chain.chunk_count()).for_each(|chunk| chain.forget_chunk(chunk));
+    let mut lines = Lines::create(out)?;
+    let counters = Counters::begin();
+    let mut store = settings.backend.open(&settings.state)?;
+    let first = continued(&chain, store.tip(), settings)?;
+    let load = Instant::now();
+    let funds = genesis.as_ref().map_or(&[][..], |genesis| &genesis.funds);
+    if store.tip().is_none() {
+        load_funds(funds, store.as_mut()).map_err(|error| error.at(&settings.state))?;
+    }
+    let load_ns = load.elapsed().as_nanos() as u64;
+    let timed = Phase::ALL.into_iter().filter(|phase| match phase {
+        Phase::HeaderCheck => expected.is_some(),
+        Phase::Flush => settings.backend != Backend::Memory,
+        _ => true,
+    });
+    lines.write(&record::Process {
+        record: "process",
+        contract: record::CONTRACT,
+        engine: env!("CARGO_PKG_NAME"),
+        version: env!("CARGO_PKG_VERSION"),
+        backend: settings.backend.name(),
+        store: settings.backend.library(),
+        phases: timed.map(Phase::name).collect(),
+        genesis_entries: funds.len() as u64,
+        resumed_after: store.tip().map(|tip| tip.slot),
+        flush_every: settings.flush_every,
+    })?;
+    let mut work = Work {
+        chain: &chain,
+        settings,
+        expected,
+        links: ChainState::new(None),
+        store,
+        decoder: Decoder::new(),
+        ids: Vec::new(),
+        last: blocks - 1,
+    };
+    work.follow_to(first)?;
+    let begin = Instant::now();
+    let mut missing = 0;
+    for index in first..blocks {
+        let line = work.block(index)?;
+        missing += line.missing;
+        lines.write(&line)?;
+        let chunk = chain.chunk_of(index);
+        if index + 1 == chain.chunk_blocks(chunk).end {
+            chain.forget_chunk(chunk);
+        }
+    }
+    let elapsed_ns = begin.elapsed().as_nanos() as u64;
+    let mut used = counters.used();
+    // What was written for this record isn't the set's.
+    used.written_bytes = used.written_bytes.map(|bytes| bytes.saturating_sub(lines.bytes));
+    let replayed = Replay {
+        blocks: (blocks - first) as u64,
+        entries: work.store.entries(),
+        digest: work.store.digest().map_err(|error| error.at(&settings.state))?,
+        missing,
+    };
+    lines.write(&record::End {
+        record: "end",
+        blocks: replayed.blocks,
+        entries: replayed.entries,
+        digest: hex::encode(replayed.digest),
+        load_ns,
+        elapsed_ns,
+        disk_bytes: work.store.disk_bytes(),
+        used,
+    })?;
+    lines.finish()?;
+    Ok(replayed)
+}
+
+/// The index of the first block that a set on disk hasn't yet.
+fn continued(chain: &Chain, tip: Option<Tip>, settings: &Settings) -> Result<usize, ReplayError> {
+    let Some(tip) = tip else { return Ok(0) };
+    chain.find(&Point::Block { slot: tip.slot, hash: tip.hash }).map(|index| index + 1).ok_or_else(|| ReplayError::OtherChain {
+        path: settings.state.clone(),
+        slot: tip.slot,
+        hash: hex::encode(tip.hash),
+    })
+}
+
+/// Loads the first unspent outputs: those of a genesis have the hash of their address as transaction, and index 0.
+fn load_funds(funds: &[(Vec<u8>, u64)], store: &mut dyn Store) -> Result<(), crate::store::StoreError> {
+    for some in funds.chunks(LOADED_TOGETHER) {
+        let mut changes = Changes::default();
+        for (address, lovelace) in some {
+            let place = Place::new(&blake2b_256(&[address]), 0).expect("an index of 0");
+            changes.made.push((place, encoded(address, *lovelace)));
+        }
+        store.apply(changes);
+        store.flush(None)?;
+    }
+    Ok(())
+}
+
+/// `[address, lovelace]`, as a transaction of Shelley's encodes it.
+fn encoded(address: &[u8], lovelace: u64) -> Entry {
+    let mut bytes = Vec::with_capacity(address.len() + 13);
+    bytes.push(0x82);
+    match u8::try_from(address.len()) {
+        Ok(length @ 0..24) => bytes.push(0x40 | length),
+        Ok(length) => bytes.extend([0x58, length]),
+        Err(_) => {
+            bytes.push(0x59);
+            bytes.extend((address.len() as u16).to_be_bytes());
+        }
+    }
+    bytes.extend_from_slice(address);
+    bytes.push(0x1b);
+    bytes.extend(lovelace.to_be_bytes());
+    Entry::from(bytes)
+}
+
+/// What goes from block to block.
+struct Work<'c> {
+    chain: &'c Chain,
+    settings: &'c Settings,
+    expected: Option<Expected>,
+    /// Links and counters.
+    links: ChainState,
+    store: Box<dyn Store>,
+    decoder: Decoder,
+    ids: Vec<Hash32>,
+    last: usize,
+}
+
+impl Work<'_> {
+    /// Brings links and counters to where a set on disk is.
+    fn follow_to(&mut self, first: usize) -> Result<(), ReplayError> {
+        for index in 0..first {
+            let bytes = self.chain.bytes(index);
+            let block = self.decoder.decode(bytes).map_err(|source| self.chain.block_error(index, source))?;
+            self.links.step(&block.header, 0, None).map_err(|source| self.chain.block_error(index, source))?;
+        }
+        Ok(())
+    }
+
+    /// Does one block's work, and gives its line.
+    fn block(&mut self, index: usize) -> Result<record::Block, ReplayError> {
+        let mut laps = Laps::start();
+        let bytes = self.chain.checked_bytes(index)?;
+        laps.end(Phase::Read);
+        let mut decoder = std::mem::take(&mut self.decoder);
+        let line = self.decoded(index, bytes, &mut decoder, laps);
+        self.decoder = decoder;
+        line
+    }
+
+    fn decoded(&mut self, index: usize, bytes: &[u8], decoder: &mut Decoder, mut laps: Laps) -> Result<record::Block, ReplayError> {
+        let undecodable = |source: DecodeError| self.chain.block_error(index, source);
+        let block = decoder.decode(bytes).map_err(undecodable)?;
+        ids(&block, &mut self.ids);
+        laps.end(Phase::Decode);
+        if self.expected.is_some() {
+            self.check(index, &block.header)?;
+            laps.end(Phase::HeaderCheck);
+        }
+        let (changes, looked) = resolve(&block, &self.ids, self.store.as_mut()).map_err(|error| self.unresolved(index, error))?;
+        laps.end(Phase::Resolve);
+        self.store.apply(changes);
+        laps.end(Phase::Apply);
+        if self.settings.backend != Backend::Memory && (index == self.last || (index as u64 + 1).is_multiple_of(self.settings.flush_every))
+        {
+            let tip = Tip { slot: self.chain.entry(index).slot, hash: block.header.hash };
+            self.store.flush(Some(tip)).map_err(|error| error.at(&self.settings.state))?;
+        }
+        if self.settings.backend != Backend::Memory {
+            laps.end(Phase::Flush);
+        }
+        Ok(line(&block, looked, &laps))
+    }
+
+    fn check(&mut self, index: usize, header: &Header<'_>) -> Result<(), ReplayError> {
+        let Some(expected) = &self.expected else { return Ok(()) };
+        let step = self.links.step(header, 0, None).map_err(|source| self.chain.block_error(index, source))?;
+        let mut outcome = step.outcome;
+        outcome.merge(expected.check(index, header));
+        outcome.result().map_err(|rule| ReplayError::Invalid { path: self.chain.block_path(index), slot: header.slot, rule: rule.name() })
+    }
+
+    fn unresolved(&self, index: usize, error: ResolveError) -> ReplayError {
+        match error {
+            ResolveError::Store(error) => error.at(&self.settings.state),
+            ResolveError::Block(source) => self.chain.block_error(index, source).into(),
+            ResolveError::Outputs(_) => ReplayError::Outputs { path: self.chain.block_path(index), slot: self.chain.entry(index).slot },
+        }
+    }
+}
+
+fn line(block: &Block<'_, '_>, looked: Looked, laps: &Laps) -> record::Block {
+    record::Block {
+        record: "block",
+        slot: block.header.slot,
+        block_no: block.header.block_no,
+        hash: hex::encode(block.header.hash),
+        block_bytes: block.bytes.len() as u64,
+        transactions: block.transactions.len() as u64,
+        inputs: block.inputs.len() as u64,
+        outputs: block.outputs.len() as u64,
+        script_memory: block.redeemers.iter().fold(0, |sum, redeemer| sum.saturating_add(redeemer.memory)),
+        script_steps: block.redeemers.iter().fold(0, |sum, redeemer| sum.saturating_add(redeemer.steps)),
+        missing: looked.missing,
+        total_ns: laps.total(),
+        read_ns: laps.of(Phase::Read),
+        decode_ns: laps.of(Phase::Decode),
+        header_check_ns: laps.of(Phase::HeaderCheck),
+        resolve_ns: laps.of(Phase::Resolve),
+        apply_ns: laps.of(Phase::Apply),
+        flush_ns: laps.of(Phase::Flush),
+    }
+}
+
+/// JSON lines that go to a file.
+struct Lines {
+    path: PathBuf,
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Lines {
+    fn create(path: &Path) -> Result<Self, ReplayError> {
+        let file = File::create(path).map_err(|source| ReplayError::Write { path: path.to_path_buf(), source })?;
+        Ok(Self { path: path.to_path_buf(), file: BufWriter::with_capacity(1 << 16, file), bytes: 0 })
+    }
+
+    fn write(&mut self, line: &impl Serialize) -> Result<(), ReplayError> {
+        let mut text = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
+        text.push(b'\n');
+        self.bytes += text.len() as u64;
+        self.file.write_all(&text).map_err(|source| self.failed(source))
+    }
+
+    fn finish(mut self) -> Result<(), ReplayError> {
+        self.file.flush().map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: std::io::Error) -> ReplayError {
+        ReplayError::Write { path: self.path.clone(), source }
+    }
+}

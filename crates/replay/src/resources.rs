@@ -1,0 +1,110 @@
+//! What a process used, as its kernel counts it.
+
+use std::fs;
+
+use serde::Serialize;
+
+/// What a process used between two moments. None where the kernel doesn't tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Used {
+    /// Largest resident set since the first moment, in bytes; what LMDB has mapped and touched counts.
+    pub peak_bytes: Option<u64>,
+    /// Bytes that were read from storage: what was in the page cache doesn't count.
+    pub read_bytes: Option<u64>,
+    /// Bytes that were sent to storage, or will be.
+    pub written_bytes: Option<u64>,
+    /// Page faults without reading from storage.
+    pub minor_faults: u64,
+    /// Page faults that read from storage.
+    pub major_faults: u64,
+    /// CPU time in the program, in us.
+    pub user_us: u64,
+    /// CPU time in the kernel, in us.
+    pub system_us: u64,
+}
+
+/// The counters of this process at a moment.
+pub struct Counters {
+    peak_is_new: bool,
+    read: Option<u64>,
+    written: Option<u64>,
+    minor: u64,
+    major: u64,
+    user_us: u64,
+    system_us: u64,
+}
+
+impl Counters {
+    /// Reads them, and begins a new peak of the resident set.
+    pub fn begin() -> Self {
+        // 5: the peak becomes what is resident now; see proc(5).
+        let peak_is_new = fs::write("/proc/self/clear_refs", "5").is_ok();
+        Self { peak_is_new, ..Self::now() }
+    }
+
+    fn now() -> Self {
+        let times = faults_and_times().unwrap_or_default();
+        Self {
+            peak_is_new: false,
+            read: field("/proc/self/io", "read_bytes:"),
+            written: field("/proc/self/io", "write_bytes:"),
+            minor: times[0],
+            major: times[1],
+            user_us: times[2],
+            system_us: times[3],
+        }
+    }
+
+    /// What was used since then. The peak is that of the whole process where the kernel couldn't begin a new one.
+    pub fn used(&self) -> Used {
+        let now = Self::now();
+        let since = |then: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(then?));
+        Used {
+            peak_bytes: field("/proc/self/status", "VmHWM:").map(|kilobytes| kilobytes * 1024),
+            read_bytes: since(self.read, now.read),
+            written_bytes: since(self.written, now.written),
+            minor_faults: now.minor.saturating_sub(self.minor),
+            major_faults: now.major.saturating_sub(self.major),
+            user_us: now.user_us.saturating_sub(self.user_us),
+            system_us: now.system_us.saturating_sub(self.system_us),
+        }
+    }
+
+    /// Whether the peak is one since the beginning.
+    pub fn peak_is_new(&self) -> bool {
+        self.peak_is_new
+    }
+}
+
+/// The first number behind a name in a file of lines.
+fn field(path: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+}
+
+/// Minor faults, major faults, user and system time in us, of all threads; fields 10, 12, 14 and 15 of proc(5)'s stat.
+fn faults_and_times() -> Option<[u64; 4]> {
+    let text = fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |place: usize| fields.get(place - 3)?.parse::<u64>().ok();
+    let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some([number(10)?, number(12)?, number(14)? * tick_us, number(15)? * tick_us])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_was_used_shows_in_the_peak_and_in_the_faults() {
+        let before = Counters::begin();
+        let block = vec![1u8; 64 << 20];
+        let used = before.used();
+        assert!(used.peak_bytes.unwrap() >= 64 << 20, "{used:?} {}", block.len());
+        assert!(used.minor_faults > 0, "{used:?}");
+        drop(block);
+        if Counters::begin().peak_is_new() {
+            assert!(Counters::begin().used().peak_bytes.unwrap() < used.peak_bytes.unwrap());
+        }
+    }
+}

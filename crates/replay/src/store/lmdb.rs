@@ -1,0 +1,80 @@
+//! A B+ tree in a memory-mapped file: LMDB.
+
+use std::path::Path;
+
+use heed::types::Bytes;
+use heed::{Database, Env, EnvOpenOptions, RoTxn, WithoutTls};
+
+use super::on_disk::{Change, Disk};
+use super::{Entry, StoreError};
+use crate::place::Place;
+
+/// Addresses that are set aside for the file: more than the largest set takes; none of it is memory until it is used.
+const MAP_BYTES: usize = 256 << 30;
+const KEPT: &[u8] = b"kept";
+
+impl From<heed::Error> for StoreError {
+    fn from(error: heed::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+pub(super) struct Lmdb {
+    environment: Env<WithoutTls>,
+    outputs: Database<Bytes, Bytes>,
+    facts: Database<Bytes, Bytes>,
+    /// What is read until the next change: the set as the last flush left it.
+    view: Option<RoTxn<'static, WithoutTls>>,
+}
+
+impl Lmdb {
+    pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(MAP_BYTES).max_dbs(2);
+        // SAFETY: the file is changed through LMDB alone, which locks it against other processes.
+        let environment = unsafe { options.open(folder) }?;
+        let mut writing = environment.write_txn()?;
+        let outputs = environment.create_database(&mut writing, Some("outputs"))?;
+        let facts = environment.create_database(&mut writing, Some("facts"))?;
+        writing.commit()?;
+        let view = Some(environment.clone().static_read_txn()?);
+        Ok(Self { environment, outputs, facts, view })
+    }
+
+    fn view(&self) -> Result<&RoTxn<'static, WithoutTls>, StoreError> {
+        self.view.as_ref().ok_or_else(|| StoreError("a change to it failed before".to_owned()))
+    }
+}
+
+impl Disk for Lmdb {
+    fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError> {
+        Ok(self.outputs.get(self.view()?, &place.0)?.map(Entry::from))
+    }
+
+    fn kept(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.facts.get(self.view()?, KEPT)?.map(<[u8]>::to_vec))
+    }
+
+    fn write(&mut self, changes: Vec<Change>, kept: &[u8]) -> Result<(), StoreError> {
+        self.view = None; // a view that stays keeps LMDB from using the pages again that it reads
+        let mut writing = self.environment.write_txn()?;
+        for (place, change) in &changes {
+            match change {
+                Some(entry) => self.outputs.put(&mut writing, &place.0, entry)?,
+                None => drop(self.outputs.delete(&mut writing, &place.0)?),
+            }
+        }
+        self.facts.put(&mut writing, KEPT, kept)?;
+        writing.commit()?;
+        self.view = Some(self.environment.clone().static_read_txn()?);
+        Ok(())
+    }
+
+    fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        for item in self.outputs.iter(self.view()?)? {
+            let (place, entry) = item?;
+            take(place, entry);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! The set in a hash map.
+
+use hashbrown::HashMap;
+use slotmark_chain::Hash32;
+
+use super::{Digest, Entry, Store, StoreError, Tip};
+use crate::changes::Changes;
+use crate::place::Place;
+
+/// A hash map; nothing of it is on disk.
+#[derive(Default)]
+pub(super) struct Memory(HashMap<Place, Entry>);
+
+impl Store for Memory {
+    fn get(&mut self, place: &Place) -> Result<Option<Entry>, StoreError> {
+        Ok(self.0.get(place).cloned())
+    }
+
+    fn apply(&mut self, changes: Changes) {
+        for place in &changes.spent {
+            self.0.remove(place);
+        }
+        self.0.extend(changes.made);
+    }
+
+    fn flush(&mut self, _: Option<Tip>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn tip(&self) -> Option<Tip> {
+        None
+    }
+
+    fn entries(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn digest(&self) -> Result<Hash32, StoreError> {
+        let mut entries: Vec<_> = self.0.iter().collect();
+        entries.sort_unstable_by_key(|(place, _)| **place);
+        let mut digest = Digest::new();
+        for (place, entry) in entries {
+            digest.add(&place.0, entry);
+        }
+        Ok(digest.finish())
+    }
+}

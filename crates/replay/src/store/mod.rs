@@ -1,0 +1,164 @@
+//! Sets of unspent outputs.
+//!
+//! One trait, three stores. That in memory is a hash map. Those on disk keep changes in memory until they are flushed, and a
+//! flush writes all of them with the tip in one step: after a crash the set is that of the last flush, whole.
+
+mod lmdb;
+mod lsm;
+mod memory;
+mod on_disk;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use blake2b_simd::{Params, State};
+use slotmark_chain::Hash32;
+
+use crate::changes::Changes;
+use crate::error::ReplayError;
+use crate::place::Place;
+
+/// An unspent output as its transaction encodes it.
+pub type Entry = Arc<[u8]>;
+
+/// Why a store can't be read or written, in the words of whoever keeps it.
+#[derive(Debug)]
+pub struct StoreError(pub String);
+
+impl From<std::io::Error> for StoreError {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl StoreError {
+    /// The same as an error of a replay with the set in this folder.
+    pub fn at(self, folder: &Path) -> ReplayError {
+        ReplayError::Store { path: folder.to_path_buf(), reason: self.0 }
+    }
+}
+
+/// The block after which a set is what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// Its slot.
+    pub slot: u64,
+    /// Its hash.
+    pub hash: Hash32,
+}
+
+/// A set of unspent outputs.
+pub trait Store {
+    /// The output at a place; None where there is none.
+    ///
+    /// # Errors
+    /// It can't be read.
+    fn get(&mut self, place: &Place) -> Result<Option<Entry>, StoreError>;
+
+    /// Takes a block's changes in. What is spent is in the set, and what is made isn't.
+    fn apply(&mut self, changes: Changes);
+
+    /// Makes all that was taken in durable, with the tip that it belongs to; None before the first block.
+    ///
+    /// # Errors
+    /// It can't be written. The set on disk is then that of the flush before.
+    fn flush(&mut self, tip: Option<Tip>) -> Result<(), StoreError>;
+
+    /// The tip of the last flush that is on disk; None where there is none.
+    fn tip(&self) -> Option<Tip>;
+
+    /// How many outputs there are.
+    fn entries(&self) -> u64;
+
+    /// Bytes on disk; None for a set that isn't on disk.
+    fn disk_bytes(&self) -> Option<u64>;
+
+    /// BLAKE2b-256 over all outputs in ascending order of their places: place (34 bytes), length (u32, big endian), output.
+    ///
+    /// Everything must be flushed.
+    ///
+    /// # Errors
+    /// It can't be read.
+    fn digest(&self) -> Result<Hash32, StoreError>;
+}
+
+/// Which store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Backend {
+    /// A hash map.
+    Memory,
+    /// An LSM tree: fjall.
+    Lsm,
+    /// A B+ tree in a memory-mapped file: LMDB.
+    Lmdb,
+}
+
+impl Backend {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Lsm => "lsm",
+            Self::Lmdb => "lmdb",
+        }
+    }
+
+    /// What it is built on, with the version.
+    pub fn library(self) -> &'static str {
+        match self {
+            Self::Memory => "hashbrown 0.17",
+            Self::Lsm => "fjall 3.1",
+            Self::Lmdb => "LMDB by heed 0.22",
+        }
+    }
+
+    /// Opens the set in a folder, which is made where it isn't there; the store in memory takes none.
+    ///
+    /// # Errors
+    /// The folder can't be used, or what is in it is damaged.
+    pub fn open(self, folder: &Path) -> Result<Box<dyn Store>, ReplayError> {
+        let made = || std::fs::create_dir_all(folder).map_err(|error| StoreError(error.to_string()).at(folder));
+        Ok(match self {
+            Self::Memory => Box::new(memory::Memory::default()),
+            Self::Lsm => {
+                made()?;
+                Box::new(on_disk::OnDisk::open(lsm::Lsm::open(folder).map_err(|error| error.at(folder))?, folder)?)
+            }
+            Self::Lmdb => {
+                made()?;
+                Box::new(on_disk::OnDisk::open(lmdb::Lmdb::open(folder).map_err(|error| error.at(folder))?, folder)?)
+            }
+        })
+    }
+}
+
+/// The digest of a set, taken in output by output in ascending order.
+struct Digest(State);
+
+impl Digest {
+    fn new() -> Self {
+        Self(Params::new().hash_length(32).to_state())
+    }
+
+    fn add(&mut self, place: &[u8], entry: &[u8]) {
+        self.0.update(place).update(&(entry.len() as u32).to_be_bytes()).update(entry);
+    }
+
+    fn finish(&self) -> Hash32 {
+        self.0.finalize().as_bytes().try_into().expect("32 bytes")
+    }
+}
+
+/// Bytes that the files of a folder take on disk.
+fn folder_bytes(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut pending: Vec<PathBuf> = vec![folder.to_path_buf()];
+    let mut bytes = 0;
+    while let Some(next) = pending.pop() {
+        for entry in std::fs::read_dir(next).into_iter().flatten().flatten() {
+            let Ok(facts) = entry.metadata() else { continue };
+            if facts.is_dir() { pending.push(entry.path()) } else { bytes += facts.blocks() * 512 }
+        }
+    }
+    bytes
+}

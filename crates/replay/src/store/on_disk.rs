@@ -1,0 +1,147 @@
+//! A set on disk, with the changes since the last flush in memory.
+
+use std::path::{Path, PathBuf};
+
+use hashbrown::HashMap;
+use slotmark_chain::Hash32;
+
+use super::{Digest, Entry, Store, StoreError, Tip, folder_bytes};
+use crate::changes::Changes;
+use crate::error::ReplayError;
+use crate::place::Place;
+
+/// Bytes of [`Kept`] as it is written.
+const KEPT_BYTES: usize = 49;
+
+/// A change since the last flush: the new output, or None for one that was spent.
+pub(super) type Change = (Place, Option<Entry>);
+
+/// What is written beside the outputs, in one step with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// None while the first outputs are being loaded.
+    pub(super) tip: Option<Tip>,
+    /// How many outputs there are.
+    pub(super) entries: u64,
+}
+
+impl Kept {
+    pub(super) fn to_bytes(self) -> [u8; KEPT_BYTES] {
+        let mut bytes = [0; KEPT_BYTES];
+        bytes[..8].copy_from_slice(&self.entries.to_be_bytes());
+        if let Some(tip) = self.tip {
+            bytes[8] = 1;
+            bytes[9..17].copy_from_slice(&tip.slot.to_be_bytes());
+            bytes[17..].copy_from_slice(&tip.hash);
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; KEPT_BYTES] = bytes.try_into().ok()?;
+        let number = |from: usize| u64::from_be_bytes(bytes[from..from + 8].try_into().expect("8 bytes"));
+        let tip = Tip { slot: number(9), hash: bytes[17..].try_into().expect("32 bytes") };
+        Some(Self { tip: (bytes[8] == 1).then_some(tip), entries: number(0) })
+    }
+}
+
+/// Keys and values on disk that change in one step.
+pub(super) trait Disk {
+    /// The output at a place.
+    fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError>;
+
+    /// What was written with the last change; None in a new folder.
+    fn kept(&self) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Makes all of these changes, given in ascending order of places, durably and in one step.
+    fn write(&mut self, changes: Vec<Change>, kept: &[u8]) -> Result<(), StoreError>;
+
+    /// Calls `take` with every place and output, in ascending order.
+    fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError>;
+}
+
+/// A set on disk.
+pub(super) struct OnDisk<D> {
+    disk: D,
+    folder: PathBuf,
+    pending: HashMap<Place, Option<Entry>>,
+    kept: Kept,
+    entries: u64,
+}
+
+impl<D: Disk> OnDisk<D> {
+    /// The set as the last flush left it.
+    pub(super) fn open(disk: D, folder: &Path) -> Result<Self, ReplayError> {
+        let kept = match disk.kept().map_err(|error| error.at(folder))? {
+            Some(bytes) => Kept::from_bytes(&bytes)
+                .ok_or_else(|| ReplayError::Damaged { path: folder.to_path_buf(), what: "its tip can't be read".to_owned() })?,
+            None => Kept::default(),
+        };
+        Ok(Self { disk, folder: folder.to_path_buf(), pending: HashMap::new(), entries: kept.entries, kept })
+    }
+}
+
+impl<D: Disk> Store for OnDisk<D> {
+    fn get(&mut self, place: &Place) -> Result<Option<Entry>, StoreError> {
+        match self.pending.get(place) {
+            Some(change) => Ok(change.clone()),
+            None => self.disk.get(place),
+        }
+    }
+
+    fn apply(&mut self, changes: Changes) {
+        self.entries = self.entries + changes.made.len() as u64 - changes.spent.len() as u64;
+        for place in changes.spent {
+            // One that was made since the last flush never was on disk.
+            if !matches!(self.pending.remove(&place), Some(Some(_))) {
+                self.pending.insert(place, None);
+            }
+        }
+        for (place, entry) in changes.made {
+            self.pending.insert(place, Some(entry));
+        }
+    }
+
+    fn flush(&mut self, tip: Option<Tip>) -> Result<(), StoreError> {
+        let kept = Kept { tip, entries: self.entries };
+        if self.pending.is_empty() && kept == self.kept {
+            return Ok(());
+        }
+        let mut changes: Vec<Change> = self.pending.drain().collect();
+        changes.sort_unstable_by_key(|(place, _)| *place);
+        self.disk.write(changes, &kept.to_bytes())?;
+        self.kept = kept;
+        Ok(())
+    }
+
+    fn tip(&self) -> Option<Tip> {
+        self.kept.tip
+    }
+
+    fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        Some(folder_bytes(&self.folder))
+    }
+
+    fn digest(&self) -> Result<Hash32, StoreError> {
+        let mut digest = Digest::new();
+        self.disk.each(&mut |place, entry| digest.add(place, entry))?;
+        Ok(digest.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_read_as_it_was_written() {
+        for kept in [Kept::default(), Kept { tip: Some(Tip { slot: 7, hash: [9; 32] }), entries: u64::MAX }] {
+            assert_eq!(Kept::from_bytes(&kept.to_bytes()), Some(kept));
+        }
+        assert_eq!(Kept::from_bytes(&[0; 48]), None);
+    }
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# One chain replayed over three stores of unspent outputs: their runs, the comparison, the report. See README.md.
+#   run.sh [BLOCKS [OUT]]
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+slotmark=${SLOTMARK:-$root/.venv/bin/slotmark}
+out=${2:-$root/.build/demo-ledger}
+if [ $# -lt 2 ]; then rm -rf "$out"; fi # a folder that was named is never deleted
+mkdir -p "$out"
+blocks=${1:-600}
+
+"$slotmark" chain synth --workload value-only --blocks "$blocks" -o "$out/chain"
+"$slotmark" ledger run --chain "$out/chain" --backend memory,lsm,lmdb --rounds 5 -o "$out/runs"
+"$slotmark" compare "$out/runs/memory" "$out/runs/lsm" "$out/runs/lmdb" -o "$out/report"
+echo "The report: $out/report/report.html"

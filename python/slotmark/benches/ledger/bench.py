@@ -1,0 +1,224 @@
+"""The bench as a whole: from what was asked for to run folders, one a target."""
+
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slotmark import _core, warnings
+from slotmark.benches import unfinished
+from slotmark.benches.ledger.runs import (
+    BENCH,
+    distinct,
+    processes_table,
+    recorded_with,
+    warnings_of,
+    workload_of,
+)
+from slotmark.benches.ledger.session import Blocks, Failure, Measured, OnStep, Plan, Round, conduct
+from slotmark.benches.ledger.tables import BLOCKS
+from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
+from slotmark.errors import RunError
+from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target, machine_facts, utc_now
+from slotmark.run.folder import refuse_existing
+from slotmark.versions import versions
+from slotmark.warnings import Warning
+
+PARTS = "unfinished-session"
+"""The folder below ``--out`` with the blocks of processes that are finished, until the run folders are written."""
+
+LOADED = 0.5
+"""The load average a core, before the first round, above which something else was running."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for; see `slotmark ledger run --help`."""
+
+    chain: Path
+    backends: Sequence[str]
+    targets: Sequence[str]
+    genesis: Path | None
+    blocks: int | None
+    rounds: int
+    seed: int
+    flush_every: int
+    timeout_s: float
+    out: Path
+    resume: bool = False
+
+    def parameters(self) -> dict[str, Any]:
+        """What decides the run, as it is recorded."""
+        return {
+            "rounds": self.rounds,
+            "seed": self.seed,
+            "genesis": "given" if self.genesis else "none",
+            "flush every": self.flush_every,
+        }
+
+
+def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> tuple[list[Run], list[Failure]]:
+    """Measures, and writes a run folder per target.
+
+    Args:
+        request: What to do.
+        on_remark: Told what a person should know.
+        on_step: Told of each process; see :func:`slotmark.benches.ledger.session.conduct`.
+
+    Returns:
+        The runs, and the targets that failed, of which nothing was kept.
+
+    Raises:
+        SlotmarkError: Something that the user can mend; no run folder was written.
+    """
+    programs = [
+        *engines(request.backends, genesis=request.genesis, blocks=request.blocks, flush_every=request.flush_every),
+        *commands(request.targets),
+    ]
+    refuse_same_names(programs)
+    for program in programs:
+        refuse_existing(request.out / program.name)
+    machine, started = machine_facts(), utc_now()
+    chain = str(request.chain)
+    window = _core.chain_window(chain, "origin", request.blocks)
+    on_remark(f"{window['blocks']:,} blocks, {window['bytes'] / 1e6:,.1f} MB, {request.rounds} rounds")
+    sources = [SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])]
+    head = unfinished.Head(
+        session=f"{started.replace(':', '').replace('-', '').partition('.')[0]}-{random.SystemRandom().getrandbits(32):08x}",
+        machine=machine,
+        started=started,
+        asked=_asked(request, programs, window, sources, machine),
+    )
+    kept: unfinished.Unfinished[Round] = (
+        unfinished.resume(request.out, head, Round) if request.resume else unfinished.begin(request.out, head)
+    )
+    if kept.rounds:
+        on_remark(f"resumed after round {kept.rounds[-1].number} of {request.rounds}")
+    parts = request.out / PARTS
+    with _scratch(request.out) as scratch:
+        plan = Plan(
+            programs=programs,
+            chain=request.chain.resolve(),
+            blocks=_blocks(chain, window),
+            rounds=request.rounds,
+            seed=request.seed,
+            timeout_s=request.timeout_s,
+            scratch=Path(scratch),
+            parts=parts,
+        )
+        try:
+            measured, failures = conduct(plan, on_step, kept.rounds, kept.keep)
+        except BaseException:
+            if kept.done:
+                on_remark(
+                    f"{len(kept.done)} of {plan.rounds} rounds are finished and kept: the same with --resume goes on"
+                )
+            else:
+                shutil.rmtree(parts, ignore_errors=True)
+            raise
+    cut_after = [one.number - 1 for one, last in zip(kept.done[1:], kept.done, strict=False) if one.part != last.part]
+    runs = _write_runs(request, plan, kept.head, measured, cut_after)
+    kept.remove()
+    shutil.rmtree(parts, ignore_errors=True)
+    return runs, failures
+
+
+def _scratch(out: Path) -> "tempfile.TemporaryDirectory[str]":
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(prefix=".replays-", dir=out)
+    except OSError as error:
+        raise RunError(f"{out}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
+
+
+def _asked(
+    request: Request,
+    programs: Sequence[Program],
+    window: "_core.Window",
+    sources: Sequence[SourceFile],
+    machine: MachineFacts,
+) -> dict[str, str]:
+    """What a session is, in words: the same for one that is resumed."""
+    return {
+        **{f"parameter '{name}'": str(value) for name, value in request.parameters().items()},
+        "the list of targets": ", ".join(program.name for program in programs),
+        **{f"target {program.name}": " ".join(program.words) for program in programs},
+        "the number of blocks": f"{window['blocks']:,}",
+        **{f"the chain's file {source.path}": source.identity for source in sources},
+        "the machine": f"{machine.hostname_hash}, {machine.cores} cores of {machine.cpu}, {machine.kernel}",
+    }
+
+
+def _blocks(chain: str, window: "_core.Window") -> Blocks:
+    points = [point for _, _, point in _core.digests(chain, window["start"], window["blocks"], "headers", 1)]
+    pairs = [point.split(".") for point in points]
+    return Blocks(np.array([int(slot) for slot, _ in pairs], dtype=np.int64), [hash for _, hash in pairs])
+
+
+def _write_runs(
+    request: Request, plan: Plan, head: unfinished.Head, measured: Sequence[Measured], cut_after: Sequence[int]
+) -> list[Run]:
+    """Writes a run folder per target that never failed; either all are there in the end, or none."""
+    ended = utc_now()
+    with ExitStack() as stack:
+        finishing = []
+        for program in plan.programs:
+            mine = [one for one in measured if one.program == program.name]
+            if not mine:
+                continue
+            processes = [one.process for one in mine]
+            tables = [
+                pq.read_table(plan.parts / one.part).set_column(
+                    0, BLOCKS.field("run"), pa.array(np.full(one.process.blocks, run, dtype=np.int32))
+                )
+                for run, one in enumerate(mine, start=1)
+            ]
+            writer = stack.enter_context(RunWriter(request.out / program.name))
+            writer.table("blocks", pa.concat_tables(tables).combine_chunks())
+            writer.table("processes", processes_table(processes))
+            facts = [process.facts for process in processes]
+            manifest = Manifest(
+                id=f"{head.session}-{program.name}",
+                bench=BENCH,
+                origin="measured",
+                target=Target(
+                    program.name,
+                    version=", ".join(distinct(facts, "engine")),
+                    language="Rust" if program.ours else "",
+                    commit=", ".join(distinct(facts, "commit")),
+                    toolchain=", ".join(distinct(facts, "compiler")),
+                ),
+                workload=workload_of(processes),
+                parameters={
+                    **request.parameters(),
+                    "processes": len(mine),
+                    "target command": " ".join(program.words),
+                    **{f"target {name}": value for name, value in recorded_with(processes).items()},
+                },
+                session=head.session,
+                machine=head.machine,
+                started=head.started,
+                ended=ended,
+                versions=versions(),
+                sources=[],
+                tables={},
+                warnings=[*_doubts(head.machine, cut_after), *warnings_of(program.name, processes, head.machine)],
+            )
+            finishing.append((writer, manifest))
+        return [writer.finish(manifest) for writer, manifest in finishing]
+
+
+def _doubts(machine: MachineFacts, cut_after: Sequence[int]) -> list[Warning]:
+    found = []
+    if machine.load > LOADED * machine.cores:
+        found.append(warnings.machine_loaded(machine.load, machine.cores))
+    if cut_after:
+        found.append(warnings.resumed(cut_after))
+    return found

@@ -1,0 +1,106 @@
+"""One process that replays a chain, from its start to its end, and what it wrote."""
+
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+
+from slotmark.benches.ledger.reading import Source, read_file
+from slotmark.benches.ledger.targets import Program
+from slotmark.benches.process import children_group, cut_words, peak_bytes
+from slotmark.errors import ImportFileError, TargetError
+
+_LOOK_S = 0.05
+"""How often a process is looked at while it runs."""
+
+
+class Invocation(msgspec.Struct, frozen=True):
+    """What a process wrote, and what was seen of it from outside.
+
+    Attributes:
+        source: What it wrote.
+        wall_ns: From its start to its end.
+        peak_bytes: Its largest resident set as far as it was seen, looking some 20 times a second; its own children don't count.
+    """
+
+    source: Source
+    wall_ns: int
+    peak_bytes: int
+
+
+def invoke(program: Program, chain: Path, scratch: Path, timeout_s: float) -> Invocation:
+    """Runs a target once, in a new folder below ``scratch`` that is removed afterwards.
+
+    Raises:
+        TargetError: It couldn't start, failed, took too long, or didn't write what docs/replay.md asks for. The process is gone in any
+            case.
+    """
+    with tempfile.TemporaryDirectory(prefix="replay-", dir=scratch) as folder:
+        # db-analyser takes the format from the extension, and knows .json only.
+        out, state = Path(folder) / "out.json", Path(folder) / "state"
+        state.mkdir()
+        words = program.command(chain=chain, out=out, state=state)
+        wall_ns, peak = _run(program.name, words, timeout_s)
+        if not out.is_file():
+            raise TargetError(
+                f"{program.name}: it ended well and wrote nothing to {{out}}. See docs/replay.md for what it is to write."
+            )
+        try:
+            source = read_file(out)
+        except ImportFileError as error:
+            raise TargetError(f"{program.name}: {str(error).replace(str(out), 'what it wrote')}") from error
+    return Invocation(source, wall_ns, peak)
+
+
+def _run(name: str, words: list[str], timeout_s: float) -> tuple[int, int]:
+    """Wall time in ns and the largest resident set that was seen; TargetError where it fails."""
+    with tempfile.TemporaryFile() as stderr:
+        begin = time.monotonic_ns()
+        try:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                process_group=children_group(),
+            )
+        except OSError as error:
+            raise TargetError(
+                f"{name}: can't start `{shlex.join(words)}` ({error.strerror}). Check the command."
+            ) from error
+        peak = 0
+        try:
+            while True:
+                try:
+                    process.wait(_LOOK_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    peak = max(peak, _resident(process.pid))
+                if time.monotonic_ns() - begin > timeout_s * 1e9:
+                    raise TargetError(
+                        f"{name}: took too long and was stopped. If it is only slow, give it more with --timeout."
+                    )
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+        wall_ns = time.monotonic_ns() - begin
+        if process.returncode:
+            stderr.seek(max(0, os.fstat(stderr.fileno()).st_size - 4096))
+            said = stderr.read().decode(errors="replace").strip().splitlines()
+            code = process.returncode
+            how = f"was killed by signal {-code}" if code < 0 else f"exited {code}"
+            raise TargetError(f"{name}: {how}{': ' + cut_words(said[-1]) if said else ' without a word'}")
+    return wall_ns, peak
+
+
+def _resident(pid: int) -> int:
+    try:
+        return peak_bytes(pid)
+    except OSError:
+        return 0

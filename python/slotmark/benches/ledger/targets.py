@@ -1,0 +1,85 @@
+"""What is measured: our engine over one of its stores, or any command by the contract of docs/replay.md."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from slotmark.benches.ledger.engine import BACKENDS, program
+from slotmark.errors import ArgumentError, did_you_mean
+
+_PLACE = re.compile(r"\{(chain|out|state)\}")
+
+
+class Program(msgspec.Struct, frozen=True):
+    """A command that replays a chain.
+
+    Attributes:
+        name: As the user calls it; its run folder's name too.
+        words: The words that start it, with ``{chain}``, ``{out}`` and ``{state}`` in them.
+        ours: Whether it is our engine.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    ours: bool = False
+
+    def command(self, *, chain: Path, out: Path, state: Path) -> list[str]:
+        """The words with a chain's folder, a file to write and an empty folder to use put in.
+
+        Each place is filled once: a path that looks like a place stays a path.
+        """
+        places: Mapping[str, str] = {"chain": str(chain), "out": str(out), "state": str(state)}
+        return [_PLACE.sub(lambda found: places[found[1]], word) for word in self.words]
+
+
+def engines(backends: Sequence[str], *, genesis: Path | None, blocks: int | None, flush_every: int) -> list[Program]:
+    """Our engine over these stores. ArgumentError where there is no such store or one is named twice."""
+    found = []
+    for name in backends:
+        if name not in BACKENDS:
+            raise ArgumentError(
+                f"--backend {name}: no such store.{did_you_mean(name, BACKENDS)} There are {', '.join(BACKENDS)}."
+            )
+        words = [
+            *(str(program()), "--chain", "{chain}", "--out", "{out}", "--state", "{state}", "--backend", name),
+            *("--flush-every", str(flush_every)),
+            *(["--genesis", str(genesis)] if genesis else []),
+            *(["--blocks", str(blocks)] if blocks else []),
+        ]
+        found.append(Program(name, tuple(words), ours=True))
+    return found
+
+
+def commands(given: Sequence[str]) -> list[Program]:
+    """Programs from arguments such as ``base='CMD {chain} {out}'``. ArgumentError where one isn't of that form."""
+    found = []
+    for text in given:
+        name, equals, command = text.partition("=")
+        name = name.strip()
+        try:
+            words = tuple(shlex.split(command))
+        except ValueError as error:
+            raise ArgumentError(f"--target '{text}': {error}. Close every quote.") from error
+        if not (name and equals and words) or "/" in name or name.startswith("."):
+            raise ArgumentError(
+                f"--target '{text}': expected NAME='COMMAND {{chain}} {{out}}', with a name that can be a folder's."
+            )
+        if not any("{out}" in word for word in words):
+            raise ArgumentError(
+                f"--target '{text}': nothing says where to write. Put {{out}} where the command expects the name of its file."
+            )
+        found.append(Program(name, words))
+    return found
+
+
+def refuse_same_names(programs: Sequence[Program]) -> None:
+    """Raises ArgumentError where two targets have one name, or there is none."""
+    names = [one.name for one in programs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ArgumentError(f"two targets are called '{name}'. Name each target once.")
+    if not names:
+        raise ArgumentError("nothing to measure. Give --backend memory,lsm,lmdb or --target NAME='COMMAND'.")

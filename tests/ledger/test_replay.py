@@ -1,0 +1,171 @@
+"""The replay engine as a process: what it writes, and what a crash or a full disk leaves."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from slotmark.benches.ledger.engine import BACKENDS, program
+from slotmark.benches.ledger.reading import read_file
+from slotmark.errors import ImportFileError, TargetError
+from tests.conftest import slotmark
+
+ON_DISK = [name for name in BACKENDS if name != "memory"]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Path:
+    try:
+        return program()
+    except TargetError as error:
+        pytest.skip(str(error))
+
+
+def arguments(engine: Path, chain: Path, folder: Path, backend: str, *more: str) -> list[str]:
+    words = [engine, "--chain", chain, "--out", folder / "out.json", "--state", folder / "state", "--backend", backend]
+    return [*map(str, words), *more]
+
+
+def replay(engine: Path, chain: Path, folder: Path, backend: str, *more: str) -> list[dict[str, object]]:
+    """The lines that a replay writes."""
+    folder.mkdir(exist_ok=True, parents=True)
+    done = subprocess.run(arguments(engine, chain, folder, backend, *more), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in (folder / "out.json").read_text().splitlines()]
+
+
+def test_all_stores_do_the_same_work_and_end_with_the_same_set(engine: Path, small_chain: Path, tmp_path: Path) -> None:
+    info = json.loads(slotmark("chain", "info", small_chain, "--json").stdout)
+    seen = {}
+    for backend in BACKENDS:
+        process, *blocks, end = replay(engine, small_chain, tmp_path / backend, backend)
+        phases = ["read", "decode", "resolve", "apply", *(["flush"] if backend != "memory" else [])]
+        assert process["phases"] == phases
+        assert end["blocks"] == len(blocks) == 600
+        for block in blocks:
+            assert sum(int(str(block[f"{phase}_ns"])) for phase in phases) == block["total_ns"]
+            assert "header_check_ns" not in block
+        counts = [{name: block[name] for name in block if not name.endswith("_ns")} for block in blocks]
+        seen[backend] = counts, end["digest"], end["entries"]
+        assert sum(int(str(block["block_bytes"])) for block in blocks) == info["bytes"]
+        assert (end["disk_bytes"] is None) == (backend == "memory")
+    assert seen["memory"] == seen["lsm"] == seen["lmdb"]
+
+
+def test_the_real_chain_is_replayed_with_its_headers_checked_and_no_input_missing(
+    engine: Path, preview: Path, shared: Path, tmp_path: Path
+) -> None:
+    genesis = shared / "data" / "preview-genesis" / "shelley-genesis.json"
+    process, *blocks, end = replay(engine, preview, tmp_path, "memory", "--genesis", str(genesis), "--blocks", "20000")
+    assert process["genesis_entries"] == 8
+    assert sum(int(str(block["missing"])) for block in blocks) == 0
+    assert all(int(str(block["header_check_ns"])) > 10_000 for block in blocks), "no proof takes so little"
+    made = sum(int(str(block["outputs"])) - int(str(block["inputs"])) for block in blocks)
+    # Transactions that failed phase 2 spend and make something else; there are few.
+    assert abs(int(str(end["entries"])) - made - 8) < 200
+
+
+def test_a_chain_that_breaks_a_rule_is_refused_in_one_line(
+    engine: Path, small_chain: Path, shared: Path, tmp_path: Path
+) -> None:
+    genesis = shared / "data" / "preview-genesis" / "shelley-genesis.json"
+    done = subprocess.run(
+        arguments(engine, small_chain, tmp_path, "memory", "--genesis", str(genesis)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "breaks the rule" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    with pytest.raises(ImportFileError):
+        read_file(tmp_path / "out.json")
+
+
+@pytest.mark.parametrize("backend", ON_DISK)
+@pytest.mark.parametrize("kills", [15, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_killed_replay_goes_on_from_the_last_flush(
+    backend: str, kills: int, engine: Path, small_chain: Path, tmp_path: Path
+) -> None:
+    digest = replay(engine, small_chain, tmp_path / "whole", "memory")[-1]["digest"]
+    draws = random.Random(kills)
+    begin = time.monotonic()
+    replay(engine, small_chain, tmp_path / "timed", backend, "--flush-every", "7")
+    whole_s = time.monotonic() - begin
+    killed = finished = resumed = 0
+    while killed < kills or not finished:
+        folder = tmp_path / f"state-{finished}"
+        folder.mkdir(exist_ok=True)
+        with subprocess.Popen(
+            arguments(engine, small_chain, folder, backend, "--flush-every", "7"), stderr=subprocess.PIPE, text=True
+        ) as process:
+            if killed < kills:
+                time.sleep(draws.random() * whole_s)
+                process.send_signal(signal.SIGKILL)
+            _, said = process.communicate()
+        if process.returncode == -signal.SIGKILL:
+            killed += 1
+            continue
+        assert process.returncode == 0, said
+        first, *blocks, end = [json.loads(line) for line in (folder / "out.json").read_text().splitlines()]
+        resumed += first["resumed_after"] is not None
+        assert end["digest"] == digest
+        assert first["resumed_after"] is None or not blocks or blocks[0]["slot"] > first["resumed_after"]
+        finished += 1
+    assert resumed, "no replay was killed between its first and its last flush"
+
+
+SMALL = {"lsm": "88k", "lmdb": "160k"}
+"""Disks on which some flushes find room, and not all."""
+
+SMALL_DISK = """
+mount -t tmpfs -o size=$1 none "$2" || exit 77
+shift 2
+"$@" 2>"$SAID"; echo $? >"$CODE"
+mount -o remount,size=300m "$STATE" && "$@"
+"""
+
+
+@pytest.mark.parametrize("backend", ON_DISK)
+def test_a_full_disk_ends_with_one_line_and_the_replay_can_be_gone_on_with(
+    backend: str, engine: Path, small_chain: Path, tmp_path: Path
+) -> None:
+    whole = replay(engine, small_chain, tmp_path / "whole", "memory")[-1]
+    state, said, code = tmp_path / "state", tmp_path / "said", tmp_path / "code"
+    state.mkdir()
+    words = arguments(engine, small_chain, tmp_path, backend, "--flush-every", "20")
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", SMALL_DISK, "sh", SMALL[backend], str(state), *words],
+        env={**os.environ, "SAID": str(said), "CODE": str(code), "STATE": str(state)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not code.exists():
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    first = said.read_text()
+    assert code.read_text().strip() == "2", first
+    assert len(first.splitlines()) == 1
+    assert first.startswith(f"slotmark-replay: {state}: the UTxO set can't be kept here")
+    assert "Make room" in first
+    assert done.returncode == 0, done.stderr
+    process, *_, end = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
+    assert process["resumed_after"] is not None
+    assert end["digest"] == whole["digest"]
+
+
+def test_a_set_of_another_chain_is_not_gone_on_with(engine: Path, small_chain: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    made = slotmark("chain", "synth", "--workload", "value-only", "--blocks", "20", "--seed", "9", "-o", other)
+    assert made.returncode == 0, made.stderr
+    replay(engine, other, tmp_path / "one", "lsm")
+    done = subprocess.run(
+        arguments(engine, small_chain, tmp_path / "one", "lsm"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "made over another chain" in done.stderr

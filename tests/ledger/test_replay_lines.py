@@ -1,0 +1,86 @@
+"""JSON lines by the contract of docs/replay.md: what is read of them, and what is refused with its line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slotmark.benches.ledger.importing import Recording, import_recordings
+from slotmark.benches.ledger.reading import read_file
+from slotmark.errors import ImportFileError
+
+PROCESS: dict[str, Any] = {
+    "record": "process",
+    "contract": 1,
+    "engine": "mine",
+    "version": "2",
+    "phases": ["decode", "apply"],
+}
+BLOCK: dict[str, Any] = {
+    "record": "block",
+    "slot": 20,
+    "total_ns": 81_999,
+    "decode_ns": 1_999,
+    "apply_ns": 80_000,
+    "inputs": 2,
+}
+END: dict[str, Any] = {"record": "end", "blocks": 2, "entries": 5, "peak_bytes": 7}
+
+
+def written(folder: Path, *lines: dict[str, Any] | str, cut: int = 0) -> Path:
+    path = folder / "lines.json"
+    text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+    path.write_text(text[: len(text) - cut], encoding="utf-8")
+    return path
+
+
+def test_what_is_known_is_kept_and_the_rest_is_named(tmp_path: Path) -> None:
+    blocks = [BLOCK | {"colour": 1}, BLOCK | {"slot": 40, "colour": 2}]
+    recorded = read_file(written(tmp_path, PROCESS, *blocks, END)).recorded
+    assert {name: values.tolist() for name, values in recorded.columns.items()} == {
+        "slot": [20, 40],
+        "total_ns": [81_999, 81_999],
+        "total_us": [81, 81],
+        "decode_ns": [1_999, 1_999],
+        "apply_ns": [80_000, 80_000],
+        "inputs": [2, 2],
+    }
+    assert recorded.unknown == ("colour",)
+    assert recorded.facts.engine == "mine 2"
+    assert (recorded.facts.peak_bytes, recorded.facts.used.entries, recorded.facts.used.disk_bytes) == (7, 5, None)
+
+
+def test_they_can_be_imported(tmp_path: Path) -> None:
+    file = written(tmp_path, PROCESS, BLOCK, BLOCK | {"slot": 40}, END)
+    (run,) = import_recordings([Recording(target="mine", files=[file], factors={}, out=tmp_path / "run")])
+    assert run.manifest.workload["totals"] == "mine: decode, apply"
+    assert run.table("blocks")["header_check_ns"].null_count == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "cut", "why"),
+    [
+        ([PROCESS | {"contract": 2}, BLOCK, BLOCK, END], 0, "line 1: contract 2, expected 1"),
+        ([PROCESS, BLOCK, BLOCK | {"slot": 40}], 0, "line 3: no record `end` as the last line"),
+        ([PROCESS, BLOCK, BLOCK | {"slot": 40}, END], 1, "line 4: no record `end`"),
+        ([PROCESS, BLOCK, END], 0, "line 3: 2 blocks at the end of 1"),
+        ([PROCESS, BLOCK, BLOCK | {"slot": 40, "read_ns": 1}, END], 0, "line 3: 'read_ns' isn't in every block"),
+        ([PROCESS, BLOCK, BLOCK | {"slot": -1}, END], 0, "line 3: '-1' as 'slot' is no whole number"),
+        ([PROCESS, BLOCK, BLOCK | {"apply_ns": 1.5}, END], 0, "line 3: '1.5' as 'apply_ns' is no whole number"),
+        ([PROCESS, BLOCK, BLOCK | {"apply_ns": True}, END], 0, "line 3: 'True' as 'apply_ns' is no whole number"),
+        ([PROCESS, BLOCK, BLOCK | {"total_ns": 1 << 63}, END], 0, "as 'total_ns' is no whole number"),
+        ([PROCESS, BLOCK, BLOCK, END], 0, "line 3: slot 20 was there before, in line 2"),
+        ([PROCESS, BLOCK, "{nonsense", END], 0, "line 3: not a JSON object"),
+        ([PROCESS, BLOCK, "[1]", END], 0, "line 3: not a JSON object"),
+        ([PROCESS, BLOCK, {"record": "other"}, END], 0, "line 3: not the record of a block"),
+        ([PROCESS, BLOCK, BLOCK | {"slot": 40}, END | {"peak_bytes": "x"}], 0, "line 4: "),
+    ],
+)
+def test_what_the_contract_does_not_allow_is_refused(
+    lines: list[dict[str, Any]], cut: int, why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ImportFileError) as refused:
+        read_file(written(tmp_path, *lines, cut=cut))
+    assert why in str(refused.value)
+    assert "\n" not in str(refused.value)

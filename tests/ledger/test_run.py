@@ -1,0 +1,212 @@
+"""`slotmark ledger run` as a whole, through the command."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from slotmark import open_run
+from slotmark.benches.ledger.engine import BACKENDS, program
+from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
+from slotmark.errors import TargetError
+from slotmark.metrics import catalogue, samples
+from tests.conftest import slotmark
+
+BLOCK_COUNT = 300
+
+# What another engine might be: it reads the chain's points from `slotmark chain`'s own reader and writes db-analyser's table.
+ANALYSER = """
+import sys, time
+from slotmark import _core
+chain, out = sys.argv[1:3]
+points = _core.digests(chain, "origin", COUNT, "headers", 1)
+with open(out, "w") as file:
+    file.write("slot\\tslotGap\\ttotalTime\\tmut\\tgc\\tmut_forecast\\n")
+    for number, (_, _, point) in enumerate(points):
+        slot = point.split(".")[0]
+        file.write(f"{slot}\\t1\\t{100 + number % 7 + time.monotonic_ns() % 5}\\t90\\t10\\t3\\n")
+"""
+
+
+def analyser(folder: Path, blocks: int = BLOCK_COUNT) -> str:
+    file = folder / "analyser.py"
+    file.write_text(ANALYSER.replace("COUNT", str(blocks)), encoding="utf-8")
+    return f"{sys.executable} {file} {{chain}} {{out}}"
+
+
+def arguments(chain: Path, out: Path, *more: str) -> list[str]:
+    return ["ledger", "run", "--chain", str(chain), "--blocks", str(BLOCK_COUNT), "-o", str(out), *more]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _engine() -> None:
+    try:
+        program()
+    except TargetError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def runs(small_chain: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs")
+    made = slotmark(*arguments(small_chain, out, "--backend", ",".join(BACKENDS), "--rounds", "3"))
+    assert made.returncode == 0, made.stderr
+    assert [str(out / name) for name in BACKENDS] == made.stdout.splitlines()[-3:]
+    return out
+
+
+def test_each_target_has_a_run_of_the_same_blocks(runs: Path) -> None:
+    assert sorted(path.name for path in runs.iterdir()) == sorted(BACKENDS)
+    places: list[int] = []
+    for name in BACKENDS:
+        run = open_run(runs / name)
+        blocks, processes = run.table("blocks"), run.table("processes")
+        assert blocks.schema.equals(BLOCKS)
+        assert processes.schema.equals(PROCESSES)
+        assert blocks.num_rows == 3 * BLOCK_COUNT
+        assert blocks["run"].to_pylist() == [number for number in (1, 2, 3) for _ in range(BLOCK_COUNT)]
+        assert blocks["total_us"].to_pylist() == [time // 1000 for time in blocks["total_ns"].to_pylist()]
+        assert len(set(processes["digest"].to_pylist())) == 1
+        assert processes["peak_bytes"].null_count == 0
+        assert (processes["disk_bytes"].null_count == 3) == (name == "memory")
+        assert run.manifest.origin == "measured"
+        assert not run.manifest.sources
+        places += processes["place"].to_pylist()
+    assert sorted(places) == list(range(9))
+    assert len({open_run(runs / name).manifest.session for name in BACKENDS}) == 1
+    assert len({open_run(runs / name).table("processes")["digest"][0].as_py() for name in BACKENDS}) == 1
+
+
+def test_metrics_are_the_columns_in_their_units(runs: Path) -> None:
+    run = open_run(runs / "lsm")
+    blocks, processes = run.table("blocks"), run.table("processes")
+    for metric in catalogue("ledger").metrics:
+        found = samples(run, metric.id).table["value"].to_pylist()
+        if metric.grain == ("run",):
+            column = metric.id.replace("_mb", "_bytes").replace("peak_memory", "peak")
+            worth = 1e6 if metric.unit == "MB" else 1
+            assert found == [value / worth for value in processes[column].to_pylist()], metric.id
+        elif f"{metric.value.partition('_ns')[0]}_ns" in blocks.column_names:
+            column = f"{metric.value.partition('_ns')[0]}_ns"
+            assert found == [value / 1000 for value in blocks[column].drop_null().to_pylist()], metric.id
+
+
+def test_they_are_compared_with_verdicts(runs: Path, tmp_path: Path) -> None:
+    made = slotmark("compare", *(runs / name for name in BACKENDS), "-o", tmp_path / "report")
+    assert made.returncode == 0, made.stderr
+    report = json.loads((tmp_path / "report" / "report.json").read_text())
+    rows = {row["metric"]["id"] for row in report["rows"]}
+    assert {"total_us", "resolve_us", "utxo_apply_us", "peak_memory_mb"} <= rows
+    alone = slotmark("show", runs / "lmdb")
+    assert alone.returncode == 0, alone.stderr
+    assert "Flush" in alone.stdout
+
+
+def test_any_command_is_a_target(small_chain: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    command = analyser(tmp_path)
+    made = slotmark(
+        *arguments(small_chain, out, "--target", f"base={command}", "--target", f"new={command}", "--rounds", "3")
+    )
+    assert made.returncode == 0, made.stderr
+    run = open_run(out / "base")
+    assert run.table("blocks")["forecast_us"].to_pylist() == [3] * 3 * BLOCK_COUNT
+    assert run.table("processes")["peak_bytes"].null_count == 0
+    compared = slotmark("compare", out / "base", out / "new")
+    assert compared.returncode == 0, compared.stderr
+
+
+def test_engines_whose_times_hold_other_work_are_not_compared(runs: Path, small_chain: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    made = slotmark(*arguments(small_chain, out, "--target", f"other={analyser(tmp_path)}", "--rounds", "1"))
+    assert made.returncode == 0, made.stderr
+    refused = slotmark("compare", runs / "memory", out / "other")
+    assert refused.returncode == 2
+    assert "did different work: totals is" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("false {out}", "bad: exited 1"),
+        ("/none/such {out}", "bad: can't start"),
+        ("true {out}", "bad: it ended well and wrote nothing"),
+        ("sh -c 'echo no room >&2; exit 3' {out}", "bad: exited 3: no room"),
+        ("sh -c 'echo hello >$0' {out}", "neither JSON nor a table"),
+        ("sh -c 'kill -9 $$' {out}", "bad: was killed by signal 9"),
+    ],
+)
+def test_a_target_that_fails_costs_only_itself(command: str, why: str, small_chain: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    made = slotmark(*arguments(small_chain, out, "--backend", "memory", "--target", f"bad={command}", "--rounds", "2"))
+    assert made.returncode == 2
+    assert why in made.stderr
+    assert made.stderr.splitlines()[-1].endswith("What did not fail was kept.")
+    assert [path.name for path in out.iterdir()] == ["memory"]
+    assert open_run(out / "memory").table("processes").num_rows == 2
+
+
+def test_a_target_that_replays_other_blocks_is_refused(small_chain: Path, tmp_path: Path) -> None:
+    made = slotmark(
+        *arguments(small_chain, tmp_path / "runs", "--target", f"short={analyser(tmp_path, 200)}", "--rounds", "1")
+    )
+    assert made.returncode == 2
+    assert "it replayed 200 blocks, 300 were to be" in made.stderr
+    assert not list((tmp_path / "runs").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ([], "nothing to measure"),
+        (["--backend", "lms"], "Did you mean 'lsm'?"),
+        (["--backend", "lsm,lsm"], "two targets are called 'lsm'"),
+        (["--target", "x=true"], "Put {out} where"),
+        (["--target", "a/b=true {out}"], "a name that can be a folder's"),
+        (["--target", "x='true {out}"], "Close every quote"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(more: list[str], why: str, small_chain: Path, tmp_path: Path) -> None:
+    made = slotmark(*arguments(small_chain, tmp_path / "runs", *more))
+    assert made.returncode == 2
+    assert why in made.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_session_that_was_cut_is_resumed(small_chain: Path, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    slow = f"slow=sh -c 'sleep 0.3; exec {program()} --backend memory --blocks {BLOCK_COUNT} --state {{state}} --chain {{chain}} --out {{out}}'"
+    words = arguments(small_chain, out, "--target", slow, "--rounds", "4")
+    left = out / "unfinished-session.jsonl"
+    with subprocess.Popen(
+        [sys.executable, "-m", "slotmark", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as session:
+        for _ in range(3_000):
+            if left.exists() and left.read_bytes().count(b"\n") >= 2:
+                break
+            time.sleep(0.02)
+        os.kill(session.pid, signal.SIGINT)
+        _, said = session.communicate(timeout=60)
+    assert session.returncode == 130, said
+    assert "are finished and kept" in said
+    assert sorted(path.name for path in out.iterdir()) == ["unfinished-session", "unfinished-session.jsonl"]
+    kept = left.read_bytes().count(b"\n") - 1
+    again = slotmark(*words)
+    assert again.returncode == 2
+    assert "Go on with --resume" in again.stderr
+    other = slotmark(*words, "--seed", "2", "--resume")
+    assert other.returncode == 2
+    assert "parameter 'seed' was 1, is 2" in other.stderr
+    made = slotmark(*words, "--resume")
+    assert made.returncode == 0, made.stderr
+    assert f"resumed after round {kept} of 4" in made.stderr
+    run = open_run(out / "slow")
+    assert run.table("processes").num_rows == 4
+    assert run.table("blocks").num_rows == 4 * BLOCK_COUNT
+    assert "resumed" in {doubt.kind for doubt in run.manifest.warnings}
+    assert [path.name for path in out.iterdir()] == ["slow"]

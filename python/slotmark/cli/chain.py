@@ -45,7 +45,8 @@ def check(
     genesis: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The network's Shelley genesis; Byron's, Alonzo's and Conway's are read from its folder."
+            metavar="FILE",
+            help="The network's Shelley genesis; Byron's, Alonzo's and Conway's are read from its folder.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

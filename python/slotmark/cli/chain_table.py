@@ -68,7 +68,9 @@ def check_table(facts: dict[str, Any]) -> Group:
     for heading in columns.values():
         rules.add_column(heading, justify="right")
     for rule in facts["rules"]:
-        rules.add_row(rule["rule"], rule["counted"], *(f"{rule[column]:,}" if rule[column] else "" for column in columns))
+        rules.add_row(
+            rule["rule"], rule["counted"], *(f"{rule[column]:,}" if rule[column] else "" for column in columns)
+        )
     parts = [whole, rules]
     if facts["epochs"]:
         epochs = Table(box=box.SIMPLE_HEAD, pad_edge=False)

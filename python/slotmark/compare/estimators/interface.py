@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from slotmark.compare.margins import least_that_matters
 from slotmark.compare.result import ALL, Basis, BlockDesign, Detail, Quantity, Side, Summary
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Metric
@@ -92,6 +93,52 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     conditional: bool = False
     basis: Basis | None = None
     detail: BlockDesign | None = None
+
+
+def measured_of_means(
+    metric: Metric,
+    base: float,
+    delta: Interval,
+    bounds: Interval,
+    *,
+    p: float,
+    paired: bool,
+    shown: str,
+    basis: Basis,
+    conditional: bool = False,
+    settled: Judgement | None = None,
+) -> Measured:
+    """A difference of means as a ratio to the baseline's mean, with the margin that is in force there.
+
+    Args:
+        metric: Which.
+        base: The baseline's mean, above 0.
+        delta: The difference, in the metric's unit.
+        bounds: The same with the interval that decides.
+        p: As the others, an attribute of :class:`Measured`.
+        paired: As above.
+        shown: As above.
+        basis: As above.
+        conditional: As above.
+        settled: As above.
+    """
+    ratio, bounds = (
+        Interval(*(1 + end / base for end in (one.estimate, one.low, one.high))) for one in (delta, bounds)
+    )
+    absolute = least_that_matters(metric, base)
+    return Measured(
+        ratio=ratio,
+        bounds=bounds,
+        delta=delta,
+        p=p,
+        paired=paired,
+        shown=shown,
+        settled=settled,
+        margin=metric.margin if absolute is None else absolute / base,
+        margin_absolute=absolute,
+        conditional=conditional,
+        basis=basis,
+    )
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

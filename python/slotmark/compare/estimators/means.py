@@ -7,14 +7,12 @@ import numpy as np
 
 from slotmark import warnings
 from slotmark.compare.doubts import unmatched
-from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
-from slotmark.compare.margins import least_that_matters
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.result import Basis
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Metric, Samples
 from slotmark.statistics.dependence import LEAST_VALUES
-from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import MeanDifference, Units, by_unit, mean_difference
 from slotmark.warnings import ENOUGH_RUNS, Warning
 
@@ -98,25 +96,18 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measure
         return Measured(
             ratio=None, delta=delta, paired=False, shown=shown, settled=settled, conditional=conditional, basis=basis
         )
-    absolute = least_that_matters(metric, base)
-    return Measured(
-        ratio=_over(base, delta),
-        bounds=_over(base, bounds),
-        delta=delta,
+    return measured_of_means(
+        metric,
+        base,
+        delta,
+        bounds,
         p=found.p,
         paired=False,
         shown=shown,
         settled=_too_alike(metric, basis, [*ours.runs, *theirs.runs]) if found.over == "units" else None,
-        margin=metric.margin if absolute is None else absolute / base,
-        margin_absolute=absolute,
         conditional=conditional,
         basis=basis,
     )
-
-
-def _over(base: float, delta: Interval) -> Interval:
-    """A difference as a ratio to its baseline."""
-    return Interval(*(1 + value / base for value in (delta.estimate, delta.low, delta.high)))
 
 
 def _level(runs: Sequence[Units], found: MeanDifference) -> float:

@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
-from slotmark.compare.margins import least_that_matters
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.pairing import refuse_unmatched
 from slotmark.compare.result import Basis, Detail, Swept
 from slotmark.compare.summary import summarise
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
-from slotmark.statistics.interval import Interval
 from slotmark.statistics.student import student
 from slotmark.warnings import ENOUGH_RUNS
 
@@ -54,16 +52,14 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Sample
     base = float(ours.mean())
     if base <= 0:
         return Measured(ratio=None, delta=delta, paired=True, shown=shown or "the baseline's mean is 0 or below")
-    absolute = least_that_matters(metric, base)
-    return Measured(
-        ratio=Interval(*(1 + value / base for value in (delta.estimate, delta.low, delta.high))),
-        bounds=Interval(*(1 + value / base for value in (middle, found.bounds.low, found.bounds.high))),
-        delta=delta,
+    return measured_of_means(
+        metric,
+        base,
+        delta,
+        found.bounds,
         p=found.p,
         paired=True,
         shown=shown,
-        margin=metric.margin if absolute is None else absolute / base,
-        margin_absolute=absolute,
         conditional=differences.size < ENOUGH_RUNS,
         basis=Basis("seeds", (ours.size, theirs.size), (ours.size, theirs.size)),
     )

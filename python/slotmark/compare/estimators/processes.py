@@ -6,7 +6,7 @@ from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Tas
 from slotmark.compare.margins import least_that_matters
 from slotmark.compare.result import Basis
 from slotmark.compare.summary import summarise_runs
-from slotmark.compare.verdict import Decision
+from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Metric
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import Units, mean_difference
@@ -41,21 +41,21 @@ def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) 
     sides = [[Units(np.array([value]), np.ones(1), ordered=False) for value in values] for values in (ours, theirs)]
     found = mean_difference(sides[0], sides[1], confidence=task.how.confidence)
     if found is None or fewest < 2:
-        settled = Decision("inconclusive", "one process on a side says nothing about the build; record at least 5")
+        settled = Judgement("inconclusive", "one process on a side says nothing about the build; record at least 5")
         return Measured(ratio=None, paired=False, shown=shown, settled=settled)
     delta, base = found.delta, float(ours.mean())
     basis = Basis("processes", (ours.size, theirs.size), (float(ours.size), float(theirs.size)))
     if base <= 0:
         same = not (ours.any() or theirs.any())
         settled = (
-            Decision("equivalent", "0 in every process of both")
+            Judgement("equivalent", "0 in every process of both")
             if same
-            else Decision("inconclusive", "the baseline's mean is 0 or below, so there is no share of it that matters")
+            else Judgement("inconclusive", "the baseline's mean is 0 or below, so there is no share of it that matters")
         )
         return Measured(ratio=None, delta=delta, paired=False, shown=shown, settled=settled, basis=basis)
     absolute = least_that_matters(metric, base)
     settled = (
-        Decision("inconclusive", f"{fewest} processes on a side are too often alike by chance; record at least 5")
+        Judgement("inconclusive", f"{fewest} processes on a side are too often alike by chance; record at least 5")
         if fewest < ENOUGH_RUNS
         else None
     )

@@ -12,9 +12,11 @@ from slotmark.warnings import ENOUGH_RUNS
 
 
 def estimate(task: Task) -> Estimate:
-    """The difference of the means of every metric that all sides have, over their processes."""
+    """The difference of the means of every metric that all sides have, over their processes; runs may lack its table."""
     entries = []
     for metric in task.metrics:
+        if any(metric.relation not in one.run.manifest.tables for of_side in task.analyses for one in of_side):
+            continue
         of_sides = [[analysis.samples(metric.id) for analysis in of_side] for of_side in task.analyses]
         if any(not one.table.num_rows for of_side in of_sides for one in of_side):
             continue

@@ -489,7 +489,7 @@ fn a_body_above_the_limit_is_refused() {
     // A transaction with an interval and long forms of its numbers, in a network whose bodies have at most 112 bytes.
     let nine = |head: u8, number: u64| [&[head][..], &number.to_be_bytes()].concat();
     let bodies = [
-        &[0x81, 0xa5, 0x00][..],
+        &[0x81, 0xa6, 0x00][..],
         &nine(0x9b, 1),
         &[0x82, 0x58, 0x20],
         &funds(),
@@ -502,6 +502,8 @@ fn a_body_above_the_limit_is_refused() {
         &nine(0x1b, u64::MAX),
         &[0x08],
         &nine(0x1b, 0),
+        &[0x0e],
+        &nine(0x9b, 0),
     ]
     .concat();
     let [_, witnesses, _, _] = spending(&funds());

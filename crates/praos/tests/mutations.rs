@@ -25,7 +25,7 @@ const EMPTY_BODY: [&[u8]; 4] = [&[0x80], &[0x80], &[0xa0], &[0x80]];
 /// The native script that may spend all funds, `[1, []]`: all of nothing must hold.
 const SCRIPT: [u8; 3] = [0x82, 0x01, 0x80];
 /// All funds, in lovelace.
-const FUNDS: u64 = 5_000_000;
+const FUNDS: u32 = 5_000_000;
 /// The hash of the stake key that all funds count for.
 const STAKE_KEY: [u8; 28] = [7; 28];
 
@@ -84,7 +84,7 @@ impl Network {
             "maxKESEvolutions": {MAX_KES_EVOLUTIONS}, "updateQuorum": 1, "genDelegs": {delegates},
             "initialFunds": {{"{}": {FUNDS}}},
             "protocolParams": {{"decentralisationParam": {}, "extraEntropy": {{"tag": "NeutralNonce"}},
-                                "maxBlockHeaderSize": {}, "maxBlockBodySize": 100}},
+                                "maxBlockHeaderSize": {}, "maxBlockBodySize": 112}},
             "staking": {{"pools": {{"{id}": {{"vrf": "{vrf}"}}}}, "stake": {{"{stake_key}": "{id}"}}}}}}"#,
             hex::encode(address()),
             u8::from(tpraos),
@@ -302,7 +302,7 @@ fn body_hash(parts: &[Vec<u8>]) -> Hash32 {
 fn spending(transaction: &Hash32) -> [Vec<u8>; 4] {
     let mut bodies = vec![0x81, 0xa3, 0x00, 0x81, 0x82, 0x58, 0x20];
     bodies.extend(transaction);
-    bodies.extend([0x00, 0x01, 0x80, 0x02, 0x1b]);
+    bodies.extend([0x00, 0x01, 0x80, 0x02, 0x1a]);
     bodies.extend(FUNDS.to_be_bytes());
     let witnesses = [&[0x81, 0xa1, 0x01, 0x81], &SCRIPT[..]].concat();
     [bodies, witnesses, vec![0xa0], vec![0x80]]
@@ -486,10 +486,10 @@ fn a_flipped_bit_of_the_signature_breaks_it() {
 #[test]
 fn a_body_above_the_limit_is_refused() {
     let network = Network::new(false);
-    // A transaction with an interval and long forms of its numbers, in a network whose bodies have at most 100 bytes.
+    // A transaction with an interval and long forms of its numbers, in a network whose bodies have at most 112 bytes.
     let nine = |head: u8, number: u64| [&[head][..], &number.to_be_bytes()].concat();
     let bodies = [
-        &[0x81, 0xa5, 0x00][..],
+        &[0x81, 0xa6, 0x00][..],
         &nine(0x9b, 1),
         &[0x82, 0x58, 0x20],
         &funds(),
@@ -497,11 +497,13 @@ fn a_body_above_the_limit_is_refused() {
         &[0x01],
         &nine(0x9b, 0),
         &[0x02],
-        &nine(0x1b, FUNDS),
+        &nine(0x1b, u64::from(FUNDS)),
         &[0x03],
         &nine(0x1b, u64::MAX),
         &[0x08],
         &nine(0x1b, 0),
+        &[0x0e],
+        &nine(0x9b, 0),
     ]
     .concat();
     let [_, witnesses, _, _] = spending(&funds());

@@ -27,7 +27,6 @@ DOUBTS = (
     "drifting_rounds",
     "impossible_orders",
     "no_blocks",
-    "repeated_lines",
     "server_busy",
     "time_backwards",
 )

@@ -145,6 +145,7 @@ mod _core {
     }
 
     #[pyfunction]
+    #[allow(clippy::too_many_arguments, reason = "one argument per option of the command")]
     fn forge(
         py: Python<'_>,
         workload: String,

@@ -22,8 +22,9 @@ IN_MARGINS = 10
 
 
 def first_screen(comparison: Comparison, decision: Decision) -> list[Block]:
-    """The forest and three to five sentences."""
-    return [_forest(comparison), *_sentences(comparison, decision)]
+    """The forest, where it has any metric, and up to five sentences."""
+    forest = _forest(comparison)
+    return [*([forest] if forest.marks else []), *_sentences(comparison, decision)]
 
 
 def _shown(comparison: Comparison, place: int) -> list[tuple[Row, Difference]]:
@@ -52,8 +53,11 @@ def _forest(comparison: Comparison) -> Forest:
         f"Difference from {comparison.baseline.name} in percent, with its {percent(comparison.confidence)} interval; shaded: the margin. "
         "Bold: decisive."
     )
+    reach = _reach(kept)
+    beyond = any(abs(end) > reach for mark in kept for end in mark.ends or ())
+    far = " What lies beyond the axis stands at its end." if beyond else ""
     more = f" {left} more in the tables." if left > 0 else ""
-    return Forest(kept, _reach(kept), note + more)
+    return Forest(kept, reach, note + far + more)
 
 
 def _mark(row: Row, difference: Difference, side: str) -> Mark:

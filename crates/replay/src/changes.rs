@@ -6,6 +6,7 @@ use hashbrown::HashSet;
 use slotmark_chain::block::{Block, Input, Output};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_chain::{DecodeError, Hash32};
+use slotmark_ledger::Resolved;
 
 use crate::place::Place;
 use crate::store::{Entry, Store, StoreError};
@@ -61,27 +62,40 @@ impl From<DecodeError> for ResolveError {
     }
 }
 
+/// What a block's transactions refer to, and what it does to the unspent outputs.
+#[derive(Debug, Default)]
+pub struct Work {
+    /// What it changes.
+    pub changes: Changes,
+    /// How many outputs were looked up.
+    pub looked: Looked,
+    /// What each of its transactions refers to, in order. Pools that they register aren't in it.
+    pub resolved: Vec<Resolved>,
+}
+
 /// Looks up all that a block's transactions refer to, in their order, and gives what it changes.
 ///
 /// A transaction that failed phase 2 spends its collateral and makes its collateral return, behind the places of its outputs.
 ///
 /// # Errors
 /// The store can't be read, or the block has something that no ledger takes.
-pub fn resolve(block: &Block<'_, '_>, ids: &[Hash32], store: &mut dyn Store) -> Result<(Changes, Looked), ResolveError> {
-    let mut work = Work { store, bytes: block.bytes, changes: Changes::default(), looked: Looked::default() };
+pub fn resolve(block: &Block<'_, '_>, ids: &[Hash32], store: &mut dyn Store) -> Result<Work, ResolveError> {
+    let mut work = Resolving { store, bytes: block.bytes, work: Work::default() };
     for ((place, transaction), id) in (0u32..).zip(block.transactions).zip(ids) {
         let inputs = &block.inputs[transaction.inputs.start as usize..transaction.inputs.end as usize];
         let outputs = &block.outputs[transaction.outputs.start as usize..transaction.outputs.end as usize];
         let collateral = if transaction.collateral.count > 0 { block.inputs_in(&transaction.collateral)? } else { Vec::new() };
         let references = if transaction.reference_inputs.count > 0 { block.inputs_in(&transaction.reference_inputs)? } else { Vec::new() };
         let valid = !block.invalid.contains(&place);
-        let (spent, seen) = if valid { (inputs, &collateral[..]) } else { (&collateral[..], inputs) };
-        for input in seen.iter().chain(&references) {
-            work.look_up(input)?;
-        }
-        for input in spent {
-            work.spend(input)?;
-        }
+        // What is spent is looked up last, so that the rest is seen as it was before.
+        let references = work.look_up_all(&references)?;
+        let (inputs, collateral) = if valid {
+            let collateral = work.look_up_all(&collateral)?;
+            (work.spend_all(inputs)?, collateral)
+        } else {
+            (work.look_up_all(inputs)?, work.spend_all(&collateral)?)
+        };
+        work.work.resolved.push(Resolved { inputs, collateral, references, new_pools: 0 });
         if valid {
             for (index, output) in (0..).zip(outputs) {
                 work.make(id, index, output)?;
@@ -90,17 +104,16 @@ pub fn resolve(block: &Block<'_, '_>, ids: &[Hash32], store: &mut dyn Store) -> 
             work.make(id, outputs.len() as u64, output)?;
         }
     }
-    Ok((work.changes, work.looked))
+    Ok(work.work)
 }
 
-struct Work<'w> {
+struct Resolving<'w> {
     store: &'w mut dyn Store,
     bytes: &'w [u8],
-    changes: Changes,
-    looked: Looked,
+    work: Work,
 }
 
-impl Work<'_> {
+impl Resolving<'_> {
     fn place(&self, input: &Input) -> Option<Place> {
         let id = self.bytes[input.transaction as usize..].first_chunk::<32>()?;
         Place::new(id, input.index)
@@ -108,36 +121,45 @@ impl Work<'_> {
 
     /// Where among what this block made an output is; few of those are looked up.
     fn made_here(&self, place: &Place) -> Option<usize> {
-        self.changes.made.iter().rposition(|(made, _)| made == place)
+        self.work.changes.made.iter().rposition(|(made, _)| made == place)
     }
 
-    /// Where an output is that isn't spent yet; None where there is none.
-    fn look_up(&mut self, input: &Input) -> Result<Option<Found>, StoreError> {
-        self.looked.up += 1;
+    /// An output that isn't spent yet, and where it is; None where there is none.
+    fn look_up(&mut self, input: &Input) -> Result<Option<(Entry, Found)>, StoreError> {
+        self.work.looked.up += 1;
         if let Some(place) = self.place(input) {
-            if self.store.get(&place)?.is_some() && !self.changes.spent.contains(&place) {
-                return Ok(Some(Found::Before(place)));
+            if let Some(entry) = self.store.get(&place)?
+                && !self.work.changes.spent.contains(&place)
+            {
+                return Ok(Some((entry, Found::Before(place))));
             }
             if let Some(index) = self.made_here(&place) {
-                return Ok(Some(Found::Here(index)));
+                return Ok(Some((self.work.changes.made[index].1.clone(), Found::Here(index))));
             }
         }
-        self.looked.missing += 1;
+        self.work.looked.missing += 1;
         Ok(None)
     }
 
-    fn spend(&mut self, input: &Input) -> Result<(), StoreError> {
-        match self.look_up(input)? {
-            Some(Found::Before(place)) => drop(self.changes.spent.insert(place)),
-            Some(Found::Here(index)) => drop(self.changes.made.swap_remove(index)),
-            None => {}
-        }
-        Ok(())
+    fn look_up_all(&mut self, inputs: &[Input]) -> Result<Vec<Option<Entry>>, StoreError> {
+        inputs.iter().map(|input| Ok(self.look_up(input)?.map(|(entry, _)| entry))).collect()
+    }
+
+    fn spend_all(&mut self, inputs: &[Input]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let spend = |input: &Input| {
+            let Some((entry, found)) = self.look_up(input)? else { return Ok(None) };
+            match found {
+                Found::Before(place) => drop(self.work.changes.spent.insert(place)),
+                Found::Here(index) => drop(self.work.changes.made.swap_remove(index)),
+            }
+            Ok(Some(entry))
+        };
+        inputs.iter().map(spend).collect()
     }
 
     fn make(&mut self, id: &Hash32, index: u64, output: &Output) -> Result<(), ResolveError> {
         let place = Place::new(id, index).ok_or(ResolveError::Outputs(TooManyOutputs))?;
-        self.changes.made.push((place, Arc::from(output.encoded.of(self.bytes))));
+        self.work.changes.made.push((place, Arc::from(output.encoded.of(self.bytes))));
         Ok(())
     }
 }

@@ -13,6 +13,10 @@ pub enum Phase {
     HeaderCheck,
     /// Looking up what its transactions refer to.
     Resolve,
+    /// The ledger's rules that need no script to run, on its transactions.
+    PhaseOne,
+    /// Running its transactions' scripts.
+    PhaseTwo,
     /// Taking its spent outputs out of the set and its new ones in.
     Apply,
     /// Writing what was taken in since the last time to disk, durably.
@@ -21,7 +25,8 @@ pub enum Phase {
 
 impl Phase {
     /// All phases, in the order of the work.
-    pub const ALL: [Self; 6] = [Self::Read, Self::Decode, Self::HeaderCheck, Self::Resolve, Self::Apply, Self::Flush];
+    pub const ALL: [Self; 8] =
+        [Self::Read, Self::Decode, Self::HeaderCheck, Self::Resolve, Self::PhaseOne, Self::PhaseTwo, Self::Apply, Self::Flush];
 
     /// Its name in records.
     pub fn name(self) -> &'static str {
@@ -30,6 +35,8 @@ impl Phase {
             Self::Decode => "decode",
             Self::HeaderCheck => "header_check",
             Self::Resolve => "resolve",
+            Self::PhaseOne => "phase_one",
+            Self::PhaseTwo => "phase_two",
             Self::Apply => "apply",
             Self::Flush => "flush",
         }

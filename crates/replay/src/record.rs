@@ -57,6 +57,10 @@ pub struct Block {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolve_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_one_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_two_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub apply_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flush_ns: Option<u64>,

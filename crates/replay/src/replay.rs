@@ -1,5 +1,6 @@
 //! A chain's ledger work, block after block.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,13 +8,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
-use slotmark_chain::block::{Block, Decoder, Header};
+use slotmark_chain::block::{Block, Decoder, Header, Span};
 use slotmark_chain::hash::blake2b_256;
+use slotmark_chain::rule::Outcome;
 use slotmark_chain::{Chain, DecodeError, Hash32, Point};
+use slotmark_ledger::{Resolved, block_units, phase_one, phase_two};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::state::ChainState;
 
-use crate::changes::{Changes, Looked, ResolveError, ids, resolve};
+use crate::changes::{self, Changes, Looked, ResolveError, ids, resolve};
 use crate::error::ReplayError;
 use crate::phase::{Laps, Phase};
 use crate::place::Place;
@@ -81,6 +84,7 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
     let load_ns = load.elapsed().as_nanos() as u64;
     let timed = Phase::ALL.into_iter().filter(|phase| match phase {
         Phase::HeaderCheck => expected.is_some(),
+        Phase::PhaseOne | Phase::PhaseTwo => expected.as_ref().is_some_and(Expected::has_rules),
         Phase::Flush => settings.backend != Backend::Memory,
         _ => true,
     });
@@ -228,8 +232,10 @@ impl Work<'_> {
             self.check(index, &block.header)?;
             laps.end(Phase::HeaderCheck);
         }
-        let (changes, looked) = resolve(&block, &self.ids, self.store.as_mut()).map_err(|error| self.unresolved(index, error))?;
+        let changes::Work { changes, looked, resolved } =
+            resolve(&block, &self.ids, self.store.as_mut()).map_err(|error| self.unresolved(index, error))?;
         laps.end(Phase::Resolve);
+        self.check_transactions(index, &block, resolved, &mut laps)?;
         self.store.apply(changes);
         laps.end(Phase::Apply);
         if self.settings.backend != Backend::Memory && (index == self.last || (index as u64 + 1).is_multiple_of(self.settings.flush_every))
@@ -248,7 +254,41 @@ impl Work<'_> {
         let step = self.links.step(header, 0, None).map_err(|source| self.chain.block_error(index, source))?;
         let mut outcome = step.outcome;
         outcome.merge(expected.check(index, header));
-        outcome.result().map_err(|rule| ReplayError::Invalid { path: self.chain.block_path(index), slot: header.slot, rule: rule.name() })
+        self.refuse_broken(index, header.slot, outcome)
+    }
+
+    /// Holds a block's transactions against the rules of the ledger, and runs their scripts, where the genesis has what that takes.
+    fn check_transactions(
+        &self,
+        index: usize,
+        block: &Block<'_, '_>,
+        mut resolved: Vec<Resolved>,
+        laps: &mut Laps,
+    ) -> Result<(), ReplayError> {
+        let Some(expected) = self.expected.as_ref().filter(|expected| expected.has_rules()) else { return Ok(()) };
+        let undecodable = |source: DecodeError| self.chain.block_error(index, source);
+        let environment = expected.environment(index, block.header.slot);
+        let auxiliary: HashMap<u32, Span> = match block.transactions {
+            [] => HashMap::new(),
+            _ => block.auxiliary_data().map_err(undecodable)?.into_iter().collect(),
+        };
+        let of = |place: u32| auxiliary.get(&place).map(|span| span.of(block.bytes));
+        let mut outcome = block_units(block, &environment);
+        for ((place, transaction), resolved) in (0u32..).zip(block.transactions).zip(&mut resolved) {
+            resolved.new_pools = expected.new_pools(index, place as usize);
+            outcome.merge(phase_one(block, transaction, resolved, of(place), &environment).map_err(undecodable)?);
+        }
+        laps.end(Phase::PhaseOne);
+        for ((place, transaction), resolved) in (0u32..).zip(block.transactions).zip(&resolved) {
+            let valid = !block.invalid.contains(&place);
+            outcome.merge(phase_two(block, transaction, valid, resolved, of(place), &environment).0);
+        }
+        laps.end(Phase::PhaseTwo);
+        self.refuse_broken(index, block.header.slot, outcome)
+    }
+
+    fn refuse_broken(&self, index: usize, slot: u64, outcome: Outcome) -> Result<(), ReplayError> {
+        outcome.result().map_err(|rule| ReplayError::Invalid { path: self.chain.block_path(index), slot, rule: rule.name() })
     }
 
     fn unresolved(&self, index: usize, error: ResolveError) -> ReplayError {
@@ -278,6 +318,8 @@ fn line(block: &Block<'_, '_>, looked: Looked, laps: &Laps) -> record::Block {
         decode_ns: laps.of(Phase::Decode),
         header_check_ns: laps.of(Phase::HeaderCheck),
         resolve_ns: laps.of(Phase::Resolve),
+        phase_one_ns: laps.of(Phase::PhaseOne),
+        phase_two_ns: laps.of(Phase::PhaseTwo),
         apply_ns: laps.of(Phase::Apply),
         flush_ns: laps.of(Phase::Flush),
     }

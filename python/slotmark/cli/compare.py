@@ -137,9 +137,9 @@ def compare(
     with reader_may_leave():
         print_document(document)
         for path in written:
-            typer.echo(path)
+            typer.echo(path, file=sys.stdout)  # without it, echo takes a standard output of ASCII for one of UTF-8
         if line:
-            typer.echo(harmless(line))
+            typer.echo(harmless(line), file=sys.stdout)
     ended = (
         exit_code(comparison, decides=policy is not None, fail_on=fail_on, gated=gate is not None) if comparison else 0
     )

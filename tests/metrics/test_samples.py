@@ -116,7 +116,7 @@ def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> Non
 def test_a_metric_is_compared_as_its_catalogue_says() -> None:
     assert {metric.estimator for metric in catalogue("chainsync").metrics} == {"rounds"}
     assert {metric.estimator for metric in catalogue("cluster").metrics} == {"means"}
-    assert {metric.estimator for metric in catalogue("ledger").metrics} == {"blocks"}
+    assert {metric.estimator for metric in catalogue("ledger").metrics} == {"blocks", "processes"}
     assert [metric.id for metric in catalogue("ledger").metrics if metric.inside == "total_us"] == ["gc_us"]
 
 

@@ -248,7 +248,13 @@ fn input(draw: &mut Draw, side: Side, points: &[Point]) -> Vec<u8> {
 
 fn attack_reader(whole: &Path, folder: &Path, chains: u64, seed: u64) -> u64 {
     let original = Chain::open(whole).expect("a chain");
-    let names: Vec<_> = fs::read_dir(whole).expect("a folder").map(|file| file.expect("a file").file_name()).collect();
+    // The chain's files; the folder `genesis` beside them is not read with the chain.
+    let names: Vec<_> = fs::read_dir(whole)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry"))
+        .filter(|entry| entry.file_type().expect("a type").is_file())
+        .map(|entry| entry.file_name())
+        .collect();
     let damaged = folder.join("damaged");
     let mut failed = 0;
     for number in 0..chains {

@@ -12,7 +12,7 @@ use slotmark_chain::block::{Block, Decoder, Header, Span};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_chain::rule::Outcome;
 use slotmark_chain::{Chain, DecodeError, Hash32, Point};
-use slotmark_ledger::{Resolved, block_units, phase_one, phase_two};
+use slotmark_ledger::{Resolved, block_units, encode_output, phase_one, phase_two};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::state::ChainState;
 
@@ -23,7 +23,7 @@ use crate::place::Place;
 use crate::prepare::Expected;
 use crate::record;
 use crate::resources::Counters;
-use crate::store::{Backend, Entry, Store, Tip};
+use crate::store::{Backend, Store, Tip};
 
 /// Outputs of a genesis that are loaded between two flushes.
 const LOADED_TOGETHER: usize = 100_000;
@@ -162,30 +162,12 @@ fn load_funds(funds: &[(Vec<u8>, u64)], store: &mut dyn Store) -> Result<(), cra
         let mut changes = Changes::default();
         for (address, lovelace) in some {
             let place = Place::new(&blake2b_256(&[address]), 0).expect("an index of 0");
-            changes.made.push((place, encoded(address, *lovelace)));
+            changes.made.push((place, encode_output(address, *lovelace)));
         }
         store.apply(changes);
         store.flush(None)?;
     }
     Ok(())
-}
-
-/// `[address, lovelace]`, as a transaction of Shelley's encodes it.
-fn encoded(address: &[u8], lovelace: u64) -> Entry {
-    let mut bytes = Vec::with_capacity(address.len() + 13);
-    bytes.push(0x82);
-    match u8::try_from(address.len()) {
-        Ok(length @ 0..24) => bytes.push(0x40 | length),
-        Ok(length) => bytes.extend([0x58, length]),
-        Err(_) => {
-            bytes.push(0x59);
-            bytes.extend((address.len() as u16).to_be_bytes());
-        }
-    }
-    bytes.extend_from_slice(address);
-    bytes.push(0x1b);
-    bytes.extend(lovelace.to_be_bytes());
-    Entry::from(bytes)
 }
 
 /// What goes from block to block.

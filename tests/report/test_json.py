@@ -56,6 +56,8 @@ def test_every_field_of_a_section_is_described_there() -> None:
         ("Blocks", "Details of type `blocks`"),
         ("Shift", "Details of type `blocks`"),
         ("Swept", "Details of type `swept`"),
+        ("Planned", "Details of type `planned`"),
+        ("Reach", "Details of type `planned`"),
     ]:
         own = [name for of, name in fields(msgspec.inspect.type_info(Comparison)) if of == struct]
         assert own, struct

@@ -140,7 +140,7 @@ def judged(entries: Sequence[Entry], confidence: float) -> tuple[list[Row], int]
         (place, column): one.p
         for place, entry in enumerate(entries)
         for column, one in enumerate(entry.measured)
-        if one and one.p is not None and not one.shown and not one.settled
+        if one and one.p is not None and one.tested
     }
     adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     rows = [

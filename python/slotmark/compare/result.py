@@ -261,7 +261,53 @@ class Swept(msgspec.Struct, frozen=True, kw_only=True, tag="swept"):
     geometric: bool
 
 
-Detail = Blocks | Swept
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """What comparisons of runs like these could tell about one metric in one part. Shares are of its mean.
+
+    Attributes:
+        metric: The catalogue's entry.
+        part: As of a row.
+        mean: Over the runs.
+        over: What varies within a run: ``blocks``, ``slots`` or ``hosts``.
+        units: How many of them a run has, on average.
+        within: Standard deviation of a run's mean by what varies within runs; None where a run is too short or drifts too slowly to tell.
+        between: Standard deviation of a run's mean by all that varies, from run to run too; None with one run per side.
+        smallest: The smallest difference that would be found four times in five, one per number of runs in :class:`Planned`; None where
+            nothing says so.
+        margin: The equivalence margin in force, as a share.
+        to_ship: Runs per side for an unchanged metric to be shown not worse beyond its margin, four times in five; None where that is
+            beyond reach or not known.
+    """
+
+    metric: Metric
+    part: str
+    mean: float
+    over: str
+    units: float
+    within: float | None
+    between: float | None
+    smallest: list[float | None]
+    margin: float
+    to_ship: int | None
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True, tag="planned"):
+    """What comparisons of runs like these could tell, by how many runs there are per side.
+
+    Attributes:
+        runs: Numbers of runs per side.
+        tests: Over how many tests a p-value is adjusted: a difference counts as found where it is below 5 % after that.
+        repeated: How many runs there are on sides with several, from which the variation between runs follows; 0 where it isn't known.
+        reaches: One per metric and part.
+    """
+
+    runs: list[int]
+    tests: int
+    repeated: int
+    reaches: list[Reach]
+
+
+Detail = Blocks | Swept | Planned
 """What an estimator has beyond the common rows. It selects the report's sections and charts."""
 
 

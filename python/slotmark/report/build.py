@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from slotmark.compare import summarise_runs
-from slotmark.compare.result import Answer, Blocks, Comparison, Swept, Verdict
+from slotmark.compare.plan import Plan
+from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, Verdict
 from slotmark.metrics import Analysis, Filter, catalogue, samples
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Doubts, Facts, Paragraph, Section, Table
@@ -22,6 +23,8 @@ from slotmark.report.sections.dictionary import dictionary
 from slotmark.report.sections.manifest import manifest_facts, manifests, work_done
 from slotmark.report.sections.means import centile_tables, mean_tables
 from slotmark.report.sections.method import method
+from slotmark.report.sections.plan import TITLE as PLAN_TITLE
+from slotmark.report.sections.plan import between_runs, plan_answers, plan_tables
 from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, sweep_tables, value_of
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
@@ -46,6 +49,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
     """
     blocks = next((one for one in comparison.details if isinstance(one, Blocks)), None)
     swept = next((one for one in comparison.details if isinstance(one, Swept)), None)
+    planned = next((one for one in comparison.details if isinstance(one, Planned)), None)
     seeds = bool(seed_rows(comparison))
     tables: list[Block] = [
         *mean_tables(comparison, style),
@@ -69,6 +73,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Quantiles", list(quantile_tables(comparison, blocks)) if blocks else []),
         Section("Ranks", list(rank_tables(comparison, blocks)) if blocks else []),
         Section("Design", list(design_tables(comparison, blocks)) if blocks else [], brief=True),
+        Section(PLAN_TITLE, [Paragraph(between_runs(planned)), *plan_tables(planned)] if planned else []),
         Section("Distributions", list(centile_tables(comparison))),
         Section("Every run", list(sample_tables(comparison))),
         Section("Method", method(comparison)),
@@ -110,6 +115,19 @@ def runs_document(runs: Sequence[Run]) -> Document:
     found_doubts = list(dict.fromkeys(warning for run in runs for warning in run.manifest.warnings))
     warned = [Section("Warnings", [Doubts(found_doubts)], brief=True)] if found_doubts else []
     return Document("Measured", "", [Section("", tables, brief=True), *warned])
+
+
+def plan_document(plan: Plan) -> Document:
+    """What a comparison of runs like these could tell."""
+    sections = [
+        Section("Answer", plan_answers(plan), brief=True),
+        Section("Warnings", [Doubts(plan.side.warnings)] if plan.side.warnings else [], brief=True),
+        Section(PLAN_TITLE, [Paragraph(between_runs(plan.planned)), *plan_tables(plan.planned)], brief=True),
+        Section("Data dictionary", [dictionary(one.metric for one in plan.planned.reaches)]),
+        Section("Manifest", manifests([plan.side])),
+    ]
+    title = title_with_origin(f"What runs like {plan.side.name} can tell", plan.side.manifests)
+    return Document(title, work_done(plan.side), [section for section in sections if section.blocks])
 
 
 def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:

@@ -31,6 +31,9 @@ _STEEPEST = 0.97
 LEAST_VALUES = 8
 """How values depend on each other can't be judged from fewer."""
 
+LEAST_EFFECTIVE = 4
+"""With fewer independent values than this, their mean may lie anywhere."""
+
 
 class LongRun(msgspec.Struct, frozen=True):
     """How much a sum of dependent values varies.

@@ -1,12 +1,16 @@
 """What a design can find: the smallest change that is found four times in five, and how many processes a change needs."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 POWER = 0.8
 MOST_RUNS = 1_000
+
+_SHARES = (np.arange(40) + 0.5) / 40
+"""Shares of a distribution that stand for all of it."""
 
 MOST_TIMES = 100
 """More than so many times what there is, nobody runs."""
@@ -36,6 +40,47 @@ def detectable_change(error: float, degrees: float, alpha: float = 0.05, wanted:
     return float(steps) * error  # pyright: ignore[reportArgumentType] - without full_output it is a number
 
 
+def detectable_share(error: float, degrees: float, known: float, alpha: float, wanted: float = POWER) -> float:
+    """The smallest difference of two means, as a share of the first, that runs to come will show with the wanted probability.
+
+    The test is Welch's. What is larger by a share varies more by the same share. The error is an estimate from earlier runs: the
+    probability is over what it may be in truth, too.
+
+    Args:
+        error: Standard error of the difference where both means are equal, as a share of the mean.
+        degrees: Degrees of freedom of each side's part of the error, in the runs to come.
+        known: Degrees of freedom of ``error`` itself.
+        alpha: The level of the two-sided test.
+        wanted: The probability.
+
+    Returns:
+        Infinity where no difference is found so often.
+    """
+    if error == 0:
+        return 0.0
+    # The share d solves d^2 = square (1 + (1 + d)^2) / 2.
+    square = (_welch_steps(round(degrees), round(known), alpha, wanted) * error) ** 2
+    half = square / 2
+    return float((half + np.sqrt(square - half**2)) / (1 - half)) if half < 1 else float(np.inf)
+
+
+@functools.lru_cache(maxsize=4_096)
+def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float:
+    """How many estimated standard errors from none a difference must be for Welch's test to find it."""
+    one, other = np.meshgrid(*[stats.chi2.ppf(_SHARES, degrees) / degrees] * 2)
+    freedom = (one + other) ** 2 * degrees / (one**2 + other**2)
+    limits = (stats.t.isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)).ravel()
+    truths = np.sqrt(stats.chi2.ppf(_SHARES, known) / known)
+
+    def missing(steps: float) -> float:
+        return float(np.mean([special.ndtr(steps * truth - limits).mean() for truth in truths])) - wanted
+
+    high = 10.0
+    while missing(high) < 0:
+        high *= 4
+    return float(optimize.brentq(missing, 0.0, high, rtol=1e-4))  # pyright: ignore[reportArgumentType] - without full_output it is a number
+
+
 def runs_needed(
     change: float, deviation: float, *, error_of_blocks: float = 0.0, alpha: float = 0.05, wanted: float = POWER
 ) -> int | None:
@@ -53,13 +98,7 @@ def runs_needed(
         error = float(np.hypot(deviation * np.sqrt(2 / runs), error_of_blocks))
         return error == 0 or power(change, error, 2 * (runs - 1), alpha) >= wanted
 
-    if not enough(MOST_RUNS):
-        return None
-    low, high = 1, MOST_RUNS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return least(enough, MOST_RUNS)
 
 
 def size_needed(
@@ -91,6 +130,11 @@ def size_needed(
         reach = stats.t.isf(alpha, freedom) + stats.t.isf(1 - wanted, freedom)
         return bool(reach * np.sqrt(shrinks / units + fixed**2) <= distance)
 
+    return least(enough, most)
+
+
+def least(enough: Callable[[int], bool], most: int) -> int | None:
+    """The smallest number from 2 on that is enough, where all above it are too; None where ``most`` isn't."""
     if not enough(most):
         return None
     low, high = 1, most

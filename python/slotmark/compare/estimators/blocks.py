@@ -18,6 +18,7 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import CostMatrix, Metric, costs_together, parts_of
 from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
 from slotmark.statistics.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
+from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.effect_size import faster_probability, rank_biserial
 from slotmark.statistics.equivalence import tost
 from slotmark.statistics.factors import FactorEffect, factor_effects
@@ -32,9 +33,6 @@ REPETITIONS = 2_000
 
 MOST_ZEROS = 0.01
 """Where more blocks than this share have a cost of 0, there are no ratios of blocks, only of sums."""
-
-LEAST_EFFECTIVE = 4
-"""With fewer independent blocks than this, their typical ratio may lie anywhere."""
 
 TYPICAL: Quantity = "typical block"
 SUMS: Quantity = "all blocks together"

@@ -94,6 +94,11 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     basis: Basis | None = None
     detail: BlockDesign | None = None
 
+    @property
+    def tested(self) -> bool:
+        """Whether its p-value is one of those that are adjusted together."""
+        return self.p is not None and not self.shown and not self.settled
+
 
 def measured_of_means(
     metric: Metric,

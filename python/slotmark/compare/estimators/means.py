@@ -8,19 +8,17 @@ import numpy as np
 from slotmark import warnings
 from slotmark.compare.doubts import unmatched
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
+from slotmark.compare.estimators.reach import Variation, planned, variation
 from slotmark.compare.result import Basis
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
-from slotmark.metrics import Metric, Samples
-from slotmark.statistics.dependence import LEAST_VALUES
+from slotmark.metrics import Analysis, Metric, Samples
+from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
 from slotmark.statistics.mean_difference import MeanDifference, Units, by_unit, mean_difference
 from slotmark.warnings import ENOUGH_RUNS, Warning
 
 UNORDERED = frozenset({"host", "peer"})
 """Units that don't follow one another, so that neighbours have nothing in common."""
-
-LEAST_EFFECTIVE = 4
-"""With fewer independent units than this in a run, its mean may lie anywhere."""
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -33,12 +31,16 @@ class _Side(msgspec.Struct, frozen=True):
 def estimate(task: Task) -> Estimate:
     """The difference of means of every metric. The samples of one metric at a time are in memory."""
     entries: list[Entry] = []
+    variations: list[Variation] = []
     for metric in task.metrics:
         of_sides = [[analysis.samples(metric.id) for analysis in of_side] for of_side in task.analyses]
         for part in sorted({part for of_side in of_sides for one in of_side for part in one.parts}):
             present = [[one for one in of_side if _recorded(one, part)] for of_side in of_sides]
             sides = [_side(one, part) if one else None for one in present]
             base = sides[0]
+            there = [side for side in sides if side]
+            if metric.tested and there and (varies := _variation(metric, part, there)):
+                variations.append(varies)
             entries.append(
                 Entry(
                     metric=metric,
@@ -48,11 +50,29 @@ def estimate(task: Task) -> Estimate:
                     measured=[base and side and _measured(task, metric, base, side) for side in sides[1:]],
                 )
             )
+    tests = sum(one.tested for entry in entries for one in entry.measured if one)
     few = [_few(1 + len(side.others)) if entries else [] for side in task.sides]
     return Estimate(
         entries=entries,
+        details=[planned(variations, tests, task.how.confidence)] if variations and tests else [],
         of_sides=[[*one, *other] for one, other in zip(few, unmatched(task.sides, entries), strict=True)],
     )
+
+
+def variations_of(metrics: Sequence[Metric], analyses: Sequence[Analysis]) -> list[Variation]:
+    """How much the means of runs of one target vary, metric by metric and part by part."""
+    found = []
+    for metric in metrics:
+        each = [analysis.samples(metric.id) for analysis in analyses]
+        for part in sorted({part for one in each for part in one.parts}):
+            present = [one for one in each if _recorded(one, part)]
+            if present and (varies := _variation(metric, part, [_side(present, part)])):
+                found.append(varies)
+    return found
+
+
+def _variation(metric: Metric, part: str, sides: Sequence[_Side]) -> Variation | None:
+    return variation(metric, part, f"{_named(metric)}s", [side.runs for side in sides])
 
 
 def _few(runs: int) -> list[Warning]:

@@ -1,0 +1,57 @@
+"""`slotmark plan`: how many runs, or how long ones, a comparison needs."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slotmark.cli.console import reader_may_leave
+from slotmark.cli.quantities import fraction
+from slotmark.cli.show import Filters
+from slotmark.errors import ArgumentError
+
+
+def plan(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="One or more run folders of one target, that differ by chance alone."),
+    ],
+    detect: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=SHARE",
+            help="A difference that is to be found, as adopted_by_096=2%; again for more.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="DIR", help="Write report.html, report.pdf, report.md and report.json there."
+        ),
+    ] = None,
+    filters: Filters = None,
+) -> None:
+    """Print the smallest differences that comparisons of such runs find, and how many runs a wanted one takes."""
+    from slotmark.compare.plan import plan as plan_runs
+    from slotmark.metrics import parse_filters
+    from slotmark.report import plan_document, print_document, write_report
+    from slotmark.run import open_run
+
+    wanted = dict(_wanted(text) for text in detect or [])
+    opened = [open_run(run) for run in runs]
+    chosen = None if filters is None else parse_filters(filters, opened[0].manifest.bench)
+    found = plan_runs(opened, detect=wanted, filters=chosen)
+    document = plan_document(found)
+    written = write_report(document, found, out) if out is not None else []
+    with reader_may_leave():
+        print_document(document)
+        for path in written:
+            typer.echo(path, file=sys.stdout)
+
+
+def _wanted(text: str) -> tuple[str, float]:
+    metric, equals, share = text.partition("=")
+    if not equals:
+        raise ArgumentError(f"--detect '{text}': expected METRIC=SHARE, as in adopted_by_096=2%.")
+    return metric, fraction("--detect", share)

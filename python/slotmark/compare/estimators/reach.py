@@ -1,0 +1,186 @@
+"""What comparisons of runs like these could tell, from how much their means vary. docs/decision.md explains it."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from slotmark.compare.margins import least_that_matters
+from slotmark.compare.result import Planned, Reach
+from slotmark.metrics import Metric
+from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
+from slotmark.statistics.interval import BOUNDS
+from slotmark.statistics.mean_difference import Units
+from slotmark.statistics.planning import MOST_RUNS, detectable_share, least, size_needed
+from slotmark.statistics.student import satterthwaite
+
+RUNS = (1, 2, 3, 5)
+"""Numbers of runs per side that a plan shows."""
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """A variance of the mean of one run, as a share of its square, with the degrees of freedom of what it is known from."""
+
+    variance: float
+    degrees: float
+
+
+class Variation(msgspec.Struct, frozen=True, kw_only=True):
+    """How much the mean of a run varies, for one metric in one part; variances are of the mean's share.
+
+    Attributes:
+        metric: With its margin.
+        part: Which samples.
+        mean: Over all runs, above 0.
+        over: What varies within a run, in the plural.
+        units: How many a run has, on average.
+        within: By what varies within runs; None where runs can't tell.
+        degrees_within: Degrees of freedom of that from a single run; 0 where runs can't tell.
+        between: By all that varies, at least what varies within runs; None with one run per side.
+        repeated: How many runs there are on sides with several.
+    """
+
+    metric: Metric
+    part: str
+    mean: float
+    over: str
+    units: float
+    within: Spread | None
+    degrees_within: float
+    between: Spread | None
+    repeated: int
+
+    @property
+    def known(self) -> Spread | None:
+        """As much of the variance as is known."""
+        return self.between or self.within
+
+
+def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Units]]) -> Variation | None:
+    """How much a run's mean varies; None where it is 0 or below.
+
+    Args:
+        metric: Which.
+        part: Which of its samples.
+        over: What its units are, in the plural.
+        groups: One per side, one or more runs each, that differ by chance alone.
+    """
+    runs = [run for group in groups for run in group]
+    mean = float(np.mean([run.mean for run in runs]))
+    if mean <= 0 or min(run.mean for run in runs) <= 0:
+        return None
+    within, degrees_within = _within(runs)
+    known = [
+        np.array([run.mean for run in group]) / np.mean([run.mean for run in group])
+        for group in groups
+        if len(group) > 1
+    ]
+    between = None
+    if known:
+        degrees = float(sum(one.size - 1 for one in known))
+        between = Spread(sum(float(((one - 1) ** 2).sum()) for one in known) / degrees, degrees)
+        if within and within.variance > between.variance:
+            between = within
+    return Variation(
+        metric=metric,
+        part=part,
+        mean=mean,
+        over=over,
+        units=float(np.mean([run.sums.size for run in runs])),
+        within=within,
+        degrees_within=degrees_within,
+        between=between,
+        repeated=sum(one.size for one in known),
+    )
+
+
+def _within(runs: Sequence[Units]) -> tuple[Spread | None, float]:
+    """What varies within runs, averaged over them, and the degrees of freedom that a single run gives it."""
+    if min(run.sums.size for run in runs) < (LEAST_VALUES if runs[0].ordered else 2):
+        return None, 0.0
+    chances = [run.chance() for run in runs]
+    if runs[0].ordered and min(one.effective for one in chances) < LEAST_EFFECTIVE:
+        return None, 0.0
+    parts = [(one.variance / run.mean**2 / len(runs), one.degrees) for run, one in zip(runs, chances, strict=True)]
+    variance = sum(part for part, _ in parts)
+    return Spread(variance, satterthwaite(variance, parts)), float(np.mean([one.degrees for one in chances]))
+
+
+def planned(variations: Sequence[Variation], tests: int, confidence: float) -> Planned:
+    """What comparisons of such runs could tell.
+
+    Args:
+        variations: One per metric and part.
+        tests: Over how many tests p-values are adjusted.
+        confidence: Of verdicts, as a fraction.
+    """
+    alpha = (1 - confidence) / max(tests, 1)
+    return Planned(
+        runs=list(RUNS),
+        tests=tests,
+        repeated=max((one.repeated for one in variations), default=0),
+        reaches=[_reach(one, alpha) for one in variations],
+    )
+
+
+def _reach(found: Variation, alpha: float) -> Reach:
+    metric = found.metric
+    least = least_that_matters(metric, found.mean)
+    margin = metric.margin if least is None else least / found.mean
+    return Reach(
+        metric=metric,
+        part=found.part,
+        mean=found.mean,
+        over=found.over,
+        units=found.units,
+        within=None if found.within is None else float(np.sqrt(found.within.variance)),
+        between=None if found.between is None else float(np.sqrt(found.between.variance)),
+        smallest=[smallest(found, runs, alpha) for runs in RUNS],
+        margin=margin,
+        to_ship=_to_ship(found, margin),
+    )
+
+
+def smallest(found: Variation, runs: int, alpha: float) -> float | None:
+    """The smallest difference that would be found four times in five, as a share of the mean; None where nothing says so.
+
+    Args:
+        found: How much a run's mean varies.
+        runs: Per side. Of one the interval is over what varies within it, as in a comparison.
+        alpha: The level of the test.
+    """
+    known = found.within if runs == 1 else found.known
+    if known is None:
+        return None
+    degrees = found.degrees_within if runs == 1 else runs - 1.0
+    share = detectable_share(float(np.sqrt(2 * known.variance / runs)), degrees, known.degrees, alpha)
+    return share if np.isfinite(share) else None
+
+
+def runs_for(found: Variation, change: float, alpha: float) -> int | None:
+    """How many runs per side a difference needs to be found four times in five; None where no number within reach is enough.
+
+    Args:
+        found: How much a run's mean varies.
+        change: The difference as a share of the mean, above 0.
+        alpha: The level of the test.
+    """
+
+    def enough(runs: int) -> bool:
+        found_from = smallest(found, runs, alpha)
+        return found_from is not None and found_from <= change
+
+    return least(enough, MOST_RUNS)
+
+
+def units_for(found: Variation, change: float, alpha: float) -> int | None:
+    """How many units one run per side needs for that, by what varies within a run; arguments as for :func:`runs_for`."""
+    alone = smallest(found, 1, alpha)
+    return None if alone is None else int(np.ceil(found.units * (alone / change) ** 2))
+
+
+def _to_ship(found: Variation, margin: float) -> int | None:
+    if found.known is None or margin <= 0:
+        return None
+    error = float(np.sqrt(2 * found.known.variance))
+    return size_needed(margin, error, 1, degrees=lambda runs: 2.0 * (runs - 1), alpha=(1 - BOUNDS) / 2)

@@ -104,6 +104,7 @@ class Unfinished(Generic[R]):
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
+            self.done.pop()
             raise RunError(
                 f"{self.path}: can't be written ({error.strerror}). Make room, and go on with --resume."
             ) from error

@@ -107,7 +107,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         try:
             measured, failures = conduct(plan, on_step, kept.rounds, kept.keep)
         except BaseException:
-            if not kept.done:
+            if not kept.path.exists():
                 shutil.rmtree(parts, ignore_errors=True)
             raise
     runs = _write_runs(request, plan, kept.head, measured, kept.doubts())

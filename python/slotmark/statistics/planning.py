@@ -53,13 +53,7 @@ def runs_needed(
         error = float(np.hypot(deviation * np.sqrt(2 / runs), error_of_blocks))
         return error == 0 or power(change, error, 2 * (runs - 1), alpha) >= wanted
 
-    if not enough(MOST_RUNS):
-        return None
-    low, high = 1, MOST_RUNS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return _least(enough, MOST_RUNS)
 
 
 def size_needed(
@@ -91,6 +85,11 @@ def size_needed(
         reach = stats.t.isf(alpha, freedom) + stats.t.isf(1 - wanted, freedom)
         return bool(reach * np.sqrt(shrinks / units + fixed**2) <= distance)
 
+    return _least(enough, most)
+
+
+def _least(enough: Callable[[int], bool], most: int) -> int | None:
+    """The smallest number from 2 to the most that is enough, where all above it are too; None where the most isn't."""
     if not enough(most):
         return None
     low, high = 1, most

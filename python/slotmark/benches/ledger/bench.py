@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from slotmark import _core
 from slotmark.benches import unfinished
+from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.runs import (
     BENCH,
     distinct,
@@ -60,6 +61,22 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
+    """What targets work on.
+
+    Attributes:
+        chain: The chain's files.
+        genesis: The genesis files that our engine reads; empty without a genesis.
+    """
+
+    chain: list[SourceFile]
+    genesis: list[SourceFile]
+
+    def of(self, program: Program) -> list[SourceFile]:
+        """What this target works on: other engines are not given the genesis."""
+        return [*self.chain, *(self.genesis if program.ours else [])]
+
+
 def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> tuple[list[Run], list[Failure]]:
     """Measures, and writes a run folder per target.
 
@@ -85,7 +102,10 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     chain = str(request.chain)
     window = _core.chain_window(chain, "origin", request.blocks)
     on_remark(f"{window['blocks']:,} blocks, {window['bytes'] / 1e6:,.1f} MB, {request.rounds} rounds")
-    sources = [SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])]
+    sources = Sources(
+        chain=[SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])],
+        genesis=genesis_files(request.genesis) if request.genesis else [],
+    )
     head = unfinished.new_session(machine, started, _asked(request, programs, window, sources))
     parts = request.out / PARTS
     with (
@@ -110,7 +130,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             if not kept.path.exists():
                 shutil.rmtree(parts, ignore_errors=True)
             raise
-    runs = _write_runs(request, plan, kept.head, measured, kept.doubts())
+    runs = _write_runs(request, plan, sources, kept.head, measured, kept.doubts())
     kept.remove()
     shutil.rmtree(parts, ignore_errors=True)
     return runs, failures
@@ -124,16 +144,15 @@ def _scratch(out: Path) -> "tempfile.TemporaryDirectory[str]":
         raise RunError(f"{out}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
 
 
-def _asked(
-    request: Request, programs: Sequence[Program], window: "_core.Window", sources: Sequence[SourceFile]
-) -> dict[str, str]:
+def _asked(request: Request, programs: Sequence[Program], window: "_core.Window", sources: Sources) -> dict[str, str]:
     """What a session is, in words: the same for one that is resumed."""
     return {
         **{f"parameter '{name}'": str(value) for name, value in request.parameters().items()},
         "the list of targets": ", ".join(program.name for program in programs),
         **{f"target {program.name}": " ".join(program.words) for program in programs},
         "the number of blocks": f"{window['blocks']:,}",
-        **{f"the chain's file {source.path}": source.identity for source in sources},
+        **{f"the chain's file {source.path}": source.identity for source in sources.chain},
+        **{f"the genesis file {source.path}": source.identity for source in sources.genesis},
     }
 
 
@@ -144,7 +163,12 @@ def _blocks(chain: str, window: "_core.Window") -> Blocks:
 
 
 def _write_runs(
-    request: Request, plan: Plan, head: unfinished.Head, measured: Sequence[Measured], doubts: Sequence[Warning]
+    request: Request,
+    plan: Plan,
+    sources: Sources,
+    head: unfinished.Head,
+    measured: Sequence[Measured],
+    doubts: Sequence[Warning],
 ) -> list[Run]:
     """Writes a run folder per target that never failed; either all are there in the end, or none."""
     ended = utc_now()
@@ -188,7 +212,7 @@ def _write_runs(
                 started=head.started,
                 ended=ended,
                 versions=versions(),
-                sources=[],
+                sources=sources.of(program),
                 tables={},
                 warnings=[*doubts, *warnings_of(program.name, processes, head.machine)],
             )

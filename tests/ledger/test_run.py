@@ -236,6 +236,15 @@ def test_a_session_that_was_cut_is_resumed(small_chain: Path, tmp_path: Path) ->
     other = slotmark(*words, "--seed", "2", "--resume")
     assert other.returncode == 2
     assert "parameter 'seed' was 1, is 2" in other.stderr
+    part = out / "unfinished-session" / "0.parquet"
+    whole = part.read_bytes()
+    for damage in (whole[:100], None):
+        part.unlink() if damage is None else part.write_bytes(damage)
+        damaged = slotmark(*words, "--resume")
+        assert damaged.returncode == 2
+        _, error = damaged.stderr.splitlines()
+        assert error.startswith(f"slotmark: {part}: can't be read (")
+    part.write_bytes(whole)
     made = slotmark(*words, "--resume")
     assert made.returncode == 0, made.stderr
     assert f"resumed after round {kept} of 4" in made.stderr

@@ -129,7 +129,14 @@ class Unfinished(Generic[R]):
 
 @contextmanager
 def session(
-    out: Path, head: Head, kind: type[R], *, rounds: int, resume: bool, on_remark: Callable[[str], None]
+    out: Path,
+    head: Head,
+    kind: type[R],
+    *,
+    rounds: int,
+    resume: bool,
+    on_remark: Callable[[str], None],
+    check: Callable[[Sequence[R]], None] = lambda _: None,
 ) -> Iterator[Unfinished[R]]:
     """Begins a session, or resumes the one that was cut; a remark tells what is kept of one that is cut here.
 
@@ -140,12 +147,14 @@ def session(
         rounds: How many count.
         resume: Whether to go on with the session that was cut.
         on_remark: Told what a person should know.
+        check: Raises RunError where something is missing that these finished rounds need.
 
     Raises:
         ArgumentError: There is none to resume, or something was asked for that it isn't.
-        RunError: There is one, and it isn't to be resumed; or its file is damaged.
+        RunError: There is one, and it isn't to be resumed; or its file is damaged, or what belongs to it.
     """
     kept: Unfinished[R] = _resume(out, head, kind) if resume else _begin(out, head)
+    check(kept.rounds)
     if kept.rounds:
         on_remark(f"resumed after round {kept.rounds[-1].number} of {rounds}")
     try:

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ from slotmark.warnings import Warning
 
 PARTS = "unfinished-session"
 """The folder below ``--out`` with the blocks of processes that are finished, until the run folders are written."""
+
+_ANEW = f"A session can't be resumed without all of its finished processes: remove {unfinished.FILE} and {PARTS}, and begin anew."
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +113,13 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     parts = request.out / PARTS
     with (
         unfinished.session(
-            request.out, head, Round, rounds=request.rounds, resume=request.resume, on_remark=on_remark
+            request.out,
+            head,
+            Round,
+            rounds=request.rounds,
+            resume=request.resume,
+            on_remark=on_remark,
+            check=partial(_refuse_without_parts, parts),
         ) as kept,
         _scratch(request.out) as scratch,
     ):
@@ -142,6 +151,18 @@ def _scratch(out: Path) -> "tempfile.TemporaryDirectory[str]":
         return tempfile.TemporaryDirectory(prefix=".replays-", dir=out)
     except OSError as error:
         raise RunError(f"{out}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
+
+
+def _refuse_without_parts(parts: Path, rounds: Sequence[Round]) -> None:
+    """Raises RunError where the blocks of a process that is kept aren't there."""
+    for one in (one for done in rounds for one in done.measured):
+        path = parts / one.part
+        try:
+            rows = pq.read_metadata(path).num_rows
+        except (OSError, pa.ArrowInvalid) as error:
+            raise RunError(f"{path}: can't be read ({error}). {_ANEW}") from error
+        if rows != one.process.blocks:
+            raise RunError(f"{path}: {rows} blocks, expected {one.process.blocks}. {_ANEW}")
 
 
 def _asked(request: Request, programs: Sequence[Program], window: "_core.Window", sources: Sources) -> dict[str, str]:

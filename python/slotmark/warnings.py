@@ -18,6 +18,49 @@ ENOUGH_ROUNDS = 5
 ENOUGH_RUNS = 3
 """With fewer runs on a side, verdicts are conditional on these runs; of processes of a build, there are none."""
 
+KINDS = (
+    "apart",
+    "clusters",
+    "coarse",
+    "damaged_files",
+    "different",
+    "drifting_rounds",
+    "few_blocks",
+    "few_rounds",
+    "gc_inside",
+    "lacking",
+    "machine_loaded",
+    "machine_unknown",
+    "missing_hosts",
+    "missing_inputs",
+    "not_interleaved",
+    "not_pinned",
+    "one_core",
+    "one_process",
+    "one_run_a_side",
+    "other_node",
+    "outliers",
+    "processes_differ",
+    "rejected_lines",
+    "repeated_lines",
+    "reply_delay",
+    "resumed",
+    "runs_differ",
+    "server_busy",
+    "short_hashes",
+    "silent_hosts",
+    "stopped_early",
+    "target_failed",
+    "thin_quantiles",
+    "time_backwards",
+    "totals_at_odds",
+    "two_processes",
+    "two_runs_a_side",
+    "unknown_columns",
+    "unmatched",
+)
+"""Every kind of doubt that slotmark constructs. A catalogue can name more, which follow from what is analysed."""
+
 
 class Warning(msgspec.Struct, frozen=True, order=True):
     """One doubt.

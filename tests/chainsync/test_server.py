@@ -7,12 +7,13 @@ import socket
 import sys
 import threading
 import zlib
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from slotmark.benches.chainsync import server as server_module
-from slotmark.benches.chainsync.server import ReplayServer
+from slotmark.benches.chainsync.server import Node, ReplayServer
 from slotmark.benches.chainsync.setting import MODES, Mode, Setting
 from slotmark.errors import ServerError
 from slotmark.run import open_run
@@ -39,6 +40,38 @@ def test_the_socket_is_for_its_user_alone_in_a_folder_of_its_own(server: ReplayS
     place = Path(server.listening.socket)
     assert place.stat().st_mode & 0o777 == 0o700
     assert place.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_node_that_accepts_no_connection_is_given_up_after_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "CONNECT_TIMEOUT_S", 1)
+    path = tmp_path / "node.socket"
+    with ExitStack() as sockets:
+        listener = sockets.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(str(path))
+        listener.listen(0)
+        with pytest.raises(BlockingIOError):  # the queue is full
+            while True:
+                caller = sockets.enter_context(socket.socket(socket.AF_UNIX))
+                caller.setblocking(False)
+                caller.connect(str(path))
+        with pytest.raises(ServerError, match=r"node\.socket: no connection was accepted within 1 s"), Node(path, None):
+            pass
+
+
+def test_a_node_that_cannot_be_connected_to_is_named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, far = tmp_path / "gone.socket", tmp_path / ("far" * 40) / "node.socket"
+    far.parent.mkdir()
+    monkeypatch.chdir(far.parent)  # the whole path is too long to listen at
+    for place in (str(gone), far.name):
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(place)
+    for path, why in ((gone, "Connection refused"), (far, "AF_UNIX path too long")):
+        with pytest.raises(ServerError, match=rf"can't connect \({why}\)\. Is the node running\?"), Node(path, None):
+            pass
 
 
 class Spoiler:

@@ -1,5 +1,6 @@
 """Policies: what a file may change, what is refused, and what follows from it."""
 
+import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -7,11 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import slotmark as slotmark_package
 from slotmark.compare import Comparison, Policy, compare, policy_text, read_policy
-from slotmark.compare.policy import Accepted
+from slotmark.compare.policy import DOUBTS, Accepted
 from slotmark.errors import ComparisonError
+from slotmark.metrics import catalogue
 from slotmark.run import Manifest, Run, open_run
-from slotmark.warnings import server_busy
+from slotmark.warnings import KINDS, server_busy
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
@@ -151,8 +154,6 @@ def test_the_default_policy_is_printed_and_read_again(bench: str, tmp_path: Path
     file = tmp_path / "policy.toml"
     file.write_text(policy_text(bench))
     found, default = read_policy(file, bench), Policy()
-    from slotmark.metrics import catalogue
-
     metrics = catalogue(bench).metrics
     assert found.applied(metrics) == default.applied(metrics)
     assert (found.conditional, list(found.doubts), found.accepted) == ("hold", list(default.doubts), [])
@@ -179,6 +180,8 @@ def test_the_default_policy_is_printed_and_read_again(bench: str, tmp_path: Path
         ("[[accepted]]\nmetric = 'blocks_per_s'\nreason = 'x'", "missing required field `until`"),
         ("[[accepted]]\nmetric = 'blocks_per_s'\nreason = ' '\nuntil = '2'", "has no reason"),
         ("[[accepted]]\nmetric = 'blocks_per_s'\nreason = 'x'\nuntil = 'soon'", "neither a version nor a date"),
+        ("doubts = ['server_bussy']", "'server_bussy' is no kind of doubt. Did you mean 'server_busy'? There are: "),
+        ("doubts = ['counters_restarted']", "'counters_restarted' is no kind of doubt."),  # of clusters
         ("metrics", "no policy ("),
     ],
 )
@@ -188,6 +191,29 @@ def test_what_is_no_policy_is_refused_in_a_line(text: str, said: str, tmp_path: 
     with pytest.raises(ComparisonError, match=re.escape(said)) as caught:
         read_policy(file, "chainsync")
     assert str(caught.value).startswith(f"{file}: ")
+
+
+def test_every_kind_of_doubt_is_known_and_there_is_no_other() -> None:
+    """The kinds are those of the constructors; a doubt that keeps from shipping is one of them or a catalogue's."""
+    constructed: set[object] = set()
+    for file in Path(slotmark_package.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            match node:
+                case ast.Call(func=ast.Name("Warning"), args=[ast.Constant(kind), *_]):
+                    constructed.add(kind)
+                case _:
+                    pass
+    assert set(KINDS) == constructed
+    benches = ("chainsync", "cluster", "ledger", "prediction")
+    of_catalogues = {doubt.kind for bench in benches for doubt in catalogue(bench).doubts}
+    assert set(DOUBTS) <= {*KINDS, *of_catalogues}
+    assert not of_catalogues & set(KINDS)
+
+
+def test_a_policy_may_name_what_a_catalogue_doubts(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text("doubts = ['counters_restarted', 'resumed']")
+    assert list(read_policy(file, "cluster").doubts) == ["counters_restarted", "resumed"]
 
 
 def test_a_date_may_be_one_of_toml(tmp_path: Path) -> None:

@@ -1,23 +1,28 @@
 """`slotmark ledger run` as a whole, through the command."""
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.ledger.engine import BACKENDS, program
+from slotmark.benches.ledger.engine import BACKENDS, genesis_files, program
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.errors import TargetError
 from slotmark.metrics import catalogue, samples
 from tests.conftest import slotmark
 
 BLOCK_COUNT = 300
+CHUNKS = ("00000.chunk", "00001.chunk")
+"""The files of the chain that hold so many blocks."""
 
 # What another engine might be: it reads the chain's points from `slotmark chain`'s own reader and writes db-analyser's table.
 ANALYSER = """
@@ -61,7 +66,12 @@ def runs(small_chain: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_each_target_has_a_run_of_the_same_blocks(runs: Path) -> None:
+def _digested(folder: Path, names: Sequence[str]) -> list[tuple[int, str]]:
+    files = [(folder / name).read_bytes() for name in names]
+    return [(len(file), hashlib.sha256(file).hexdigest()) for file in files]
+
+
+def test_each_target_has_a_run_of_the_same_blocks(runs: Path, small_chain: Path) -> None:
     assert sorted(path.name for path in runs.iterdir()) == sorted(BACKENDS)
     places: list[int] = []
     for name in BACKENDS:
@@ -76,7 +86,9 @@ def test_each_target_has_a_run_of_the_same_blocks(runs: Path) -> None:
         assert processes["peak_bytes"].null_count == 0
         assert (processes["disk_bytes"].null_count == 3) == (name == "memory")
         assert run.manifest.origin == "measured"
-        assert not run.manifest.sources
+        sources = run.manifest.sources
+        assert [source.path for source in sources] == list(CHUNKS)
+        assert [(source.bytes, source.sha256) for source in sources] == _digested(small_chain, CHUNKS)
         places += processes["place"].to_pylist()
     assert sorted(places) == list(range(9))
     assert len({open_run(runs / name).manifest.session for name in BACKENDS}) == 1
@@ -120,6 +132,26 @@ def test_any_command_is_a_target(small_chain: Path, tmp_path: Path) -> None:
     assert run.table("processes")["peak_bytes"].null_count == 0
     compared = slotmark("compare", out / "base", out / "new")
     assert compared.returncode == 0, compared.stderr
+
+
+def test_our_engines_sources_are_the_chain_and_the_genesis_files_that_it_reads(
+    small_chain: Path, tmp_path: Path
+) -> None:
+    genesis = small_chain / "genesis"
+    given = ("--genesis", str(genesis / "shelley-genesis.json"))
+    out = tmp_path / "runs"
+    other = f"other={analyser(tmp_path)}"
+    made = slotmark(*arguments(small_chain, out, "--backend", "memory", "--target", other, "--rounds", "1", *given))
+    assert made.returncode == 0, made.stderr
+    names = [f"{era}-genesis.json" for era in ("shelley", "byron", "alonzo", "conway")]
+    of_other, of_ours = (open_run(out / name).manifest.sources for name in ("other", "memory"))
+    assert [source.path for source in of_other] == list(CHUNKS)
+    assert of_ours[: len(CHUNKS)] == of_other
+    files = of_ours[len(CHUNKS) :]
+    assert [source.path for source in files] == [str(genesis / name) for name in names]
+    assert [(source.bytes, source.sha256) for source in files] == _digested(genesis, names)
+    alone = shutil.copy(genesis / "shelley-genesis.json", tmp_path)
+    assert [source.path for source in genesis_files(Path(alone))] == [alone]
 
 
 def test_engines_whose_times_hold_other_work_are_not_compared(runs: Path, small_chain: Path, tmp_path: Path) -> None:
@@ -170,6 +202,7 @@ def test_a_target_that_replays_other_blocks_is_refused(small_chain: Path, tmp_pa
         (["--target", "x=true"], "Put {out} where"),
         (["--target", "a/b=true {out}"], "a name that can be a folder's"),
         (["--target", "x='true {out}"], "Close every quote"),
+        (["--backend", "memory", "--genesis", "none.json"], "--genesis: none.json can't be read (No such file"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(more: list[str], why: str, small_chain: Path, tmp_path: Path) -> None:
@@ -203,6 +236,15 @@ def test_a_session_that_was_cut_is_resumed(small_chain: Path, tmp_path: Path) ->
     other = slotmark(*words, "--seed", "2", "--resume")
     assert other.returncode == 2
     assert "parameter 'seed' was 1, is 2" in other.stderr
+    part = out / "unfinished-session" / "0.parquet"
+    whole = part.read_bytes()
+    for damage in (whole[:100], None):
+        part.unlink() if damage is None else part.write_bytes(damage)
+        damaged = slotmark(*words, "--resume")
+        assert damaged.returncode == 2
+        _, error = damaged.stderr.splitlines()
+        assert error.startswith(f"slotmark: {part}: can't be read (")
+    part.write_bytes(whole)
     made = slotmark(*words, "--resume")
     assert made.returncode == 0, made.stderr
     assert f"resumed after round {kept} of 4" in made.stderr

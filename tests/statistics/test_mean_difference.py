@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slotmark.compare.estimators.means import LEAST_EFFECTIVE
+from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.mean_difference import MeanDifference, Units, by_unit, mean_difference
 from tests.compare.planted_courses import COURSES, levels_of_hosts
 

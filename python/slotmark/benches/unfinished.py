@@ -7,25 +7,37 @@ counts: a session that is cut in its warm-up leaves nothing. The file goes when 
 """
 
 import os
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from slotmark import warnings
 from slotmark.errors import ArgumentError, RunError
 from slotmark.run import MachineFacts
+from slotmark.warnings import Warning
 
 FILE = "unfinished-session.jsonl"
 """Its name below the folder that ``--out`` names."""
 
+LOADED = 0.5
+"""The load average a core, before the first round, above which something else was running."""
+
 
 class Numbered(Protocol):
-    """A round of a bench: a struct with a number, from 1; 0 is a warm-up."""
+    """A round of a bench, as a struct."""
 
     @property
     def number(self) -> int:
-        """Its place among the rounds."""
+        """Its place among the rounds, from 1; 0 is a warm-up."""
+        ...
+
+    @property
+    def part(self) -> int:
+        """The part of the session that it is of: 0, and one more after each time that it was cut and resumed."""
         ...
 
 
@@ -46,6 +58,20 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     machine: MachineFacts
     started: str
     asked: Mapping[str, str]
+
+
+def new_session(machine: MachineFacts, started: str, asked: Mapping[str, str]) -> Head:
+    """A session with a name that no other has; the machine is a part of what may not change."""
+    moment = started.replace(":", "").replace("-", "").partition(".")[0]
+    return Head(
+        session=f"{moment}-{random.SystemRandom().getrandbits(32):08x}",
+        machine=machine,
+        started=started,
+        asked={
+            **asked,
+            "the machine": f"{machine.hostname_hash}, {machine.cores} cores of {machine.cpu}, {machine.kernel}",
+        },
+    )
 
 
 class Unfinished(Generic[R]):
@@ -78,6 +104,7 @@ class Unfinished(Generic[R]):
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
+            self.done.pop()
             raise RunError(
                 f"{self.path}: can't be written ({error.strerror}). Make room, and go on with --resume."
             ) from error
@@ -87,9 +114,58 @@ class Unfinished(Generic[R]):
         """Removes the file: the runs are whole."""
         self.path.unlink(missing_ok=True)
 
+    def doubts(self) -> list[Warning]:
+        """Doubts about how the session went: other work was running before it, or it was cut and resumed."""
+        machine = self.head.machine
+        loaded = machine.load > LOADED * machine.cores
+        cut_after = [
+            one.number - 1 for one, last in zip(self.done[1:], self.done, strict=False) if one.part != last.part
+        ]
+        return [
+            *([warnings.machine_loaded(machine.load, machine.cores)] if loaded else []),
+            *([warnings.resumed(cut_after)] if cut_after else []),
+        ]
 
-def begin(out: Path, head: Head) -> Unfinished[R]:
-    """Begins a new session. RunError where one that was cut is kept there."""
+
+@contextmanager
+def session(
+    out: Path,
+    head: Head,
+    kind: type[R],
+    *,
+    rounds: int,
+    resume: bool,
+    on_remark: Callable[[str], None],
+    check: Callable[[Sequence[R]], None] = lambda _: None,
+) -> Iterator[Unfinished[R]]:
+    """Begins a session, or resumes the one that was cut; a remark tells what is kept of one that is cut here.
+
+    Args:
+        out: The folder that it is kept below.
+        head: What was asked for.
+        kind: Of its rounds.
+        rounds: How many count.
+        resume: Whether to go on with the session that was cut.
+        on_remark: Told what a person should know.
+        check: Raises RunError where something is missing that these finished rounds need.
+
+    Raises:
+        ArgumentError: There is none to resume, or something was asked for that it isn't.
+        RunError: There is one, and it isn't to be resumed; or its file is damaged, or what belongs to it.
+    """
+    kept: Unfinished[R] = _resume(out, head, kind) if resume else _begin(out, head)
+    check(kept.rounds)
+    if kept.rounds:
+        on_remark(f"resumed after round {kept.rounds[-1].number} of {rounds}")
+    try:
+        yield kept
+    except BaseException:
+        if finished := sum(one.number > 0 for one in kept.done):
+            on_remark(f"{finished} of {rounds} rounds are finished and kept: the same with --resume goes on")
+        raise
+
+
+def _begin(out: Path, head: Head) -> Unfinished[R]:
     path = out / FILE
     if path.exists():
         raise RunError(
@@ -98,13 +174,7 @@ def begin(out: Path, head: Head) -> Unfinished[R]:
     return Unfinished(path, head, [])
 
 
-def resume(out: Path, head: Head, kind: type[R]) -> Unfinished[R]:
-    """Goes on with the session that was cut, of rounds of this kind.
-
-    Raises:
-        ArgumentError: There is none, or something was asked for that it isn't.
-        RunError: The file is damaged.
-    """
+def _resume(out: Path, head: Head, kind: type[R]) -> Unfinished[R]:
     path = out / FILE
     if not path.is_file():
         raise ArgumentError(f"--resume: {out} holds no session that was cut. Leave --resume out.")

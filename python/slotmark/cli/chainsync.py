@@ -12,6 +12,7 @@ from slotmark.benches.chainsync.setting import MODES, Mode
 from slotmark.benches.chainsync.targets import FLOOR, build_all, built_ins
 from slotmark.cli.console import progress, talk
 from slotmark.cli.quantities import duration_us
+from slotmark.cli.session import end_session
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ def run(
     """Run every target in every mode and depth, round by round, in an order drawn at random, and keep a run of each."""
     from slotmark.benches.chainsync.bench import Place, Request
     from slotmark.benches.chainsync.bench import run as run_bench
-    from slotmark.report import print_document, runs_document
 
     if sum(place is not None for place in (chain, node_socket or node)) != 1:
         raise ArgumentError("give either --chain DIR, or --node-socket PATH and --node HOST:PORT of a node.")
@@ -98,16 +98,8 @@ def run(
             show(done, total, label + figure)
 
         runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), on_step)
-    print_document(runs_document(runs))
-    measured_runs = [run.path for run in runs if run.name != FLOOR]
-    for path in measured_runs:
-        typer.echo(path)
-    if len(measured_runs) > 1:
-        talk.remark(f"Compare them: slotmark compare {' '.join(map(str, measured_runs))} -o {out}/report")
-    for failure in failures[:-1]:
-        talk.remark(f"slotmark: {failure.error}")
-    if failures:
-        raise TargetError(f"{failures[-1].error} What did not fail was kept.")
+    named = [run for run in runs if run.name != FLOOR]
+    end_session(runs, named, [failure.error for failure in failures], out)
 
 
 @app.command(epilog="Example: slotmark chainsync targets --build all")

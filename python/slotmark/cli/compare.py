@@ -121,7 +121,7 @@ def compare(
         return compare_runs(opened, filters=chosen, margins=margins, policy=deciding, seed=seed)
 
     if method is Method.published:
-        refuse_unlike_runs(opened, recorded=not entries.in_rounds)
+        refuse_unlike_runs(opened)
         names = iter(side.name for side in name_sides([[run] for side in opened for run in side]))
         sides = [{next(names): run for run in side} for side in opened]
         result = published_report(sides, chosen, "org" if style is Style.modern else style.value)

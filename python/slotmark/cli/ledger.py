@@ -7,7 +7,8 @@ import typer
 
 from slotmark.cli.console import progress, talk
 from slotmark.cli.quantities import duration_us
-from slotmark.errors import ArgumentError, TargetError
+from slotmark.cli.session import end_session
+from slotmark.errors import ArgumentError
 
 app = typer.Typer(
     help="Ledger operations: measure them, or import what db-analyser and beacon recorded.",
@@ -47,7 +48,6 @@ def run(
     """Replay a chain with every target, round by round, each time in a fresh process, in an order drawn at random."""
     from slotmark.benches.ledger.bench import Request
     from slotmark.benches.ledger.bench import run as run_bench
-    from slotmark.report import print_document, runs_document
 
     request = Request(
         chain=chain,
@@ -64,15 +64,7 @@ def run(
     )
     with progress("processes") as show:
         runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)
-    print_document(runs_document(runs))
-    for one in runs:
-        typer.echo(one.path)
-    if len(runs) > 1:
-        talk.remark(f"Compare them: slotmark compare {' '.join(str(one.path) for one in runs)} -o {out}/report")
-    for failure in failures[:-1]:
-        talk.remark(f"slotmark: {failure.error}")
-    if failures:
-        raise TargetError(f"{failures[-1].error} What did not fail was kept.")
+    end_session(runs, runs, [failure.error for failure in failures], out)
 
 
 @app.command("import", epilog="Example: slotmark ledger import base-1.csv base-2.csv --target base -o runs/base")

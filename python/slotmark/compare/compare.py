@@ -74,7 +74,7 @@ def _comparison(
 ) -> Comparison:
     sides = name_sides(groups)
     entries = catalogue(sides[0].manifest.bench)
-    refuse_unlike_runs(groups, recorded=not entries.in_rounds)
+    refuse_unlike_runs(groups)
     metrics = with_margins(policy.applied(entries.metrics), margins)
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]

@@ -13,6 +13,7 @@ from slotmark.numbers import percent, percent_change
 from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.statistics.planning import size_needed
 from slotmark.warnings import ENOUGH_RUNS, Warning
+from slotmark.words import few, listed
 
 NAMED = 3
 """So many metrics are named in the line; the causes have all."""
@@ -256,7 +257,7 @@ def _line(found: Found, answers: Sequence[Answer], causes: Sequence[Cause], deci
     for answer in dict.fromkeys((_together(answers), *answers)):
         sides = [side.name for side, its in zip(found.candidates, answers, strict=True) if its == answer]
         why = _why(answer, [cause for cause in causes if cause.candidate in sides], decisive, accepted)
-        told.append(f"{answer.upper()} {_listed(sides)}{origin}: {why}")
+        told.append(f"{answer.upper()} {listed(sides)}{origin}: {why}")
     return "; ".join(told)
 
 
@@ -268,20 +269,18 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
         )
     if answer == "hold":
         worse = [cause for cause in causes if cause.answer == "hold"]
-        named = [f"{_titled(cause)} {cause.reason}" for cause in worse[:NAMED]]
-        return f"worse in {_listed([*named, *_others(worse)])}"
+        return f"worse in {listed(few([f'{cause.title} {cause.reason}' for cause in worse], NAMED))}"
     doubts = [cause for cause in causes if not cause.metric]
     unclear = [cause for cause in causes if cause.metric and not cause.conditional]
     more = _more(causes)
     told = []
     if unclear:
-        names = list(dict.fromkeys(_titled(cause) for cause in unclear))
-        others = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
-        told.append(f"can't tell {_listed([*names[:NAMED], *others])}")
+        names = list(dict.fromkeys(cause.title for cause in unclear))
+        told.append(f"can't tell {listed(few(names, NAMED))}")
     elif not doubts:
         told.append("not worse here, but too few runs speak for no others")
     if doubts:
-        told.append(f"doubts: {_listed([doubt.name for doubt in doubts])}")
+        told.append(f"doubts: {listed([doubt.name for doubt in doubts])}")
     return "; ".join([*told, *([more] if more else [])])
 
 
@@ -298,23 +297,10 @@ def _more(causes: Sequence[Cause]) -> str:
     ]
     if not words:
         return ""
-    return f"needs about {_listed(words)} per side"
+    return f"needs about {listed(words)} per side"
 
 
 def _about(count: int) -> str:
     """Two digits are enough of an estimate."""
     digits = 10 ** max(0, len(str(count)) - 2)
     return f"{-(-count // digits) * digits:,}"
-
-
-def _titled(cause: Cause) -> str:
-    quantity = cause.quantity if cause.quantity in ("typical block", "all blocks together") else ""
-    return ", ".join(filter(None, (cause.name, cause.part, quantity)))
-
-
-def _others(causes: Sequence[Cause]) -> list[str]:
-    return [f"{len(causes) - NAMED} more"] if len(causes) > NAMED else []
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

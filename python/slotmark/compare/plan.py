@@ -77,7 +77,7 @@ def plan(
         raise ComparisonError("A plan needs at least one run.")
     (side,) = name_sides([runs])
     entries = catalogue(side.manifest.bench)
-    refuse_unlike_runs([runs], recorded=not entries.in_rounds)
+    refuse_unlike_runs([runs])
     metrics = [metric for metric in entries.metrics if metric.estimator == "means" and metric.tested]
     if not metrics:
         raise ComparisonError(

@@ -17,6 +17,7 @@ from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Better, Metric, Rank, catalogue
 from slotmark.numbers import percent, share
 from slotmark.run import Manifest
+from slotmark.warnings import KINDS
 
 Conditional = Literal["hold", "count", "inconclusive"]
 """What verdicts that hold for these runs only may do: hold a release, hold and ship it, or neither."""
@@ -27,6 +28,7 @@ DOUBTS = (
     "drifting_rounds",
     "impossible_orders",
     "no_blocks",
+    "repeated_starts",
     "server_busy",
     "time_backwards",
 )
@@ -144,7 +146,8 @@ def read_policy(path: Path, bench: str) -> Policy:
         bench: Of the runs that it is for.
 
     Raises:
-        ComparisonError: There is no such file, it is no such TOML, or it is of another bench or of metrics that aren't tested.
+        ComparisonError: There is no such file, it is no such TOML, or it is of another bench, of metrics that aren't tested, or of
+            doubts that there aren't.
     """
     try:
         told = msgspec.convert(_with_dates_as_text(tomllib.loads(path.read_text(encoding="utf-8"))), _File)
@@ -163,6 +166,12 @@ def read_policy(path: Path, bench: str) -> Policy:
         if metric not in known:
             raise ComparisonError(
                 f"{path}: '{metric}' isn't tested.{did_you_mean(metric, known)} Tested are: {', '.join(known)}."
+            )
+    kinds = sorted({*KINDS, *DOUBTS, *(doubt.kind for doubt in catalogue(bench).doubts)})
+    for kind in told.doubts:
+        if kind not in kinds:
+            raise ComparisonError(
+                f"{path}: '{kind}' is no kind of doubt.{did_you_mean(kind, kinds)} There are: {', '.join(kinds)}."
             )
     return Policy(
         name=path.name,

@@ -23,6 +23,9 @@ Quantity = Literal["typical", "mean", "typical block", "all blocks together"]
 """What of a metric's samples a row compares: the typical sample (a trimmed mean of log values), the arithmetic mean, the
 typical block (Hodges-Lehmann's estimate of the blocks' ratios), or the sum over all blocks."""
 
+OF_BLOCKS: tuple[Quantity, Quantity] = ("typical block", "all blocks together")
+"""What is compared of costs of the same blocks. A metric can have a row of each, so the quantity is a part of their titles."""
+
 ALL = ""
 """The part that holds all samples."""
 
@@ -199,6 +202,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[Warning] = []
 
     @property
+    def title(self) -> str:
+        """The metric's name with what distinguishes this row from its other rows."""
+        return _title(self.metric.name, self.part, self.quantity)
+
+    @property
     def levels(self) -> list[float | None]:
         """The level of each side, in the metric's unit: its median, or its mean where means or sums are compared."""
         means = self.quantity in ("mean", "all blocks together")
@@ -358,6 +366,11 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     needed: Needed | None = None
     conditional: bool = False
 
+    @property
+    def title(self) -> str:
+        """The title of the row that it follows from; of a doubt its kind."""
+        return _title(self.name, self.part, self.quantity)
+
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy makes of a comparison.
@@ -379,6 +392,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     causes: list[Cause] = []
     accepted: list[str] = []
     decisive: int
+
+
+def _title(name: str, part: str, quantity: Quantity | None) -> str:
+    return ", ".join(filter(None, (name, part, quantity if quantity in OF_BLOCKS else "")))
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

@@ -80,13 +80,8 @@ def _quoted(fact: str) -> str:
     return f"'{fact}'" if " " in fact else fact
 
 
-def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, recorded: bool) -> None:
-    """Raises ComparisonError where runs can't be put together: other work, other targets on one side, or one recording twice.
-
-    Args:
-        groups: One per side.
-        recorded: Whether source files are what was recorded, and not what was worked on: each counts once.
-    """
+def refuse_unlike_runs(groups: Sequence[Sequence[Run]]) -> None:
+    """Raises ComparisonError where runs, a group per side, can't be put together: other work, other targets on one side, or one recording twice."""
     named = iter(name_sides([[run] for group in groups for run in group]))
     sides = [[next(named) for _ in group] for group in groups]
     read: dict[str, str] = {}
@@ -95,9 +90,9 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]], *, recorded: bool) -> No
             refuse_different_work(sides[0][0], side)
             _refuse_another_target(group[0], side)
             files = (
-                {file.identity: file.path for file in side.manifest.sources if file.bytes and file.identity}
-                if recorded
-                else {}
+                {}
+                if side.manifest.measured_here
+                else {file.identity: file.path for file in side.manifest.sources if file.bytes and file.identity}
             )
             for digest, path in files.items():
                 if digest in read:

@@ -175,11 +175,6 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[Doubt, ...] = ()
     beside: dict[str, Beside] = {}
 
-    @property
-    def in_rounds(self) -> bool:
-        """Whether targets are measured together, in interleaved rounds."""
-        return all(metric.grain[:1] == ("round",) for metric in self.metrics)
-
     def __getitem__(self, metric_id: str) -> Metric:
         """The metric of this id; RunError, with those that there are, where it has none."""
         for metric in self.metrics:

@@ -16,7 +16,7 @@ from slotmark.report.sections.blocks import (
     quantile_tables,
     rank_tables,
 )
-from slotmark.report.sections.cells import headed, listed, readable
+from slotmark.report.sections.cells import headed, readable
 from slotmark.report.sections.charts import charts
 from slotmark.report.sections.decision import first_screen
 from slotmark.report.sections.dictionary import dictionary
@@ -29,6 +29,7 @@ from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, 
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
 from slotmark.run import Run, title_with_origin
+from slotmark.words import listed
 
 _INTERNAL = ("session", "digest")
 """What the facts of a run begin with that only slotmark reads: they say which runs may be paired, and that they did the same."""

@@ -112,6 +112,14 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     parts: list[TablePart] = []
     warnings: list[Warning]
 
+    @property
+    def measured_here(self) -> bool:
+        """Whether slotmark started what was measured: its sources are what targets worked on, as a chain, and many runs can have them.
+
+        Else they are what was recorded elsewhere: a file is of one run.
+        """
+        return self.origin == "measured" and self.machine is not None
+
 
 _ORIGINS: dict[str, Origin] = {"chainsync": "measured", "ledger": "imported", "prediction": "simulated"}
 """Of runs of before 2026-12, by bench: all that these benches could write then."""

@@ -1,6 +1,5 @@
 """The bench as a whole: from what was asked for to run folders."""
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
 from slotmark.benches.process import split_cores
 from slotmark.errors import ArgumentError, TargetError
-from slotmark.run import MachineFacts, Run, SourceFile, machine_facts, utc_now
+from slotmark.run import Run, SourceFile, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
 
@@ -105,9 +104,6 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     for name in dict.fromkeys([*(program.name for program in programs), FLOOR]):
         refuse_existing(request.out / name)
 
-    session = (
-        f"{utc_now().replace(':', '').replace('-', '').partition('.')[0]}-{random.SystemRandom().getrandbits(32):08x}"
-    )
     machine, started = machine_facts(), utc_now()
     server_cores, client_cores = split_cores() if request.pin else (frozenset[int](), frozenset[int]())
     window = _window(request)
@@ -135,21 +131,12 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         )
         workload = _workload(request, plan, window, proofs)
         parameters = {**request.parameters(window), "server": server.label}
-        asked = _asked(parameters, [*programs, floor], workload, sources, machine)
-        head = unfinished.Head(session=session, machine=machine, started=started, asked=asked)
-        kept: unfinished.Unfinished[Round] = (
-            unfinished.resume(request.out, head, Round) if request.resume else unfinished.begin(request.out, head)
-        )
-        if kept.rounds:
-            on_remark(f"resumed after round {kept.rounds[-1].number} of {plan.rounds}")
-        try:
+        asked = _asked(parameters, [*programs, floor], workload, sources)
+        head = unfinished.new_session(machine, started, asked)
+        with unfinished.session(
+            request.out, head, Round, rounds=plan.rounds, resume=request.resume, on_remark=on_remark
+        ) as kept:
             measured, failures = conduct(plan, server, proofs, on_step, kept.rounds, kept.keep)
-        except BaseException:
-            if finished := kept.done[1:]:
-                on_remark(
-                    f"{len(finished)} of {plan.rounds} rounds are finished and kept: the same with --resume goes on"
-                )
-            raise
         server_peak = server.peak_bytes()
     facts = SessionFacts(
         session=kept.head.session,
@@ -172,9 +159,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         rounds=request.rounds,
         reply_delay_us=request.reply_delay_us,
         server_peak_bytes=server_peak,
-        cut_after=[
-            one.number - 1 for one, last in zip(kept.done[1:], kept.done, strict=False) if one.part != last.part
-        ],
+        doubts=kept.doubts(),
     )
     descriptions = {program.name: program.description for program in [*programs, floor]}
     runs = write_runs(request.out, facts, measured, failures, descriptions)
@@ -187,7 +172,6 @@ def _asked(
     programs: Sequence[Program],
     workload: Mapping[str, str],
     sources: Sequence[SourceFile],
-    machine: MachineFacts,
 ) -> dict[str, str]:
     """What a session is, in words: the same for one that is resumed."""
     return {
@@ -201,7 +185,6 @@ def _asked(
         },
         **{f"the chain's {name}": value for name, value in workload.items()},
         **{f"the chain's file {source.path}": source.identity for source in sources},
-        "the machine": f"{machine.hostname_hash}, {machine.cores} cores of {machine.cpu}, {machine.kernel}",
     }
 
 

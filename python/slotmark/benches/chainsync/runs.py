@@ -24,8 +24,6 @@ _NODE_TO_CLIENT = 0x8000
 """The bit that versions of node-to-client have on the wire and those of node-to-node don't."""
 BUSY = 0.70
 """The share of a core above which the server may be what is measured."""
-LOADED = 0.5
-"""The load average a core, before the first round, above which something else was running."""
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +32,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         node: The node that clients followed, where the session didn't start it; else empty.
         node_program: The name of its program, where the system tells.
-        cut_after: The rounds after which the session was cut and resumed.
+        doubts: About how the session went.
     """
 
     session: str
@@ -51,7 +49,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     reply_delay_us: float
     server_peak_bytes: int | None
-    cut_after: list[int]
+    doubts: list[Warning]
 
 
 def write_runs(
@@ -190,12 +188,9 @@ def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
         found.append(warnings.other_node(facts.node, facts.node_program, _spoken(mine)))
     if not facts.pinned:
         found.append(warnings.one_core() if facts.machine.cores == 1 else warnings.not_pinned())
-    if facts.machine.load > LOADED * facts.machine.cores:
-        found.append(warnings.machine_loaded(facts.machine.load, facts.machine.cores))
+    found += facts.doubts
     if facts.reply_delay_us:
         found.append(warnings.reply_delay(facts.reply_delay_us))
-    if facts.cut_after:
-        found.append(warnings.resumed(facts.cut_after))
     if facts.rounds < warnings.ENOUGH_ROUNDS:
         found.append(warnings.few_rounds(facts.rounds))
     for setting in dict.fromkeys(one.setting for one in mine):

@@ -23,6 +23,9 @@ from slotmark.errors import ArgumentError, ServerError
 START_TIMEOUT_S = 120
 """How long our server may take until it listens: it frames the window's blocks first."""
 
+CONNECT_TIMEOUT_S = 10
+"""How long a node may take to accept a connection at its socket."""
+
 
 class Server(Protocol):
     """What a session needs of a server; a context manager."""
@@ -297,11 +300,17 @@ def _program_at(path: Path) -> str | None:
     if not hasattr(socket, "SO_PEERCRED"):
         return None
     with socket.socket(socket.AF_UNIX) as caller:
+        # The kernel's timeout waits while the queue of connections is full, where settimeout gives up at once.
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", CONNECT_TIMEOUT_S, 0))
         try:
             caller.connect(os.fspath(path))
             pid, _, _ = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        except BlockingIOError as error:
+            raise ServerError(
+                f"{path}: no connection was accepted within {CONNECT_TIMEOUT_S} s. Does the node hang? Start it anew."
+            ) from error
         except OSError as error:
-            raise ServerError(f"{path}: can't connect ({error.strerror}). Is the node running?") from error
+            raise ServerError(f"{path}: can't connect ({error.strerror or error}). Is the node running?") from error
     for name in (lambda: Path(f"/proc/{pid}/exe").readlink().name, Path(f"/proc/{pid}/comm").read_text):
         with suppress(OSError):
             return name().strip()

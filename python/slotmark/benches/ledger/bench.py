@@ -1,10 +1,10 @@
 """The bench as a whole: from what was asked for to run folders, one a target."""
 
-import random
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slotmark import _core, warnings
+from slotmark import _core
 from slotmark.benches import unfinished
+from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.runs import (
     BENCH,
     distinct,
@@ -27,7 +28,7 @@ from slotmark.benches.ledger.session import Blocks, Failure, Measured, OnStep, P
 from slotmark.benches.ledger.tables import BLOCKS
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
 from slotmark.errors import RunError
-from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target, machine_facts, utc_now
+from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
 from slotmark.warnings import Warning
@@ -35,8 +36,7 @@ from slotmark.warnings import Warning
 PARTS = "unfinished-session"
 """The folder below ``--out`` with the blocks of processes that are finished, until the run folders are written."""
 
-LOADED = 0.5
-"""The load average a core, before the first round, above which something else was running."""
+_ANEW = f"A session can't be resumed without all of its finished processes: remove {unfinished.FILE} and {PARTS}, and begin anew."
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +64,22 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
+    """What targets work on.
+
+    Attributes:
+        chain: The chain's files.
+        genesis: The genesis files that our engine reads; empty without a genesis.
+    """
+
+    chain: list[SourceFile]
+    genesis: list[SourceFile]
+
+    def of(self, program: Program) -> list[SourceFile]:
+        """What this target works on: other engines are not given the genesis."""
+        return [*self.chain, *(self.genesis if program.ours else [])]
+
+
 def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> tuple[list[Run], list[Failure]]:
     """Measures, and writes a run folder per target.
 
@@ -89,20 +105,24 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     chain = str(request.chain)
     window = _core.chain_window(chain, "origin", request.blocks)
     on_remark(f"{window['blocks']:,} blocks, {window['bytes'] / 1e6:,.1f} MB, {request.rounds} rounds")
-    sources = [SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])]
-    head = unfinished.Head(
-        session=f"{started.replace(':', '').replace('-', '').partition('.')[0]}-{random.SystemRandom().getrandbits(32):08x}",
-        machine=machine,
-        started=started,
-        asked=_asked(request, programs, window, sources, machine),
+    sources = Sources(
+        chain=[SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])],
+        genesis=genesis_files(request.genesis) if request.genesis else [],
     )
-    kept: unfinished.Unfinished[Round] = (
-        unfinished.resume(request.out, head, Round) if request.resume else unfinished.begin(request.out, head)
-    )
-    if kept.rounds:
-        on_remark(f"resumed after round {kept.rounds[-1].number} of {request.rounds}")
+    head = unfinished.new_session(machine, started, _asked(request, programs, window, sources))
     parts = request.out / PARTS
-    with _scratch(request.out) as scratch:
+    with (
+        unfinished.session(
+            request.out,
+            head,
+            Round,
+            rounds=request.rounds,
+            resume=request.resume,
+            on_remark=on_remark,
+            check=partial(_refuse_without_parts, parts),
+        ) as kept,
+        _scratch(request.out) as scratch,
+    ):
         plan = Plan(
             programs=programs,
             chain=request.chain.resolve(),
@@ -116,15 +136,10 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         try:
             measured, failures = conduct(plan, on_step, kept.rounds, kept.keep)
         except BaseException:
-            if kept.done:
-                on_remark(
-                    f"{len(kept.done)} of {plan.rounds} rounds are finished and kept: the same with --resume goes on"
-                )
-            else:
+            if not kept.path.exists():
                 shutil.rmtree(parts, ignore_errors=True)
             raise
-    cut_after = [one.number - 1 for one, last in zip(kept.done[1:], kept.done, strict=False) if one.part != last.part]
-    runs = _write_runs(request, plan, kept.head, measured, cut_after)
+    runs = _write_runs(request, plan, sources, kept.head, measured, kept.doubts())
     kept.remove()
     shutil.rmtree(parts, ignore_errors=True)
     return runs, failures
@@ -138,21 +153,27 @@ def _scratch(out: Path) -> "tempfile.TemporaryDirectory[str]":
         raise RunError(f"{out}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
 
 
-def _asked(
-    request: Request,
-    programs: Sequence[Program],
-    window: "_core.Window",
-    sources: Sequence[SourceFile],
-    machine: MachineFacts,
-) -> dict[str, str]:
+def _refuse_without_parts(parts: Path, rounds: Sequence[Round]) -> None:
+    """Raises RunError where the blocks of a process that is kept aren't there."""
+    for one in (one for done in rounds for one in done.measured):
+        path = parts / one.part
+        try:
+            rows = pq.read_metadata(path).num_rows
+        except (OSError, pa.ArrowInvalid) as error:
+            raise RunError(f"{path}: can't be read ({error}). {_ANEW}") from error
+        if rows != one.process.blocks:
+            raise RunError(f"{path}: {rows} blocks, expected {one.process.blocks}. {_ANEW}")
+
+
+def _asked(request: Request, programs: Sequence[Program], window: "_core.Window", sources: Sources) -> dict[str, str]:
     """What a session is, in words: the same for one that is resumed."""
     return {
         **{f"parameter '{name}'": str(value) for name, value in request.parameters().items()},
         "the list of targets": ", ".join(program.name for program in programs),
         **{f"target {program.name}": " ".join(program.words) for program in programs},
         "the number of blocks": f"{window['blocks']:,}",
-        **{f"the chain's file {source.path}": source.identity for source in sources},
-        "the machine": f"{machine.hostname_hash}, {machine.cores} cores of {machine.cpu}, {machine.kernel}",
+        **{f"the chain's file {source.path}": source.identity for source in sources.chain},
+        **{f"the genesis file {source.path}": source.identity for source in sources.genesis},
     }
 
 
@@ -163,7 +184,12 @@ def _blocks(chain: str, window: "_core.Window") -> Blocks:
 
 
 def _write_runs(
-    request: Request, plan: Plan, head: unfinished.Head, measured: Sequence[Measured], cut_after: Sequence[int]
+    request: Request,
+    plan: Plan,
+    sources: Sources,
+    head: unfinished.Head,
+    measured: Sequence[Measured],
+    doubts: Sequence[Warning],
 ) -> list[Run]:
     """Writes a run folder per target that never failed; either all are there in the end, or none."""
     ended = utc_now()
@@ -207,18 +233,9 @@ def _write_runs(
                 started=head.started,
                 ended=ended,
                 versions=versions(),
-                sources=[],
+                sources=sources.of(program),
                 tables={},
-                warnings=[*_doubts(head.machine, cut_after), *warnings_of(program.name, processes, head.machine)],
+                warnings=[*doubts, *warnings_of(program.name, processes, head.machine)],
             )
             finishing.append((writer, manifest))
         return [writer.finish(manifest) for writer, manifest in finishing]
-
-
-def _doubts(machine: MachineFacts, cut_after: Sequence[int]) -> list[Warning]:
-    found = []
-    if machine.load > LOADED * machine.cores:
-        found.append(warnings.machine_loaded(machine.load, machine.cores))
-    if cut_after:
-        found.append(warnings.resumed(cut_after))
-    return found

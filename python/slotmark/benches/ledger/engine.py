@@ -1,13 +1,18 @@
-"""Our own replay engine: where its program is, and how it is started."""
+"""Our own replay engine: where its program is, and which files it reads."""
 
+import hashlib
 from pathlib import Path
 
-from slotmark.errors import TargetError
+from slotmark.errors import ArgumentError, TargetError
+from slotmark.run import SourceFile
 
 BACKENDS = ("memory", "lsm", "lmdb")
 """Where it can keep unspent outputs; each is a target of this name."""
 
 PROGRAM = "slotmark-replay"
+
+_BESIDE = ("byron-genesis.json", "alonzo-genesis.json", "conway-genesis.json")
+"""The genesis files that it reads beside Shelley's, where they are there."""
 
 _INSIDE = Path(__file__).parent / "inside" / PROGRAM
 """Where it is in an installed slotmark, as `make wheel` puts it there; nothing in a checkout."""
@@ -21,3 +26,24 @@ def program() -> Path:
         if path.is_file():
             return path
     raise TargetError(f"{_BUILT}: the replay engine isn't built. Run `make setup`.")
+
+
+def genesis_files(shelley: Path) -> list[SourceFile]:
+    """The genesis files that it reads where it is given a Shelley genesis file, which is the first of them.
+
+    Raises:
+        ArgumentError: One of them can't be read.
+    """
+    beside = (shelley.with_name(name) for name in _BESIDE)
+    return [_identified(path) for path in (shelley, *(path for path in beside if path.exists()))]
+
+
+def _identified(path: Path) -> SourceFile:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return SourceFile(str(path), file.tell(), digest)
+    except OSError as error:
+        raise ArgumentError(
+            f"--genesis: {path} can't be read ({error.strerror}). Give the network's Shelley genesis file."
+        ) from error

@@ -30,20 +30,9 @@ class _Process(msgspec.Struct, tag_field="record", tag="process"):
     phases: list[str] = []
 
 
-class _End(msgspec.Struct, tag_field="record", tag="end"):
+class _End(Used, frozen=True, kw_only=True, tag_field="record", tag="end"):
     blocks: int
-    entries: int | None = None
-    digest: str | None = None
-    load_ns: int | None = None
-    elapsed_ns: int | None = None
-    disk_bytes: int | None = None
     peak_bytes: int | None = None
-    read_bytes: int | None = None
-    written_bytes: int | None = None
-    minor_faults: int | None = None
-    major_faults: int | None = None
-    user_us: int | None = None
-    system_us: int | None = None
 
 
 def is_replay(data: bytes) -> bool:
@@ -104,7 +93,7 @@ def read_replay(path: str, data: bytes) -> Recorded:
         facts=Facts(
             engine=f"{process.engine} {process.version}".strip(),
             backend=f"{process.backend}: {process.store}".strip(": "),
-            used=Used(**{name: value for name in Used.__struct_fields__ if (value := getattr(end, name)) is not None}),
+            used=Used(**{name: getattr(end, name) for name in Used.__struct_fields__}),
             peak_bytes=end.peak_bytes,
         ),
     )

@@ -59,13 +59,16 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         program: The target's name.
         round: From 1.
         process: What it was, but for its blocks.
-        part: The file of its blocks, below the plan's folder of parts.
     """
 
     program: str
     round: int
     process: Process
-    part: str
+
+    @property
+    def part(self) -> str:
+        """The name of the file with its blocks, in the plan's folder of parts."""
+        return f"{self.process.place}.parquet"
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,15 +156,14 @@ def _measure(plan: Plan, program: Program, number: int, place: int) -> Measured:
     if facts.peak_bytes is None:
         facts = msgspec.structs.replace(facts, peak_bytes=ran.peak_bytes or None)
     process = msgspec.structs.replace(process, file="", facts=facts, place=place, load=load, wall_ns=ran.wall_ns)
-    part = f"{place}.parquet"
+    measured = Measured(program=program.name, round=number, process=process)
+    path = plan.parts / measured.part
     try:
         plan.parts.mkdir(parents=True, exist_ok=True)
-        pq.write_table(blocks_table(recorded, number), plan.parts / part, compression="zstd")
+        pq.write_table(blocks_table(recorded, number), path, compression="zstd")
     except OSError as error:
-        raise RunError(
-            f"{plan.parts / part}: can't be written ({error}). Make room, and go on with --resume."
-        ) from error
-    return Measured(program=program.name, round=number, process=process, part=part)
+        raise RunError(f"{path}: can't be written ({error}). Make room, and go on with --resume.") from error
+    return measured
 
 
 def _refuse_other_blocks(name: str, recorded: Recorded, blocks: Blocks) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from slotmark import warnings
 from slotmark.compare import block_doubts
 from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task
-from slotmark.compare.result import ALL, Basis, BlockDesign, Blocks, Quantity, Ranking, Side, Summary
+from slotmark.compare.result import ALL, OF_BLOCKS, Basis, BlockDesign, Blocks, Quantity, Ranking, Side, Summary
 from slotmark.compare.sides import in_turns
 from slotmark.compare.summary import summarise_costs
 from slotmark.compare.verdict import Judgement
@@ -34,8 +34,7 @@ REPETITIONS = 2_000
 MOST_ZEROS = 0.01
 """Where more blocks than this share have a cost of 0, there are no ratios of blocks, only of sums."""
 
-TYPICAL: Quantity = "typical block"
-SUMS: Quantity = "all blocks together"
+TYPICAL, SUMS = OF_BLOCKS
 
 Masks = Mapping[str, np.ndarray]
 """Parts of the blocks by name; each shape (blocks,), of truth values."""

@@ -1,11 +1,9 @@
 """Tables of repeated costs of the same blocks: rows by candidate, kinds of blocks, design, and what their detail holds."""
 
-from slotmark.compare.result import ALL, BlockDesign, Blocks, Comparison, Difference, Row
+from slotmark.compare.result import ALL, OF_BLOCKS, BlockDesign, Blocks, Comparison, Difference, Row
 from slotmark.numbers import number, p_value, percent, ratio_interval
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import headed, margin_cell, metric_cell, optional, p_cell, verdict_cell
-
-QUANTITIES = ("typical block", "all blocks together")
 
 
 def block_tables(comparison: Comparison) -> list[Table]:
@@ -189,7 +187,7 @@ def rank_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
 
 
 def _rows(comparison: Comparison) -> list[Row]:
-    return [row for row in comparison.rows if row.quantity in QUANTITIES]
+    return [row for row in comparison.rows if row.quantity in OF_BLOCKS]
 
 
 def _levels(row: Row, place: int) -> list[Cell]:

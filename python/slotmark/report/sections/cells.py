@@ -106,11 +106,6 @@ def readable(metric: Metric) -> tuple[float, str]:
     return (1e3, "ms") if metric.unit == "s" else (1.0, metric.unit)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names as in a sentence: ``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
 def titled(row: Row) -> str:
     """A row's metric, and its part where it has one."""
     return f"{row.metric.name}: {row.part}" if row.part else row.metric.name

@@ -7,7 +7,8 @@ from slotmark.compare.result import ALL, Cause, Comparison, Decision, Difference
 from slotmark.metrics import Rank
 from slotmark.numbers import percent, percent_change
 from slotmark.report.document import Block, Forest, Mark, Paragraph
-from slotmark.report.sections.cells import in_a_sentence, listed
+from slotmark.report.sections.cells import in_a_sentence
+from slotmark.words import few, listed
 
 MOST_MARKS = 12
 """So many rows fit the first screen; decisive ones come first."""
@@ -61,10 +62,9 @@ def _forest(comparison: Comparison) -> Forest:
 
 
 def _mark(row: Row, difference: Difference, side: str) -> Mark:
-    quantity = row.quantity if row.quantity in ("typical block", "all blocks together") else ""
     ratio, margin = difference.ratio, difference.margin
     return Mark(
-        name=", ".join(filter(None, (row.metric.name, row.part, quantity, side))),
+        name=f"{row.title}, {side}" if side else row.title,
         rank=row.metric.rank,
         verdict=difference.verdict or "inconclusive",
         text=f"{percent_change(ratio.estimate)} %" if ratio else "-",
@@ -108,7 +108,8 @@ def _worse(causes: Sequence[Cause], baseline: str, begin: str) -> list[Paragraph
         return []
     return [
         Paragraph(
-            f"{begin}Worse than {baseline}: {listed(_few([f'{_named(one)} {one.reason}' for one in held]))}.", "worse"
+            f"{begin}Worse than {baseline}: {listed(few([f'{one.title} {one.reason}' for one in held], MOST_NAMED))}.",
+            "worse",
         )
     ]
 
@@ -119,8 +120,8 @@ def _unclear(causes: Sequence[Cause], begin: str) -> list[Paragraph]:
     reasons: dict[str, list[str]] = {}
     for cause in unclear:
         reason, _, reach = cause.reason.partition(": ")
-        reasons.setdefault(reason, []).append(f"{_named(cause)}{f' ({reach})' if reach else ''}")
-    words = [f"{listed(_few(names))} {reason}" for reason, names in reasons.items()]
+        reasons.setdefault(reason, []).append(f"{cause.title}{f' ({reach})' if reach else ''}")
+    words = [f"{listed(few(names, MOST_NAMED))} {reason}" for reason, names in reasons.items()]
     doubts = [f"doubts: {cause.reason}" for cause in causes if not cause.metric]
     told = [f"{begin}Can't be told: {'; '.join(words)}."] if words else []
     told += [f"{begin}{one[:1].upper()}{one[1:]}" for one in doubts]
@@ -135,7 +136,7 @@ def _fine(rows: Sequence[tuple[Row, Difference]], causes: Sequence[Cause], begin
         for row, _ in rows
         if row.metric.rank == "decisive" and (row.metric.id, row.part, row.quantity) not in stopping
     ]
-    names = _few(list(dict.fromkeys(fine)))
+    names = few(list(dict.fromkeys(fine)), MOST_NAMED)
     return [Paragraph(f"{begin}Shown not worse beyond the margin: {listed(names)}.", "equivalent")] if names else []
 
 
@@ -154,7 +155,7 @@ def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragrap
                 if one.verdict == verdict
             ]
             if names:
-                shown = listed(_few(names)) if rank == "important" else str(len(names))
+                shown = listed(few(names, MOST_NAMED)) if rank == "important" else str(len(names))
                 parts.append(f"{verdict} {shown}" if rank == "important" else f"{shown} {verdict}")
         left = sum(one.verdict not in ("worse", "better") for _, one in of_rank)
         rest = [f"{'the other ' if parts else ''}{left} {'equivalent or inconclusive' if left else ''}"] if left else []
@@ -176,12 +177,3 @@ def _conditional(comparison: Comparison) -> list[Paragraph]:
             f"Conditional on these runs ({counts} per side): they don't show how much another run of the same would differ."
         )
     ]
-
-
-def _named(cause: Cause) -> str:
-    quantity = cause.quantity if cause.quantity in ("typical block", "all blocks together") else ""
-    return ", ".join(filter(None, (cause.name, cause.part, quantity)))
-
-
-def _few(names: Sequence[str]) -> list[str]:
-    return [*names[:MOST_NAMED], *([f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else [])]

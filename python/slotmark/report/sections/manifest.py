@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from slotmark.compare.result import Side
 from slotmark.metrics import catalogue
 from slotmark.report.document import Block, Cell, Column, Facts, Table
-from slotmark.report.sections.cells import listed
 from slotmark.run import MachineFacts, Manifest, SourceFile
+from slotmark.words import listed
 
 _UNKNOWN = "unknown"
 

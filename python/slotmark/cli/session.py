@@ -1,0 +1,38 @@
+"""The end of a command that measured a session: its runs, how to compare them, and what failed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from slotmark.cli.console import talk
+from slotmark.errors import TargetError
+
+if TYPE_CHECKING:
+    from slotmark.run import Run
+
+
+def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[TargetError], out: Path) -> None:
+    """Prints the runs, names those that can be compared, and how.
+
+    Args:
+        runs: All that were written.
+        named: Those of the targets that were asked for.
+        errors: What went wrong with targets that failed.
+        out: The folder that the runs are below.
+
+    Raises:
+        TargetError: The last error, if there is any; those before it are remarks.
+    """
+    from slotmark.report import print_document, runs_document
+
+    print_document(runs_document(runs))
+    for one in named:
+        typer.echo(one.path)
+    if len(named) > 1:
+        talk.remark(f"Compare them: slotmark compare {' '.join(str(one.path) for one in named)} -o {out}/report")
+    for error in errors[:-1]:
+        talk.remark(f"slotmark: {error}")
+    if errors:
+        raise TargetError(f"{errors[-1]} What did not fail was kept.")

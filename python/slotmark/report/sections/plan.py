@@ -91,5 +91,6 @@ def _notes(planned: Planned) -> list[str]:
     return [
         f"Found: the adjusted p-value is below 5 % among {planned.tests} tests, four times in five. All shares are of the mean.",
         "To ship: runs per side that show an unchanged metric to be not worse beyond its margin, four times in five.",
+        "A dash: no difference is found so often, or these runs don't tell.",
         f"{CONDITIONAL} With one run per side a verdict holds for those two runs only.",
     ]

@@ -7,9 +7,9 @@ slotmark=${SLOTMARK:-$root/.venv/bin/slotmark}
 out=${2:-$root/.build/demo-ledger}
 if [ $# -lt 2 ]; then rm -rf "$out"; fi # a folder that was named is never deleted
 mkdir -p "$out"
-blocks=${1:-600}
+blocks=${1:-120}
 
-"$slotmark" chain synth --workload value-only --blocks "$blocks" -o "$out/chain"
-"$slotmark" ledger run --chain "$out/chain" --backend memory,lsm,lmdb --rounds 5 -o "$out/runs"
+"$slotmark" chain synth --workload value-only --blocks "$blocks" --utxo 100000 -o "$out/chain"
+"$slotmark" ledger run --chain "$out/chain" --genesis "$out/chain/genesis/shelley-genesis.json" --backend memory,lsm,lmdb --rounds 5 -o "$out/runs"
 "$slotmark" compare "$out/runs/memory" "$out/runs/lsm" "$out/runs/lmdb" -o "$out/report"
 echo "The report: $out/report/report.html"

@@ -75,8 +75,8 @@ def answers(plant: Plant, count: int, seed: int, *, repetitions: int = 2_000) ->
             ]
         rows, tests = judged(entries, CONFIDENCE)
         found = Found(
-            baseline=_side("base"),
-            candidates=[_side("new")],
+            baseline=side("base"),
+            candidates=[side("new")],
             metrics=[entry.metric for entry in entries],
             rows=rows,
             tests=tests,
@@ -95,7 +95,8 @@ def shares(plant: Plant, count: int, seed: int = 2026, *, repetitions: int = 2_0
     return {answer: found.count(answer) / count for answer in ("ship", "hold", "run again")}
 
 
-def _side(name: str) -> Side:
+def side(name: str) -> Side:
+    """A side without doubts."""
     manifest = Manifest(
         id=name,
         bench="planted",
@@ -138,7 +139,7 @@ def _means(
     courses = COURSES["AR(1) 0.5"](draws, 2, blocks)
     scale = noise * MARGIN * np.sqrt(blocks / 2) / 2  # the course's mean has an error of 2 / sqrt(blocks)
     levels = 1 + scale * courses[0], truth + scale * courses[1]
-    return [("mean", _measured([levels[0]], [levels[1]], 1, blocks))]
+    return [("mean", difference_of_runs([levels[0]], [levels[1]], 1, blocks))]
 
 
 def _runs(
@@ -147,10 +148,11 @@ def _runs(
     """Three runs a side, which differ by chance."""
     scale = noise * MARGIN / np.sqrt(2 / 3)
     ours, theirs = (level + scale * draws.standard_normal((3, 1)) + np.zeros((3, 20)) for level in (1.0, truth))
-    return [("mean", _measured(list(ours), list(theirs), 3, 3))]
+    return [("mean", difference_of_runs(list(ours), list(theirs), 3, 3))]
 
 
-def _measured(ours: list[np.ndarray], theirs: list[np.ndarray], runs: int, size: int) -> Measured:
+def difference_of_runs(ours: list[np.ndarray], theirs: list[np.ndarray], runs: int, size: int) -> Measured:
+    """The difference of means of runs, one array per run; ``size`` is how many units or runs there are per side."""
     sides = [[by_unit(one, np.arange(one.size)) for one in side] for side in (ours, theirs)]
     found = mean_difference(sides[0], sides[1], confidence=CONFIDENCE)
     assert found is not None

@@ -1,0 +1,65 @@
+"""RUN AGAIN names how many more runs it takes: tried, that many decide about four times in five."""
+
+import numpy as np
+import pytest
+
+from slotmark.compare.compare import judged
+from slotmark.compare.decision import Found, decide
+from slotmark.compare.estimators import Entry, Measured
+from slotmark.compare.policy import Policy
+from slotmark.compare.result import Decision
+from slotmark.metrics import Metric
+from tests.compare.planted_decisions import CONFIDENCE, MARGIN, difference_of_runs, side
+
+METRIC = Metric(
+    id="planted",
+    name="Planted",
+    unit="s",
+    better="lower",
+    rank="decisive",
+    grain=("block",),
+    margin=MARGIN,
+    definition="Planted.",
+)
+
+
+def decided(draws: np.random.Generator, runs: int, truth: float, deviation: float) -> tuple[Decision, Measured]:
+    """The decision from so many runs per side, and the difference that it rests on."""
+    ours, theirs = (
+        level + deviation * draws.standard_normal((runs, 1)) + np.zeros((runs, 20)) for level in (1.0, truth)
+    )
+    measured = difference_of_runs(list(ours), list(theirs), runs, runs)
+    entry = Entry(metric=METRIC, quantity="mean", summaries=[None, None], measured=[measured])
+    rows, tests = judged([entry], CONFIDENCE)
+    found = Found(
+        baseline=side("base"),
+        candidates=[side("new")],
+        metrics=[METRIC],
+        rows=rows,
+        tests=tests,
+        confidence=CONFIDENCE,
+        warnings=[],
+    )
+    decision = decide(found, Policy(conditional="count"))
+    assert decision is not None
+    return decision, measured
+
+
+@pytest.mark.parametrize("runs", [3, 5, 10])
+@pytest.mark.parametrize("noise", [0.5, 1.0])
+def test_as_many_runs_as_it_names_decide_four_times_in_five(runs: int, noise: float) -> None:
+    """With the difference that was seen as the truth, which is what the number is planned for."""
+    draws = np.random.default_rng(5)
+    deviation = noise * MARGIN / np.sqrt(2 / runs)
+    tried = told = 0
+    for _ in range(200):
+        first, measured = decided(draws, runs, 1.0, deviation)
+        needed = first.causes[0].needed if first.causes else None
+        if first.answer != "run again" or needed is None or needed.total > 2_000:
+            continue
+        assert measured.ratio is not None
+        again, _ = decided(draws, needed.total, measured.ratio.estimate, deviation)
+        tried += 1
+        told += again.answer != "run again"
+    assert tried > 100
+    assert 0.7 <= told / tried <= 0.88

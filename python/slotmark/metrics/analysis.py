@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
@@ -80,6 +81,17 @@ class Analysis:
         metric = self.catalogue[metric_id]
         by_host = metric.relation in self.catalogue.by_host
         return samples_of(metric, self._select(sql, f"'{metric_id}'"), str(self.run.path), by_host=by_host)
+
+    def each_samples(self, metric_ids: Sequence[str]) -> Iterator[Samples]:
+        """The samples of some metrics in turn. While the caller has one metric's, the next one's are computed. Raises as :func:`samples`."""
+        with ThreadPoolExecutor(1) as pool:
+            following = None
+            for metric_id in metric_ids:
+                computed, following = following, pool.submit(self.samples, metric_id)
+                if computed:
+                    yield computed.result()
+            if following:
+                yield following.result()
 
     def named_samples(self, metric_id: str) -> Samples:
         """The samples of a metric with what stands beside their keys, for those who read them. Raises as :func:`samples`."""

@@ -161,6 +161,11 @@ class Database:
         with self._kept_rows(self._connection, {name: range(len(found))}):
             self.execute(f"CREATE VIEW {_identifier(name)} AS {_of_kept(name)}")
 
+    def interrupt(self) -> None:
+        """Ends statements that run in other threads, with an error there."""
+        for connection in (self._connection, *self._workers):
+            connection.interrupt()
+
     def execute(self, sql: str) -> None:
         """Runs a statement."""
         self._connection.execute(sql)

@@ -1,8 +1,6 @@
 """Arithmetic means of runs, as clusters are published: their difference, by runs or within single ones. docs/method.md explains it."""
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import msgspec
@@ -15,7 +13,7 @@ from slotmark.compare.estimators.reach import Variation, planned, variation
 from slotmark.compare.result import Basis, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
-from slotmark.metrics import Analysis, Metric, Samples
+from slotmark.metrics import Analysis, Metric, Samples, side_by_side
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
 from slotmark.statistics.mean_difference import MeanDifference, Units, by_unit, mean_difference
 from slotmark.warnings import ENOUGH_RUNS, Warning
@@ -35,7 +33,7 @@ def estimate(task: Task) -> Estimate:
     """The difference of means of every metric. The samples of one metric at a time are in memory; sides are worked on side by side."""
     entries: list[Entry] = []
     variations: list[Variation] = []
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with side_by_side([analysis for of_side in task.analyses for analysis in of_side]) as pool:
         for metric in task.metrics:
             of_sides = list(pool.map(partial(_sides_of_parts, metric), task.analyses))
             for part in sorted({part for of_side in of_sides for part in of_side}):

@@ -19,7 +19,7 @@ from slotmark.benches.cluster.ingest import Request, ingest
 from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.errors import RunError, SimulationError
 from slotmark.metrics import Analysis
-from slotmark.run import Run
+from slotmark.run import Run, RunWriter
 
 SMALL = ("hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250")
 FAULTY = (
@@ -104,6 +104,20 @@ def test_every_metric_is_the_same_either_way(tmp_path: Path) -> None:
     with Analysis(ingested, filters=[]) as one, Analysis(direct, filters=[]) as other:
         for metric in one.catalogue.metrics:
             assert one.samples(metric.id).table.equals(other.samples(metric.id).table), metric.id
+
+
+def test_a_relation_is_the_same_whichever_file_holds_a_host_and_however_rows_lie(tmp_path: Path) -> None:
+    direct, _ = simulate_direct(load_profile("value-only-10.5", FAULTY), 7, tmp_path / "direct", quietly)
+    with RunWriter(tmp_path / "mixed") as writer:
+        for name in direct.manifest.tables:
+            table = direct.table(name)
+            writer.table(name, table.sort_by([("ts_ns", "descending")]) if "ts_ns" in table.column_names else table)
+        mixed = writer.finish(direct.manifest)
+    with Analysis(direct) as apart, Analysis(mixed) as together:
+        for name in apart.catalogue.by_host:
+            rows = f"SELECT * FROM {name} ORDER BY ALL"
+            assert apart.query(rows).num_rows > 0
+            assert apart.query(rows).equals(together.query(rows)), name
 
 
 def test_the_truth_tables_say_what_the_file_says(tmp_path: Path) -> None:

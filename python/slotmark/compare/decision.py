@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
-from scipy import stats
+import scipy
 
 from slotmark.compare.policy import Accepted, Policy
 from slotmark.compare.result import ALL, Answer, Basis, Cause, Decision, Difference, Needed, Quantity, Row, Side
@@ -221,7 +221,7 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     size = min(basis.counts)
     degrees = DEGREES.get(basis.over)
     level = (1 - BOUNDS) / 2
-    reach = float(stats.t.isf(level, degrees(size) if degrees else np.inf))
+    reach = float(scipy.stats.t.isf(level, degrees(size) if degrees else np.inf))
     error = float(np.log(bounds.high / bounds.low)) / 2 / reach
     seen, limit = float(np.log(bounds.estimate)), float(np.log1p(margin))
     distance, alpha = (limit - seen, level) if seen < limit else (seen, (1 - found.confidence) / 2 / found.tests)

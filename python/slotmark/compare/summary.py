@@ -63,16 +63,21 @@ def summarise_costs(costs: np.ndarray) -> Summary:
     )
 
 
-def summarise_runs(runs: Sequence[Samples], part: str) -> Summary:
+def summarise_runs(runs: Sequence[Samples], part: str, *, drawn: bool = True) -> Summary:
     """The summary of many samples of one or more runs, of a metric whose mean is compared.
 
     The mean of several runs is that of all their samples. No sample is kept by itself, and the median has no interval: samples
     of one run aren't independent.
+
+    Args:
+        runs: The samples of at least one run.
+        part: Which of them.
+        drawn: Whether the summary is drawn too, where the metric is: its centiles, steps, band and course are there only then.
     """
     metric = runs[0].metric
     each = [one.values(part) for one in runs]
     values = np.sort(np.concatenate(each))
-    drawn = metric.chart == "cdf"
+    spread = drawn and metric.chart == "cdf"
     return Summary(
         n=values.size,
         runs=len(runs),
@@ -85,10 +90,10 @@ def summarise_runs(runs: Sequence[Samples], part: str) -> Summary:
         maximum=float(values[-1]),
         outliers=[],
         samples=[],
-        centiles=list(zip(CENTILES, at_centiles(values).tolist(), strict=True)) if drawn else [],
-        steps=_steps(values) if drawn else [],
-        band=_band(runs, each, part) if drawn else [],
-        course=_course(runs[0], part) if metric.course else [],
+        centiles=list(zip(CENTILES, at_centiles(values).tolist(), strict=True)) if spread else [],
+        steps=_steps(values) if spread else [],
+        band=_band(runs, each, part) if spread else [],
+        course=_course(runs[0], part) if drawn and metric.course else [],
     )
 
 

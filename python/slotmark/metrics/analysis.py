@@ -2,7 +2,9 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -80,6 +82,21 @@ class Analysis:
         metric = self.catalogue[metric_id]
         by_host = metric.relation in self.catalogue.by_host
         return samples_of(metric, self._select(sql, f"'{metric_id}'"), str(self.run.path), by_host=by_host)
+
+    def each_samples(self, metric_ids: Sequence[str]) -> Iterator[Samples]:
+        """The samples of some metrics in turn. While the caller has one metric's, the next one's are computed. Raises as :func:`samples`."""
+        with side_by_side([self]) as pool:
+            following = None
+            for metric_id in metric_ids:
+                computed, following = following, pool.submit(self.samples, metric_id)
+                if computed:
+                    yield computed.result()
+            if following:
+                yield following.result()
+
+    def interrupt(self) -> None:
+        """Ends with an error what another thread computes."""
+        self._database.interrupt()
 
     def named_samples(self, metric_id: str) -> Samples:
         """The samples of a metric with what stands beside their keys, for those who read them. Raises as :func:`samples`."""
@@ -189,6 +206,18 @@ class Analysis:
 
     def _failed(self, what: str, reason: str) -> RunError:
         return RunError(f"{self.run.path}: can't compute {what} ({reason}). Make the run again with this slotmark.")
+
+
+@contextmanager
+def side_by_side(analyses: Sequence[Analysis]) -> Iterator[ThreadPoolExecutor]:
+    """Threads to work on analyses, each of which may be in one thread at a time. Where the caller fails, they don't finish their work."""
+    with ThreadPoolExecutor(min(len(analyses), len(os.sched_getaffinity(0)))) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for analysis in analyses:
+                analysis.interrupt()
+            raise
 
 
 def parts_of(analyses: Sequence[Analysis]) -> dict[str, np.ndarray]:

@@ -161,26 +161,34 @@ class Database:
         with self._kept_rows(self._connection, {name: range(len(found))}):
             self.execute(f"CREATE VIEW {_identifier(name)} AS {_of_kept(name)}")
 
+    def interrupt(self) -> None:
+        """Ends statements that run in other threads, with an error there."""
+        for connection in (self._connection, *self._workers):
+            connection.interrupt()
+
     def execute(self, sql: str) -> None:
         """Runs a statement."""
         self._connection.execute(sql)
 
-    def _rows_of(self, table: str, files: Sequence[Path]) -> str:
-        """SQL of the rows in some of a table's files."""
+    def _rows_of(self, table: str, files: Sequence[Path], only: str | None = None) -> str:
+        """SQL of the rows in some of a table's files; of one host, where it is named."""
         listed = ", ".join(_quoted(_no_pattern(str(file))) for file in files)
         casts = ", ".join(
-            f"CAST({column} AS {column}) AS {column}" for column in map(_identifier, sorted(self._words[table]))
+            f"{_host(only) if only is not None and column == 'host' else f'CAST({_identifier(column)} AS {_identifier(column)})'} AS {_identifier(column)}"
+            for column in sorted(self._words[table])
         )
         return f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM read_parquet([{listed}])"
 
     def _of_hosts(self, hosts: "_Hosts", sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
-        """SQL in which the names of tables and of relations that were made host by host mean the rows of some hosts."""
-        named = {relation: _of_kept(relation) for relation in kept}
+        """SQL that gives hosts as numbers, and in which the names of tables and of relations made host by host mean the rows of some hosts."""
+        named = {relation: _of_kept(relation, hosts.only) for relation in kept}
         for table, files in tables.items():
             own = hosts.rows_of(table)
-            named[table] = self._rows_of(table, own) if own else f"{self._rows_of(table, files[:1])} LIMIT 0"
+            named[table] = (
+                self._rows_of(table, own, hosts.only) if own else f"{self._rows_of(table, files[:1])} LIMIT 0"
+            )
         meant = ", ".join(f"{_identifier(name)} AS NOT MATERIALIZED ({rows})" for name, rows in named.items())
-        return f"WITH {meant} SELECT * FROM ({sql}\n)"
+        return f"WITH {meant} SELECT * REPLACE (ENUM_CODE(host) AS host) FROM ({sql}\n)"
 
     def _all_kept_in(self, sql: str) -> dict[str, range]:
         """The relations that some SQL reads and that were made host by host, with the places of all their batches."""
@@ -238,6 +246,11 @@ class _Hosts(msgspec.Struct, frozen=True):
     last: str
     pieces: list[_Piece]
 
+    @property
+    def only(self) -> str | None:
+        """The host, where it is one; a number in each row needn't be read then."""
+        return self.first if self.first == self.last else None
+
     def rows_of(self, name: str) -> list[Any]:
         """Where the rows of a table or relation are."""
         return [piece.rows for piece in self.pieces if piece.name == name]
@@ -268,8 +281,14 @@ def _host_span(file: Path) -> tuple[str, str] | None:
     return min(one.min for one in told), max(one.max for one in told)
 
 
-def _of_kept(relation: str) -> str:
-    return f"SELECT * REPLACE (CAST(host AS host) AS host) FROM {_identifier(f'kept {relation}')}"
+def _of_kept(relation: str, only: str | None = None) -> str:
+    """SQL of a relation's rows in its file, where a host is a number; of one host, where it is named."""
+    host = "CAST(ENUM_RANGE(NULL::host) AS host[])[host + 1]" if only is None else _host(only)
+    return f"SELECT * REPLACE ({host} AS host) FROM {_identifier(f'kept {relation}')}"
+
+
+def _host(name: str) -> str:
+    return f"CAST({_quoted(name)} AS host)"
 
 
 def _whole_files(run: Run, name: str) -> list[Path]:

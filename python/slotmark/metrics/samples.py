@@ -16,6 +16,9 @@ from slotmark.metrics.catalogue import Metric
 if TYPE_CHECKING:
     import pandas
 
+_ROWS_AT_ONCE = 32_768
+"""So many rows' keys stay in a processor's cache while they are compared."""
+
 Key = tuple[int | str, ...]
 """What a sample belongs to: the values of its metric's grain columns."""
 
@@ -209,15 +212,20 @@ def places(values: np.ndarray) -> np.ndarray:
     least, most = int(values.min()), int(values.max())
     if most - least > 4 * values.size:
         return np.unique(values, return_inverse=True)[1]
+    above = values.astype(np.int64) - least
     there = np.zeros(most - least + 1, bool)
-    there[values - least] = True
-    return (np.cumsum(there) - 1)[values - least]
+    there[above] = True
+    return above if there.all() else (np.cumsum(there) - 1)[above]
 
 
 def _neighbours(codes: list[np.ndarray], rows: int) -> tuple[bool, bool]:
     """Whether any row's keys come before those of the row above it, and whether any two neighbours have the same."""
-    alike, falls = np.ones(max(rows - 1, 0), dtype=bool), False
-    for one in codes:
-        falls = falls or bool((alike & (one[1:] < one[:-1])).any())
-        alike &= one[1:] == one[:-1]
-    return falls, bool(alike.any())
+    falls = twins = False
+    for start in range(0, rows - 1, _ROWS_AT_ONCE):
+        some = [one[start : start + _ROWS_AT_ONCE + 1] for one in codes]
+        alike = np.ones(len(some[0]) - 1, dtype=bool)
+        for one in some:
+            falls = falls or bool((alike & (one[1:] < one[:-1])).any())
+            alike &= one[1:] == one[:-1]
+        twins = twins or bool(alike.any())
+    return falls, twins

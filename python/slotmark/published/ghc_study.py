@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 
 import msgspec
 import numpy as np
-from scipy import stats
+import scipy
 
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Filter, costs_together
@@ -57,7 +57,7 @@ class Tested(msgspec.Struct, frozen=True):
 
 def shapiro(values: np.ndarray) -> Tested:
     """Shapiro-Wilk's test of at least three values, not all equal; as R's shapiro.test."""
-    statistic, p = stats.shapiro(values)
+    statistic, p = scipy.stats.shapiro(values)
     return Tested(float(statistic), float(p))
 
 
@@ -65,7 +65,7 @@ def kruskal(groups: Sequence[np.ndarray]) -> Tested:
     """Kruskal and Wallis's test of at least two groups, as R's kruskal.test; of groups that are all alike the p-value is 1."""
     if np.unique(np.concatenate(list(groups))).size == 1:
         return Tested(0.0, 1.0)
-    statistic, p = stats.kruskal(*groups)
+    statistic, p = scipy.stats.kruskal(*groups)
     return Tested(float(statistic), float(p))
 
 

@@ -101,7 +101,9 @@ def runs_document(runs: Sequence[Run]) -> Document:
         lines = []
         for run in runs:
             cells = [
-                number(summarise_runs([one], part).median) if part in (one := found[run.name, metric.id]).parts else "-"
+                number(summarise_runs([one], part, drawn=False).median)
+                if part in (one := found[run.name, metric.id]).parts
+                else "-"
                 for metric in metrics
             ]
             if set(cells) != {"-"}:
@@ -143,10 +145,10 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
         analysed = [str(one) for one in analysis.filters] if analysis.catalogue.filterable else []
         doubts = list(dict.fromkeys([*run.manifest.warnings, *analysis.doubts()]))
         facts = dict([*manifest_facts(run.manifest), *analysis.facts()])
-        for metric in analysis.catalogue.metrics:
-            of_metric = analysis.samples(metric.id)
+        metrics = analysis.catalogue.metrics
+        for metric, of_metric in zip(metrics, analysis.each_samples([one.id for one in metrics]), strict=True):
             for part in of_metric.parts:
-                one = summarise_runs([of_metric], part)
+                one = summarise_runs([of_metric], part, drawn=False)
                 scale, unit = readable(metric)
                 figures = (one.mean, one.sd, one.median, one.minimum, one.maximum)
                 cells = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from scipy import ndimage
+import scipy
 
 from slotmark.statistics.block_ratio import Part, block_log_ratios, typical_ratio
 from slotmark.statistics.interval import Interval
@@ -63,7 +63,7 @@ def densities(costs: Sequence[np.ndarray]) -> list[Density]:
     centres = np.exp((edges[:-1] + edges[1:]) / 2).tolist()
     found = []
     for log in logs:
-        height = ndimage.gaussian_filter1d(
+        height = scipy.ndimage.gaussian_filter1d(
             np.histogram(log, edges)[0].astype(np.float64), SMOOTHED / (edges[1] - edges[0]), mode="constant"
         )
         found.append(Density(centres, (height / height.max()).tolist()))

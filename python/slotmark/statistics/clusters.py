@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
-from scipy import ndimage, signal
+import scipy
 
 SMOOTHED = 0.06
 """Standard deviation of the smoothing, in natural logarithms: costs 6 % apart are taken as alike."""
@@ -28,8 +28,8 @@ def cluster_edges(values: np.ndarray) -> list[float]:
     width = max((high - low) / _CELLS, SMOOTHED / 8)
     cells = int(np.ceil((high - low) / width)) + 1
     counts = np.bincount(((logs - low) / width).astype(np.int64), minlength=cells).astype(np.float64)
-    density = ndimage.gaussian_filter1d(counts, SMOOTHED / width, mode="constant")
-    humps = list(signal.find_peaks(density)[0])
+    density = scipy.ndimage.gaussian_filter1d(counts, SMOOTHED / width, mode="constant")
+    humps = list(scipy.signal.find_peaks(density)[0])
     edges = _valleys(density, humps)
     while edges:
         # The shallowest valley goes, until all are deep and no cluster is too small.

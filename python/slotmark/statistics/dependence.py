@@ -11,7 +11,7 @@ tell of a variance half as large again, that one counts.
 
 import msgspec
 import numpy as np
-from scipy import fft
+import scipy
 
 MOST_STRETCHES = 64
 """Into so many stretches of equal length values are put together at most."""
@@ -66,7 +66,7 @@ def long_run(values: np.ndarray) -> LongRun:
     found = float(stretches[1:] @ stretches[:-1]) / whole
     alike = min(max(found + (1 + 3 * found) / count, 0.0), _STEEPEST)
     used = _cosines(count, alike)
-    power = np.asarray(fft.dct(stretches, type=2, norm="ortho"))[1 : used + 1] ** 2
+    power = np.asarray(scipy.fft.dct(stretches, type=2, norm="ortho"))[1 : used + 1] ** 2
     flat = power * (1 - 2 * alike * np.cos(np.pi * np.arange(1, used + 1) / count) + alike**2) / (1 - alike) ** 2
     whole, slow = float(flat.mean()), float(flat[:SLOWEST].mean())
     variance = count * (slow if slow > _MUCH_LARGER * whole else whole)

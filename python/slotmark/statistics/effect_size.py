@@ -1,7 +1,7 @@
 """Paired values, candidate less baseline or its logarithm: how one-sided the differences are."""
 
 import numpy as np
-from scipy import stats
+import scipy
 
 
 def rank_biserial(differences: np.ndarray) -> float:
@@ -12,7 +12,7 @@ def rank_biserial(differences: np.ndarray) -> float:
     differences = differences[differences != 0]
     if differences.size == 0:
         return 0.0
-    ranks = stats.rankdata(np.abs(differences))
+    ranks = scipy.stats.rankdata(np.abs(differences))
     return float(ranks @ np.sign(differences) / ranks.sum())
 
 

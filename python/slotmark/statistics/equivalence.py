@@ -1,6 +1,6 @@
 """Equivalence by two one-sided tests (Schuirmann 1987): a difference is within a margin when both ends of it are ruled out."""
 
-from scipy import stats
+import scipy
 
 
 def tost(estimate: float, error: float, degrees: float, margin: float) -> float:
@@ -15,5 +15,8 @@ def tost(estimate: float, error: float, degrees: float, margin: float) -> float:
     if error == 0:
         return float(abs(estimate) >= margin)
     return float(
-        max(stats.t.sf((estimate + margin) / error, degrees), stats.t.sf((margin - estimate) / error, degrees))
+        max(
+            scipy.stats.t.sf((estimate + margin) / error, degrees),
+            scipy.stats.t.sf((margin - estimate) / error, degrees),
+        )
     )

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import msgspec
 import numpy as np
-from scipy import stats
+import scipy
 
 from slotmark.statistics.rank_tests import holm, signed_rank_p
 
@@ -48,7 +48,7 @@ class Pair(msgspec.Struct, frozen=True):
 def friedman(values: np.ndarray) -> Friedman:
     """Friedman's test of shape (blocks, targets), at least two blocks and three targets."""
     blocks, targets = values.shape
-    ranks = stats.rankdata(values, axis=1)
+    ranks = scipy.stats.rankdata(values, axis=1)
     sums = ranks.sum(axis=0)
     spread, expected = (ranks**2).sum(), blocks * targets * (targets + 1) ** 2 / 4
     if spread == expected:
@@ -58,14 +58,18 @@ def friedman(values: np.ndarray) -> Friedman:
     f = float((blocks - 1) * chi / left) if left > 0 else float("inf")
     degrees = targets - 1, (targets - 1) * (blocks - 1)
     return Friedman(
-        chi, float(stats.chi2.sf(chi, targets - 1)), f, float(stats.f.sf(f, *degrees)), (sums / blocks).tolist()
+        chi,
+        float(scipy.stats.chi2.sf(chi, targets - 1)),
+        f,
+        float(scipy.stats.f.sf(f, *degrees)),
+        (sums / blocks).tolist(),
     )
 
 
 def post_hoc(values: np.ndarray) -> list[Pair]:
     """Every pair of targets, in order; shape (blocks, targets) as for :func:`friedman`."""
     blocks, targets = values.shape
-    ranks = stats.rankdata(values, axis=1)
+    ranks = scipy.stats.rankdata(values, axis=1)
     means, chi = ranks.mean(axis=0), friedman(values).chi_squared
     pairs = list(combinations(range(targets), 2))
     signed = holm([signed_rank_p(values[:, one] - values[:, other]) for one, other in pairs])
@@ -74,9 +78,12 @@ def post_hoc(values: np.ndarray) -> list[Pair]:
     degrees = (blocks - 1) * (targets - 1)
     conover_error = np.sqrt(2 * spread * (1 - chi / (blocks * (targets - 1))) / degrees / blocks)
     apart = [float(abs(means[one] - means[other])) for one, other in pairs]
-    nemenyi = [float(stats.studentized_range.sf(gap / nemenyi_error * np.sqrt(2), targets, np.inf)) for gap in apart]
+    nemenyi = [
+        float(scipy.stats.studentized_range.sf(gap / nemenyi_error * np.sqrt(2), targets, np.inf)) for gap in apart
+    ]
     conover = [
-        float(2 * stats.t.sf(gap / conover_error, degrees)) if conover_error > 0 else float(gap == 0) for gap in apart
+        float(2 * scipy.stats.t.sf(gap / conover_error, degrees)) if conover_error > 0 else float(gap == 0)
+        for gap in apart
     ]
     return [
         Pair(*pair, min(1.0, by_range), by_spread, by_differences)

@@ -1,7 +1,7 @@
 """Where values lie and which of them lie far off: trimmed mean, the median between two order statistics, outliers, centiles."""
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from slotmark.statistics.interval import Interval
 
@@ -49,15 +49,15 @@ def median_interval(values: np.ndarray, confidence: float) -> Interval:
     n = ordered.size
     alpha = 1 - confidence
     # The interval from the k-th smallest to the k-th largest covers with 1 - 2 P(Binomial(n, 1/2) < k).
-    outer = int(stats.binom.ppf(alpha / 2, n, 0.5))
-    while outer > 0 and 2 * stats.binom.cdf(outer - 1, n, 0.5) > alpha:
+    outer = int(scipy.stats.binom.ppf(alpha / 2, n, 0.5))
+    while outer > 0 and 2 * scipy.stats.binom.cdf(outer - 1, n, 0.5) > alpha:
         outer -= 1
     middle = float(np.median(ordered))
     if outer == 0:
         return Interval(middle, float(ordered[0]), float(ordered[-1]))
     inner = min(outer + 1, (n + 1) // 2)
-    covers_outer = 1 - 2 * stats.binom.cdf(outer - 1, n, 0.5)
-    covers_inner = 1 - 2 * stats.binom.cdf(inner - 1, n, 0.5)
+    covers_outer = 1 - 2 * scipy.stats.binom.cdf(outer - 1, n, 0.5)
+    covers_inner = 1 - 2 * scipy.stats.binom.cdf(inner - 1, n, 0.5)
     share = 0.0
     if inner > outer:
         step = (covers_outer - confidence) / (covers_outer - covers_inner)

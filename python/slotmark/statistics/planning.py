@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from scipy import optimize, special, stats
+import scipy
 
 POWER = 0.8
 MOST_RUNS = 1_000
@@ -25,18 +25,18 @@ def power(change: float, error: float, degrees: float, alpha: float) -> float:
         degrees: Degrees of freedom of that.
         alpha: The level of the test.
     """
-    limit, away = stats.t.isf(alpha / 2, degrees), abs(change) / error
+    limit, away = scipy.stats.t.isf(alpha / 2, degrees), abs(change) / error
     with np.errstate(all="ignore"):
-        below = stats.nct.cdf(-limit, degrees, away)
-    return float(stats.nct.sf(limit, degrees, away) + (below if np.isfinite(below) else 0.0))
+        below = scipy.stats.nct.cdf(-limit, degrees, away)
+    return float(scipy.stats.nct.sf(limit, degrees, away) + (below if np.isfinite(below) else 0.0))
 
 
 def detectable_change(error: float, degrees: float, alpha: float = 0.05, wanted: float = POWER) -> float:
     """The smallest log ratio that is found with the wanted probability; arguments as for :func:`power`."""
     if error == 0:
         return 0.0
-    start = stats.t.isf(alpha / 2, degrees) + stats.t.isf(1 - wanted, degrees)
-    steps = optimize.bisect(lambda away: power(away, 1.0, degrees, alpha) - wanted, 1e-6, 4 * start + 40)
+    start = scipy.stats.t.isf(alpha / 2, degrees) + scipy.stats.t.isf(1 - wanted, degrees)
+    steps = scipy.optimize.bisect(lambda away: power(away, 1.0, degrees, alpha) - wanted, 1e-6, 4 * start + 40)
     return float(steps) * error  # pyright: ignore[reportArgumentType] - without full_output it is a number
 
 
@@ -67,18 +67,18 @@ def detectable_share(error: float, degrees: float, known: float, alpha: float, w
 @functools.lru_cache(maxsize=4_096)
 def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float:
     """How many estimated standard errors from none a difference must be for Welch's test to find it."""
-    one, other = np.meshgrid(*[stats.chi2.ppf(_SHARES, degrees) / degrees] * 2)
+    one, other = np.meshgrid(*[scipy.stats.chi2.ppf(_SHARES, degrees) / degrees] * 2)
     freedom = (one + other) ** 2 * degrees / (one**2 + other**2)
-    limits = (stats.t.isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)).ravel()
-    truths = np.sqrt(stats.chi2.ppf(_SHARES, known) / known)
+    limits = (scipy.stats.t.isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)).ravel()
+    truths = np.sqrt(scipy.stats.chi2.ppf(_SHARES, known) / known)
 
     def missing(steps: float) -> float:
-        return float(np.mean([special.ndtr(steps * truth - limits).mean() for truth in truths])) - wanted
+        return float(np.mean([scipy.special.ndtr(steps * truth - limits).mean() for truth in truths])) - wanted
 
     high = 10.0
     while missing(high) < 0:
         high *= 4
-    return float(optimize.brentq(missing, 0.0, high, rtol=1e-4))  # pyright: ignore[reportArgumentType] - without full_output it is a number
+    return float(scipy.optimize.brentq(missing, 0.0, high, rtol=1e-4))  # pyright: ignore[reportArgumentType] - without full_output it is a number
 
 
 def runs_needed(
@@ -127,7 +127,7 @@ def size_needed(
 
     def enough(units: int) -> bool:
         freedom = degrees(units) if degrees else np.inf
-        reach = stats.t.isf(alpha, freedom) + stats.t.isf(1 - wanted, freedom)
+        reach = scipy.stats.t.isf(alpha, freedom) + scipy.stats.t.isf(1 - wanted, freedom)
         return bool(reach * np.sqrt(shrinks / units + fixed**2) <= distance)
 
     return least(enough, most)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 EXACT_BELOW = 50
 """R's wilcox.test is exact below so many differences, where none are tied or zero."""
@@ -22,7 +22,7 @@ def signed_rank_p(differences: np.ndarray, alternative: str = "two-sided") -> fl
     if kept.size == 0:
         return 1.0
     exact = kept.size == differences.size < EXACT_BELOW and np.unique(np.abs(kept)).size == kept.size
-    found = stats.wilcoxon(
+    found = scipy.stats.wilcoxon(
         kept, zero_method="wilcox", correction=not exact, alternative=alternative, method="exact" if exact else "approx"
     )
     return float(found.pvalue)  # pyright: ignore[reportAttributeAccessIssue] - scipy's stub knows no fields

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import msgspec
 import numpy as np
-from scipy import special, stats
+import scipy
 
 from slotmark.statistics.interval import Interval
 
@@ -90,7 +90,9 @@ def shift_function(
     for place, quantile in enumerate(quantiles):
         variance = variances[place] + blocks[place]
         squares = variances[place] ** 2 / max(degrees, 1) + blocks[place] ** 2 / max(n - 1, 1)
-        reach = stats.t.ppf((1 + confidence) / 2, variance**2 / squares) * np.sqrt(variance) if variance > 0 else 0.0
+        reach = (
+            scipy.stats.t.ppf((1 + confidence) / 2, variance**2 / squares) * np.sqrt(variance) if variance > 0 else 0.0
+        )
         log = np.log(found[1][place] / found[0][place])
         shifts.append(
             Shift(
@@ -107,7 +109,7 @@ def shift_function(
 @lru_cache(maxsize=32)
 def _upto(n: int, quantile: float) -> np.ndarray:
     """The weight that the smallest 0 to n of n values have together; shape (n + 1,)."""
-    found = special.betainc((n + 1) * quantile, (n + 1) * (1 - quantile), np.arange(n + 1) / n)
+    found = scipy.special.betainc((n + 1) * quantile, (n + 1) * (1 - quantile), np.arange(n + 1) / n)
     found.flags.writeable = False
     return found
 
@@ -136,7 +138,7 @@ def _linear_variance(sides: Sequence[np.ndarray], quantiles: Sequence[float]) ->
         order = np.argsort(side, kind="stable")
         ordered = side[order]
         for place, quantile in enumerate(quantiles):
-            weighted = stats.beta.pdf(steps, (n + 1) * quantile, (n + 1) * (1 - quantile)) * np.diff(ordered)
+            weighted = scipy.stats.beta.pdf(steps, (n + 1) * quantile, (n + 1) * (1 - quantile)) * np.diff(ordered)
             above = np.concatenate([np.cumsum(weighted[::-1])[::-1], [0.0]])
             estimate = float(np.diff(_upto(n, quantile)) @ ordered)
             effects[place, order] += sign * (weighted @ steps - above) / estimate

@@ -1,6 +1,7 @@
 """Arithmetic means of runs, as clusters are published: their difference, by runs or within single ones. docs/method.md explains it."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -9,10 +10,10 @@ from slotmark import warnings
 from slotmark.compare.doubts import unmatched
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Variation, planned, variation
-from slotmark.compare.result import Basis
+from slotmark.compare.result import Basis, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
-from slotmark.metrics import Analysis, Metric, Samples
+from slotmark.metrics import Analysis, Metric, Samples, side_by_side
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
 from slotmark.statistics.mean_difference import MeanDifference, Units, by_unit, mean_difference
 from slotmark.warnings import ENOUGH_RUNS, Warning
@@ -29,27 +30,27 @@ class _Side(msgspec.Struct, frozen=True):
 
 
 def estimate(task: Task) -> Estimate:
-    """The difference of means of every metric. The samples of one metric at a time are in memory."""
+    """The difference of means of every metric. The samples of one metric at a time are in memory; sides are worked on side by side."""
     entries: list[Entry] = []
     variations: list[Variation] = []
-    for metric in task.metrics:
-        of_sides = [[analysis.samples(metric.id) for analysis in of_side] for of_side in task.analyses]
-        for part in sorted({part for of_side in of_sides for one in of_side for part in one.parts}):
-            present = [[one for one in of_side if _recorded(one, part)] for of_side in of_sides]
-            sides = [_side(one, part) if one else None for one in present]
-            base = sides[0]
-            there = [side for side in sides if side]
-            if metric.tested and there and (varies := _variation(metric, part, there)):
-                variations.append(varies)
-            entries.append(
-                Entry(
-                    metric=metric,
-                    part=part,
-                    quantity="mean",
-                    summaries=[summarise_runs(of_side, part) if of_side else None for of_side in present],
-                    measured=[base and side and _measured(task, metric, base, side) for side in sides[1:]],
+    with side_by_side([analysis for of_side in task.analyses for analysis in of_side]) as pool:
+        for metric in task.metrics:
+            of_sides = list(pool.map(partial(_sides_of_parts, metric), task.analyses))
+            for part in sorted({part for of_side in of_sides for part in of_side}):
+                sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)
+                base = sides[0]
+                there = [side for side in sides if side]
+                if metric.tested and there and (varies := _variation(metric, part, there)):
+                    variations.append(varies)
+                entries.append(
+                    Entry(
+                        metric=metric,
+                        part=part,
+                        quantity="mean",
+                        summaries=list(summaries),
+                        measured=[base and side and _measured(task, metric, base, side) for side in sides[1:]],
+                    )
                 )
-            )
     tests = sum(one.tested for entry in entries for one in entry.measured if one)
     few = [_few(1 + len(side.others)) if entries else [] for side in task.sides]
     return Estimate(
@@ -73,6 +74,16 @@ def variations_of(metrics: Sequence[Metric], analyses: Sequence[Analysis]) -> li
 
 def _variation(metric: Metric, part: str, sides: Sequence[_Side]) -> Variation | None:
     return variation(metric, part, f"{_named(metric)}s", [side.runs for side in sides])
+
+
+def _sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, tuple[_Side | None, Summary | None]]:
+    """One side's samples of a metric, put together and in short, by part; without either where none of its runs has the metric."""
+    found: dict[str, tuple[_Side | None, Summary | None]] = {}
+    each = [analysis.samples(metric.id) for analysis in analyses]
+    for part in {part for one in each for part in one.parts}:
+        present = [one for one in each if _recorded(one, part)]
+        found[part] = (_side(present, part), summarise_runs(present, part)) if present else (None, None)
+    return found
 
 
 def _few(runs: int) -> list[Warning]:

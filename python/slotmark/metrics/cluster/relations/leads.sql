@@ -1,2 +1,2 @@
 -- One row per host and slot that it led.
-SELECT host, slot FROM forge_loops WHERE leads > 0
+SELECT DISTINCT host, slot FROM slot_events WHERE event = 'leader' AND slot IS NOT NULL

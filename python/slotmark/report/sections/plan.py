@@ -3,7 +3,7 @@
 from slotmark.compare.plan import Plan, Wanted
 from slotmark.compare.result import Planned, Reach
 from slotmark.numbers import number, percent
-from slotmark.report.document import CONDITIONAL, Block, Cell, Column, Paragraph, Table
+from slotmark.report.document import Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import headed, in_a_sentence, readable
 
 TITLE = "How large a run must be"
@@ -21,7 +21,7 @@ def plan_tables(planned: Planned) -> list[Table]:
         Column("mean", detail=True),
         Column("s.d. of a run"),
         Column("within it", detail=True),
-        *(Column(f"{runs} run{'s' if runs > 1 else ''}{CONDITIONAL if runs == 1 else ''}") for runs in planned.runs),
+        *(Column(f"{runs} run{'s' if runs > 1 else ''}") for runs in planned.runs),
         Column("margin"),
         Column("to ship"),
     ]
@@ -92,5 +92,5 @@ def _notes(planned: Planned) -> list[str]:
         f"Found: the adjusted p-value is below 5 % among {planned.tests} tests, four times in five. All shares are of the mean.",
         "To ship: runs per side that show an unchanged metric to be not worse beyond its margin, four times in five.",
         "A dash: no difference is found so often, or these runs don't tell.",
-        f"{CONDITIONAL} With one run per side a verdict holds for those two runs only.",
+        "With one run per side a verdict holds for those two runs only.",
     ]

@@ -25,10 +25,14 @@ KINDS = (
     "apart",
     "clusters",
     "coarse",
+    "crowded",
+    "cut_at_tip",
     "damaged_files",
     "different",
+    "drifting_blocks",
     "drifting_rounds",
     "few_blocks",
+    "few_blocks_at_tip",
     "few_rounds",
     "gc_inside",
     "lacking",
@@ -36,6 +40,8 @@ KINDS = (
     "machine_unknown",
     "missing_hosts",
     "missing_inputs",
+    "never_done",
+    "not_awaited",
     "not_interleaved",
     "not_pinned",
     "one_core",
@@ -61,6 +67,7 @@ KINDS = (
     "two_runs_a_side",
     "unknown_columns",
     "unmatched",
+    "unshared_blocks",
 )
 """Every kind of doubt that slotmark constructs. A catalogue can name more, which follow from what is analysed."""
 

@@ -85,17 +85,27 @@ class Follower:
     def __init__(self, program: Program, mode: Mode, node: str, magic: int, start: str) -> None:
         self.program = program
         self.mode: Mode = mode
+        self._node, self._magic = node, magic
+        self._events = msgspec.json.Decoder(list[Event])
+        self._records = msgspec.json.Decoder(Record)
+        self._begin_at(start)
+
+    def _begin_at(self, start: str) -> None:
         self.ready: Ready | None = None
         self.waiting = False
         self.announced: list[Announced] = []
         self.decoded: list[Block] = []
         self.rollbacks: list[RolledBack] = []
         self.ended: Ended | None = None
-        self._node, self._magic, self._start = node, magic, start
+        self._start = start
         self._checked = 0
         self._buffer = bytearray()
-        self._events = msgspec.json.Decoder(list[Event])
-        self._records = msgspec.json.Decoder(Record)
+
+    def begin_again(self, start: str) -> None:
+        """Ends the client and the relay, and starts both anew, from this point on. Raises as :meth:`__enter__`."""
+        self.__exit__(None, None, None)
+        self._begin_at(start)
+        self.__enter__()
 
     def __str__(self) -> str:
         """The client and what it does."""

@@ -17,14 +17,14 @@ import pyarrow as pa
 from slotmark import _core, warnings
 from slotmark.benches.chainsync.bench import Place, default_targets
 from slotmark.benches.chainsync.following import Announced, Block, Follower
-from slotmark.benches.chainsync.runs import LOADED, spoken
+from slotmark.benches.chainsync.runs import spoken
 from slotmark.benches.chainsync.server import Node
 from slotmark.benches.chainsync.session import Failure
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
 from slotmark.benches.chainsync.targets import Program, resolve
-from slotmark.benches.unfinished import new_session
-from slotmark.errors import ServerError, TargetError
+from slotmark.benches.unfinished import LOADED, new_session
+from slotmark.errors import ServerError, SlotmarkError, TargetError
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
@@ -37,6 +37,9 @@ LOOK_S = 0.2
 
 REACH_S = 60
 """How long a client may take from its start to the node's tip."""
+
+STARTS = 4
+"""How often a client is started that doesn't get as far as the tip: the node may have rolled back behind the point to start at."""
 
 SETTLE_S = 5
 """How long blocks that were announced before the end may take until the client has done with them."""
@@ -120,7 +123,13 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
             if address not in tips:
                 tips[address] = _core.node_tip(address, setting.node_to_node, request.magic)
             followers.append(stack.enter_context(Follower(program, mode, address, request.magic, tips[address])))
-        going = _Going(followers, failures)
+        going = _Going(
+            followers,
+            failures,
+            lambda one: _core.node_tip(
+                node.address(Setting(one.mode, 1)), Setting(one.mode, 1).node_to_node, request.magic
+            ),
+        )
         began_ns, ended_ns, cut, interrupted = going.follow(request.duration_s, on_look)
         facts = _Facts(
             request=request,
@@ -191,9 +200,11 @@ def _able(
 class _Going:
     """The clients that are still following."""
 
-    def __init__(self, followers: Sequence[Follower], failures: list[Failure]) -> None:
+    def __init__(self, followers: Sequence[Follower], failures: list[Failure], tip: Callable[[Follower], str]) -> None:
         self.left = list(followers)
         self._failures = failures
+        self._tip = tip
+        self._starts = Counter(followers)
 
     def follow(self, duration_s: float, on_look: OnLook) -> tuple[int, int, str, bool]:
         """Follows until the time is over: when it began and ended, why it was cut, and whether that was Ctrl-C."""
@@ -218,7 +229,10 @@ class _Going:
             time.sleep(LOOK_S)
             self._look()
         for one in list(self.left):
-            self._try(one, one.leave)
+            try:
+                one.leave()
+            except TargetError as error:
+                self._fail(one, error)
         return began_ns, ended_ns, cut, interrupted
 
     def _reach_tip(self) -> None:
@@ -234,13 +248,20 @@ class _Going:
 
     def _look(self) -> None:
         for one in list(self.left):
-            self._try(one, one.look)
+            self._look_at(one)
 
-    def _try(self, one: Follower, step: Callable[[], None]) -> None:
+    def _look_at(self, one: Follower) -> None:
         try:
-            step()
+            one.look()
         except TargetError as error:
-            self._fail(one, error)
+            if one.waiting or one.announced or self._starts[one] == STARTS:
+                self._fail(one, error)
+                return
+            self._starts[one] += 1
+            try:
+                one.begin_again(self._tip(one))
+            except SlotmarkError:
+                self._fail(one, error)
 
     def _fail(self, one: Follower, error: TargetError) -> None:
         self.left.remove(one)

@@ -94,10 +94,10 @@ impl Account {
         if self.ended || on_another {
             return None;
         }
-        if let What::Forward { .. } | What::Backward { .. } | What::Await { .. } | What::Body { .. } = what {
-            if *self.connection.get_or_insert(connection) != connection {
-                return Some(self.end(0, false, "it followed the chain on a second connection".into()));
-            }
+        if matches!(what, What::Forward { .. } | What::Backward { .. } | What::Await { .. } | What::Body { .. })
+            && *self.connection.get_or_insert(connection) != connection
+        {
+            return Some(self.end(0, false, "it followed the chain on a second connection".into()));
         }
         match what {
             What::Await { at_ns } => Some(Event::Waits { at_ns }),

@@ -76,7 +76,7 @@ mod tests {
             seen.push(growth.blocks());
         }
         // Four blocks, two taken off, and so on: two steps forward each time.
-        assert_eq!(seen, [2, 3, 4, 5, 4, 5, 6, 7, 6, 7, 8, 9]);
+        assert_eq!(seen, [2, 3, 4, 5, 4, 5, 6, 7, 6, 7, 8, 9, 8, 9]);
         assert_eq!(growth.lowest_after(0), (3, Some(3)));
         assert_eq!(growth.lowest_after(1), (3, Some(5)));
         assert_eq!(growth.lowest_after(3), (3, None));

@@ -133,12 +133,36 @@ class Server:
         look_us: float,
         start: str | None,
         blocks: int | None,
+        pace_us: float | None = None,
+        roll_back_every: int | None = None,
         on_connection_end: Callable[[str], None],
     ) -> None:
-        """Frames the window, where one is given, and listens; `on_connection_end` gets one JSON object a connection, from a thread of the server."""
+        """Frames the window, where one is given, and listens; `on_connection_end` gets one JSON object a connection, from a thread of the server.
+
+        With a pace the chain ends at `start` at first, and grows by a block so often; after each `roll_back_every` blocks it rolls
+        back by two, which then come again.
+        """
 
     def busy_ns(self) -> int:
         """CPU time of this process in ns, without the time for which the server only looked for requests."""
 
     def stop(self) -> None:
         """Ends every connection and stops listening."""
+
+def node_tip(place: str, node_to_node: bool, magic: int) -> str:
+    """The tip of the node at a socket or, node-to-node, at HOST:PORT: SLOT.HASH or origin. Raises ServerError."""
+
+class Relay:
+    """A relay between one client and a node, which notes when the node's messages arrive; threads of its own, from when it is made until it is stopped."""
+
+    place: str
+    """Where the client connects: the path of a socket, or HOST:PORT."""
+
+    def __init__(self, node: str, own_socket: str | None, mode: str) -> None:
+        """Listens: on a socket for a node's socket, on a free port of this machine for a node's HOST:PORT. Raises OSError."""
+
+    def events(self) -> str:
+        """What was seen since the last call, in order, as a JSON array of `slotmark_ouroboros::relay::Event`."""
+
+    def stop(self) -> None:
+        """Ends the client's connection and stops listening."""

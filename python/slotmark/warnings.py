@@ -15,6 +15,9 @@ _SHOWN = 5
 ENOUGH_ROUNDS = 5
 """Below so many rounds no verdict is given."""
 
+ENOUGH_BLOCKS = 10
+"""With fewer blocks at a node's tip no verdict is given."""
+
 ENOUGH_RUNS = 3
 """With fewer runs on a side, verdicts are conditional on these runs; of processes of a build, there are none."""
 
@@ -22,10 +25,14 @@ KINDS = (
     "apart",
     "clusters",
     "coarse",
+    "crowded",
+    "cut_at_tip",
     "damaged_files",
     "different",
+    "drifting_blocks",
     "drifting_rounds",
     "few_blocks",
+    "few_blocks_at_tip",
     "few_rounds",
     "gc_inside",
     "lacking",
@@ -33,6 +40,8 @@ KINDS = (
     "machine_unknown",
     "missing_hosts",
     "missing_inputs",
+    "never_done",
+    "not_awaited",
     "not_interleaved",
     "not_pinned",
     "one_core",
@@ -58,6 +67,7 @@ KINDS = (
     "two_runs_a_side",
     "unknown_columns",
     "unmatched",
+    "unshared_blocks",
 )
 """Every kind of doubt that slotmark constructs. A catalogue can name more, which follow from what is analysed."""
 
@@ -282,6 +292,73 @@ def drifting_rounds(subject: str, correlation: float, p: float) -> Warning:
         f"The ratio of a round resembles that of the round before (autocorrelation {correlation:.2f}, p {p_value(p)}): something drifted that does "
         "not touch both targets alike, and intervals are too narrow. Find what else ran, or run again with more rounds.",
         subject,
+    )
+
+
+def drifting_blocks(subject: str, correlation: float, p: float) -> Warning:
+    """Ratios of consecutive blocks resemble each other; their lag-1 autocorrelation, and the p-value of none."""
+    return Warning(
+        "drifting_blocks",
+        f"The ratio of a block resembles that of the block before (autocorrelation {correlation:.2f}, p {p_value(p)}): something drifted that does "
+        "not touch both targets alike, as a warm-up does, and intervals are too narrow. Follow for longer.",
+        subject,
+    )
+
+
+def unshared_blocks(subject: str, blocks: int) -> Warning:
+    """Blocks at a node's tip that count for one of two clients only."""
+    return Warning(
+        "unshared_blocks",
+        f"{blocks:,} block{'s' if blocks != 1 else ''} count{'s' if blocks == 1 else ''} for one of the two clients only, and {'is' if blocks == 1 else 'are'} in medians but in no ratio: around roll-backwards "
+        "a node doesn't announce the same to all, and a client that is still busy isn't waiting.",
+        subject,
+    )
+
+
+def few_blocks_at_tip(subject: str, blocks: int) -> Warning:
+    """Too few blocks at a node's tip for any verdict."""
+    return Warning(
+        "few_blocks_at_tip",
+        f"{blocks} block{'s' if blocks != 1 else ''} can't tell a difference from noise: no verdict is given below {ENOUGH_BLOCKS}. "
+        "Follow for longer.",
+        subject,
+    )
+
+
+def not_awaited(subject: str, blocks: int, announced: int) -> Warning:
+    """Blocks that the node sent as soon as the client asked, which is not when it adopted them."""
+    return Warning(
+        "not_awaited",
+        f"{blocks:,} of {announced:,} blocks came at once when the client asked, after a roll-backward or while it was busy with the block "
+        "before: when the node had them is not known, and they are in no figure.",
+        subject,
+    )
+
+
+def never_done(subject: str, blocks: int) -> Warning:
+    """Blocks that were announced to a client and that it had not done with when the measurement ended."""
+    return Warning(
+        "never_done",
+        f"{blocks:,} block{'s' if blocks != 1 else ''} {'were' if blocks != 1 else 'was'} announced that the client had not done with when the "
+        "measurement ended. Figures are of the others.",
+        subject,
+    )
+
+
+def cut_at_tip(after_s: float, asked_s: float, why: str) -> Warning:
+    """A measurement at a node's tip that ended before its time."""
+    return Warning(
+        "cut_at_tip",
+        f"Cut after {after_s:,.0f} s of {asked_s:,.0f} s: {why}. What was measured until then is here.",
+    )
+
+
+def crowded(clients: int, cores: int) -> Warning:
+    """More clients than can run at the same time beside the node and the relay."""
+    return Warning(
+        "crowded",
+        f"{clients} clients got each block at the same time on {cores} core{'s' if cores != 1 else ''}: they and the relay waited for each other, "
+        "and figures hold that. Use a machine with two cores more than clients, or follow with fewer clients.",
     )
 
 

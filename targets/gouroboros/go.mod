@@ -2,7 +2,10 @@ module slotmark/targets/gouroboros
 
 go 1.25.7
 
-require github.com/blinklabs-io/gouroboros v0.194.0
+require (
+	github.com/blinklabs-io/gouroboros v0.194.0
+	golang.org/x/sys v0.47.0
+)
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
@@ -22,6 +25,5 @@ require (
 	github.com/utxorpc/go-codegen v0.19.2 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	golang.org/x/crypto v0.55.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )

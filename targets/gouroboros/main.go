@@ -30,6 +30,7 @@ type job struct {
 	magic                 uint32
 	start                 pcommon.Point
 	blocks, depth, every  uint64
+	tip                   bool // follow, not run: without blocks, depth and every
 }
 
 var epoch = time.Now()
@@ -40,16 +41,20 @@ func main() {
 	if len(os.Args) >= 2 && os.Args[1] == "describe" {
 		say(map[string]any{
 			"contract": 1, "name": "gouroboros", "version": version, "language": "Go", "toolchain": runtime.Version(),
-			"modes": deepest,
+			"modes": deepest, "follow": []string{"raw", "decode", "headers", "fetch"},
 		})
 		return
 	}
 	job, err := arguments(os.Args[1:])
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "slotmark-target-gouroboros: %v\nusage: describe | run (--socket PATH | --address HOST:PORT) --magic N --start POINT --blocks N --mode MODE --depth N --progress-every N\n", err)
+		fmt.Fprintf(os.Stderr, "slotmark-target-gouroboros: %v\nusage: describe | run (--socket PATH | --address HOST:PORT) --magic N --start POINT --blocks N --mode MODE --depth N --progress-every N | follow (--socket PATH | --address HOST:PORT) --magic N --start POINT --mode MODE\n", err)
 		os.Exit(2)
 	}
-	if err := run(job); err != nil {
+	work := run
+	if job.tip {
+		work = followTip
+	}
+	if err := work(job); err != nil {
 		say(map[string]any{"event": "error", "message": strings.Join(strings.Fields(err.Error()), " ")})
 		os.Exit(1)
 	}
@@ -65,9 +70,10 @@ var deepest = map[string]uint64{
 
 func arguments(words []string) (job, error) {
 	var j job
-	if len(words) == 0 || words[0] != "run" {
-		return j, errors.New("expected describe or run")
+	if len(words) == 0 || words[0] != "run" && words[0] != "follow" {
+		return j, errors.New("expected describe, run or follow")
 	}
+	j.tip = words[0] == "follow"
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&j.socket, "socket", "", "")
@@ -75,14 +81,18 @@ func arguments(words []string) (job, error) {
 	flags.StringVar(&j.mode, "mode", "", "")
 	magic := flags.Int64("magic", -1, "")
 	start := flags.String("start", "", "")
-	flags.Uint64Var(&j.blocks, "blocks", 0, "")
-	flags.Uint64Var(&j.depth, "depth", 0, "")
-	flags.Uint64Var(&j.every, "progress-every", 0, "")
+	if j.tip {
+		j.blocks, j.depth, j.every = 1, 1, 1
+	} else {
+		flags.Uint64Var(&j.blocks, "blocks", 0, "")
+		flags.Uint64Var(&j.depth, "depth", 0, "")
+		flags.Uint64Var(&j.every, "progress-every", 0, "")
+	}
 	if err := flags.Parse(words[1:]); err != nil {
 		return j, err
 	}
 	if flags.NArg() > 0 {
-		return j, fmt.Errorf("%s: not an argument of run", flags.Arg(0))
+		return j, fmt.Errorf("%s: not an argument of %s", flags.Arg(0), words[0])
 	}
 	if *magic < 0 || *magic > math.MaxUint32 {
 		return j, errors.New("--magic: expected a number of 32 bits")

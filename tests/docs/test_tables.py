@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
+from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, INVOCATIONS, ROLLBACKS, WINDOWS
 from slotmark.benches.cluster.predict import predict_change
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.run import Manifest, open_run
@@ -67,6 +67,8 @@ def test_every_field_of_a_manifest_is_described() -> None:
     [
         ("Chainsync", "invocations", INVOCATIONS),
         ("Chainsync", "windows", WINDOWS),
+        ("Follow", "announcements", ANNOUNCEMENTS),
+        ("Follow", "rollbacks", ROLLBACKS),
         ("Ledger", "blocks", BLOCKS),
         ("Ledger", "processes", PROCESSES),
     ],

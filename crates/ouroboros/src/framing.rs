@@ -133,25 +133,37 @@ impl FramedChain {
         Ok(framed)
     }
 
+    /// Appends the message of one block, with this tip, to `out`.
+    ///
+    /// # Errors
+    /// The block is damaged.
+    pub fn frame_block(&self, framing: Framing, index: usize, tip: &Tip, out: &mut Vec<u8>) -> Result<(), ChainError> {
+        self.chain.checked_bytes(index)?;
+        self.append(framing, index, tip, out);
+        Ok(())
+    }
+
+    fn append(&self, framing: Framing, index: usize, tip: &Tip, out: &mut Vec<u8>) {
+        let mut at = Vec::new();
+        put_tip(&mut at, tip);
+        let block = self.chain.bytes(index);
+        match framing {
+            Framing::Blocks => frame(out, protocol::CHAIN_SYNC_N2C, true, &[&[0x83, 0x02], &wrapped_head(block.len()), block, &at]),
+            Framing::Bodies => frame(out, protocol::BLOCK_FETCH, true, &[&[0x82, 0x04], &wrapped_head(block.len()), block]),
+            Framing::Headers => {
+                let header = self.chain.header_bytes(index);
+                let era = header_era(block);
+                frame(out, protocol::CHAIN_SYNC_N2N, true, &[&[0x83, 0x02], &era, &wrapped_head(header.len()), header, &at]);
+            }
+        }
+    }
+
     fn frame_chunk(&self, framing: Framing, position: usize) -> Result<Framed, ChainError> {
         self.chain.check_chunk(position)?;
         let blocks = self.chain.chunk_blocks(position);
-        let mut tip = Vec::new();
-        put_tip(&mut tip, &self.tip);
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(blocks.len()));
         for index in blocks.clone() {
-            let block = self.chain.bytes(index);
-            match framing {
-                Framing::Blocks => {
-                    frame(&mut bytes, protocol::CHAIN_SYNC_N2C, true, &[&[0x83, 0x02], &wrapped_head(block.len()), block, &tip])
-                }
-                Framing::Bodies => frame(&mut bytes, protocol::BLOCK_FETCH, true, &[&[0x82, 0x04], &wrapped_head(block.len()), block]),
-                Framing::Headers => {
-                    let header = self.chain.header_bytes(index);
-                    let era = header_era(block);
-                    frame(&mut bytes, protocol::CHAIN_SYNC_N2N, true, &[&[0x83, 0x02], &era, &wrapped_head(header.len()), header, &tip]);
-                }
-            }
+            self.append(framing, index, &self.tip, &mut bytes);
             ends.push(bytes.len());
         }
         bytes.shrink_to_fit();

@@ -209,6 +209,26 @@ impl ChainSyncReply {
         Ok((message, decoder.position()))
     }
 
+    /// Reads the server's tip from the answer to a find-intersect.
+    ///
+    /// # Errors
+    /// It isn't whole, or isn't one.
+    pub fn decode_tip(bytes: &[u8]) -> Decoded<Point> {
+        let mut decoder = Decoder::new(bytes);
+        let length = array(&mut decoder, &[2, 3])?;
+        match decoder.u64()? {
+            5 => drop(point(&mut decoder)?),
+            6 => {}
+            tag => return unknown("chain-sync", tag),
+        }
+        let inner = array(&mut decoder, &[2])?;
+        let tip = point(&mut decoder)?;
+        decoder.u64()?;
+        close(&mut decoder, inner)?;
+        close(&mut decoder, length)?;
+        Ok((tip, decoder.position()))
+    }
+
     /// Appends the message, with the server's tip where it carries one.
     pub fn encode(&self, out: &mut Vec<u8>, tip: &Tip) {
         match self {
@@ -302,7 +322,13 @@ mod tests {
             for reply in [ChainSyncReply::RollBackward(a), ChainSyncReply::IntersectFound(b), ChainSyncReply::IntersectNotFound, ChainSyncReply::AwaitReply] {
                 let mut wire = Vec::new();
                 reply.encode(&mut wire, &tip);
-                prop_assert_eq!(ChainSyncReply::decode(&wire), Ok((reply, wire.len())));
+                prop_assert_eq!(ChainSyncReply::decode(&wire), Ok((reply.clone(), wire.len())));
+                if let ChainSyncReply::IntersectFound(_) | ChainSyncReply::IntersectNotFound = reply {
+                    prop_assert_eq!(ChainSyncReply::decode_tip(&wire), Ok((tip.point, wire.len())));
+                    for cut in 0..wire.len() {
+                        prop_assert_eq!(ChainSyncReply::decode_tip(&wire[..cut]), Err(MessageError::Incomplete));
+                    }
+                }
             }
         }
 
@@ -310,6 +336,7 @@ mod tests {
         fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = ChainSyncRequest::decode(&bytes);
             let _ = ChainSyncReply::decode(&bytes);
+            let _ = ChainSyncReply::decode_tip(&bytes);
             let _ = BlockFetchRequest::decode(&bytes);
             let _ = KeepAliveRequest::decode(&bytes);
             let _ = crate::handshake::Proposal::decode(&bytes);

@@ -15,8 +15,10 @@ use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, simulate_truth, write_run, write_tables,
 };
 use slotmark_newfolder::NewFolder;
+use slotmark_ouroboros::client::Client;
 use slotmark_ouroboros::framing::FramedChain;
-use slotmark_ouroboros::server::{Config, Server};
+use slotmark_ouroboros::relay::{Account, Mode, Relay, Route};
+use slotmark_ouroboros::server::{Config, Pace, Server};
 use slotmark_praos::genesis::Genesis;
 use slotmark_synth::{Recipe, Workload};
 use slotmark_tracelog::{HostFrom, Plan, Source};
@@ -309,7 +311,7 @@ mod _core {
     impl PyServer {
         #[new]
         #[allow(clippy::too_many_arguments, reason = "one argument an option of the command")]
-        #[pyo3(signature = (chain, *, socket, listen, magic, reply_delay_us, look_us, start, blocks, on_connection_end))]
+        #[pyo3(signature = (chain, *, socket, listen, magic, reply_delay_us, look_us, start, blocks, pace_us=None, roll_back_every=None, on_connection_end))]
         fn new(
             py: Python<'_>,
             chain: PathBuf,
@@ -320,13 +322,21 @@ mod _core {
             look_us: f64,
             start: Option<String>,
             blocks: Option<u64>,
+            pace_us: Option<f64>,
+            roll_back_every: Option<u64>,
             on_connection_end: Py<PyAny>,
         ) -> PyResult<Self> {
             let started = py.detach(|| {
                 let chain = Chain::open(&chain)?;
                 let prepare = start.map(|start| window_of(&chain, &start, blocks)).transpose()?.map(|window| window.range);
                 let mut config = Config::new(FramedChain::new(chain, FRAMED_BYTES)?, magic);
-                (config.socket, config.listen, config.prepare) = (socket, listen, prepare);
+                let pace = |us: f64| Pace {
+                    from: prepare.clone().map_or(1, |window| window.start.max(1)),
+                    every: Duration::from_nanos((us * 1e3) as u64),
+                    roll_back_every,
+                };
+                config.pace = pace_us.map(pace);
+                (config.socket, config.listen, config.prepare) = (socket, listen, prepare.filter(|_| pace_us.is_none()));
                 config.reply_delay = Duration::from_nanos((reply_delay_us * 1e3) as u64);
                 config.look = Duration::from_nanos((look_us * 1e3) as u64);
                 Server::start(config, move |report| {
@@ -350,6 +360,59 @@ mod _core {
         fn stop(&self, py: Python<'_>) {
             let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
             py.detach(|| drop(server));
+        }
+    }
+
+    #[pyfunction]
+    fn node_tip(py: Python<'_>, place: String, node_to_node: bool, magic: u64) -> PyResult<String> {
+        let tip = py.detach(|| {
+            let mut client =
+                if node_to_node { Client::connect_address(&place, magic)? } else { Client::connect_socket(Path::new(&place), magic)? };
+            client.tip()
+        });
+        tip.map(|point| point.to_string()).map_err(|error| slotmark_error("ServerError", format!("{place}: {error}")))
+    }
+
+    #[pyclass(name = "Relay", frozen)]
+    struct PyRelay {
+        relay: Mutex<Option<Relay>>,
+        account: Mutex<Account>,
+        #[pyo3(get)]
+        place: String,
+    }
+
+    #[pymethods]
+    impl PyRelay {
+        #[new]
+        fn new(node: String, own_socket: Option<PathBuf>, mode: &str) -> PyResult<Self> {
+            let mode = match mode {
+                "raw" => Mode::Raw,
+                "decode" => Mode::Decode,
+                "headers" => Mode::Headers,
+                "fetch" => Mode::Fetch,
+                _ => return Err(slotmark_error("ArgumentError", format!("mode '{mode}': expected raw, decode, headers or fetch."))),
+            };
+            let route = match own_socket {
+                Some(relay) => Route::Socket { node: node.into(), relay },
+                None => Route::Address(node),
+            };
+            let relay = Relay::start(route).map_err(os_error)?;
+            let place = relay.place();
+            Ok(Self { relay: Mutex::new(Some(relay)), account: Mutex::new(Account::new(mode)), place })
+        }
+
+        fn events(&self, py: Python<'_>) -> PyResult<String> {
+            let events = py.detach(|| {
+                let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+                let relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
+                relay.as_ref().map(|relay| relay.enter(&mut account)).unwrap_or_default()
+            });
+            serde_json::to_string(&events).map_err(|error| slotmark_error("ServerError", error))
+        }
+
+        fn stop(&self, py: Python<'_>) {
+            let relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner).take();
+            py.detach(|| drop(relay));
         }
     }
 }

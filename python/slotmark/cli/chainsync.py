@@ -1,6 +1,7 @@
 """`slotmark chainsync`: measure client libraries against a chain."""
 
 import json
+import math
 import signal
 import sys
 from pathlib import Path
@@ -23,7 +24,10 @@ app = typer.Typer(help="Measure chain-sync clients against a real chain.", no_ar
 ChainOption = Annotated[Path | None, typer.Option("--chain", metavar="DIR", help="Replay this ImmutableDB folder.")]
 
 
-@app.command(epilog="Example: slotmark chainsync run --chain chains/preview --target native,pallas -o runs")
+@app.command(
+    epilog="Examples: slotmark chainsync run --chain chains/preview --target native,pallas -o runs; "
+    "slotmark chainsync run --node-socket node.socket --target pallas,gouroboros --follow 10m -o runs"
+)
 def run(
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="A run folder a target is written below it.")],
     chain: ChainOption = None,
@@ -57,12 +61,28 @@ def run(
     ] = "0us",
     progress_every: Annotated[int, typer.Option(min=1, help="Blocks between two progress records.")] = 1_000,
     timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one invocation.")] = "5min",
+    follow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Follow the node at its tip for so long, all targets at once: the time from its announcement of a block to the decoded block.",
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the session in -o that was cut: its finished rounds are kept.")
     ] = False,
     pin: Annotated[bool, typer.Option("--pin/--no-pin", help="Keep server and client on cores of their own.")] = True,
+    *,
+    context: typer.Context,
 ) -> None:
-    """Run every target in every mode and depth, round by round, in an order drawn at random, and keep a run of each."""
+    """Run every target in every mode and depth, round by round, in an order drawn at random, and keep a run of each.
+
+    With --follow all targets follow a node's tip instead, at the same time.
+    """
+    if follow is not None:
+        _refuse_of_rounds(context)
+        _follow_tip(follow, out, node_socket, node, target, mode, magic)
+        return
     from slotmark.benches.chainsync.bench import Place, Request
     from slotmark.benches.chainsync.bench import run as run_bench
 
@@ -100,6 +120,76 @@ def run(
         runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), on_step)
     named = [run for run in runs if run.name != FLOOR]
     end_session(runs, named, [failure.error for failure in failures], out)
+
+
+_OF_ROUNDS = (
+    "chain",
+    "depth",
+    "rounds",
+    "start",
+    "blocks",
+    "seed",
+    "reply_delay",
+    "progress_every",
+    "timeout",
+    "resume",
+    "pin",
+)
+"""Options of a session in rounds over a stretch of chain."""
+
+
+def _refuse_of_rounds(context: typer.Context) -> None:
+    """Raises ArgumentError where an option was given that means nothing at a node's tip."""
+    for name in _OF_ROUNDS:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ArgumentError(
+                f"--{name.replace('_', '-')}: not with --follow, which has no rounds and no stretch of chain. Leave one of the two out."
+            )
+
+
+def _follow_tip(
+    follow: str,
+    out: Path,
+    node_socket: Path | None,
+    node: str | None,
+    target: list[str] | None,
+    mode: str,
+    magic: int,
+) -> None:
+    from slotmark.benches.chainsync.bench import Place
+    from slotmark.benches.chainsync.tip import TipRequest
+    from slotmark.benches.chainsync.tip import follow as follow_tip
+
+    if node_socket is None and node is None:
+        raise ArgumentError("--follow: give the node's --node-socket PATH, or --node HOST:PORT.")
+    duration_s = duration_us("--follow", follow) / 1e6
+    if duration_s <= 0:
+        raise ArgumentError("--follow: expected a time above 0, as 10m.")
+    request = TipRequest(
+        place=Place(None, node_socket, node),
+        targets=_targets(target),
+        modes=_modes(mode),
+        magic=magic,
+        duration_s=duration_s,
+        out=out,
+    )
+    with progress("s") as show:
+        whole = math.ceil(duration_s)
+        followed = follow_tip(
+            request,
+            lambda remark: talk.remark(f"slotmark: {remark}"),
+            lambda past_s, blocks: show(int(past_s), whole, f"at the tip: {blocks:,} blocks"),
+        )
+    named = [run for run in followed.runs if run.name != FLOOR]
+    errors = [failure.error for failure in followed.failures]
+    if followed.interrupted:
+        end_session(followed.runs, named, [], out)
+        for error in errors:
+            talk.remark(f"slotmark: {error}")
+        talk.remark("slotmark: what was measured until now was kept")
+        raise KeyboardInterrupt
+    end_session(followed.runs, named, [*errors, *([TargetError(f"{followed.cut}.")] if followed.cut else [])], out)
 
 
 @app.command(epilog="Example: slotmark chainsync targets --build all")
@@ -152,6 +242,17 @@ def serve(
         str | None, typer.Option(metavar="POINT", help="Frame the window after this point before listening.")
     ] = None,
     blocks: Annotated[int | None, typer.Option(min=1, help="The window's length.")] = None,
+    pace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Grow by a block so often, as a node at its tip does: from --start on, or the first block.",
+        ),
+    ] = None,
+    roll_back_every: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="With --pace: roll back by two after every N blocks; they come again."),
+    ] = None,
     until_stdin_ends: Annotated[
         bool,
         typer.Option(
@@ -167,6 +268,8 @@ def serve(
 
     if socket is None and listen is None:
         raise ArgumentError("give --socket PATH, --listen HOST:PORT, or both.")
+    if roll_back_every is not None and pace is None:
+        raise ArgumentError("--roll-back-every: goes with --pace, which lets the chain grow.")
     server = _core.Server(
         str(chain),
         socket=str(socket) if socket else None,
@@ -176,6 +279,8 @@ def serve(
         look_us=duration_us("--look", look),
         start=start,
         blocks=blocks,
+        pace_us=None if pace is None else duration_us("--pace", pace),
+        roll_back_every=roll_back_every,
         on_connection_end=_line,
     )
     try:

@@ -5,10 +5,11 @@ from slotmark.numbers import share
 
 
 def duration_us(option: str, text: str) -> float:
-    """A duration such as ``250us`` or ``5min`` in microseconds; ArgumentError where it isn't one."""
+    """A duration such as ``250us`` or ``5min``, for which ``5m`` stands too, in microseconds; ArgumentError where it isn't one."""
     from slotmark import _core
 
-    found = _core.quantity(text)
+    minutes = text[:-1] if text.endswith("m") else ""
+    found = _core.quantity(f"{minutes}min" if minutes[-1:].isdigit() else text)
     if found is None or found[2] != "a duration":
         raise ArgumentError(
             f"{option} '{text}': expected a number and a unit of {', '.join(_core.duration_units())}, as in 250us."

@@ -17,7 +17,7 @@ from slotmark.errors import RunError, did_you_mean
 
 Better = Literal["higher", "lower"]
 Rank = Literal["decisive", "important", "informative"]
-Estimator = Literal["rounds", "means", "blocks", "processes", "seeds"]
+Estimator = Literal["rounds", "pairs", "means", "blocks", "processes", "seeds"]
 
 _folders = {file.parent.name: file.parent for file in sorted(Path(__file__).parent.glob("*/catalogue.toml"))}
 """Where each bench's catalogue is; those beside this file from the start."""

@@ -108,7 +108,8 @@ def runs_document(runs: Sequence[Run]) -> Document:
             ]
             if set(cells) != {"-"}:
                 lines.append([Cell(run.name), *map(Cell, cells)])
-        over = f"medians over {runs[0].manifest.parameters.get('rounds', '?')} rounds"
+        rounds = runs[0].manifest.parameters.get("rounds")
+        over = "medians over blocks" if rounds is None else f"medians over {rounds} rounds"
         title = f"{part}, {over}" if part else over
         tables.append(Table(title, [Column("", "left"), *(Column(metric.short) for metric in metrics)], lines))
     paired = [metric.short for metric in metrics if metric.short.endswith(BY_ROUND)]

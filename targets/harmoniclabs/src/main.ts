@@ -15,17 +15,20 @@ const MODES = { raw: 1, headers: 1, fetch: 1000 };
 
 interface Job {
   socket?: string; address?: string; mode: keyof typeof MODES; magic: number; start: ChainPoint; blocks: number; depth: number; every: number;
+  /** `follow`, not `run`: without blocks, depth and every. */
+  tip: boolean;
 }
 
+/** The system's CLOCK_MONOTONIC: libuv reads it for `hrtime` on Linux. */
 const nowNs = (): number => Number(process.hrtime.bigint());
 const say = (record: object): void => { process.stdout.write(JSON.stringify(record) + "\n"); };
 
 function usage(why: string): never {
-  process.stderr.write(`slotmark-target-harmoniclabs: ${why}\nusage: describe | run (--socket PATH | --address HOST:PORT) --magic N --start POINT --blocks N --mode MODE --depth N --progress-every N\n`);
+  process.stderr.write(`slotmark-target-harmoniclabs: ${why}\nusage: describe | run (--socket PATH | --address HOST:PORT) --magic N --start POINT --blocks N --mode MODE --depth N --progress-every N | follow (--socket PATH | --address HOST:PORT) --magic N --start POINT --mode MODE\n`);
   process.exit(2);
 }
 
-function parse(words: string[]): Job {
+function parse(words: string[], tip: boolean): Job {
   const given = new Map<string, string>();
   for (let at = 0; at < words.length; at += 2) {
     const [name, value] = [words[at]!, words[at + 1]];
@@ -41,7 +44,7 @@ function parse(words: string[]): Job {
   if (!(mode in MODES)) usage(`--mode ${mode}: expected one of ${Object.keys(MODES).join(", ")}`);
   const [socket, address] = [given.get("socket"), given.get("address")];
   if (mode === "raw" ? !socket : !address) usage("raw goes with --socket, headers and fetch with --address");
-  return { socket, address, mode, magic: number("magic"), start: point(given.get("start") ?? ""), blocks: number("blocks"), depth: number("depth"), every: number("progress-every") };
+  return { socket, address, mode, magic: number("magic"), start: point(given.get("start") ?? ""), blocks: tip ? 1 : number("blocks"), depth: tip ? 1 : number("depth"), every: tip ? Number.MAX_SAFE_INTEGER : number("progress-every"), tip };
 }
 
 function point(text: string): ChainPoint {
@@ -86,6 +89,12 @@ class Records {
     if (this.blocks % this.every === 0) {
       this.held.push({ event: "progress", blocks: this.blocks, bytes: this.bytes, at_ns: nowNs(), digest: this.digest.copy().digest("hex") });
     }
+  }
+
+  /** Prints a `block` record of the last block, with the time at which it was done with. */
+  atTip(): void {
+    const at_ns = nowNs();
+    say({ event: "block", at_ns, slot: this.slot, hash: this.hash, digest: this.digest.copy().digest("hex") });
   }
 
   finish(): void {
@@ -173,6 +182,31 @@ async function follow(job: Job, mplexer: Multiplexer, chainSync: ChainSyncClient
   }
 }
 
+/** Follows a node at its tip for ever: a roll-backward is no block, and what follows it is. */
+async function followTip(job: Job, mplexer: Multiplexer, chainSync: ChainSyncClient, records: Records): Promise<never> {
+  const blockFetch = job.mode === "fetch" ? new BlockFetchClient(mplexer) : undefined;
+  for (;;) {
+    const reply = await chainSync.requestNext();
+    if (!(reply instanceof ChainSyncRollForward)) continue;
+    if (job.mode === "raw") {
+      records.raw(wrapped(reply.data));
+    } else {
+      const bytes = wrapped(reply.data instanceof CborArray ? reply.data.array[1] : undefined);
+      const [slot, hash] = pointOf(bytes);
+      records.last(slot, hash);
+      if (blockFetch === undefined) {
+        records.header(slot, hash, bytes.length);
+      } else {
+        const point = new ChainPoint({ blockHeader: { slotNumber: slot, hash } });
+        const blocks = await blockFetch.requestRange(point, point);
+        if (blocks instanceof BlockFetchNoBlocks) throw new Error("the server has no block for its own header");
+        for (const block of blocks as BlockFetchBlock[]) records.raw(block.getBlockBytes());
+      }
+    }
+    records.atTip();
+  }
+}
+
 async function run(job: Job): Promise<void> {
   const began = nowNs();
   const socket: Socket = job.socket !== undefined && job.mode === "raw"
@@ -193,12 +227,15 @@ async function run(job: Job): Promise<void> {
   const at_ns = nowNs();
   const number = Number(answer.versionNumber);
   say({ event: "ready", at_ns, connect_ns: at_ns - began, version: job.mode === "raw" ? number | 0x8000 : number });
-  await new Promise<void>((resolve) => { createInterface({ input: process.stdin }).once("line", () => resolve()); });
+  const lines = createInterface({ input: process.stdin });
+  await new Promise<void>((resolve) => { lines.once("line", () => resolve()); });
+  if (job.tip) lines.once("close", () => process.exit(0));
 
   const chainSync = new ChainSyncClient(mplexer);
   const found = await Promise.race([chainSync.findIntersect([job.start]), lost]);
   if (found instanceof ChainSyncIntersectNotFound) throw new Error("the intersection was not found");
   const records = new Records(job.every);
+  if (job.tip) await Promise.race([followTip(job, mplexer, chainSync, records), lost]);
   records.started();
   await Promise.race([follow(job, mplexer, chainSync, records), lost]);
   over = true;
@@ -210,12 +247,12 @@ async function run(job: Job): Promise<void> {
 
 const [call, ...words] = process.argv.slice(2);
 if (call === "describe") {
-  say({ contract: 1, name: "harmoniclabs", version: VERSION, language: "TypeScript", toolchain: `Node ${process.version}`, modes: MODES });
-} else if (call === "run") {
-  run(parse(words)).catch((error: Error) => {
+  say({ contract: 1, name: "harmoniclabs", version: VERSION, language: "TypeScript", toolchain: `Node ${process.version}`, modes: MODES, follow: Object.keys(MODES) });
+} else if (call === "run" || call === "follow") {
+  run(parse(words, call === "follow")).catch((error: Error) => {
     say({ event: "error", message: error.message.split(/\s+/).join(" ") });
     process.exit(1);
   });
 } else {
-  usage("expected describe or run");
+  usage("expected describe, run or follow");
 }

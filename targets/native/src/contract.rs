@@ -1,7 +1,7 @@
 //! The target contract of `docs/targets.md`: arguments in, records out.
 
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -35,8 +35,10 @@ struct Arguments {
 enum Call {
     /// Say what this target is.
     Describe,
-    /// Follow a chain.
+    /// Follow a chain over a number of blocks.
     Run(Job),
+    /// Follow a chain at its tip until standard input ends.
+    Follow(AtTip),
 }
 
 /// The arguments of `run`.
@@ -69,6 +71,26 @@ pub struct Job {
     /// Check that headers follow each other and that bodies are those of their headers; not part of the contract, and not timed.
     #[arg(long)]
     pub check: bool,
+}
+
+/// The arguments of `follow`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct AtTip {
+    /// Node-to-client socket.
+    #[arg(long, required_unless_present = "address")]
+    pub socket: Option<PathBuf>,
+    /// Node-to-node address, HOST:PORT.
+    #[arg(long)]
+    pub address: Option<String>,
+    /// The network's magic.
+    #[arg(long)]
+    pub magic: u64,
+    /// The point before the first block.
+    #[arg(long)]
+    pub start: Point,
+    /// What to do to each.
+    #[arg(long, value_enum)]
+    pub mode: Mode,
 }
 
 /// What a target folds into its digest.
@@ -135,6 +157,17 @@ pub trait Target: Fold {
     /// # Errors
     /// Whatever the client meets.
     fn follow(&mut self, client: &mut Client, job: &Job, records: &mut Records) -> Result<Last, ClientError>;
+
+    /// Takes one block at the tip, `[era, block]`, in a mode with blocks; tells which it is where it decodes it. By default throws it away.
+    ///
+    /// # Errors
+    /// It can't be decoded.
+    fn block(&mut self, _mode: Mode, _block: &[u8]) -> Result<Last, ClientError> {
+        Ok(None)
+    }
+
+    /// Takes one decoded header at the tip, in mode `headers`. By default throws it away.
+    fn header(&mut self, _header: &Header<'_>) {}
 }
 
 /// The program: answers `describe`, or runs.
@@ -142,31 +175,85 @@ pub fn main<T: Target>(mut target: T) -> ExitCode {
     match Arguments::parse().call {
         Call::Describe => {
             let (name, modes) = T::describe();
-            println!("{}", json!({"contract": 1, "name": name, "version": env!("CARGO_PKG_VERSION"), "language": "Rust", "modes": modes}));
+            let version = env!("CARGO_PKG_VERSION");
+            let follow = modes.as_object().map(|modes| modes.keys().cloned().collect::<Vec<_>>());
+            println!("{}", json!({"contract": 1, "name": name, "version": version, "language": "Rust", "modes": modes, "follow": follow}));
             ExitCode::SUCCESS
         }
-        Call::Run(job) => match run(&mut target, &job) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                println!("{}", json!({"event": "error", "message": error.to_string()}));
-                ExitCode::FAILURE
-            }
-        },
+        Call::Run(job) => ended(run(&mut target, &job)),
+        Call::Follow(job) => ended(follow(&mut target, &job)),
     }
 }
 
-fn run(target: &mut impl Target, job: &Job) -> Result<(), Box<dyn std::error::Error>> {
+fn ended(outcome: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{}", json!({"event": "error", "message": error.to_string()}));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Connects, prints `ready`, and waits for the line to start.
+fn ready(mode: Mode, socket: Option<&Path>, address: Option<&str>, magic: u64) -> Result<Client, Box<dyn std::error::Error>> {
     let began = now_ns();
-    let mut client = match (&job.mode, &job.socket, &job.address) {
-        (Mode::Raw | Mode::Decode, Some(socket), _) => Client::connect_socket(socket, job.magic)?,
-        (Mode::Headers | Mode::Fetch, _, Some(address)) => Client::connect_address(address, job.magic)?,
+    let client = match (mode, socket, address) {
+        (Mode::Raw | Mode::Decode, Some(socket), _) => Client::connect_socket(socket, magic)?,
+        (Mode::Headers | Mode::Fetch, _, Some(address)) => Client::connect_address(address, magic)?,
         _ => return Err("raw and decode go with --socket, headers and fetch with --address".into()),
     };
     let at_ns = now_ns();
     println!("{}", json!({"event": "ready", "at_ns": at_ns, "connect_ns": at_ns - began, "version": client.version()}));
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
+    io::stdin().lock().read_line(&mut String::new())?;
+    Ok(client)
+}
 
+fn follow(target: &mut impl Target, job: &AtTip) -> Result<(), Box<dyn std::error::Error>> {
+    let mut client = ready(job.mode, job.socket.as_deref(), job.address.as_deref(), job.magic)?;
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        std::process::exit(0);
+    });
+    client.find_intersection(&job.start)?;
+    let mut blocks = 0;
+    loop {
+        let taken = one_at_tip(target, &mut client, job.mode).map_err(|error| match error {
+            ClientError::Closed { .. } => ClientError::Closed { blocks },
+            other => other,
+        })?;
+        let Some(last) = taken else { continue };
+        let at_ns = now_ns();
+        blocks += 1;
+        let (slot, hash) = last.unzip();
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", json!({"event": "block", "at_ns": at_ns, "slot": slot, "hash": hash, "digest": target.digest()}))?;
+        out.flush()?;
+    }
+}
+
+/// Waits for the next block, and takes it as the mode says; None where the chain rolled back.
+fn one_at_tip(target: &mut impl Target, client: &mut Client, mode: Mode) -> Result<Option<Last>, ClientError> {
+    if matches!(mode, Mode::Raw | Mode::Decode) {
+        return client.next_block(|block| target.block(mode, block));
+    }
+    let header = client.next_header(|header| {
+        let decoded = decode_wire_header(&header)?;
+        if mode == Mode::Headers {
+            target.header(&decoded);
+        }
+        Ok((decoded.slot, decoded.hash))
+    })?;
+    let Some((slot, hash)) = header else { return Ok(None) };
+    if mode == Mode::Fetch {
+        let point = Point::Block { slot, hash };
+        client.fetch(&point, &point, |block| target.block(mode, block).map(drop))?;
+    }
+    Ok(Some(Some((slot, hex::encode(hash)))))
+}
+
+fn run(target: &mut impl Target, job: &Job) -> Result<(), Box<dyn std::error::Error>> {
+    let mut client = ready(job.mode, job.socket.as_deref(), job.address.as_deref(), job.magic)?;
     let mut records = Records::new(job.progress_every);
     client.find_intersection(&job.start)?;
     let last = target.follow(&mut client, job, &mut records)?;

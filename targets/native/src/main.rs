@@ -8,12 +8,13 @@ use std::process::ExitCode;
 
 use check::Check;
 use serde_json::{Value, json};
+use slotmark_chain::block::Header;
 use slotmark_chain::{Block, Decoder, Digest};
 use slotmark_ouroboros::client::{Client, ClientError};
 use slotmark_target::{Fold, Job, Last, Mode, Records, Target, fetch_batches, follow_headers, main as contract};
 
 #[derive(Default)]
-struct Native(Digest);
+struct Native(Digest, Decoder);
 
 impl Fold for Native {
     fn digest(&self) -> Option<String> {
@@ -71,6 +72,20 @@ impl Target for Native {
             )?,
         };
         Ok(last.map(|(slot, hash)| (slot, hex::encode(hash))))
+    }
+
+    fn block(&mut self, mode: Mode, bytes: &[u8]) -> Result<Last, ClientError> {
+        if mode != Mode::Decode {
+            self.0.raw(bytes.len() as u32, crc32fast::hash(bytes));
+            return Ok(None);
+        }
+        let facts = decode(&mut self.1, bytes)?.facts();
+        self.0.decoded(&facts);
+        Ok(Some((facts.slot, hex::encode(facts.hash))))
+    }
+
+    fn header(&mut self, header: &Header<'_>) {
+        self.0.header(header.slot, &header.hash);
     }
 }
 

@@ -128,7 +128,7 @@ async fn fetch(client: &mut PeerClient, range: &[Point], records: &mut Records) 
     Ok(())
 }
 
-fn point_of(header: &HeaderContent) -> Outcome<(u64, [u8; 32])> {
+pub fn point_of(header: &HeaderContent) -> Outcome<(u64, [u8; 32])> {
     let header = MultiEraHeader::decode(header.variant, header.byron_prefix.map(|(kind, _)| kind), &header.cbor)?;
     Ok((header.slot(), *header.hash()))
 }

@@ -2,6 +2,7 @@
 
 mod follow;
 mod records;
+mod tip;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -30,8 +31,10 @@ struct Arguments {
 enum Call {
     /// Say what this target is.
     Describe,
-    /// Follow a chain.
+    /// Follow a chain over a number of blocks.
     Run(Job),
+    /// Follow a chain at its tip until standard input ends.
+    Follow(AtTip),
 }
 
 /// The arguments of `run`.
@@ -63,6 +66,26 @@ struct Job {
     progress_every: u64,
 }
 
+/// The arguments of `follow`.
+#[derive(clap::Args)]
+struct AtTip {
+    /// Node-to-client socket; with raw and decode.
+    #[arg(long, required_unless_present = "address")]
+    socket: Option<PathBuf>,
+    /// Node-to-node address, HOST:PORT; with headers and fetch.
+    #[arg(long)]
+    address: Option<String>,
+    /// The network's magic.
+    #[arg(long)]
+    magic: u64,
+    /// The point before the first block, SLOT.HASH or origin.
+    #[arg(long, value_parser = point)]
+    start: Point,
+    /// What to do to each.
+    #[arg(long)]
+    mode: Mode,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Mode {
     Raw,
@@ -92,20 +115,28 @@ fn point(text: &str) -> Result<Point, String> {
 }
 
 fn main() -> ExitCode {
-    let job = match Arguments::parse().call {
+    match Arguments::parse().call {
         Call::Describe => {
             let modes = json!({"raw": 1, "decode": 1, "headers": 1, "fetch": LONGEST_RANGE});
-            println!("{}", json!({"contract": 1, "name": "pallas", "version": "1.4.0", "language": "Rust", "modes": modes}));
-            return ExitCode::SUCCESS;
+            let follow = ["raw", "decode", "headers", "fetch"];
+            println!(
+                "{}",
+                json!({"contract": 1, "name": "pallas", "version": "1.4.0", "language": "Rust", "modes": modes, "follow": follow})
+            );
+            ExitCode::SUCCESS
         }
-        Call::Run(job) => job,
-    };
-    if job.depth > job.mode.deepest() {
-        let message = format!("--depth {}: this mode takes {} at most", job.depth, job.mode.deepest());
-        Arguments::command().error(ErrorKind::ValueValidation, message).exit();
+        Call::Run(job) if job.depth > job.mode.deepest() => {
+            let message = format!("--depth {}: this mode takes {} at most", job.depth, job.mode.deepest());
+            Arguments::command().error(ErrorKind::ValueValidation, message).exit()
+        }
+        Call::Run(job) => ended(follow::run(&job)),
+        Call::Follow(job) => ended(tip::follow(&job)),
     }
+}
+
+fn ended(work: impl Future<Output = Outcome<()>>) -> ExitCode {
     let outcome = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into).and_then(|runtime| {
-        let outcome = runtime.block_on(follow::run(&job));
+        let outcome = runtime.block_on(work);
         runtime.shutdown_background(); // pallas' keep-alive loop never ends
         outcome
     });

@@ -94,6 +94,16 @@ impl Records {
         }
     }
 
+    /// Prints a `block` record of the last block, with the time at which it was done with.
+    pub fn at_tip(&self) -> Outcome<()> {
+        let at_ns = now_ns();
+        let (slot, hash) = self.last.map(|(slot, hash)| (slot, hex::encode(hash))).unzip();
+        let digest = hex::encode(self.digest.clone().finalize());
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}", json!({"event": "block", "at_ns": at_ns, "slot": slot, "hash": hash, "digest": digest}))?;
+        Ok(out.flush()?)
+    }
+
     /// Takes the time of the end, prints everything, and waits for standard input to end.
     pub fn finish(self) -> Outcome<()> {
         let at_ns = now_ns();

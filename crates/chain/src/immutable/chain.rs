@@ -174,8 +174,16 @@ impl Chain {
     /// The chain is empty, or its last block can't be decoded.
     pub fn tip(&self) -> Result<Tip, ChainError> {
         let last = self.len.checked_sub(1).ok_or_else(|| ChainError::Empty { path: self.path.clone() })?;
-        let header = block::decode_header(self.bytes(last)).map_err(|source| self.block_error(last, source))?;
-        Ok(Tip { point: self.point(last), block_no: header.block_no })
+        self.tip_at(last)
+    }
+
+    /// The tip that the chain has where a block is its last.
+    ///
+    /// # Errors
+    /// The block can't be decoded.
+    pub fn tip_at(&self, index: usize) -> Result<Tip, ChainError> {
+        let header = block::decode_header(self.bytes(index)).map_err(|source| self.block_error(index, source))?;
+        Ok(Tip { point: self.point(index), block_no: header.block_no })
     }
 
     /// The chunk file that a block is in.

@@ -177,6 +177,77 @@ impl Client {
         }
     }
 
+    /// The server's tip, as its answer to a find-intersect tells it.
+    ///
+    /// # Errors
+    /// The connection ends.
+    pub fn tip(&mut self) -> Result<Point, ClientError> {
+        let mut message = Vec::new();
+        ChainSyncRequest::FindIntersect(vec![Point::Origin]).encode(&mut message);
+        self.send(self.chain_sync(), &message)?;
+        self.reply(self.chain_sync(), ChainSyncReply::decode_tip, 0)
+    }
+
+    /// Asks for what comes next and waits for it, at the chain's end too; node-to-client only.
+    ///
+    /// Gives what `each` makes of the block, `[era, block]`; None where the chain rolled back.
+    ///
+    /// # Errors
+    /// The connection ends, or whatever `each` meets.
+    pub fn next_block<T>(&mut self, each: impl FnOnce(&[u8]) -> Result<T, ClientError>) -> Result<Option<T>, ClientError> {
+        let Some(taken) = self.next_roll_forward(|message| Ok(roll_forward_block(message)?.1))? else { return Ok(None) };
+        let made = roll_forward_block(self.inbox.stream()).map_err(|error| error.of(self.chain_sync())).and_then(|(block, _)| each(block));
+        self.inbox.take(taken);
+        made.map(Some)
+    }
+
+    /// As [`Client::next_block`], for headers; node-to-node only.
+    ///
+    /// # Errors
+    /// The connection ends, or whatever `each` meets.
+    pub fn next_header<T>(&mut self, each: impl FnOnce(WireHeader<'_>) -> Result<T, ClientError>) -> Result<Option<T>, ClientError> {
+        let Some(taken) = self.next_roll_forward(|message| Ok(roll_forward_header(message)?.1))? else { return Ok(None) };
+        let made =
+            roll_forward_header(self.inbox.stream()).map_err(|error| error.of(self.chain_sync())).and_then(|(header, _)| each(header));
+        self.inbox.take(taken);
+        made.map(Some)
+    }
+
+    /// Asks for what comes next; tells how many bytes the roll-forward takes that the stream then begins with, None for a roll-backward.
+    fn next_roll_forward(&mut self, whole: impl Fn(&[u8]) -> Result<usize, MessageOrClientError>) -> Result<Option<usize>, ClientError> {
+        let protocol = self.chain_sync();
+        let mut message = Vec::new();
+        ChainSyncRequest::RequestNext.encode(&mut message);
+        self.send(protocol, &message)?;
+        loop {
+            let found = match self.inbox.stream() {
+                [] => Err(MessageError::Incomplete.into()),
+                message @ [0x83, 0x02, ..] => whole(message).map(Some),
+                message => match ChainSyncReply::decode(message) {
+                    Ok((ChainSyncReply::AwaitReply, taken)) => {
+                        self.inbox.take(taken);
+                        continue;
+                    }
+                    Ok((ChainSyncReply::RollBackward(_), taken)) => {
+                        self.inbox.take(taken);
+                        Ok(None)
+                    }
+                    Ok((reply, _)) => Err(MessageError::Malformed(format!("{reply:?} to a request for what comes next")).into()),
+                    Err(error) => Err(error.into()),
+                },
+            };
+            match found {
+                Ok(found) => return Ok(found),
+                Err(MessageOrClientError::Message(MessageError::Incomplete)) => {
+                    if !self.inbox.more(protocol, self.side, &mut self.bearer)? {
+                        return Err(ClientError::Closed { blocks: 0 });
+                    }
+                }
+                Err(error) => return Err(error.of(protocol)),
+            }
+        }
+    }
+
     /// Follows the chain after the intersection for `blocks` blocks with up to `depth` requests in flight.
     ///
     /// `each` gets every block, `[era, block]`, whole and in order; node-to-client only.
@@ -247,8 +318,7 @@ impl Client {
                         return Err(ClientError::Closed { blocks: done });
                     }
                 }
-                Err(MessageOrClientError::Message(error)) => return Err(ClientError::message(protocol, &error)),
-                Err(MessageOrClientError::Client(error)) => return Err(error),
+                Err(error) => return Err(error.of(protocol)),
             }
         }
         Ok(())
@@ -353,9 +423,19 @@ impl Client {
     }
 }
 
-enum MessageOrClientError {
+pub(crate) enum MessageOrClientError {
     Message(MessageError),
     Client(ClientError),
+}
+
+impl MessageOrClientError {
+    /// As an error of the client, in this protocol.
+    pub(crate) fn of(self, protocol: u16) -> ClientError {
+        match self {
+            Self::Message(error) => ClientError::message(protocol, &error),
+            Self::Client(error) => error,
+        }
+    }
 }
 
 impl From<MessageError> for MessageOrClientError {
@@ -386,7 +466,7 @@ fn wrapped_head(bytes: &[u8]) -> Result<(usize, usize), MessageError> {
     Ok((3 + width, length.iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte))))
 }
 
-fn wrapped(bytes: &[u8]) -> Result<(&[u8], usize), MessageError> {
+pub(crate) fn wrapped(bytes: &[u8]) -> Result<(&[u8], usize), MessageError> {
     let (start, length) = wrapped_head(bytes)?;
     let inner = bytes.get(start..start + length).ok_or(MessageError::Incomplete)?;
     Ok((inner, start + length))
@@ -399,12 +479,12 @@ fn tip_length(bytes: &[u8]) -> Result<usize, MessageError> {
     Ok(decoder.position())
 }
 
-fn roll_forward_block(message: &[u8]) -> Result<(&[u8], usize), MessageOrClientError> {
+pub(crate) fn roll_forward_block(message: &[u8]) -> Result<(&[u8], usize), MessageOrClientError> {
     let (block, taken) = wrapped(&message[2..])?;
     Ok((block, 2 + taken + tip_length(&message[2 + taken..])?))
 }
 
-fn roll_forward_header(message: &[u8]) -> Result<(WireHeader<'_>, usize), MessageOrClientError> {
+pub(crate) fn roll_forward_header(message: &[u8]) -> Result<(WireHeader<'_>, usize), MessageOrClientError> {
     let malformed = || MessageError::Malformed("expected a header, as [era, 24(bytes)]".into());
     let rest = &message[2..];
     let (era, start) = match rest {

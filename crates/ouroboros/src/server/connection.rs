@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use slotmark_chain::{ChainError, Point};
+use slotmark_chain::{ChainError, Point, Tip};
 
 use super::ConnectionReport;
+use super::growth::{Growth, LOOK_EVERY};
 use super::ingress::Ingress;
 use super::limits::{Heard, TimeLimits};
 use super::stream::{Stream, thread_cpu_ns};
@@ -63,6 +64,7 @@ enum End {
 
 pub(super) struct Connection<'c> {
     chain: &'c FramedChain,
+    growth: Option<&'c Growth>,
     side: Side,
     magic: u64,
     stream: Stream,
@@ -97,11 +99,17 @@ struct Follower {
     next: usize,
     rolled_back: bool,
     awaiting: bool,
+    /// Requests behind the one that waits.
+    queued: usize,
+    /// Roll-backwards of a growing chain that were taken note of.
+    seen: usize,
 }
 
 impl<'c> Connection<'c> {
+    #[allow(clippy::too_many_arguments, reason = "what a server shares with its connections, each once")]
     pub(super) fn new(
         chain: &'c FramedChain,
+        growth: Option<&'c Growth>,
         side: Side,
         magic: u64,
         stream: Stream,
@@ -111,6 +119,7 @@ impl<'c> Connection<'c> {
     ) -> Self {
         Self {
             chain,
+            growth,
             side,
             magic,
             stream,
@@ -165,7 +174,8 @@ impl<'c> Connection<'c> {
         let lost = |error: io::Error| End::Lost(error.kind());
         self.stream.widen();
         self.stream.write_within(self.manner.limits.write).map_err(lost)?;
-        self.stream.read_within(self.manner.limits.tick()).map_err(lost)?;
+        let tick = self.manner.limits.tick();
+        self.stream.read_within(if self.growth.is_some() { tick.min(LOOK_EVERY) } else { tick }).map_err(lost)?;
         let mut buffer = vec![0; READ_BYTES + HEADER_BYTES + usize::from(u16::MAX)];
         let mut held = 0;
         loop {
@@ -175,6 +185,7 @@ impl<'c> Connection<'c> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if is_timeout(&error) => {
                     self.refuse_overdue(Instant::now())?;
+                    self.tell_news()?;
                     continue;
                 }
                 Err(error) => return Err(lost(error)),
@@ -334,18 +345,26 @@ impl<'c> Connection<'c> {
             self.turns.chain_sync = goes_on.then(Instant::now);
         }
         match request {
+            ChainSyncRequest::RequestNext if self.follower.awaiting => {
+                self.follower.queued += 1; // pipelined behind the one that waits
+                self.turns.chain_sync = None;
+                Ok(())
+            }
             ChainSyncRequest::RequestNext => self.next(protocol),
             ChainSyncRequest::FindIntersect(points) => {
                 if self.follower.awaiting {
                     return Err(End::Malformed { protocol, what: "find-intersect while a request waits at the tip".into() });
                 }
+                let seen = self.growth.map_or(0, |growth| growth.lowest_after(0).0);
                 let found = points.iter().find_map(|point| match point {
                     Point::Origin => Some((*point, 0)),
-                    Point::Block { .. } => self.chain.chain().find(point).map(|index| (*point, index + 1)),
+                    Point::Block { .. } => {
+                        self.chain.chain().find(point).filter(|index| *index < self.blocks()).map(|index| (*point, index + 1))
+                    }
                 });
                 let reply = match found {
                     Some((point, next)) => {
-                        self.follower = Follower { next, ..Follower::default() };
+                        self.follower = Follower { next, seen, ..Follower::default() };
                         ChainSyncReply::IntersectFound(point)
                     }
                     None => ChainSyncReply::IntersectNotFound,
@@ -360,17 +379,46 @@ impl<'c> Connection<'c> {
         }
     }
 
+    /// How many blocks of the chain are there.
+    fn blocks(&self) -> usize {
+        self.growth.map_or(self.chain.chain().len(), Growth::blocks)
+    }
+
+    /// Answers the request that waits where the chain has grown or rolled back, and those behind it.
+    fn tell_news(&mut self) -> Result<(), End> {
+        let Some(growth) = self.growth else { return Ok(()) };
+        let protocol = if self.side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
+        while self.follower.awaiting {
+            let gone = growth.lowest_after(self.follower.seen).1.is_some_and(|left| left < self.follower.next);
+            if !gone && growth.blocks() <= self.follower.next {
+                break;
+            }
+            self.follower.awaiting = false;
+            self.turns.chain_sync = (self.side == Side::Node).then(Instant::now);
+            self.next(protocol)?;
+            while self.follower.queued > 0 && !self.follower.awaiting {
+                self.follower.queued -= 1;
+                self.next(protocol)?;
+            }
+        }
+        self.flush()
+    }
+
     fn next(&mut self, protocol: u16) -> Result<(), End> {
+        if let Some((seen, Some(left))) = self.growth.map(|growth| growth.lowest_after(self.follower.seen)) {
+            self.follower.seen = seen;
+            if left < self.follower.next {
+                self.follower.next = left;
+                self.follower.rolled_back = false;
+            }
+        }
         let next = self.follower.next;
         if !self.follower.rolled_back {
             self.follower.rolled_back = true;
             let to = next.checked_sub(1).map_or(Point::Origin, |before| self.chain.chain().point(before));
             return self.chain_sync_reply(protocol, &ChainSyncReply::RollBackward(to));
         }
-        if next == self.chain.chain().len() {
-            if self.follower.awaiting {
-                return Ok(()); // pipelined behind the one that waits: never its turn on a chain that doesn't grow
-            }
+        if next >= self.blocks() {
             self.follower.awaiting = true;
             self.turns.chain_sync = None; // the server's turn, for ever on a chain that doesn't grow
             return self.chain_sync_reply(protocol, &ChainSyncReply::AwaitReply);
@@ -383,7 +431,8 @@ impl<'c> Connection<'c> {
 
     fn block_fetch(&mut self, from: &Point, to: &Point) -> Result<(), End> {
         let chain = self.chain.chain();
-        let (Some(first), Some(last)) = (chain.find(from), chain.find(to)) else {
+        let there = |point: &Point| chain.find(point).filter(|index| *index < self.blocks());
+        let (Some(first), Some(last)) = (there(from), there(to)) else {
             return self.reply(protocol::BLOCK_FETCH, &[0x81, 0x03]);
         };
         if first > last {
@@ -400,6 +449,12 @@ impl<'c> Connection<'c> {
     /// Sends the framed message of a block, together with those before it that are still to be sent, where they adjoin.
     fn send_framed(&mut self, framing: Framing, index: usize) -> Result<(), End> {
         self.delay()?;
+        if self.growth.is_some() && framing != Framing::Bodies {
+            self.flush_pending()?;
+            let tip = self.tip()?;
+            self.chain.frame_block(framing, index, &tip, &mut self.out)?;
+            return Ok(());
+        }
         if let Some((framed, blocks)) = &mut self.pending {
             if blocks.end == index && framed.framing() == framing && framed.blocks().contains(&index) {
                 blocks.end += 1;
@@ -419,8 +474,15 @@ impl<'c> Connection<'c> {
 
     fn chain_sync_reply(&mut self, protocol: u16, reply: &ChainSyncReply) -> Result<(), End> {
         let mut message = Vec::new();
-        reply.encode(&mut message, self.chain.tip());
+        reply.encode(&mut message, &self.tip()?);
         self.reply(protocol, &message)
+    }
+
+    fn tip(&self) -> Result<Tip, End> {
+        match self.growth {
+            None => Ok(*self.chain.tip()),
+            Some(growth) => Ok(self.chain.chain().tip_at(growth.blocks() - 1)?),
+        }
     }
 
     fn reply(&mut self, protocol: u16, message: &[u8]) -> Result<(), End> {

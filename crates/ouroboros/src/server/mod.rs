@@ -1,9 +1,10 @@
 //! A server that replays a chain to any number of clients, over node-to-client and node-to-node.
 
 mod connection;
+mod growth;
 mod ingress;
 mod limits;
-mod stream;
+pub(crate) mod stream;
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::Mode;
 use rustix::time::{ClockId, clock_gettime};
@@ -27,6 +28,8 @@ use slotmark_chain::ChainError;
 use crate::framing::{FramedChain, Framing};
 use crate::handshake::Side;
 use connection::{Connection, Manner};
+use growth::Growth;
+pub use growth::Pace;
 use limits::Heard;
 pub use limits::TimeLimits;
 use stream::Stream;
@@ -47,6 +50,8 @@ pub struct Config {
     pub look: Duration,
     /// Frame these blocks before listening.
     pub prepare: Option<Range<usize>>,
+    /// How the chain grows while it is served; None where all of it is there.
+    pub pace: Option<Pace>,
     /// How long a client may take.
     pub limits: TimeLimits,
     /// How many clients at once; when there are more, one that has been silent for long gives way, or the new one is refused.
@@ -64,6 +69,7 @@ impl Config {
             reply_delay: Duration::ZERO,
             look: Duration::ZERO,
             prepare: None,
+            pace: None,
             limits: TimeLimits::default(),
             max_connections: 64,
         }
@@ -113,6 +119,7 @@ type Sink = dyn Fn(ConnectionReport) + Send + Sync;
 
 struct Shared {
     config: Config,
+    growth: Option<Growth>,
     sink: Box<Sink>,
     stopping: AtomicBool,
     counter: AtomicU64,
@@ -158,8 +165,10 @@ impl Server {
             .map(|address| TcpListener::bind(address).map_err(|source| ServerError::Listen { address: address.to_owned(), source }))
             .transpose()?;
         let address = tcp.as_ref().and_then(|listener| listener.local_addr().ok());
+        let growth = config.pace.map(|pace| Growth::new(pace.from));
         let shared = Arc::new(Shared {
             config,
+            growth,
             sink: Box::new(sink),
             stopping: AtomicBool::new(false),
             counter: AtomicU64::new(0),
@@ -185,6 +194,10 @@ impl Server {
                     Ok((Stream::Tcp(stream), peer.to_string()))
                 });
             }));
+        }
+        if let Some(pace) = shared.config.pace {
+            let shared = Arc::clone(&shared);
+            listeners.push(thread::spawn(move || shared.grow(&pace)));
         }
         Ok(Self { shared, listeners, sockets, address })
     }
@@ -239,6 +252,23 @@ impl Drop for Server {
 }
 
 impl Shared {
+    /// Lets the chain grow to its end, or until the server is stopped.
+    fn grow(&self, pace: &Pace) {
+        let chain = self.config.chain.chain().len();
+        let mut due = Instant::now();
+        let mut grows = true;
+        while grows {
+            due += pace.every;
+            while let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+                if self.stopping.load(Ordering::SeqCst) {
+                    return;
+                }
+                thread::sleep(left.min(Duration::from_millis(50)));
+            }
+            grows = self.growth.as_ref().is_some_and(|growth| growth.step(pace, chain));
+        }
+    }
+
     fn accept(self: &Arc<Self>, side: Side, mut next: impl FnMut() -> io::Result<(Stream, String)>) {
         while !self.stopping.load(Ordering::SeqCst) {
             let Ok((stream, peer)) = next() else {
@@ -264,7 +294,8 @@ impl Shared {
             thread::spawn(move || {
                 let Config { chain, magic, limits, reply_delay, look, .. } = &shared.config;
                 let manner = Manner { limits: *limits, delay: *reply_delay, look: *look };
-                let mut report = Connection::new(chain, side, *magic, stream, manner, &shared.looked_ns, &heard).serve();
+                let mut report =
+                    Connection::new(chain, shared.growth.as_ref(), side, *magic, stream, manner, &shared.looked_ns, &heard).serve();
                 (report.connection, report.peer) = (number, peer);
                 if shared.stopping.load(Ordering::SeqCst) {
                     report.reason = "the server was stopped".into();

@@ -94,10 +94,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     Raises:
         SlotmarkError: Something that the user can mend; nothing was written.
     """
-    named = request.targets or [
-        name for name, target in built_ins().items() if target.state == "ready" and name != FLOOR
-    ]
-    programs = resolve(named)
+    programs = resolve(request.targets or default_targets())
     settings = [Setting(mode, depth) for mode in request.modes for depth in request.depths]
     floor = next((program for program in programs if program.name == FLOOR), None) or resolve([FLOOR])[0]
     programs = _able(programs, settings, bool(request.targets), on_remark)
@@ -165,6 +162,11 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     runs = write_runs(request.out, facts, measured, failures, descriptions)
     kept.remove()
     return runs, failures
+
+
+def default_targets() -> list[str]:
+    """All targets that come with slotmark and are built, without the floor."""
+    return [name for name, target in built_ins().items() if target.state == "ready" and name != FLOOR]
 
 
 def _asked(

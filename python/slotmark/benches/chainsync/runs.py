@@ -171,21 +171,22 @@ def _windows(mine: Sequence[Measured]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=WINDOWS)
 
 
-def _spoken(mine: Sequence[Measured]) -> list[str]:
-    """The versions that clients agreed on with the node, in words."""
-    versions = sorted({one.invocation.ready.version for one in mine if one.invocation.ready.version is not None})
+def spoken(versions: Sequence[int | None]) -> list[str]:
+    """The versions that clients agreed on with the node, in words; None where a library hides it."""
     return [
         f"node-to-client version {version & ~_NODE_TO_CLIENT}"
         if version & _NODE_TO_CLIENT
         else f"node-to-node version {version}"
-        for version in versions
+        for version in sorted({version for version in versions if version is not None})
     ]
 
 
 def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
     found = []
     if facts.node:
-        found.append(warnings.other_node(facts.node, facts.node_program, _spoken(mine)))
+        found.append(
+            warnings.other_node(facts.node, facts.node_program, spoken([one.invocation.ready.version for one in mine]))
+        )
     if not facts.pinned:
         found.append(warnings.one_core() if facts.machine.cores == 1 else warnings.not_pinned())
     found += facts.doubts

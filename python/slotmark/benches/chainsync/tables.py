@@ -46,3 +46,32 @@ WINDOWS = pa.schema(
     ]
 )
 """One row a progress record."""
+
+ANNOUNCEMENTS = pa.schema(
+    [
+        pa.field("setting", pa.string(), False),  # the mode, in words
+        pa.field("mode", pa.string(), False),
+        pa.field("slot", pa.int64(), False),
+        pa.field("hash", pa.string(), False),
+        pa.field("announcement", pa.int32(), False),  # of this block to this client, from 1; more after roll-backwards
+        pa.field("awaited", pa.bool_(), False),  # the client's request waited for it at the tip
+        pa.field("bytes", pa.int64(), False),  # of the block; of the header in mode headers
+        pa.field("announced_ns", pa.int64(), False),  # first byte at the relay, since the measurement began
+        pa.field("arrived_ns", pa.int64(), False),  # last byte at the relay, since the measurement began
+        pa.field(
+            "decoded_ns", pa.int64()
+        ),  # done with, client's clock, since the measurement began; null where it never was
+        pa.field("latency_ns", pa.int64()),  # announced to done with
+        pa.field("held_ns", pa.int64(), False),  # longest time that bytes of it were in the relay
+    ]
+)
+"""One row a block that a node announced to the target at its tip."""
+
+ROLLBACKS = pa.schema(
+    [
+        pa.field("setting", pa.string(), False),
+        pa.field("at_ns", pa.int64(), False),  # first byte at the relay, since the measurement began
+        pa.field("to", pa.string(), False),  # SLOT.HASH or origin
+    ]
+)
+"""One row a roll-backward that a node announced to the target at its tip."""

@@ -25,12 +25,18 @@ REFERENCE = "native"
 
 
 class Description(msgspec.Struct, frozen=True):
-    """What a target answers to ``describe``."""
+    """What a target answers to ``describe``.
+
+    Attributes:
+        modes: The greatest depth in each mode that ``run`` can do.
+        follow: The modes that ``follow`` can do.
+    """
 
     contract: int
     name: str
     version: str
     modes: dict[Mode, int]
+    follow: list[Mode] = []
     language: str = ""
     toolchain: str = ""
     commit: str = ""

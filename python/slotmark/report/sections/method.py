@@ -3,13 +3,20 @@
 from slotmark.compare.result import Comparison
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Paragraph
-from slotmark.warnings import ENOUGH_RUNS
+from slotmark.warnings import ENOUGH_BLOCKS, ENOUGH_RUNS
 
 
 def method(comparison: Comparison) -> list[Block]:
     """A paragraph per kind of estimator, then what verdicts mean."""
     estimators = dict.fromkeys(row.metric.estimator for row in comparison.rows)
-    words = {"rounds": _rounds, "means": _means, "blocks": _blocks, "processes": _processes, "seeds": _seeds}
+    words = {
+        "rounds": _rounds,
+        "pairs": _pairs,
+        "means": _means,
+        "blocks": _blocks,
+        "processes": _processes,
+        "seeds": _seeds,
+    }
     texts = [words[estimator](comparison) for estimator in estimators]
     return [*map(Paragraph, texts), *([Paragraph(_verdicts(comparison))] if comparison.tests else [])]
 
@@ -32,6 +39,16 @@ def _rounds(comparison: Comparison) -> str:
         f"and the largest tenth); its {percent(comparison.confidence)} interval and p-value come from a studentised bootstrap with "
         f"{comparison.repetitions:,} repetitions (seed {comparison.seed}). The unit of replication is the process run; outliers are marked, "
         "never dropped. docs/method.md gives the reasons."
+    )
+
+
+def _pairs(comparison: Comparison) -> str:
+    return (
+        "Blocks are paired by slot, hash and announcement: all clients followed one node at the same time. Only blocks that both have count. "
+        "The ratio is the typical one of candidate over baseline (of 8 blocks or more, the geometric mean without the smallest and the "
+        f"largest tenth; blocks of one slot count as one); its {percent(comparison.confidence)} interval and p-value come from a studentised "
+        f"bootstrap with {comparison.repetitions:,} repetitions (seed {comparison.seed}). Each client was one process, so verdicts are "
+        f"conditional on these; below {ENOUGH_BLOCKS} blocks there is none. docs/method.md gives the reasons."
     )
 
 

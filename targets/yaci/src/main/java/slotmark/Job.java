@@ -4,9 +4,10 @@ import com.bloxbean.cardano.yaci.core.protocol.chainsync.messages.Point;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The arguments of `run`; see docs/targets.md. */
-record Job(String socket, String address, String mode, long magic, Point start, long blocks, long every) {
+/** The arguments of `run` and `follow`; see docs/targets.md. */
+record Job(String socket, String address, String mode, long magic, Point start, long blocks, long every, boolean tip) {
   static Job parse(String[] words) {
+    boolean tip = words[0].equals("follow"); // without blocks, depth and every
     Map<String, String> given = new HashMap<>();
     for (int at = 1; at < words.length; at += 2) {
       if (!words[at].startsWith("--") || at + 1 == words.length) {
@@ -22,11 +23,11 @@ record Job(String socket, String address, String mode, long magic, Point start, 
     if (!given.containsKey(place)) {
       throw new IllegalArgumentException(mode + " goes with --" + place);
     }
-    if (number(given, "depth") != 1) {
+    if (!tip && number(given, "depth") != 1) {
       throw new IllegalArgumentException("--depth: the library has one request in flight, so 1");
     }
     return new Job(given.get("socket"), given.get("address"), mode, number(given, "magic"), point(given.getOrDefault("start", "")),
-        number(given, "blocks"), number(given, "progress-every"));
+        tip ? Long.MAX_VALUE : number(given, "blocks"), tip ? Long.MAX_VALUE : number(given, "progress-every"), tip);
   }
 
   private static long number(Map<String, String> given, String name) {

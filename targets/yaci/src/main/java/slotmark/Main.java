@@ -47,18 +47,19 @@ public final class Main {
     System.setOut(System.err); // whatever a library prints is not a record
     if (words.length > 0 && words[0].equals("describe")) {
       say("{\"contract\":1,\"name\":\"yaci\",\"version\":\"0.3.8\",\"language\":\"Java\",\"toolchain\":\"Java " + System.getProperty("java.version")
-          + "\",\"modes\":{\"decode\":1,\"headers\":1}}");
+          + "\",\"modes\":{\"decode\":1,\"headers\":1},\"follow\":[\"decode\",\"headers\"]}");
       return;
     }
     Job job;
     try {
-      if (words.length == 0 || !words[0].equals("run")) {
-        throw new IllegalArgumentException("expected describe or run");
+      if (words.length == 0 || !(words[0].equals("run") || words[0].equals("follow"))) {
+        throw new IllegalArgumentException("expected describe, run or follow");
       }
       job = Job.parse(words);
     } catch (IllegalArgumentException error) {
       System.err.println("slotmark-target-yaci: " + error.getMessage()
-          + "\nusage: describe | run (--socket PATH | --address HOST:PORT) --magic N --start POINT --blocks N --mode MODE --depth N --progress-every N");
+          + "\nusage: describe | run (--socket PATH | --address HOST:PORT) --magic N --start POINT --blocks N --mode MODE --depth N --progress-every N"
+          + " | follow (--socket PATH | --address HOST:PORT) --magic N --start POINT --mode MODE");
       System.exit(2);
       return;
     }
@@ -91,12 +92,29 @@ public final class Main {
     say("{\"event\":\"ready\",\"at_ns\":" + at + ",\"connect_ns\":" + (at - began) + ",\"version\":" + chainSync.getProtocolVersion().getVersionNumber() + "}");
     BufferedReader stdin = new BufferedReader(new InputStreamReader(System.in));
     stdin.readLine();
+    if (job.tip()) {
+      Thread end = new Thread(() -> endWith(stdin));
+      end.setDaemon(true);
+      end.start();
+    }
     go.complete(null);
     finished.get();
     records.print();
     while (stdin.readLine() != null) {
       // wait for the end
     }
+  }
+
+  /** Ends the process when standard input ends. */
+  private static void endWith(BufferedReader stdin) {
+    try {
+      while (stdin.readLine() != null) {
+        // wait for the end
+      }
+    } catch (java.io.IOException ignored) {
+      // that is an end too
+    }
+    Runtime.getRuntime().halt(0); // the library would go on to reconnect
   }
 
   private HandshakeAgent handshake(HandshakeAgent agent) {
@@ -202,6 +220,9 @@ public final class Main {
   }
 
   private void next() {
+    if (job.tip()) {
+      records.atTip();
+    }
     if (records.blocks() == job.blocks()) {
       records.ended();
       finished.complete(null);
@@ -211,7 +232,7 @@ public final class Main {
   }
 
   private void back(Point to) {
-    if (records.blocks() == 0) {
+    if (job.tip() || records.blocks() == 0) {
       chainSync.sendNextMessage();
     } else {
       lost("a roll-backward to slot " + to.getSlot());

@@ -76,6 +76,12 @@ final class Records {
     }
   }
 
+  /** Prints a `block` record of the last block, with the time at which it was done with. */
+  void atTip() {
+    long at = System.nanoTime(); // the system's CLOCK_MONOTONIC, on Linux
+    Main.say("{\"event\":\"block\",\"at_ns\":" + at + ",\"slot\":" + slot + ",\"hash\":\"" + hash + "\",\"digest\":\"" + soFar() + "\"}");
+  }
+
   void ended() {
     endedNs = System.nanoTime();
   }

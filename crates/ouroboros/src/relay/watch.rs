@@ -1,0 +1,265 @@
+//! What a node sends, cut into messages with the times at which they arrived.
+
+use slotmark_chain::Point;
+
+use crate::client::{MessageOrClientError, roll_forward_block, roll_forward_header, wrapped};
+use crate::message::{ChainSyncReply, MessageError};
+use crate::mux::{HEADER_BYTES, Header, protocol};
+
+/// The most of an unfinished message that is kept: far more than a block has.
+const MOST: usize = 16 << 20;
+
+/// When a message arrived, and how long the relay had it; by the monotonic clock, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    /// The read returned that its first byte was in.
+    pub first_ns: u64,
+    /// The read returned that its last byte was in.
+    pub last_ns: u64,
+    /// The longest time from the return of a read of its bytes until these were passed on.
+    pub held_ns: u64,
+}
+
+/// What was seen of a node.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A roll-forward's message, from the first byte to the last.
+    Forward { times: Times, awaited: bool, message: Vec<u8> },
+    /// A roll-backward.
+    Backward { at_ns: u64, to: Point },
+    /// A request waits at the tip.
+    Await { at_ns: u64 },
+    /// A block that block-fetch brought.
+    Body { times: Times, block: Vec<u8> },
+    /// No connection, or bytes that are no message of a node: nothing is seen of the connection from here on.
+    Unreadable { at_ns: u64, why: String },
+    /// The connection ended.
+    Ended { at_ns: u64, by_node: bool, why: String },
+}
+
+/// The bytes of a connection, as they come from the node.
+#[derive(Default)]
+pub(super) struct Watch {
+    header: Vec<u8>,
+    segment: Option<(u16, usize)>,
+    chain_sync: Stream,
+    block_fetch: Stream,
+    /// The last reply of chain-sync said that the request waits.
+    awaiting: bool,
+    lost: bool,
+}
+
+/// One protocol's bytes that no whole message was made of yet.
+#[derive(Default)]
+struct Stream {
+    bytes: Vec<u8>,
+    times: Option<Times>,
+}
+
+impl Watch {
+    /// Takes bytes that were read at one time and passed on at another; tells of each message that is whole with them.
+    pub(super) fn bytes(&mut self, mut bytes: &[u8], read_ns: u64, passed_ns: u64, tell: &mut impl FnMut(What)) {
+        while !bytes.is_empty() && !self.lost {
+            let Some((number, left)) = self.segment else {
+                let taken = (HEADER_BYTES - self.header.len()).min(bytes.len());
+                self.header.extend_from_slice(&bytes[..taken]);
+                bytes = &bytes[taken..];
+                if let Some(header) = Header::decode(&self.header) {
+                    self.segment = Some((header.protocol, usize::from(header.length)));
+                    self.header.clear();
+                }
+                continue;
+            };
+            let (now, later) = bytes.split_at(left.min(bytes.len()));
+            bytes = later;
+            self.segment = Some((number, left - now.len())).filter(|(_, left)| *left > 0);
+            let read = match number {
+                protocol::CHAIN_SYNC_N2C | protocol::CHAIN_SYNC_N2N => {
+                    self.chain_sync.take(now, read_ns, passed_ns);
+                    self.chain_sync_messages(number, read_ns, tell)
+                }
+                protocol::BLOCK_FETCH => {
+                    self.block_fetch.take(now, read_ns, passed_ns);
+                    self.block_fetch_messages(read_ns, tell)
+                }
+                _ => Ok(()),
+            };
+            if let Err(why) = read {
+                self.lost = true;
+                tell(What::Unreadable { at_ns: read_ns, why: format!("it sent what no node sends in protocol {number}: {why}") });
+            }
+        }
+    }
+
+    fn chain_sync_messages(&mut self, number: u16, read_ns: u64, tell: &mut impl FnMut(What)) -> Result<(), String> {
+        while let Some(times) = self.chain_sync.times {
+            let bytes = self.chain_sync.bytes.as_slice();
+            let length = match bytes {
+                [0x83, 0x02, ..] => {
+                    let length = if number == protocol::CHAIN_SYNC_N2C {
+                        roll_forward_block(bytes).map(|(_, taken)| taken)
+                    } else {
+                        roll_forward_header(bytes).map(|(_, taken)| taken)
+                    };
+                    let length = length.map_err(|error| match error {
+                        MessageOrClientError::Message(error) => error,
+                        MessageOrClientError::Client(error) => MessageError::Malformed(error.to_string()),
+                    });
+                    length.inspect(|&length| {
+                        let awaited = std::mem::take(&mut self.awaiting);
+                        tell(What::Forward { times, awaited, message: bytes[..length].to_vec() });
+                    })
+                }
+                bytes => ChainSyncReply::decode(bytes).map(|(reply, length)| {
+                    self.awaiting = reply == ChainSyncReply::AwaitReply;
+                    match reply {
+                        ChainSyncReply::AwaitReply => tell(What::Await { at_ns: times.first_ns }),
+                        ChainSyncReply::RollBackward(to) => tell(What::Backward { at_ns: times.first_ns, to }),
+                        ChainSyncReply::IntersectFound(_) | ChainSyncReply::IntersectNotFound => {}
+                    }
+                    length
+                }),
+            };
+            if !self.chain_sync.cut(length, read_ns)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn block_fetch_messages(&mut self, read_ns: u64, tell: &mut impl FnMut(What)) -> Result<(), String> {
+        while let Some(times) = self.block_fetch.times {
+            let bytes = self.block_fetch.bytes.as_slice();
+            let length = match bytes {
+                [0x82, 0x04, rest @ ..] => wrapped(rest).map(|(block, taken)| {
+                    tell(What::Body { times, block: block.to_vec() });
+                    2 + taken
+                }),
+                [0x81, 0x02 | 0x03 | 0x05, ..] => Ok(2),
+                [_] => Err(MessageError::Incomplete),
+                bytes => Err(MessageError::Malformed(format!("a message that begins with {:02x?}", &bytes[..2]))),
+            };
+            if !self.block_fetch.cut(length, read_ns)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn take(&mut self, bytes: &[u8], read_ns: u64, passed_ns: u64) {
+        self.bytes.extend_from_slice(bytes);
+        let held_ns = passed_ns - read_ns;
+        let times = self.times.get_or_insert(Times { first_ns: read_ns, last_ns: read_ns, held_ns });
+        times.last_ns = read_ns;
+        times.held_ns = times.held_ns.max(held_ns);
+    }
+
+    /// Takes a whole message off; false where there is none.
+    fn cut(&mut self, length: Result<usize, MessageError>, read_ns: u64) -> Result<bool, String> {
+        match length {
+            Ok(length) => {
+                self.bytes.drain(..length);
+                // What is left came with the last read.
+                let held_ns = self.times.map_or(0, |times| times.held_ns);
+                self.times = (!self.bytes.is_empty()).then_some(Times { first_ns: read_ns, last_ns: read_ns, held_ns });
+                Ok(true)
+            }
+            Err(MessageError::Incomplete) if self.bytes.len() <= MOST => Ok(false),
+            Err(MessageError::Incomplete) => Err(format!("a message of more than {MOST} bytes")),
+            Err(MessageError::Malformed(why)) => Err(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use slotmark_chain::Tip;
+
+    use super::*;
+    use crate::mux::frame;
+
+    /// A roll-forward with a block of so many bytes, which needn't be one.
+    fn forward(length: usize, tip: &Tip) -> Vec<u8> {
+        let mut message = vec![0x83, 0x02, 0xd8, 0x18, 0x5a];
+        message.extend((length as u32).to_be_bytes());
+        message.extend(std::iter::repeat_n(0xab, length));
+        crate::message::put_tip(&mut message, tip);
+        message
+    }
+
+    fn reply(reply: &ChainSyncReply, tip: &Tip) -> Vec<u8> {
+        let mut message = Vec::new();
+        reply.encode(&mut message, tip);
+        message
+    }
+
+    fn watched(wire: &[u8], reads: &[usize]) -> Vec<What> {
+        let (mut watch, mut seen, mut at) = (Watch::default(), Vec::new(), 0);
+        for (number, read) in reads.iter().copied().chain(std::iter::repeat(usize::MAX)).enumerate() {
+            let end = at + read.min(wire.len() - at);
+            let now = 10 * number as u64;
+            watch.bytes(&wire[at..end], now, now + 3, &mut |what| seen.push(what));
+            at = end;
+            if at == wire.len() {
+                break;
+            }
+        }
+        seen
+    }
+
+    proptest! {
+        #[test]
+        fn messages_are_found_wherever_reads_and_segments_cut_them(
+            lengths in proptest::collection::vec(0usize..30_000, 1..5), reads in proptest::collection::vec(1usize..20_000, 0..40),
+        ) {
+            let to = Point::Block { slot: 9, hash: [7; 32] };
+            let tip = Tip { point: to, block_no: 8 };
+            let mut wire = Vec::new();
+            for &length in &lengths {
+                frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&reply(&ChainSyncReply::AwaitReply, &tip)]);
+                frame(&mut wire, protocol::KEEP_ALIVE, true, &[&[0x82, 0x01, 0x00]]);
+                frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&forward(length, &tip)]);
+                frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&forward(length, &tip), &reply(&ChainSyncReply::RollBackward(to), &tip)]);
+            }
+            let seen = watched(&wire, &reads);
+            prop_assert_eq!(seen.len(), 4 * lengths.len());
+            let mut last = 0;
+            for (four, &length) in seen.chunks(4).zip(&lengths) {
+                let [What::Await { .. }, What::Forward { times, awaited: true, message }, What::Forward { awaited: false, .. }, What::Backward { to: back, .. }] = four else {
+                    return Err(TestCaseError::fail(format!("{four:?}")));
+                };
+                prop_assert_eq!(message, &forward(length, &tip));
+                prop_assert_eq!(*back, to);
+                prop_assert!(last <= times.first_ns && times.first_ns <= times.last_ns && times.held_ns == 3);
+                last = times.last_ns;
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(wire in proptest::collection::vec(any::<u8>(), 0..400), reads in proptest::collection::vec(1usize..50, 0..9)) {
+            let _ = watched(&wire, &reads);
+        }
+    }
+
+    #[test]
+    fn a_message_is_stamped_by_the_reads_of_its_first_and_last_byte() {
+        let tip = Tip { point: Point::Origin, block_no: 0 };
+        let mut wire = Vec::new();
+        frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&forward(100, &tip)]);
+        let length = wire.len();
+        let [What::Forward { times, .. }] = watched(&wire, &[8, 1, 50, length - 60])[..] else { panic!() };
+        assert_eq!(times, Times { first_ns: 10, last_ns: 40, held_ns: 3 });
+    }
+
+    #[test]
+    fn what_is_no_message_ends_the_watch_with_a_reason() {
+        let mut wire = Vec::new();
+        frame(&mut wire, protocol::BLOCK_FETCH, true, &[&[0x84, 0x09, 0x00]]);
+        frame(&mut wire, protocol::CHAIN_SYNC_N2C, true, &[&[0x81, 0x01]]);
+        let seen = watched(&wire, &[]);
+        assert!(matches!(&seen[..], [What::Unreadable { why, .. }] if why.contains("protocol 3")), "{seen:?}");
+    }
+}

@@ -1,0 +1,411 @@
+"""Clients at a node's tip: from what was asked for to run folders.
+
+All clients follow one node at the same time, each through a relay of its own that notes when the node's announcements arrive.
+docs/chainsync.md explains what the figures hold.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from slotmark import _core, warnings
+from slotmark.benches.chainsync.bench import Place, default_targets
+from slotmark.benches.chainsync.following import Announced, Block, Follower
+from slotmark.benches.chainsync.runs import spoken
+from slotmark.benches.chainsync.server import Node
+from slotmark.benches.chainsync.session import Failure
+from slotmark.benches.chainsync.setting import Mode, Setting
+from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
+from slotmark.benches.chainsync.targets import Program, resolve
+from slotmark.benches.unfinished import LOADED, new_session
+from slotmark.errors import ServerError, SlotmarkError, TargetError
+from slotmark.run import MachineFacts, Manifest, Run, RunWriter, Target, machine_facts, utc_now
+from slotmark.run.folder import refuse_existing
+from slotmark.versions import versions
+from slotmark.warnings import Warning
+
+BENCH = "follow"
+
+LOOK_S = 0.2
+"""How often clients and relays are looked at. Times are taken elsewhere; a look takes time that clients may need."""
+
+REACH_S = 60
+"""How long a client may take from its start to the node's tip."""
+
+STARTS = 4
+"""How often a client is started that doesn't get as far as the tip: the node may have rolled back behind the point to start at."""
+
+SETTLE_S = 5
+"""How long blocks that were announced before the end may take until the client has done with them."""
+
+
+class TipRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for; see `slotmark chainsync run --help`.
+
+    Attributes:
+        place: The node.
+        targets: Which targets; empty for all that are built and can follow in one of the modes.
+        modes: What is done to each block; a client per target and mode.
+        magic: The network's.
+        duration_s: How long to follow.
+        out: The folder of the runs.
+    """
+
+    place: Place
+    targets: Sequence[str]
+    modes: Sequence[Mode]
+    magic: int
+    duration_s: float
+    out: Path
+
+
+class Followed(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it.
+
+    Attributes:
+        runs: One per target.
+        failures: Clients that failed, of which nothing was kept in that mode.
+        cut: Why it ended before its time; empty where it didn't.
+        interrupted: Whether that was Ctrl-C.
+    """
+
+    runs: list[Run]
+    failures: list[Failure]
+    cut: str
+    interrupted: bool
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A block that the node announced to a client in the time that counts."""
+
+    announced: Announced
+    number: int
+    decoded: Block | None
+
+
+OnLook = Callable[[float, int], None]
+"""Told at each look how many seconds are over, and how many blocks the node announced to the client that got most."""
+
+
+def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLook) -> Followed:
+    """Follows, and writes a run folder per target.
+
+    Args:
+        request: What to do.
+        on_remark: Told what a person should know.
+        on_look: Told how far it is.
+
+    Raises:
+        SlotmarkError: Something that the user can mend; nothing was written.
+        KeyboardInterrupt: It was interrupted before there was a block.
+    """
+    programs = resolve(request.targets or default_targets())
+    pairs = _able(programs, request, on_remark)
+    names = list(dict.fromkeys(program.name for program, _ in pairs))
+    for name in names:
+        refuse_existing(request.out / name)
+    machine, started = machine_facts(), utc_now()
+    session = new_session(machine, started, {}).session
+    failures: list[Failure] = []
+    with ExitStack() as stack:
+        node = stack.enter_context(Node(request.place.node_socket, request.place.node))
+        tips: dict[str, str] = {}
+        followers: list[Follower] = []
+        for program, mode in pairs:
+            setting = Setting(mode, 1)
+            address = node.address(setting)
+            if address not in tips:
+                tips[address] = _core.node_tip(address, setting.node_to_node, request.magic)
+            followers.append(stack.enter_context(Follower(program, mode, address, request.magic, tips[address])))
+        going = _Going(
+            followers,
+            failures,
+            lambda one: _core.node_tip(
+                node.address(Setting(one.mode, 1)), Setting(one.mode, 1).node_to_node, request.magic
+            ),
+        )
+        began_ns, ended_ns, cut, interrupted = going.follow(request.duration_s, on_look)
+        facts = _Facts(
+            request=request,
+            session=session,
+            machine=machine,
+            started=started,
+            ended=utc_now(),
+            node=node,
+            start=next(iter(tips.values())),
+            clients=len(pairs),
+            asked_s=request.duration_s,
+            ran_s=(ended_ns - began_ns) / 1e9,
+            cut=cut,
+            began_ns=began_ns,
+        )
+        rows = {follower: _rows(follower, began_ns, ended_ns) for follower in going.left}
+    for follower in [one for one, of_it in rows.items() if not _counting(of_it)]:
+        if any(map(_counting, rows.values())):
+            error = TargetError(f"{follower}: has done with no block that it waited for, where another client has.")
+            failures.append(Failure(program=follower.program.name, setting=Setting(follower.mode, 1), error=error))
+        del rows[follower]
+    if not rows:
+        if interrupted:
+            raise KeyboardInterrupt
+        if failures:
+            raise failures[-1].error
+        if cut:
+            raise ServerError(f"{cut}, before any block was measured. Nothing was kept.")
+        raise ServerError(
+            f"{node.label}: announced no block within {request.duration_s:,.0f} s. Is it in sync with a network that makes blocks? Follow for longer."
+        )
+    with ExitStack() as stack:
+        finishing = [
+            _write(stack, facts, program, {one: rows[one] for one in rows if one.program is program}, failures)
+            for program in programs
+            if any(one.program is program for one in rows)
+        ]
+        runs = [writer.finish(manifest) for writer, manifest in finishing]
+    return Followed(runs=runs, failures=failures, cut=cut, interrupted=interrupted)
+
+
+def _able(
+    programs: Sequence[Program], request: TipRequest, on_remark: Callable[[str], None]
+) -> list[tuple[Program, Mode]]:
+    """The targets in the modes in which they can follow.
+
+    Raises:
+        TargetError: One that was named can follow in none of the modes, or none can.
+    """
+    able: list[tuple[Program, Mode]] = []
+    for program in programs:
+        modes = program.description.follow
+        can: list[Mode] = [mode for mode in request.modes if mode in modes]
+        if not can and request.targets:
+            offers = f"It can in {', '.join(modes)}" if modes else "Its `describe` names no mode to `follow` in"
+            raise TargetError(
+                f"{program.name}: can't follow a node at its tip in {', '.join(request.modes)}. {offers}. Change --mode or --target."
+            )
+        for mode in request.modes:
+            if mode not in can:
+                on_remark(f"{program.name} can't follow in {mode}: left out")
+        able.extend((program, mode) for mode in can)
+    if not able:
+        raise TargetError(f"no target that is built can follow a node in {', '.join(request.modes)}. Run `make setup`.")
+    return able
+
+
+class _Going:
+    """The clients that are still following."""
+
+    def __init__(self, followers: Sequence[Follower], failures: list[Failure], tip: Callable[[Follower], str]) -> None:
+        self.left = list(followers)
+        self._failures = failures
+        self._tip = tip
+        self._starts = Counter(followers)
+
+    def follow(self, duration_s: float, on_look: OnLook) -> tuple[int, int, str, bool]:
+        """Follows until the time is over: when it began and ended, why it was cut, and whether that was Ctrl-C."""
+        began_ns = time.monotonic_ns()
+        cut, interrupted = "", False
+        try:
+            self._reach_tip()
+            began_ns = time.monotonic_ns()
+            while (past_s := (time.monotonic_ns() - began_ns) / 1e9) < duration_s and not cut:
+                on_look(past_s, self._announced(began_ns))
+                time.sleep(min(LOOK_S, max(duration_s - past_s, 0.0)))
+                self._look()
+                cut = self._ended()
+        except KeyboardInterrupt:
+            cut, interrupted = "interrupted", True
+        ended_ns = time.monotonic_ns()
+        deadline = time.monotonic() + SETTLE_S
+        while (
+            any(one.ended is None and len(one.decoded) < len(one.announced) for one in self.left)
+            and time.monotonic() < deadline
+        ):
+            time.sleep(LOOK_S)
+            self._look()
+        for one in list(self.left):
+            try:
+                one.leave()
+            except TargetError as error:
+                self._fail(one, error)
+        return began_ns, ended_ns, cut, interrupted
+
+    def _reach_tip(self) -> None:
+        """Waits until all clients wait at the node's tip."""
+        deadline = time.monotonic() + REACH_S
+        while waiting := [one for one in self.left if not one.waiting and one.ended is None]:
+            if time.monotonic() > deadline:
+                for one in waiting:
+                    self._fail(one, TargetError(f"{one}: did not reach the node's tip within {REACH_S} s."))
+                return
+            time.sleep(0.02)
+            self._look()
+
+    def _look(self) -> None:
+        for one in list(self.left):
+            self._look_at(one)
+
+    def _look_at(self, one: Follower) -> None:
+        try:
+            one.look()
+        except TargetError as error:
+            if one.waiting or one.announced or self._starts[one] == STARTS:
+                self._fail(one, error)
+                return
+            self._starts[one] += 1
+            try:
+                one.begin_again(self._tip(one))
+            except SlotmarkError:
+                self._fail(one, error)
+
+    def _fail(self, one: Follower, error: TargetError) -> None:
+        self.left.remove(one)
+        self._failures.append(Failure(program=one.program.name, setting=Setting(one.mode, 1), error=error))
+
+    def _ended(self) -> str:
+        """Why there is nobody left to follow; empty where somebody is."""
+        if not self.left:
+            return "no client is left"
+        ends = [one.ended for one in self.left]
+        return f"the node ended: {ends[0].why}" if ends[0] is not None and all(ends) else ""
+
+    def _announced(self, began_ns: int) -> int:
+        return max((sum(seen.announced_ns >= began_ns for seen in one.announced) for one in self.left), default=0)
+
+
+def _rows(follower: Follower, began_ns: int, ended_ns: int) -> list[_Row]:
+    """The blocks that were announced to a client in the time that counts; each with how often it was by then."""
+    times: Counter[str] = Counter()
+    rows: list[_Row] = []
+    for place, announced in enumerate(follower.announced):
+        times[announced.hash] += 1
+        if began_ns <= announced.announced_ns <= ended_ns:
+            decoded = follower.decoded[place] if place < len(follower.decoded) else None
+            rows.append(_Row(announced, times[announced.hash], decoded))
+    return rows
+
+
+def _counting(rows: Sequence[_Row]) -> bool:
+    return any(row.announced.awaited and row.decoded for row in rows)
+
+
+class _Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What all runs of a session have in common."""
+
+    request: TipRequest
+    session: str
+    machine: MachineFacts
+    started: str
+    ended: str
+    node: Node
+    start: str
+    clients: int
+    asked_s: float
+    ran_s: float
+    cut: str
+    began_ns: int
+
+
+def _write(
+    stack: ExitStack,
+    facts: _Facts,
+    program: Program,
+    rows: dict[Follower, list[_Row]],
+    failures: Sequence[Failure],
+) -> tuple[RunWriter, Manifest]:
+    description = program.description
+    parameters: dict[str, Any] = {
+        "follow, s": facts.asked_s,
+        "modes": list(facts.request.modes),
+        "server": facts.node.label,
+        "pinned": False,
+    }
+    writer = stack.enter_context(RunWriter(facts.request.out / program.name))
+    writer.table("announcements", _announcements(rows, facts.began_ns))
+    writer.table("rollbacks", _rollbacks(rows, facts))
+    manifest = Manifest(
+        id=f"{facts.session}-{program.name}",
+        bench=BENCH,
+        origin="measured",
+        target=Target(
+            program.name, description.version, description.language, description.commit, description.toolchain
+        ),
+        workload={"network magic": str(facts.request.magic), "node": facts.node.label, "from": facts.start},
+        parameters=parameters,
+        session=facts.session,
+        machine=facts.machine,
+        started=facts.started,
+        ended=facts.ended,
+        versions={**versions(), f"target {program.name}": f"{description.version} {description.commit}".strip()},
+        sources=[],
+        tables={},
+        warnings=_warnings(facts, rows, [one for one in failures if one.program == program.name]),
+    )
+    return writer, manifest
+
+
+def _announcements(rows: dict[Follower, list[_Row]], began_ns: int) -> pa.Table:
+    made = [
+        {
+            "setting": follower.mode,
+            "mode": follower.mode,
+            "slot": row.announced.slot,
+            "hash": row.announced.hash,
+            "announcement": row.number,
+            "awaited": row.announced.awaited,
+            "bytes": row.announced.bytes,
+            "announced_ns": row.announced.announced_ns - began_ns,
+            "arrived_ns": row.announced.arrived_ns - began_ns,
+            "decoded_ns": row.decoded.at_ns - began_ns if row.decoded else None,
+            "latency_ns": row.decoded.at_ns - row.announced.announced_ns if row.decoded else None,
+            "held_ns": row.announced.held_ns,
+        }
+        for follower, of_it in rows.items()
+        for row in of_it
+    ]
+    return pa.Table.from_pylist(made, schema=ANNOUNCEMENTS)
+
+
+def _rollbacks(rows: dict[Follower, list[_Row]], facts: _Facts) -> pa.Table:
+    until_ns = facts.began_ns + round(facts.ran_s * 1e9)
+    made = [
+        {"setting": follower.mode, "at_ns": back.at_ns - facts.began_ns, "to": back.to}
+        for follower in rows
+        for back in follower.rollbacks
+        if facts.began_ns <= back.at_ns <= until_ns
+    ]
+    return pa.Table.from_pylist(made, schema=ROLLBACKS)
+
+
+def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequence[Failure]) -> list[Warning]:
+    versions_spoken = [one.ready.version for one in rows if one.ready is not None]
+    found = [warnings.other_node(facts.node.label, facts.node.program, spoken(versions_spoken))]
+    if facts.clients + 2 > facts.machine.cores:
+        found.append(warnings.crowded(facts.clients, facts.machine.cores))
+    if facts.machine.load > LOADED * facts.machine.cores:
+        found.append(warnings.machine_loaded(facts.machine.load, facts.machine.cores))
+    if facts.cut:
+        found.append(warnings.cut_at_tip(facts.ran_s, facts.asked_s, facts.cut))
+    found += [warnings.target_failed(str(one.setting), str(one.error)) for one in failures]
+    for follower, of_it in rows.items():
+        subject = str(follower)
+        if follower.ended is not None and not facts.cut:
+            after_s = (follower.ended.at_ns - facts.began_ns) / 1e9
+            found.append(
+                warnings.cut_at_tip(
+                    after_s, facts.asked_s, f"the node ended this client's connection: {follower.ended.why}"
+                )
+            )
+        if missed := sum(not row.announced.awaited for row in of_it):
+            found.append(warnings.not_awaited(subject, missed, len(of_it)))
+        if undone := sum(row.decoded is None for row in of_it):
+            found.append(warnings.never_done(subject, undone))
+        counting = sum(row.announced.awaited and row.decoded is not None for row in of_it)
+        if counting < warnings.ENOUGH_BLOCKS:
+            found.append(warnings.few_blocks_at_tip(subject, counting))
+    return found

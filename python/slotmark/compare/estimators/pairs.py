@@ -1,0 +1,137 @@
+"""Targets that met the same events at the same time: the typical ratio of what both have. docs/method.md explains it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from slotmark import warnings
+from slotmark.compare.doubts import unmatched
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
+from slotmark.compare.result import Basis
+from slotmark.compare.sides import in_one_session
+from slotmark.compare.summary import summarise
+from slotmark.compare.verdict import Judgement
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Key, Metric
+from slotmark.statistics.ratio import paired_ratio
+from slotmark.statistics.serial import serial
+from slotmark.warnings import ENOUGH_BLOCKS, Warning
+
+REPETITIONS = 10_000
+
+ORDERS = 2_000
+"""In which blocks are put to test whether they drift."""
+
+DRIFTS_BELOW = 0.02
+"""The p-value below which blocks are said to drift."""
+
+
+def estimate(task: Task) -> Estimate:
+    """The typical ratio of every metric in every part, over the keys that both sides have.
+
+    Raises:
+        ComparisonError: A side has several runs, or runs are of two sessions: their events are others.
+    """
+    if any(len(of_side) > 1 for of_side in task.analyses):
+        raise ComparisonError(
+            f"Runs of bench '{task.sides[0].manifest.bench}' pair block by block, inside one session: name one run a side."
+        )
+    for side in task.sides[1:]:
+        if not in_one_session(task.sides[0], side):
+            raise ComparisonError(
+                f"{task.sides[0].name} and {side.name} were not measured in one session, so they have no block in common. "
+                "Measure both in one `run`."
+            )
+    samples = [[analysis.samples(metric.id) for (analysis,) in task.analyses] for metric in task.metrics]
+    parts = [sorted({part for one in of_runs for part in one.parts}) for of_runs in samples]
+    tested = sum(len(of_metric) for metric, of_metric in zip(task.metrics, parts, strict=True) if metric.tested)
+    repetitions = task.how.draws(REPETITIONS, (len(task.sides) - 1) * tested)
+    entries: list[Entry] = []
+    of_sides: list[list[Warning]] = [[] for _ in task.sides]
+    for metric, of_runs, of_metric in zip(task.metrics, samples, parts, strict=True):
+        for part in of_metric:
+            present = [one.of(part) if part in one.parts else None for one in of_runs]
+            measured: list[Measured | None] = []
+            found: list[Warning] = []
+            for place, one in enumerate(present[1:], start=1):
+                if present[0] is None or one is None:
+                    measured.append(None)
+                    continue
+                pair = _shared(present[0], one)
+                measured.append(_measured(task, metric, part, pair, repetitions))
+                if metric.tested:
+                    subject = f"{task.sides[place].name}: {part}"
+                    apart = len(present[0].keys() ^ one.keys())
+                    of_sides[place] += [warnings.unshared_blocks(subject, apart)] if apart else []
+                    of_sides[place] += (
+                        [warnings.few_blocks_at_tip(subject, pair[0].size)] if pair[0].size < ENOUGH_BLOCKS else []
+                    )
+                    found += _drifting(task, pair, subject)
+            entries.append(
+                Entry(
+                    metric=metric,
+                    part=part,
+                    quantity="typical",
+                    summaries=[summarise(one, task.how.confidence) if one else None for one in present],
+                    measured=measured,
+                    warnings=found,
+                )
+            )
+    return Estimate(
+        entries=entries,
+        repetitions=repetitions,
+        of_sides=[[*one, *other] for one, other in zip(of_sides, unmatched(task.sides, entries), strict=True)],
+    )
+
+
+def _shared(baseline: Mapping[Key, float], candidate: Mapping[Key, float]) -> tuple[np.ndarray, np.ndarray]:
+    """One value of each side per slot in which both have one, in the order of slots: the geometric mean of those with the same keys."""
+    by_slot: dict[int | str, list[tuple[float, float]]] = {}
+    for key, ours in baseline.items():
+        theirs = candidate.get(key)
+        if theirs is not None:
+            by_slot.setdefault(key[0], []).append((ours, theirs))
+    both = np.array([_mean(np.array(pairs)) for pairs in by_slot.values()]).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _mean(pairs: np.ndarray) -> np.ndarray:
+    """The geometric mean of each side's values, the smallest where one isn't above zero; shape (2,)."""
+    return np.exp(np.log(pairs).mean(axis=0)) if pairs.min() > 0 else pairs.min(axis=0)
+
+
+def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.ndarray], repetitions: int) -> Measured:
+    """The ratio of a candidate to the baseline; conditional, since each is one process."""
+    blocks = pair[0].size
+    shown = "" if metric.tested else "not tested"
+    settled = None
+    if blocks < ENOUGH_BLOCKS:
+        what = f"{blocks} block{'s' if blocks != 1 else ''} that both have"
+        settled = Judgement("inconclusive", f"{what} can't tell a difference from noise; {ENOUGH_BLOCKS} are needed")
+    if blocks < 2:
+        return Measured(ratio=None, paired=True, shown=shown, settled=settled)
+    if min(float(one.min()) for one in pair) <= 0:
+        none = Judgement("inconclusive", "some samples are zero or below, so there is no ratio")
+        return Measured(ratio=None, paired=True, shown=shown, settled=None if shown else settled or none)
+    found = paired_ratio(
+        *pair, confidence=task.how.confidence, repetitions=repetitions, seed=task.how.stream(metric.id, part)
+    )
+    return Measured(
+        ratio=found.interval,
+        bounds=found.bounds,
+        p=found.p,
+        p_is_bound=found.p <= 2 / (repetitions + 1),
+        paired=True,
+        shown=shown,
+        settled=settled,
+        conditional=True,
+        basis=Basis("blocks", (blocks, blocks), (blocks, blocks)),
+    )
+
+
+def _drifting(task: Task, pair: tuple[np.ndarray, np.ndarray], subject: str) -> Sequence[Warning]:
+    """Doubt about blocks whose ratio resembles that of the block before."""
+    if pair[0].size < ENOUGH_BLOCKS or min(float(one.min()) for one in pair) <= 0:
+        return []
+    found = serial(np.log(pair[1]) - np.log(pair[0]), repetitions=ORDERS, seed=task.how.stream("drift", subject))
+    return [] if found.p >= DRIFTS_BELOW else [warnings.drifting_blocks(subject, found.correlation, found.p)]

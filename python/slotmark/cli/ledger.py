@@ -27,12 +27,19 @@ def run(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=COMMAND", help="Any command with {chain} and {out} in it (docs/replay.md); again for more."
+            metavar="NAME=COMMAND",
+            help="db-analyser, whose flags are found, or any command with {chain} and {out} in it (docs/replay.md); again for more.",
         ),
     ] = None,
     genesis: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Shelley genesis file: our engine checks headers too, and finds all inputs."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The node's configuration file for db-analyser; config.json beside --genesis."
+        ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Processes of each target; they take turns.")] = 5,
     blocks: Annotated[
@@ -54,6 +61,7 @@ def run(
         backends=[name.strip() for name in backend.split(",") if name.strip()],
         targets=target or [],
         genesis=genesis,
+        config=config,
         blocks=blocks,
         rounds=rounds,
         seed=seed,

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from slotmark import _core
 from slotmark.benches import unfinished
+from slotmark.benches.ledger.db_analyser import Work, node_config
 from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.runs import (
     BENCH,
@@ -46,6 +47,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     backends: Sequence[str]
     targets: Sequence[str]
     genesis: Path | None
+    config: Path | None
     blocks: int | None
     rounds: int
     seed: int
@@ -96,7 +98,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     """
     programs = [
         *engines(request.backends, genesis=request.genesis, blocks=request.blocks, flush_every=request.flush_every),
-        *commands(request.targets),
+        *commands(request.targets, Work(config=node_config(request.config, request.genesis), blocks=request.blocks)),
     ]
     refuse_same_names(programs)
     for program in programs:

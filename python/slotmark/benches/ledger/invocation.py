@@ -44,7 +44,8 @@ def invoke(program: Program, chain: Path, scratch: Path, timeout_s: float) -> In
         # db-analyser takes the format from the extension, and knows .json only.
         out, state = Path(folder) / "out.json", Path(folder) / "state"
         state.mkdir()
-        words = program.command(chain=chain, out=out, state=state)
+        db = _database(Path(folder) / "db", chain, snapshots=program.from_snapshot)
+        words = program.command(chain=chain, out=out, state=state, db=db)
         wall_ns, peak = _run(program.name, words, timeout_s)
         if not out.is_file():
             raise TargetError(
@@ -55,6 +56,20 @@ def invoke(program: Program, chain: Path, scratch: Path, timeout_s: float) -> In
         except ImportFileError as error:
             raise TargetError(f"{program.name}: {str(error).replace(str(out), 'what it wrote')}") from error
     return Invocation(source, wall_ns, peak)
+
+
+def _database(folder: Path, chain: Path, *, snapshots: bool) -> Path:
+    """A new folder that is a node's database by its form: the chain, and the ledger's snapshots beside it where they are wanted.
+
+    What a process writes there, as an LSM tree of its own, goes with the folder. Where they are, some versions of
+    db-analyser begin at the newest one, wherever they are to begin.
+    """
+    folder.mkdir()
+    (folder / "immutable").symlink_to(chain, target_is_directory=True)
+    beside = chain.parent / "ledger"
+    if snapshots and beside.is_dir():
+        (folder / "ledger").symlink_to(beside, target_is_directory=True)
+    return folder
 
 
 def _run(name: str, words: list[str], timeout_s: float) -> tuple[int, int]:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from slotmark.benches.ledger import db_analyser
 from slotmark.benches.ledger.engine import BACKENDS, program
 from slotmark.errors import ArgumentError, did_you_mean
 
-_PLACE = re.compile(r"\{(chain|out|state)\}")
+_PLACE = re.compile(r"\{(chain|out|state|db)\}")
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -18,20 +19,22 @@ class Program(msgspec.Struct, frozen=True):
 
     Attributes:
         name: As the user calls it; its run folder's name too.
-        words: The words that start it, with ``{chain}``, ``{out}`` and ``{state}`` in them.
+        words: The words that start it, with ``{chain}`` or ``{db}``, ``{out}`` and ``{state}`` in them.
         ours: Whether it is our engine.
+        from_snapshot: Whether it begins at a snapshot of the ledger, so that those beside the chain are in ``{db}`` too.
     """
 
     name: str
     words: tuple[str, ...]
     ours: bool = False
+    from_snapshot: bool = False
 
-    def command(self, *, chain: Path, out: Path, state: Path) -> list[str]:
-        """The words with a chain's folder, a file to write and an empty folder to use put in.
+    def command(self, *, chain: Path, out: Path, state: Path, db: Path) -> list[str]:
+        """The words with a chain's folder, a file to write, an empty folder to use and a node's database put in.
 
         Each place is filled once: a path that looks like a place stays a path.
         """
-        places: Mapping[str, str] = {"chain": str(chain), "out": str(out), "state": str(state)}
+        places: Mapping[str, str] = {"chain": str(chain), "out": str(out), "state": str(state), "db": str(db)}
         return [_PLACE.sub(lambda found: places[found[1]], word) for word in self.words]
 
 
@@ -53,20 +56,31 @@ def engines(backends: Sequence[str], *, genesis: Path | None, blocks: int | None
     return found
 
 
-def commands(given: Sequence[str]) -> list[Program]:
-    """Programs from arguments such as ``base='CMD {chain} {out}'``. ArgumentError where one isn't of that form."""
+def commands(given: Sequence[str], work: db_analyser.Work) -> list[Program]:
+    """Programs from arguments such as ``base='CMD {chain} {out}'`` or ``db-analyser``, which is to do this work.
+
+    Raises:
+        ArgumentError: One isn't of that form.
+        TargetError: db-analyser isn't there, or lacks a flag.
+    """
     found = []
     for text in given:
         name, equals, command = text.partition("=")
         name = name.strip()
+        if not equals and name.split()[:1] == [db_analyser.NAME]:
+            name, equals, command = db_analyser.NAME, "=", text
         try:
             words = tuple(shlex.split(command))
         except ValueError as error:
             raise ArgumentError(f"--target '{text}': {error}. Close every quote.") from error
         if not (name and equals and words) or "/" in name or name.startswith("."):
             raise ArgumentError(
-                f"--target '{text}': expected NAME='COMMAND {{chain}} {{out}}', with a name that can be a folder's."
+                f"--target '{text}': expected NAME='COMMAND {{chain}} {{out}}' or {db_analyser.NAME}, with a name that can be a folder's."
             )
+        if db_analyser.is_meant(words):
+            completed = db_analyser.complete(f"--target '{text}'", words, work)
+            found.append(Program(name, tuple(completed), from_snapshot=work.after is not None))
+            continue
         if not any("{out}" in word for word in words):
             raise ArgumentError(
                 f"--target '{text}': nothing says where to write. Put {{out}} where the command expects the name of its file."

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slotmark.statistics.planning import detectable_change, power, runs_needed
+from slotmark.statistics.planning import detectable_between, detectable_change, deviation_range, power, runs_needed
 
 # In percent, 80 % power, two-sided t on process means at .05: by standard deviation between processes, then processes a side.
 BETWEEN_RUNS = {
@@ -42,3 +42,19 @@ def test_needed_processes_find_the_change_and_one_less_does_not() -> None:
 def test_no_number_of_processes_makes_up_for_too_few_blocks() -> None:
     assert runs_needed(0.01, 0.01, error_of_blocks=0.01) is None
     assert runs_needed(0.01, 0.0, error_of_blocks=0.001) == 2
+
+
+@pytest.mark.parametrize("runs", [3, 5, 10])
+def test_the_change_that_welchs_test_finds_is_found_four_times_in_five(runs: int) -> None:
+    change = detectable_between(float(np.sqrt(2 / runs)), runs)
+    draws = np.random.default_rng(runs)
+    sides = draws.normal(0, 1, (8_000, runs)), draws.normal(change, 1, (8_000, runs))
+    found = (np.asarray(stats.ttest_ind(*sides, axis=1, equal_var=False)[1]) < 0.05).mean()
+    assert found == pytest.approx(0.8, abs=0.02)
+    assert detectable_between(0.0, runs) == 0
+
+
+def test_the_range_of_a_deviation_holds_it_as_often_as_is_stated() -> None:
+    draws = np.random.default_rng(5)
+    found = [deviation_range(float(one.std(ddof=1)), 9, 0.9) for one in draws.normal(0, 2, (4_000, 10))]
+    assert np.mean([one.low <= 2 <= one.high for one in found]) == pytest.approx(0.9, abs=0.015)

@@ -14,7 +14,10 @@ from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from slotmark.compare import Comparison
+    from slotmark.run import Run
 
 
 class Method(StrEnum):
@@ -88,6 +91,13 @@ def compare(
             help='Only these metrics decide; exit 1 when one is worse: TOML, a line per metric with its margin, as forge_ticked = "3%".',
         ),
     ] = None,
+    noise: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The machine's noise, from `ledger noise -o FILE`: print beforehand which changes can't be told. The one kept for the machine, by default.",
+        ),
+    ] = None,
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
     from slotmark.compare import compare as compare_runs
@@ -102,11 +112,7 @@ def compare(
     if show_policy:
         typer.echo(policy_text(open_run(runs[0].split(",")[0]).manifest.bench), nl=False)
         return
-    if len(runs) < 2:
-        raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")
-    opened = [[open_run(path) for path in side.split(",") if path] for side in runs]
-    if not all(opened):
-        raise ArgumentError("compare: a side names no folder at all. Name A1,A2 for several runs of one target.")
+    opened = _opened(runs)
     bench = opened[0][0].manifest.bench
     entries = catalogue(bench)
     if filters is not None and not entries.filterable:
@@ -116,6 +122,7 @@ def compare(
     deciding = deciding_policy(bench, policy, gate, fail_on, conditional)
     margins = dict(_margin(text) for text in margin or [])
     chosen = None if filters is None else parse_filters(filters, bench)
+    _remark_noise(opened, noise)
 
     def compared() -> "Comparison":
         return compare_runs(opened, filters=chosen, margins=margins, policy=deciding, seed=seed)
@@ -147,6 +154,24 @@ def compare(
         if not sys.stdout.isatty():
             talk.remark(f"slotmark: {line}")
         raise typer.Exit(ended)
+
+
+def _opened(named: "Sequence[str]") -> "list[list[Run]]":
+    from slotmark.run import open_run
+
+    if len(named) < 2:
+        raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")
+    opened = [[open_run(path) for path in side.split(",") if path] for side in named]
+    if not all(opened):
+        raise ArgumentError("compare: a side names no folder at all. Name A1,A2 for several runs of one target.")
+    return opened
+
+
+def _remark_noise(groups: "Sequence[Sequence[Run]]", file: Path | None) -> None:
+    from slotmark.compare.noise import beforehand
+
+    for line in beforehand(groups, file):
+        talk.remark(f"slotmark: {line}")
 
 
 def _margin(text: str) -> tuple[str, float]:

@@ -75,6 +75,82 @@ def run(
     end_session(runs, runs, [failure.error for failure in failures], out)
 
 
+@app.command(epilog="Example: slotmark ledger noise --chain db/immutable --rounds 10")
+def noise(
+    chain: Annotated[Path, typer.Option("--chain", metavar="DIR", help="The ImmutableDB folder to replay.")],
+    backend: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Our engine with one of its stores; memory by default.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME=COMMAND", help="In the place of our engine, as of `ledger run`.")
+    ] = None,
+    genesis: Annotated[Path | None, typer.Option(metavar="FILE", help="As of `ledger run`.")] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="As of `ledger run`.")] = None,
+    rounds: Annotated[int, typer.Option(min=3, help="Processes of each of the two sides.")] = 10,
+    blocks: Annotated[int | None, typer.Option(min=1, help="How many blocks, from the first one on.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order within rounds.")] = 1,
+    flush_every: Annotated[int, typer.Option(min=1, help="Blocks between two flushes of our stores to disk.")] = 100,
+    timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one process.")] = "6h",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE", help="The new file, in the place of the one kept for this machine."
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the measurement that was cut.")] = False,
+) -> None:
+    """Measure this machine's noise: one target against itself, and the smallest change that 3, 5 and 10 processes can tell."""
+    import shutil
+
+    from slotmark.benches.ledger.bench import Request
+    from slotmark.benches.ledger.bench import run as run_bench
+    from slotmark.benches.unfinished import FILE
+    from slotmark.cli.noise_table import noise_lines
+    from slotmark.compare import compare
+    from slotmark.compare.noise import noise_of, state_file, write_noise
+    from slotmark.run import machine_facts
+
+    if backend and target:
+        raise ArgumentError("give one target: --backend NAME or --target NAME='COMMAND'.")
+    if out is not None and out.exists():
+        raise ArgumentError(f"{out}: already there. Choose another -o or move it away.")
+    file = out or state_file("ledger", machine_facts())
+    if file is None:
+        raise ArgumentError("this machine has no name to keep its noise by. Name a file with -o.")
+    runs_folder = file.with_name(f"{file.name}.runs")
+    request = Request(
+        chain=chain,
+        backends=[] if target else [backend or "memory"],
+        targets=[target] if target else [],
+        genesis=genesis,
+        config=config,
+        blocks=blocks,
+        rounds=rounds,
+        seed=seed,
+        flush_every=flush_every,
+        timeout_s=duration_us("--timeout", timeout) / 1e6,
+        out=runs_folder,
+        resume=resume,
+        against_itself=True,
+    )
+    try:
+        with progress("processes") as show:
+            runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)
+        if failures:
+            raise failures[0].error
+        comparison = compare(runs)
+        found = noise_of(comparison, runs[0].manifest.target.name.removesuffix("-a"))
+        write_noise(found, file)
+    finally:
+        if not (runs_folder / FILE).exists():
+            shutil.rmtree(runs_folder, ignore_errors=True)
+    for doubt in runs[0].manifest.warnings:
+        talk.remark(f"! {doubt.text}")
+    for line in noise_lines(found, comparison):
+        typer.echo(line)
+    typer.echo(file)
+
+
 @app.command("import", epilog="Example: slotmark ledger import base-1.csv base-2.csv --target base -o runs/base")
 def import_(
     files: Annotated[

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from slotmark import warnings
 from slotmark.compare.result import ALL, Side
-from slotmark.run import Manifest
+from slotmark.run import MachineFacts, Manifest
 from slotmark.warnings import Warning
 
 if TYPE_CHECKING:
@@ -73,18 +73,18 @@ def _pairs(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
     """What should be equal between two runs, in words, with what it is in each."""
     if ours.origin and theirs.origin:
         yield "the origin of the figures", ours.origin, theirs.origin
-    yield from _machine_facts(ours, theirs)
+    if ours.machine is not None and theirs.machine is not None:
+        yield from machines(ours.machine, theirs.machine)
     for name, mine, other in _common(ours.parameters, theirs.parameters):
         yield f"parameter '{name}'", mine, other
     for name, mine, other in _common(ours.versions, theirs.versions):
         yield f"the version of {name}", mine, other
 
 
-def _machine_facts(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
-    if ours.machine is None or theirs.machine is None:
-        return
+def machines(ours: MachineFacts, theirs: MachineFacts) -> Iterator[tuple[str, Any, Any]]:
+    """What should be equal between two machines, in words, with what it is on each."""
     for fact, words in _MACHINE.items():
-        yield words, getattr(ours.machine, fact), getattr(theirs.machine, fact)
+        yield words, getattr(ours, fact), getattr(theirs, fact)
 
 
 def _common(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

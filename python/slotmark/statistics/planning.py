@@ -6,11 +6,16 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
+from slotmark.statistics.interval import Interval
+
 POWER = 0.8
 MOST_RUNS = 1_000
 
 _SHARES = (np.arange(40) + 0.5) / 40
 """Shares of a distribution that stand for all of it."""
+
+_KNOWN = 1_000_000
+"""Degrees of freedom of an error that is as good as known."""
 
 MOST_TIMES = 100
 """More than so many times what there is, nobody runs."""
@@ -79,6 +84,27 @@ def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float
     while missing(high) < 0:
         high *= 4
     return float(scipy.optimize.brentq(missing, 0.0, high, rtol=1e-4))  # pyright: ignore[reportArgumentType] - without full_output it is a number
+
+
+def detectable_between(error: float, runs: int, alpha: float = 0.05, wanted: float = POWER) -> float:
+    """The smallest log ratio that Welch's test of so many runs a side finds with the wanted probability.
+
+    Args:
+        error: Standard error of the estimate; both sides vary alike, by what is known.
+        runs: Of each side, at least 3.
+        alpha: The level of the two-sided test.
+        wanted: The probability.
+    """
+    return _welch_steps(runs - 1, _KNOWN, alpha, wanted) * error
+
+
+def deviation_range(deviation: float, degrees: float, confidence: float) -> Interval:
+    """A standard deviation of normal values with the interval that its variance's chi-squared distribution gives it."""
+    low, high = (
+        deviation * float(np.sqrt(degrees / scipy.stats.chi2.isf(tail, degrees)))
+        for tail in ((1 - confidence) / 2, (1 + confidence) / 2)
+    )
+    return Interval(deviation, low, high)
 
 
 def runs_needed(

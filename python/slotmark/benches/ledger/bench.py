@@ -41,7 +41,10 @@ _ANEW = f"A session can't be resumed without all of its finished processes: remo
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for; see `slotmark ledger run --help`."""
+    """What was asked for; see `slotmark ledger run --help`.
+
+    Where ``against_itself``, each target is there twice, with -a and -b behind its name.
+    """
 
     chain: Path
     backends: Sequence[str]
@@ -55,6 +58,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float
     out: Path
     resume: bool = False
+    against_itself: bool = False
 
     def parameters(self) -> dict[str, Any]:
         """What decides the run, as it is recorded."""
@@ -101,6 +105,10 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         *commands(request.targets, Work(config=node_config(request.config, request.genesis), blocks=request.blocks)),
     ]
     refuse_same_names(programs)
+    if request.against_itself:
+        programs = [
+            msgspec.structs.replace(program, name=f"{program.name}-{side}") for program in programs for side in "ab"
+        ]
     for program in programs:
         refuse_existing(request.out / program.name)
     machine, started = machine_facts(), utc_now()

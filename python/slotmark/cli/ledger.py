@@ -8,7 +8,7 @@ import typer
 from slotmark.cli.console import progress, talk
 from slotmark.cli.quantities import duration_us
 from slotmark.cli.session import end_session
-from slotmark.errors import ArgumentError
+from slotmark.errors import ArgumentError, TargetError
 
 app = typer.Typer(
     help="Ledger operations: measure them, or import what db-analyser and beacon recorded.",
@@ -19,8 +19,22 @@ app = typer.Typer(
 
 @app.command(epilog="Example: slotmark ledger run --chain db/immutable --backend memory,lsm,lmdb --rounds 5 -o runs")
 def run(
-    chain: Annotated[Path, typer.Option("--chain", metavar="DIR", help="The ImmutableDB folder to replay.")],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="A run folder a target is written below it.")],
+    context: typer.Context,
+    plan: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PLAN]", help="A TOML file of targets and fragments of chains, in the place of options."
+        ),
+    ] = None,
+    chain: Annotated[
+        Path | None, typer.Option("--chain", metavar="DIR", help="The ImmutableDB folder to replay.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="DIR", help="A run folder a target is written below it; of a plan, its store."
+        ),
+    ] = None,
     backend: Annotated[
         str, typer.Option(metavar="NAME,...", help="Our engine, with its unspent outputs in: memory, lsm, lmdb.")
     ] = "",
@@ -51,11 +65,20 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the session in -o that was cut: its finished rounds are kept.")
     ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Of a plan: measure what its store holds once more.")] = False,
 ) -> None:
     """Replay a chain with every target, round by round, each time in a fresh process, in an order drawn at random."""
     from slotmark.benches.ledger.bench import Request
     from slotmark.benches.ledger.bench import run as run_bench
 
+    if plan is not None:
+        _refuse_beside_a_plan(context)
+        _carry_out(plan, out, again=again, resume=resume)
+        return
+    if chain is None or out is None:
+        raise ArgumentError("give --chain DIR and -o DIR, or the file of a plan (docs/replay.md).")
+    if again:
+        raise ArgumentError("--again is of a plan: without one nothing is measured twice. Leave it out.")
     request = Request(
         chain=chain,
         backends=[name.strip() for name in backend.split(",") if name.strip()],
@@ -73,6 +96,49 @@ def run(
     with progress("processes") as show:
         runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)
     end_session(runs, runs, [failure.error for failure in failures], out)
+
+
+OF_PLANS = ("plan", "out", "resume", "again")
+
+
+def _refuse_beside_a_plan(context: typer.Context) -> None:
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in OF_PLANS and source is not None and source.name == "COMMANDLINE":
+            raise ArgumentError(
+                f"--{name.replace('_', '-')} beside a plan: the plan holds it. Put it there; -o, --resume and --again may stand beside."
+            )
+
+
+def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> None:
+    import msgspec
+    from rich.console import Console
+
+    from slotmark.benches.ledger.plan_file import read_plan
+    from slotmark.benches.ledger.planned import carry_out
+    from slotmark.cli.plan_table import commands, plan_table
+
+    plan = read_plan(file)
+    if out is not None:
+        plan = msgspec.structs.replace(plan, store=str(out))
+    timeout_s = duration_us(f"{file}: timeout", plan.timeout) / 1e6
+    with progress("processes") as show:
+        cells = carry_out(
+            plan,
+            timeout_s,
+            again=again,
+            resume=resume,
+            on_remark=lambda remark: talk.remark(f"slotmark: {remark}"),
+            on_step=show,
+        )
+    Console(highlight=False, markup=False).print(plan_table(cells))
+    for line in commands(cells):
+        typer.echo(line)
+    errors = [f"{cell.fragment}, {cell.target}: {cell.why}" for cell in cells if cell.how == "failed"]
+    for error in errors[:-1]:
+        talk.remark(f"slotmark: {error}")
+    if errors:
+        raise TargetError(f"{errors[-1]} What did not fail was kept.")
 
 
 @app.command(epilog="Example: slotmark ledger noise --chain db/immutable --rounds 10")

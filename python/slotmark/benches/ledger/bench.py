@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -43,7 +43,10 @@ _ANEW = f"A session can't be resumed without all of its finished processes: remo
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for; see `slotmark ledger run --help`.
 
-    Where ``against_itself``, each target is there twice, with -a and -b behind its name.
+    Attributes beyond its options:
+        skip: How many of the blocks are replayed and left out, from the first on.
+        against_itself: Whether each target is there twice, with -a and -b behind its name.
+        also_recorded: What else to write down as parameters of a target's run, by its name.
     """
 
     chain: Path
@@ -58,7 +61,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float
     out: Path
     resume: bool = False
+    skip: int = 0
     against_itself: bool = False
+    also_recorded: Mapping[str, Mapping[str, str]] = {}
 
     def parameters(self) -> dict[str, Any]:
         """What decides the run, as it is recorded."""
@@ -67,6 +72,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "seed": self.seed,
             "genesis": "given" if self.genesis else "none",
             "flush every": self.flush_every,
+            **({"blocks left out": self.skip} if self.skip else {}),
         }
 
 
@@ -100,10 +106,11 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     Raises:
         SlotmarkError: Something that the user can mend; no run folder was written.
     """
-    programs = [
-        *engines(request.backends, genesis=request.genesis, blocks=request.blocks, flush_every=request.flush_every),
-        *commands(request.targets, Work(config=node_config(request.config, request.genesis), blocks=request.blocks)),
-    ]
+    machine, started = machine_facts(), utc_now()
+    chain = str(request.chain)
+    window = _core.chain_window(chain, "origin", request.blocks)
+    blocks = blocks_of(request.chain, window["blocks"])
+    programs = programs_of(request, blocks)
     refuse_same_names(programs)
     if request.against_itself:
         programs = [
@@ -111,9 +118,6 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         ]
     for program in programs:
         refuse_existing(request.out / program.name)
-    machine, started = machine_facts(), utc_now()
-    chain = str(request.chain)
-    window = _core.chain_window(chain, "origin", request.blocks)
     on_remark(f"{window['blocks']:,} blocks, {window['bytes'] / 1e6:,.1f} MB, {request.rounds} rounds")
     sources = Sources(
         chain=[SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])],
@@ -136,7 +140,8 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         plan = Plan(
             programs=programs,
             chain=request.chain.resolve(),
-            blocks=_blocks(chain, window),
+            blocks=blocks.behind(request.skip),
+            skip=request.skip,
             rounds=request.rounds,
             seed=request.seed,
             timeout_s=request.timeout_s,
@@ -153,6 +158,32 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     kept.remove()
     shutil.rmtree(parts, ignore_errors=True)
     return runs, failures
+
+
+def blocks_of(chain: Path, count: int | None) -> Blocks:
+    """The chain's first blocks, or all where None. ChainError where it can't be read, or has fewer."""
+    window = _core.chain_window(str(chain), "origin", count)
+    points = [point for _, _, point in _core.digests(str(chain), window["start"], window["blocks"], "headers", 1)]
+    pairs = [point.split(".") for point in points]
+    return Blocks(np.array([int(slot) for slot, _ in pairs], dtype=np.int64), [hash for _, hash in pairs])
+
+
+def programs_of(request: Request, blocks: Blocks) -> list[Program]:
+    """The targets that are asked for; blocks are those from the chain's first one on.
+
+    Raises:
+        ArgumentError: One makes no sense.
+        TargetError: One isn't there.
+    """
+    work = Work(
+        config=node_config(request.config, request.genesis),
+        after=int(blocks.slots[request.skip - 1]) if request.skip else None,
+        blocks=None if request.blocks is None else request.blocks - request.skip,
+    )
+    return [
+        *engines(request.backends, genesis=request.genesis, blocks=request.blocks, flush_every=request.flush_every),
+        *commands(request.targets, work),
+    ]
 
 
 def _scratch(out: Path) -> "tempfile.TemporaryDirectory[str]":
@@ -185,12 +216,6 @@ def _asked(request: Request, programs: Sequence[Program], window: "_core.Window"
         **{f"the chain's file {source.path}": source.identity for source in sources.chain},
         **{f"the genesis file {source.path}": source.identity for source in sources.genesis},
     }
-
-
-def _blocks(chain: str, window: "_core.Window") -> Blocks:
-    points = [point for _, _, point in _core.digests(chain, window["start"], window["blocks"], "headers", 1)]
-    pairs = [point.split(".") for point in points]
-    return Blocks(np.array([int(slot) for slot, _ in pairs], dtype=np.int64), [hash for _, hash in pairs])
 
 
 def _write_runs(
@@ -237,6 +262,7 @@ def _write_runs(
                     "processes": len(mine),
                     "target command": " ".join(program.words),
                     **{f"target {name}": value for name, value in recorded_with(processes).items()},
+                    **request.also_recorded.get(program.name, {}),
                 },
                 session=head.session,
                 machine=head.machine,

@@ -33,8 +33,8 @@ class Invocation(msgspec.Struct, frozen=True):
     peak_bytes: int
 
 
-def invoke(program: Program, chain: Path, scratch: Path, timeout_s: float) -> Invocation:
-    """Runs a target once, in a new folder below ``scratch`` that is removed afterwards.
+def invoke(program: Program, chain: Path, blocks: int, scratch: Path, timeout_s: float) -> Invocation:
+    """Runs a target once over the first blocks of a chain, in a new folder below ``scratch`` that is removed afterwards.
 
     Raises:
         TargetError: It couldn't start, failed, took too long, or didn't write what docs/replay.md asks for. The process is gone in any
@@ -45,7 +45,7 @@ def invoke(program: Program, chain: Path, scratch: Path, timeout_s: float) -> In
         out, state = Path(folder) / "out.json", Path(folder) / "state"
         state.mkdir()
         db = _database(Path(folder) / "db", chain, snapshots=program.from_snapshot)
-        words = program.command(chain=chain, out=out, state=state, db=db)
+        words = program.command(chain=chain, out=out, state=state, db=db, blocks=blocks)
         wall_ns, peak = _run(program.name, words, timeout_s)
         if not out.is_file():
             raise TargetError(

@@ -174,6 +174,19 @@ def checked_order(recorded: Recorded) -> Recorded:
     )
 
 
+def from_slot(recorded: Recorded, slot: int) -> Recorded:
+    """The same without the rows of blocks before a slot, unless nothing were left."""
+    first = int(np.searchsorted(recorded.columns["slot"], slot))
+    if first in (0, recorded.blocks):
+        return recorded
+    return msgspec.structs.replace(
+        recorded,
+        first=recorded.first + first,
+        columns={name: values[first:] for name, values in recorded.columns.items()},
+        hashes=None if recorded.hashes is None else recorded.hashes[first:],
+    )
+
+
 def statistics_columns(rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
     """The era's own figures of each row as columns; -1 where a row has fewer."""
     longest = max(map(len, rows), default=0)

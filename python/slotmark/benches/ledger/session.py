@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from slotmark.benches.ledger.invocation import invoke
-from slotmark.benches.ledger.recorded import Recorded
+from slotmark.benches.ledger.recorded import Recorded, from_slot
 from slotmark.benches.ledger.runs import Process, blocks_table, process_of
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import RunError, TargetError
@@ -27,6 +27,10 @@ class Blocks(msgspec.Struct, frozen=True):
     slots: np.ndarray
     hashes: list[str]
 
+    def behind(self, count: int) -> "Blocks":
+        """Those behind so many first ones."""
+        return Blocks(self.slots[count:], self.hashes[count:])
+
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a session does.
@@ -34,7 +38,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         programs: The targets, in the order in which they were named.
         chain: The chain's folder.
-        blocks: What each process has to replay of it.
+        blocks: What is kept of each process.
+        skip: How many blocks before those each process replays too.
         rounds: How many.
         seed: Of the order within each round.
         timeout_s: Of one process.
@@ -45,6 +50,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     programs: Sequence[Program]
     chain: Path
     blocks: Blocks
+    skip: int
     rounds: int
     seed: int
     timeout_s: float
@@ -148,8 +154,8 @@ def conduct(
 
 def _measure(plan: Plan, program: Program, number: int, place: int) -> Measured:
     load = os.getloadavg()[0]
-    ran = invoke(program, plan.chain, plan.scratch, plan.timeout_s)
-    recorded = ran.source.recorded
+    ran = invoke(program, plan.chain, plan.skip + plan.blocks.slots.size, plan.scratch, plan.timeout_s)
+    recorded = from_slot(ran.source.recorded, int(plan.blocks.slots[0]))
     _refuse_other_blocks(program.name, recorded, plan.blocks)
     process = process_of(recorded)
     facts = process.facts

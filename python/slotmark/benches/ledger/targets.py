@@ -11,7 +11,7 @@ from slotmark.benches.ledger import db_analyser
 from slotmark.benches.ledger.engine import BACKENDS, program
 from slotmark.errors import ArgumentError, did_you_mean
 
-_PLACE = re.compile(r"\{(chain|out|state|db)\}")
+_PLACE = re.compile(r"\{(chain|out|state|db|blocks)\}")
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -29,30 +29,37 @@ class Program(msgspec.Struct, frozen=True):
     ours: bool = False
     from_snapshot: bool = False
 
-    def command(self, *, chain: Path, out: Path, state: Path, db: Path) -> list[str]:
-        """The words with a chain's folder, a file to write, an empty folder to use and a node's database put in.
+    def command(self, *, chain: Path, out: Path, state: Path, db: Path, blocks: int) -> list[str]:
+        """The words with a chain's folder, a file to write, an empty folder to use, a node's database and a number of blocks put in.
 
         Each place is filled once: a path that looks like a place stays a path.
         """
-        places: Mapping[str, str] = {"chain": str(chain), "out": str(out), "state": str(state), "db": str(db)}
+        places: Mapping[str, str] = {
+            "chain": str(chain),
+            "out": str(out),
+            "state": str(state),
+            "db": str(db),
+            "blocks": str(blocks),
+        }
         return [_PLACE.sub(lambda found: places[found[1]], word) for word in self.words]
 
 
 def engines(backends: Sequence[str], *, genesis: Path | None, blocks: int | None, flush_every: int) -> list[Program]:
-    """Our engine over these stores. ArgumentError where there is no such store or one is named twice."""
+    """Our engine over these stores, each called as its store or, of ``name=store``, by the name. ArgumentError where there is no such store."""
     found = []
-    for name in backends:
-        if name not in BACKENDS:
+    for text in backends:
+        name, _, store = text.rpartition("=")
+        if store not in BACKENDS:
             raise ArgumentError(
-                f"--backend {name}: no such store.{did_you_mean(name, BACKENDS)} There are {', '.join(BACKENDS)}."
+                f"--backend {store}: no such store.{did_you_mean(store, BACKENDS)} There are {', '.join(BACKENDS)}."
             )
         words = [
-            *(str(program()), "--chain", "{chain}", "--out", "{out}", "--state", "{state}", "--backend", name),
+            *(str(program()), "--chain", "{chain}", "--out", "{out}", "--state", "{state}", "--backend", store),
             *("--flush-every", str(flush_every)),
             *(["--genesis", str(genesis)] if genesis else []),
             *(["--blocks", str(blocks)] if blocks else []),
         ]
-        found.append(Program(name, tuple(words), ours=True))
+        found.append(Program(name or store, tuple(words), ours=True))
     return found
 
 

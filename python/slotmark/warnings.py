@@ -68,6 +68,7 @@ KINDS = (
     "unknown_columns",
     "unmatched",
     "unshared_blocks",
+    "warmed_up",
 )
 """Every kind of doubt that slotmark constructs. A catalogue can name more, which follow from what is analysed."""
 

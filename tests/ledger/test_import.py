@@ -316,3 +316,23 @@ def test_the_table_is_in_the_order_of_run_and_slot(tmp_path: Path) -> None:
     assert isinstance(table, pa.Table)
     assert ERA not in table.column_names
     assert AGE_2023[0] in table.column_names
+
+
+def test_a_warm_up_is_named_with_where_it_ends_and_stays_in_the_figures(tmp_path: Path) -> None:
+    files = []
+    for number in range(3):
+        recorded = points(200, seed=number)
+        for place, point in enumerate(recorded):
+            cost = round((2_000 + point["blockBytes"]) * (2 if place < 40 else 1) * (1 + 0.001 * (point["mut"] % 20)))
+            point.update(totalTime=cost, mut=cost, gc=0)
+        files.append(written(tmp_path, f"{number}.csv", tab_separated(recorded)))
+    out = tmp_path / "run"
+    made = slotmark("ledger", "import", *files, "--target", "base", "-o", out)
+    assert made.returncode == 0, made.stderr
+    run = open_run(out)
+    (doubt,) = [one for one in run.manifest.warnings if one.kind == "warmed_up"]
+    assert doubt.text.startswith(f"The first 40 blocks, up to slot {63 + 20 * 39}, cost ")
+    assert "in 3 of 3 processes" in doubt.text
+    assert run.table("blocks").num_rows == 600
+    shown = slotmark("show", out)
+    assert "The first 40 blocks" in shown.stdout

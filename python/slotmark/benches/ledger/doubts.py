@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from slotmark.numbers import percent
+from slotmark.statistics.warm_up import WarmUp
 from slotmark.warnings import Warning
 
 
@@ -57,5 +59,16 @@ def missing_inputs(target: str, inputs: int) -> Warning:
         "missing_inputs",
         f"{inputs:,} inputs were not among the unspent outputs: looking up what isn't there costs something else than finding it. Begin with the "
         "chain's first block, and give --genesis.",
+        target,
+    )
+
+
+def warmed_up(target: str, typical: WarmUp, slot: int, processes: int, of: int) -> Warning:
+    """Processes that warmed up, so many of so many; what is typical of them, and the slot of its last block."""
+    return Warning(
+        "warmed_up",
+        f"The first {typical.blocks:,} blocks, up to slot {slot}, cost {percent(typical.excess)} more than later ones of their size, in {processes} of {of} "
+        f"processes (the middle one is described): {percent(typical.share)} of all time is that. Nothing is left out. Take more blocks, or a "
+        "fragment that begins behind them, where what follows the warm-up is in question.",
         target,
     )

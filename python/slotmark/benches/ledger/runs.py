@@ -12,10 +12,14 @@ from slotmark.benches.ledger.recorded import Facts, Recorded
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.benches.ledger.totals import totals_of
 from slotmark.run import MachineFacts
+from slotmark.statistics.warm_up import WarmUp, warm_up
 from slotmark.warnings import Warning
 
 BENCH = "ledger"
 ENOUGH_PROCESSES = 2
+
+_SIZES = ("block_bytes", "transactions", "inputs", "script_steps")
+"""What the cost of a block follows, as far as it is recorded."""
 
 UNKNOWN = MachineFacts(
     cpu="unknown",
@@ -42,6 +46,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         unknown: Names in the file that aren't kept.
         at_odds: The share of its blocks whose total isn't the mutator's time plus GC.
         missing: Inputs that it didn't find among the unspent outputs.
+        warm_up: Of how many first blocks that cost more than later ones; None where none do.
+        warm_slot: The slot of the last of them.
         workload: What must be equal between processes to be compared.
         place: In the session's order over all targets, from 0; None where slotmark didn't start it.
         load: Load average before.
@@ -56,6 +62,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     at_odds: float
     missing: int
     workload: dict[str, str]
+    warm_up: WarmUp | None = None
+    warm_slot: int = 0
     place: int | None = None
     load: float | None = None
     wall_ns: int | None = None
@@ -63,6 +71,9 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
 def process_of(recorded: Recorded) -> Process:
     """A recorded process without its blocks."""
+    columns = recorded.columns
+    sizes = [columns[name] for name in _SIZES if name in columns and columns[name].min() >= 0]
+    found = warm_up(columns.get("total_ns", columns["total_us"]), sizes) if sizes else None
     return Process(
         file=recorded.path,
         format=recorded.format,
@@ -72,6 +83,8 @@ def process_of(recorded: Recorded) -> Process:
         at_odds=_at_odds(recorded),
         missing=int(recorded.columns["missing_inputs"].sum()) if "missing_inputs" in recorded.columns else 0,
         workload=_workload(recorded),
+        warm_up=found,
+        warm_slot=int(columns["slot"][found.blocks - 1]) if found else 0,
     )
 
 
@@ -174,6 +187,11 @@ def warnings_of(target: str, processes: Sequence[Process], machine: MachineFacts
     missing = max(process.missing for process in processes)
     if missing:
         found.append(doubts.missing_inputs(target, missing))
+    warmed = [process for process in processes if process.warm_up]
+    if 2 * len(warmed) > len(processes):
+        middle = sorted(warmed, key=lambda one: one.warm_slot)[len(warmed) // 2]
+        if middle.warm_up:
+            found.append(doubts.warmed_up(target, middle.warm_up, middle.warm_slot, len(warmed), len(processes)))
     return found
 
 

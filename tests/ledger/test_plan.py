@@ -136,6 +136,13 @@ def test_what_a_cell_is_of_is_its_content(place: Place) -> None:
     assert place.starts == 10
 
 
+def test_two_fragments_that_are_one_stretch_are_measured_once(place: Place) -> None:
+    place.write()
+    made = place.run()
+    assert place.starts == 2
+    assert made.stdout.count("was there") == 1
+
+
 def test_targets_of_a_fragment_are_compared_as_the_command_at_the_end_says(place: Place) -> None:
     try:
         program()

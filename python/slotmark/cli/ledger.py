@@ -23,7 +23,8 @@ def run(
     plan: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[PLAN]", help="A TOML file of targets and fragments of chains, in the place of options."
+            metavar="[PLAN]",
+            help="A TOML file of targets and fragments of chains, in the place of options (docs/replay.md): slotmark ledger run plan.toml",
         ),
     ] = None,
     chain: Annotated[

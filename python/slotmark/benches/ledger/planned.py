@@ -84,15 +84,21 @@ def carry_out(
     )
     cells: list[Cell] = []
     before = 0
-    for work in works:
-
-        def step(done: int, _of: int, label: str, work: _Work = work, before: int = before) -> None:
-            on_step(before + done, total, f"{work.fragment.name}: {label}")
-
+    for planned in works:
+        # Two fragments may be one stretch: what was measured a moment ago is there.
+        same = kept.keys() & planned.missing.values()
+        work = _work(plan, planned.fragment, kept, timeout_s) if same else planned
+        step = _over_all(on_step, work.fragment.name, before, total)
         measured = _measure(work, store, resume=resume, on_remark=on_remark, on_step=step) if work.missing else {}
+        kept |= {work.missing[name]: cell.run for name, cell in measured.items() if cell.run}
         cells += [{**work.settled, **measured}[target.name] for target in plan.target]
-        before += len(work.missing) * plan.rounds
+        before += len(planned.missing) * plan.rounds
     return cells
+
+
+def _over_all(on_step: OnStep, fragment: str, before: int, total: int) -> OnStep:
+    """Takes the steps of a session as steps of the whole plan, of which so many lie before."""
+    return lambda done, _total, label: on_step(before + done, total, f"{fragment}: {label}")
 
 
 def _runs_by_cell(store: Path, on_remark: Callable[[str], None]) -> dict[str, Run]:

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from tests.compare.planted_blocks import NOISES, estimated, false, pairs, targets, uneven, verdicts
 
-from slotmark.compare.estimators.blocks import LEAST_EFFECTIVE
+from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.two_level import Estimate
 from slotmark.warnings import ENOUGH_RUNS
 

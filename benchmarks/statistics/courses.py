@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from tests.compare.planted_courses import COURSES, levels_of_hosts
 
-from slotmark.compare.estimators.means import LEAST_EFFECTIVE
+from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.mean_difference import Units, by_unit, mean_difference
 from slotmark.statistics.serial import serial
 

@@ -24,10 +24,7 @@ app = typer.Typer(help="Measure chain-sync clients against a real chain.", no_ar
 ChainOption = Annotated[Path | None, typer.Option("--chain", metavar="DIR", help="Replay this ImmutableDB folder.")]
 
 
-@app.command(
-    epilog="Examples: slotmark chainsync run --chain chains/preview --target native,pallas -o runs; "
-    "slotmark chainsync run --node-socket node.socket --target pallas,gouroboros --follow 10m -o runs"
-)
+@app.command(epilog="Example: slotmark chainsync run --chain chains/preview --target native,pallas -o runs")
 def run(
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="A run folder a target is written below it.")],
     chain: ChainOption = None,

@@ -48,7 +48,7 @@ def test_without_a_genesis_only_what_needs_none_is_checked(small_chain: Path) ->
         assert found[rule] == (0, 0, 600, 0), rule
     assert "blocks/s" in checked.stderr
     table = slotmark("chain", "check", small_chain)
-    assert "not known" in table.stdout
+    assert "unknown" in table.stdout
     assert "leader-threshold" in table.stdout
 
 

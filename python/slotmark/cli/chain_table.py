@@ -64,7 +64,7 @@ def check_table(facts: dict[str, Any]) -> Group:
     rules = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     rules.add_column("rule", no_wrap=True)
     rules.add_column("counted")
-    columns = {"held": "holds", "approximate": "holds,\napprox.\nstake", "unknown": "not\nknown", "broken": "broken"}
+    columns = {"held": "holds", "approximate": "holds,\napprox.\nstake", "unknown": "unknown", "broken": "broken"}
     for heading in columns.values():
         rules.add_column(heading, justify="right")
     for rule in facts["rules"]:

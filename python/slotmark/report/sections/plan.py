@@ -75,7 +75,7 @@ def _cells(one: Reach, planned: Planned) -> list[Cell]:
         Cell("-" if between is None else percent(between)),
         Cell("-" if one.within is None else percent(one.within)),
         *(
-            Cell("-" if change is None else f"{bound if runs > 1 else ''}{_change(change)}")
+            Cell("-" if change is None else _change(change, bound if runs > 1 else ""))
             for runs, change in zip(planned.runs, one.smallest, strict=True)
         ),
         Cell(f"± {percent(one.margin)}"),
@@ -83,8 +83,8 @@ def _cells(one: Reach, planned: Planned) -> list[Cell]:
     ]
 
 
-def _change(change: float) -> str:
-    return percent(change) if change < MOST else f"> {percent(MOST)}"
+def _change(change: float, bound: str) -> str:
+    return f"{bound}{percent(change)}" if change < MOST else f"> {percent(MOST)}"
 
 
 def _notes(planned: Planned) -> list[str]:

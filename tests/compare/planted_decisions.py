@@ -10,7 +10,7 @@ from slotmark.compare.compare import judged
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import Entry, Measured
 from slotmark.compare.policy import Policy
-from slotmark.compare.result import Answer, Basis, Quantity, Side
+from slotmark.compare.result import Answer, Basis, Decision, Quantity, Side
 from slotmark.metrics import Metric
 from slotmark.run import Manifest, Target
 from slotmark.statistics.interval import Interval
@@ -73,20 +73,24 @@ def answers(plant: Plant, count: int, seed: int, *, repetitions: int = 2_000) ->
                 Entry(metric=metric, quantity=quantity, summaries=[None, None], measured=[one])
                 for quantity, one in MEASURES[plant.bench](draws, truth, plant.noise, [seed, index, place], repetitions)
             ]
-        rows, tests = judged(entries, CONFIDENCE)
-        found = Found(
-            baseline=side("base"),
-            candidates=[side("new")],
-            metrics=[entry.metric for entry in entries],
-            rows=rows,
-            tests=tests,
-            confidence=CONFIDENCE,
-            warnings=[],
-        )
-        # One run a side: what is measured are the intervals, so conditional verdicts count.
-        decision = decide(found, Policy(conditional="count"))
-        assert decision is not None
-        yield decision.answer
+        yield decided(entries).answer
+
+
+def decided(entries: list[Entry]) -> Decision:
+    """The decision that rows of two planted sides lead to. One run a side: what is measured are the intervals, so conditional verdicts count."""
+    rows, tests = judged(entries, CONFIDENCE)
+    found = Found(
+        baseline=side("base"),
+        candidates=[side("new")],
+        metrics=[entry.metric for entry in entries],
+        rows=rows,
+        tests=tests,
+        confidence=CONFIDENCE,
+        warnings=[],
+    )
+    decision = decide(found, Policy(conditional="count"))
+    assert decision is not None
+    return decision
 
 
 def shares(plant: Plant, count: int, seed: int = 2026, *, repetitions: int = 2_000) -> dict[Answer, float]:

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from slotmark.compare.compare import judged
-from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import Entry, Measured
-from slotmark.compare.policy import Policy
 from slotmark.compare.result import Decision
 from slotmark.metrics import Metric
-from tests.compare.planted_decisions import CONFIDENCE, MARGIN, difference_of_runs, side
+from tests.compare.planted_decisions import MARGIN, decided, difference_of_runs
 
 METRIC = Metric(
     id="planted",
@@ -23,26 +20,14 @@ METRIC = Metric(
 )
 
 
-def decided(draws: np.random.Generator, runs: int, truth: float, deviation: float) -> tuple[Decision, Measured]:
+def tried_with(draws: np.random.Generator, runs: int, truth: float, deviation: float) -> tuple[Decision, Measured]:
     """The decision from so many runs per side, and the difference that it rests on."""
     ours, theirs = (
         level + deviation * draws.standard_normal((runs, 1)) + np.zeros((runs, 20)) for level in (1.0, truth)
     )
     measured = difference_of_runs(list(ours), list(theirs), runs, runs)
     entry = Entry(metric=METRIC, quantity="mean", summaries=[None, None], measured=[measured])
-    rows, tests = judged([entry], CONFIDENCE)
-    found = Found(
-        baseline=side("base"),
-        candidates=[side("new")],
-        metrics=[METRIC],
-        rows=rows,
-        tests=tests,
-        confidence=CONFIDENCE,
-        warnings=[],
-    )
-    decision = decide(found, Policy(conditional="count"))
-    assert decision is not None
-    return decision, measured
+    return decided([entry]), measured
 
 
 @pytest.mark.parametrize("runs", [3, 5, 10])
@@ -53,12 +38,12 @@ def test_as_many_runs_as_it_names_decide_four_times_in_five(runs: int, noise: fl
     deviation = noise * MARGIN / np.sqrt(2 / runs)
     tried = told = 0
     for _ in range(200):
-        first, measured = decided(draws, runs, 1.0, deviation)
+        first, measured = tried_with(draws, runs, 1.0, deviation)
         needed = first.causes[0].needed if first.causes else None
         if first.answer != "run again" or needed is None or needed.total > 2_000:
             continue
         assert measured.ratio is not None
-        again, _ = decided(draws, needed.total, measured.ratio.estimate, deviation)
+        again, _ = tried_with(draws, needed.total, measured.ratio.estimate, deviation)
         tried += 1
         told += again.answer != "run again"
     assert tried > 100

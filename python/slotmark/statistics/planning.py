@@ -11,11 +11,11 @@ from slotmark.statistics.interval import Interval
 POWER = 0.8
 MOST_RUNS = 1_000
 
-_SHARES = (np.arange(40) + 0.5) / 40
-"""Shares of a distribution that stand for all of it."""
-
 _KNOWN = 1_000_000
 """Degrees of freedom of an error that is as good as known."""
+
+FEW_DEGREES = 12
+"""Of a variance with so many degrees of freedom or more, few points stand for its distribution."""
 
 MOST_TIMES = 100
 """More than so many times what there is, nobody runs."""
@@ -72,10 +72,13 @@ def detectable_share(error: float, degrees: float, known: float, alpha: float, w
 @functools.lru_cache(maxsize=4_096)
 def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float:
     """How many estimated standard errors from none a difference must be for Welch's test to find it."""
-    one, other = np.meshgrid(*[scipy.stats.chi2.ppf(_SHARES, degrees) / degrees] * 2)
+    # Variances of few degrees of freedom differ much, and need more points to stand for all of them.
+    points = 40 if min(degrees, known) < FEW_DEGREES else 16
+    shares = (np.arange(points) + 0.5) / points
+    one, other = np.meshgrid(*[scipy.stats.chi2.ppf(shares, degrees) / degrees] * 2)
     freedom = (one + other) ** 2 * degrees / (one**2 + other**2)
     limits = (scipy.stats.t.isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)).ravel()
-    truths = np.sqrt(scipy.stats.chi2.ppf(_SHARES, known) / known)
+    truths = np.sqrt(scipy.stats.chi2.ppf(shares, known) / known)
 
     def missing(steps: float) -> float:
         return float(np.mean([scipy.special.ndtr(steps * truth - limits).mean() for truth in truths])) - wanted

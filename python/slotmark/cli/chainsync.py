@@ -12,6 +12,7 @@ import typer
 from slotmark.benches.chainsync.setting import MODES, Mode
 from slotmark.benches.chainsync.targets import FLOOR, build_all, built_ins
 from slotmark.cli.console import progress, talk
+from slotmark.cli.given import given
 from slotmark.cli.quantities import duration_us
 from slotmark.cli.session import end_session
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
@@ -137,11 +138,10 @@ _OF_ROUNDS = (
 
 def _refuse_of_rounds(context: typer.Context) -> None:
     """Raises ArgumentError where an option was given that means nothing at a node's tip."""
-    for name in _OF_ROUNDS:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+    for name, option in given(context):
+        if name in _OF_ROUNDS:
             raise ArgumentError(
-                f"--{name.replace('_', '-')}: not with --follow, which has no rounds and no stretch of chain. Leave one of the two out."
+                f"{option}: not with --follow, which has no rounds and no stretch of chain. Leave one of the two out."
             )
 
 

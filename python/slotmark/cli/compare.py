@@ -9,7 +9,7 @@ import typer
 
 from slotmark.cli.console import harmless, reader_may_leave, talk
 from slotmark.cli.gate import Conditional, FailOn, deciding_policy, exit_code, refuse_blind_gate
-from slotmark.cli.quantities import fraction
+from slotmark.cli.quantities import share_of_metric
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
 
@@ -120,7 +120,7 @@ def compare(
     if style is not Style.modern and not entries.styled:
         raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
     deciding = deciding_policy(bench, policy, gate, fail_on, conditional)
-    margins = dict(_margin(text) for text in margin or [])
+    margins = dict(share_of_metric("--margin", text, "blocks_per_s=5%") for text in margin or [])
     chosen = None if filters is None else parse_filters(filters, bench)
     _remark_noise(opened, noise)
 
@@ -172,10 +172,3 @@ def _remark_noise(groups: "Sequence[Sequence[Run]]", file: Path | None) -> None:
 
     for line in beforehand(groups, file):
         talk.remark(f"slotmark: {line}")
-
-
-def _margin(text: str) -> tuple[str, float]:
-    metric, equals, share = text.partition("=")
-    if not equals:
-        raise ArgumentError(f"--margin '{text}': expected METRIC=SHARE, as in blocks_per_s=5%.")
-    return metric, fraction("--margin", share)

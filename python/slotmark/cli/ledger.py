@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import progress, talk
+from slotmark.cli.given import given
 from slotmark.cli.quantities import duration_us
-from slotmark.cli.session import end_session
-from slotmark.errors import ArgumentError, TargetError
+from slotmark.cli.session import end_session, tell_failures
+from slotmark.errors import ArgumentError
 
 app = typer.Typer(
     help="Ledger operations: measure them, or import what db-analyser and beacon recorded.",
@@ -103,11 +104,10 @@ OF_PLANS = ("plan", "out", "resume", "again")
 
 
 def _refuse_beside_a_plan(context: typer.Context) -> None:
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in OF_PLANS and source is not None and source.name == "COMMANDLINE":
+    for name, option in given(context):
+        if name not in OF_PLANS:
             raise ArgumentError(
-                f"--{name.replace('_', '-')} beside a plan: the plan holds it. Put it there; -o, --resume and --again may stand beside."
+                f"{option} beside a plan: the plan holds it. Put it there; -o, --resume and --again may stand beside."
             )
 
 
@@ -135,11 +135,7 @@ def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> No
     Console(highlight=False, markup=False).print(plan_table(cells))
     for line in commands(cells):
         typer.echo(line)
-    errors = [f"{cell.fragment}, {cell.target}: {cell.why}" for cell in cells if cell.how == "failed"]
-    for error in errors[:-1]:
-        talk.remark(f"slotmark: {error}")
-    if errors:
-        raise TargetError(f"{errors[-1]} What did not fail was kept.")
+    tell_failures([f"{cell.fragment}, {cell.target}: {cell.why}" for cell in cells if cell.how == "failed"])
 
 
 @app.command(epilog="Example: slotmark ledger noise --chain db/immutable --rounds 10")

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import reader_may_leave
-from slotmark.cli.quantities import fraction
+from slotmark.cli.quantities import share_of_metric
 from slotmark.cli.show import Filters
-from slotmark.errors import ArgumentError
 
 
 def plan(
@@ -38,7 +37,7 @@ def plan(
     from slotmark.report import plan_document, print_document, write_report
     from slotmark.run import open_run
 
-    wanted = dict(_wanted(text) for text in detect or [])
+    wanted = dict(share_of_metric("--detect", text, "adopted_by_096=2%") for text in detect or [])
     opened = [open_run(run) for run in runs]
     chosen = None if filters is None else parse_filters(filters, opened[0].manifest.bench)
     found = plan_runs(opened, detect=wanted, filters=chosen)
@@ -48,10 +47,3 @@ def plan(
         print_document(document)
         for path in written:
             typer.echo(path, file=sys.stdout)
-
-
-def _wanted(text: str) -> tuple[str, float]:
-    metric, equals, share = text.partition("=")
-    if not equals:
-        raise ArgumentError(f"--detect '{text}': expected METRIC=SHARE, as in adopted_by_096=2%.")
-    return metric, fraction("--detect", share)

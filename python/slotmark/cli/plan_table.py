@@ -6,6 +6,7 @@ from rich.table import Table
 
 from slotmark.benches.ledger.planned import Cell
 from slotmark.cli.console import harmless
+from slotmark.cli.session import compare_command
 from slotmark.metrics import samples
 from slotmark.numbers import number
 from slotmark.run import Run
@@ -47,6 +48,6 @@ def _total_us(run: Run) -> float:
 def commands(cells: Sequence[Cell]) -> Iterator[str]:
     """How to compare the targets of each fragment that has two or more."""
     for fragment in dict.fromkeys(cell.fragment for cell in cells):
-        runs = [str(cell.run.path) for cell in cells if cell.run and cell.fragment == fragment]
+        runs = [cell.run for cell in cells if cell.run and cell.fragment == fragment]
         if len(runs) > 1:
-            yield f"Compare {fragment}: slotmark compare {' '.join(runs)}"
+            yield f"Compare {fragment}: {compare_command(runs)}"

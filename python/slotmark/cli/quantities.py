@@ -1,4 +1,4 @@
-"""Arguments with units: durations and fractions."""
+"""Arguments with units: durations, fractions, and shares of metrics."""
 
 from slotmark.errors import ArgumentError
 from slotmark.numbers import share
@@ -24,3 +24,11 @@ def fraction(option: str, text: str) -> float:
     if value is None:
         raise ArgumentError(f"{option} '{text}': expected a share between 0 % and 100 %, as in 2% or 0.02.")
     return value
+
+
+def share_of_metric(option: str, text: str, example: str) -> tuple[str, float]:
+    """The metric's id and the fraction of ``METRIC=SHARE``; ArgumentError where it isn't one, with an example of one."""
+    metric, equals, part = text.partition("=")
+    if not equals:
+        raise ArgumentError(f"{option} '{text}': expected METRIC=SHARE, as in {example}.")
+    return metric, fraction(option, part)

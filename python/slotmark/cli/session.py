@@ -1,6 +1,7 @@
 """The end of a command that measured a session: its runs, how to compare them, and what failed."""
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,17 @@ def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[
     for one in named:
         typer.echo(one.path)
     if len(named) > 1:
-        talk.remark(f"Compare them: slotmark compare {' '.join(str(one.path) for one in named)} -o {out}/report")
+        talk.remark(f"Compare them: {compare_command(named)} {shlex.join(['-o', f'{out}/report'])}")
+    tell_failures([str(error) for error in errors])
+
+
+def compare_command(runs: Iterable["Run"]) -> str:
+    """The command that compares runs, as a shell takes it whatever their folders are called."""
+    return shlex.join(["slotmark", "compare", *(str(run.path) for run in runs)])
+
+
+def tell_failures(errors: Sequence[str]) -> None:
+    """Prints all but the last as remarks, and raises TargetError of that; nothing where there are none."""
     for error in errors[:-1]:
         talk.remark(f"slotmark: {error}")
     if errors:

@@ -78,7 +78,7 @@ def _comparison(
     metrics = with_margins(policy.applied(entries.metrics), margins)
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
-        sides = [_analysed(side, of_side) for side, of_side in zip(sides, analyses, strict=True)]
+        sides = [analysed(side, of_side) for side, of_side in zip(sides, analyses, strict=True)]
         estimates = [
             estimator(Task(sides, analyses, wanted, how))
             for name, estimator in ESTIMATORS.items()
@@ -88,7 +88,7 @@ def _comparison(
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
     rows, tests = judged(entered, confidence)
-    baseline, *candidates = _doubted(sides, of_sides, estimates)
+    baseline, *candidates = doubted(sides, of_sides, estimates)
     warnings = [doubt for one in estimates for doubt in one.warnings]
     found = Found(
         baseline=baseline,
@@ -114,13 +114,13 @@ def _comparison(
     )
 
 
-def _analysed(side: Side, analyses: Sequence[Analysis]) -> Side:
+def analysed(side: Side, analyses: Sequence[Analysis]) -> Side:
     """The side with what is analysed of its runs, and what follows from its first run's tables."""
     first = analyses[0]
     return msgspec.structs.replace(side, filters=[str(one) for one in first.filters], facts=first.facts())
 
 
-def _doubted(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates: Sequence[Estimate]) -> list[Side]:
+def doubted(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates: Sequence[Estimate]) -> list[Side]:
     """The sides with the doubts about each. What an estimator doubts, a manifest doesn't doubt once more."""
     told = {doubt.kind for one in estimates for doubt in one.warnings}
     made = []

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 
 import msgspec
 
-from slotmark.compare import doubts
+from slotmark.compare.compare import analysed, doubted
 from slotmark.compare.estimators.means import variations_of
-from slotmark.compare.estimators.reach import Variation, planned, runs_for, units_for
+from slotmark.compare.estimators.reach import Variation, level, planned, runs_for, units_for
 from slotmark.compare.result import Planned, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.errors import ComparisonError, did_you_mean
@@ -89,15 +89,13 @@ def plan(
     with ExitStack() as stack:
         analyses = [stack.enter_context(Analysis(run, filters=filters)) for run in runs]
         variations = variations_of(metrics, analyses)
-        found = [doubt for analysis in analyses for doubt in analysis.doubts()]
-        facts, chosen = analyses[0].facts(), [str(one) for one in analyses[0].filters]
-    recorded = [doubt for manifest in side.manifests for doubt in manifest.warnings]
-    doubted = list(dict.fromkeys([*doubts.within(side), *found, *recorded]))
-    _refuse_unrecorded(wanted, variations, chosen)
-    alpha = (1 - confidence) / max(len(variations), 1)
+        of_runs = [doubt for analysis in analyses for doubt in analysis.doubts()]
+        (side,) = doubted([analysed(side, analyses)], [of_runs], [])
+    _refuse_unrecorded(wanted, variations, side.filters)
+    alpha = level(confidence, len(variations))
     return Plan(
         bench=side.manifest.bench,
-        side=msgspec.structs.replace(side, filters=chosen, facts=facts, warnings=doubted),
+        side=side,
         planned=planned(variations, len(variations), confidence),
         wanted=[
             Wanted(

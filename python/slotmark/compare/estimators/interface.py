@@ -10,6 +10,7 @@ from slotmark.compare.result import ALL, Basis, BlockDesign, Detail, Quantity, S
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Metric
 from slotmark.statistics.interval import Interval
+from slotmark.statistics.ratio import Ratio
 from slotmark.warnings import Warning
 
 _FINER = 20
@@ -141,6 +142,30 @@ def measured_of_means(
         settled=settled,
         margin=metric.margin if absolute is None else absolute / base,
         margin_absolute=absolute,
+        conditional=conditional,
+        basis=basis,
+    )
+
+
+def measured_of_ratio(
+    found: Ratio,
+    repetitions: int,
+    *,
+    paired: bool,
+    shown: str,
+    settled: Judgement | None,
+    conditional: bool,
+    basis: Basis,
+) -> Measured:
+    """A ratio that a bootstrap of so many draws found; the others are attributes of :class:`Measured`."""
+    return Measured(
+        ratio=found.interval,
+        bounds=found.bounds,
+        p=found.p,
+        p_is_bound=found.p <= 2 / (repetitions + 1),
+        paired=paired,
+        shown=shown,
+        settled=settled,
         conditional=conditional,
         basis=basis,
     )

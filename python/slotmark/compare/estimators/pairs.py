@@ -6,7 +6,7 @@ import numpy as np
 
 from slotmark import warnings
 from slotmark.compare.doubts import unmatched
-from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
 from slotmark.compare.result import Basis
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
@@ -116,11 +116,9 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
     found = paired_ratio(
         *pair, confidence=task.how.confidence, repetitions=repetitions, seed=task.how.stream(metric.id, part)
     )
-    return Measured(
-        ratio=found.interval,
-        bounds=found.bounds,
-        p=found.p,
-        p_is_bound=found.p <= 2 / (repetitions + 1),
+    return measured_of_ratio(
+        found,
+        repetitions,
         paired=True,
         shown=shown,
         settled=settled,

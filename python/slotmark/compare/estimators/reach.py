@@ -106,6 +106,11 @@ def _within(runs: Sequence[Units]) -> tuple[Spread | None, float]:
     return Spread(variance, satterthwaite(variance, parts)), float(np.mean([one.degrees for one in chances]))
 
 
+def level(confidence: float, tests: int) -> float:
+    """What a p-value must be below before it is adjusted over so many tests, where nothing else is found."""
+    return (1 - confidence) / max(tests, 1)
+
+
 def planned(variations: Sequence[Variation], tests: int, confidence: float) -> Planned:
     """What comparisons of such runs could tell.
 
@@ -114,7 +119,7 @@ def planned(variations: Sequence[Variation], tests: int, confidence: float) -> P
         tests: Over how many tests p-values are adjusted.
         confidence: Of verdicts, as a fraction.
     """
-    alpha = (1 - confidence) / max(tests, 1)
+    alpha = level(confidence, tests)
     return Planned(
         runs=list(RUNS),
         tests=tests,

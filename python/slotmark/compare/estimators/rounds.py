@@ -7,7 +7,7 @@ import numpy as np
 
 from slotmark import warnings
 from slotmark.compare.doubts import unmatched
-from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task
+from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
 from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
 from slotmark.compare.result import Basis, Summary
 from slotmark.compare.sides import in_one_session
@@ -103,11 +103,9 @@ def _measured(
         seed=task.how.stream(metric.id, part),
     )
     counts = replicates(baseline, part), replicates(candidate, part)
-    return Measured(
-        ratio=found.interval,
-        bounds=found.bounds,
-        p=found.p,
-        p_is_bound=found.p <= 2 / (repetitions + 1),
+    return measured_of_ratio(
+        found,
+        repetitions,
         paired=paired,
         shown=shown,
         settled=settled,

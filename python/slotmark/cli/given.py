@@ -1,0 +1,13 @@
+"""Which options were typed, where a command has forms that take other ones."""
+
+from collections.abc import Iterator
+
+import typer
+
+
+def given(context: typer.Context) -> Iterator[tuple[str, str]]:
+    """The name of every parameter that stood on the command line, with the option that it is by."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            yield name, f"--{name.replace('_', '-')}"

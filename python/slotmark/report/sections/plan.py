@@ -17,7 +17,7 @@ def plan_tables(planned: Planned) -> list[Table]:
     first = [one for one in planned.reaches if one.metric.rank != "informative"]
     others = [one for one in planned.reaches if one.metric.rank == "informative"]
     columns = [
-        Column("smallest difference that is found", "left"),
+        Column("metric", "left"),
         Column("mean", detail=True),
         Column("s.d. of a run"),
         Column("within it", detail=True),
@@ -26,7 +26,10 @@ def plan_tables(planned: Planned) -> list[Table]:
         Column("to ship"),
     ]
     made = []
-    for title, reaches, wide in (("", first, False), ("The other metrics", others, True)):
+    for title, reaches, wide in (
+        ("Smallest difference that is found", first, False),
+        ("The other metrics", others, True),
+    ):
         if reaches:
             notes = _notes(planned) if not made else []
             made.append(Table(title, columns, [_cells(one, planned) for one in reaches], notes, wide=wide))
@@ -72,19 +75,24 @@ def _cells(one: Reach, planned: Planned) -> list[Cell]:
     return [
         Cell(f"{name}: {one.part}" if one.part else name, remark=one.metric.definition),
         Cell(number(scale * one.mean)),
-        Cell("-" if between is None else percent(between)),
-        Cell("-" if one.within is None else percent(one.within)),
+        Cell("-" if between is None else _share(between)),
+        Cell("-" if one.within is None else _share(one.within)),
         *(
             Cell("-" if change is None else _change(change, bound if runs > 1 else ""))
             for runs, change in zip(planned.runs, one.smallest, strict=True)
         ),
-        Cell(f"± {percent(one.margin)}"),
+        Cell(f"±\N{NO-BREAK SPACE}{_share(one.margin)}"),
         Cell("-" if one.to_ship is None else f"{bound}{one.to_ship:,}"),
     ]
 
 
 def _change(change: float, bound: str) -> str:
-    return f"{bound}{percent(change)}" if change < MOST else f"> {percent(MOST)}"
+    return f"{bound}{_share(change)}" if change < MOST else f">\N{NO-BREAK SPACE}{_share(MOST)}"
+
+
+def _share(fraction: float) -> str:
+    """A percentage that no narrow column breaks."""
+    return percent(fraction).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _notes(planned: Planned) -> list[str]:

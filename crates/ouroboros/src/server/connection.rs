@@ -431,7 +431,9 @@ impl<'c> Connection<'c> {
 
     fn block_fetch(&mut self, from: &Point, to: &Point) -> Result<(), End> {
         let chain = self.chain.chain();
-        let there = |point: &Point| chain.find(point).filter(|index| *index < self.blocks());
+        // A header that was announced may be asked for after it was rolled back.
+        let blocks = self.growth.map_or(self.chain.chain().len(), Growth::most);
+        let there = |point: &Point| chain.find(point).filter(|index| *index < blocks);
         let (Some(first), Some(last)) = (there(from), there(to)) else {
             return self.reply(protocol::BLOCK_FETCH, &[0x81, 0x03]);
         };

@@ -24,6 +24,8 @@ pub(super) struct Growth(Mutex<State>);
 
 struct State {
     blocks: usize,
+    /// The most that there ever were.
+    most: usize,
     released: u64,
     /// How many blocks were left by each roll-backward, in order.
     rolled_back: Vec<usize>,
@@ -31,12 +33,17 @@ struct State {
 
 impl Growth {
     pub(super) fn new(from: usize) -> Self {
-        Self(Mutex::new(State { blocks: from, released: 0, rolled_back: Vec::new() }))
+        Self(Mutex::new(State { blocks: from, most: from, released: 0, rolled_back: Vec::new() }))
     }
 
     /// How many blocks are there.
     pub(super) fn blocks(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).blocks
+    }
+
+    /// How many blocks there are or were: a node still has those that it rolled back, and hands them out.
+    pub(super) fn most(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).most
     }
 
     /// How many roll-backwards there were, and how many blocks the lowest of those after the first `seen` left.
@@ -58,6 +65,7 @@ impl Growth {
             return false;
         }
         state.blocks += 1;
+        state.most = state.most.max(state.blocks);
         state.released += 1;
         true
     }
@@ -71,9 +79,11 @@ mod tests {
     fn a_chain_grows_to_its_end_and_rolls_back_on_the_way() {
         let growth = Growth::new(1);
         let pace = Pace { from: 1, every: Duration::ZERO, roll_back_every: Some(4) };
-        let mut seen = Vec::new();
+        let (mut seen, mut most) = (Vec::new(), 1);
         while growth.step(&pace, 9) {
             seen.push(growth.blocks());
+            most = most.max(growth.blocks());
+            assert_eq!(growth.most(), most);
         }
         // Four blocks, two taken off, and so on: two steps forward each time.
         assert_eq!(seen, [2, 3, 4, 5, 4, 5, 6, 7, 6, 7, 8, 9, 8, 9]);

@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -168,6 +168,9 @@ impl Shared {
         [mut from_node, mut to_node, mut to_client]: [Stream; 3],
     ) -> [JoinHandle<()>; 2] {
         let shared = Arc::clone(self);
+        // When the client closed; 0 while it didn't. Only the way down tells of an end, behind all that came before it.
+        let closed_ns = Arc::new(AtomicU64::new(0));
+        let client_closed_ns = Arc::clone(&closed_ns);
         let down = thread::spawn(move || {
             let mut watch = Watch::default();
             let mut buffer = vec![0; READ_BYTES];
@@ -185,12 +188,15 @@ impl Shared {
                 let passed_ns = now_ns();
                 watch.bytes(&buffer[..read], read_ns, passed_ns, &mut |what| shared.tell(connection, what));
             };
-            // Told before the other side learns of it: who ended it is who is told of first.
-            shared.tell(connection, What::Ended { at_ns: now_ns(), by_node, why });
+            // Told before the other side learns of it: who ended it is who closed first.
+            let ended = match client_closed_ns.load(Ordering::SeqCst) {
+                0 => What::Ended { at_ns: now_ns(), by_node, why },
+                at_ns => What::Ended { at_ns, by_node: false, why: "it closed the connection".into() },
+            };
+            shared.tell(connection, ended);
             to_client.shutdown();
             from_node.shutdown();
         });
-        let shared = Arc::clone(self);
         let mut from_client = client;
         let up = thread::spawn(move || {
             let mut buffer = vec![0; READ_BYTES];
@@ -203,7 +209,7 @@ impl Shared {
                     Err(_) => break,
                 }
             }
-            shared.tell(connection, What::Ended { at_ns: now_ns(), by_node: false, why: "it closed the connection".into() });
+            closed_ns.store(now_ns(), Ordering::SeqCst);
             to_node.shutdown();
         });
         [down, up]

@@ -35,6 +35,10 @@ class ProofError(TargetError):
     """A target whose digest isn't that of the blocks it was given."""
 
 
+class PlatformError(SlotmarkError):
+    """What this system can't do; another can."""
+
+
 class ServerError(SlotmarkError):
     """A server that couldn't start, or that ended while it was needed."""
 

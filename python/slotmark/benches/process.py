@@ -1,6 +1,7 @@
 """Processes that are measured: how they are started, and what the OS reports of their CPU clock, context switches and memory."""
 
 import os
+import platform
 import subprocess
 import time
 from collections.abc import Iterator
@@ -8,9 +9,20 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from slotmark.errors import PlatformError
+
 _CPUCLOCK_SCHED = (
     2  # the clock that a process is scheduled by; see clock_getcpuclockid(3) and the kernel's posix-timers_types.h
 )
+
+
+def refuse_without_linux(what: str) -> None:
+    """Raises PlatformError where processes can't be measured: their clocks, cores and memory are read as only Linux tells them."""
+    if platform.system() != "Linux":
+        raise PlatformError(
+            f"{what} measures on Linux only, and this is {platform.system()}. Run it on Linux; runs, logs and files from there can be "
+            "imported, shown and compared here."
+        )
 
 
 @cache

@@ -19,7 +19,7 @@ from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.database import Database
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Samples, as_text, samples_of
-from slotmark.run import Run
+from slotmark.run import Run, usable_cores
 from slotmark.warnings import Warning
 
 LEAST_OF_PART = 10
@@ -211,7 +211,7 @@ class Analysis:
 @contextmanager
 def side_by_side(analyses: Sequence[Analysis]) -> Iterator[ThreadPoolExecutor]:
     """Threads to work on analyses, each of which may be in one thread at a time. Where the caller fails, they don't finish their work."""
-    with ThreadPoolExecutor(min(len(analyses), len(os.sched_getaffinity(0)))) as pool:
+    with ThreadPoolExecutor(min(len(analyses), usable_cores())) as pool:
         try:
             yield pool
         except BaseException:

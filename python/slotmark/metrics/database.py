@@ -4,7 +4,6 @@ A run folder comes from strangers. Names of tables are those that a bench's own 
 paths are quoted, and paths are no patterns; SQL can read nothing outside the run's folder of tables, change no setting, and load no extension.
 """
 
-import os
 import re
 import tempfile
 from collections import deque
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slotmark.errors import RunError
-from slotmark.run import Run
+from slotmark.run import Run, usable_cores
 
 MEMORY_LIMIT = "500MiB"
 """What the database may use; beyond it, it writes to a temporary folder."""
@@ -43,7 +42,7 @@ class Database:
         folder = f"{run.path / 'tables'}/"
         self._connection = duckdb.connect(
             config={
-                "threads": len(os.sched_getaffinity(0)),
+                "threads": usable_cores(),
                 "memory_limit": MEMORY_LIMIT,
                 "temp_directory": self._spill.name,
                 "autoinstall_known_extensions": False,
@@ -56,7 +55,7 @@ class Database:
         self._connection.execute("SET allowed_directories = ?", [[folder, _no_pattern(folder)]])
         self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
         self._connection.execute("USE relations")
-        self._workers = [self._connection.cursor() for _ in os.sched_getaffinity(0)]
+        self._workers = [self._connection.cursor() for _ in range(usable_cores())]
         for worker in self._workers:
             worker.execute("USE relations")  # can't be said once the configuration is locked
         self._files: dict[str, list[Path]] = {}

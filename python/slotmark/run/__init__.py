@@ -1,7 +1,7 @@
 """A run: one recorded execution of one bench, as a folder with a manifest and tables."""
 
 from slotmark.run.folder import Run, RunWriter, check_run, open_run
-from slotmark.run.machine import MachineFacts, machine_facts, utc_now
+from slotmark.run.machine import MachineFacts, machine_facts, usable_cores, utc_now
 from slotmark.run.manifest import SCHEMA, Manifest, Origin, SourceFile, TablePart, Target, title_with_origin
 
 __all__ = [
@@ -18,5 +18,6 @@ __all__ = [
     "machine_facts",
     "open_run",
     "title_with_origin",
+    "usable_cores",
     "utc_now",
 ]

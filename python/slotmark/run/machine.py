@@ -40,7 +40,7 @@ def machine_facts() -> MachineFacts:
     """Reads the facts from the kernel; what can't be read is ``unknown`` or 0."""
     return MachineFacts(
         cpu=_cpuinfo("model name") or platform.processor() or "unknown",
-        cores=len(os.sched_getaffinity(0)),
+        cores=usable_cores(),
         governor=_first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "unknown",
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         kernel=f"{platform.system()} {platform.release()}",
@@ -51,6 +51,11 @@ def machine_facts() -> MachineFacts:
         load=os.getloadavg()[0],
         hostname_hash=_hash(socket.gethostname() + (_first_line("/etc/machine-id") or "")),
     )
+
+
+def usable_cores() -> int:
+    """Cores that this process may use; all of the machine's where the system has no such limit (macOS)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _first_line(path: str) -> str:

@@ -14,7 +14,7 @@ from slotmark.benches.chainsync.server import Node, ReplayServer, Server
 from slotmark.benches.chainsync.session import Failure, OnStep, Plan, Round, conduct, reference_proofs
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
-from slotmark.benches.process import split_cores
+from slotmark.benches.process import refuse_without_linux, split_cores
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.run import Run, SourceFile, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
@@ -94,6 +94,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     Raises:
         SlotmarkError: Something that the user can mend; nothing was written.
     """
+    refuse_without_linux("chainsync run")
     programs = resolve(request.targets or default_targets())
     settings = [Setting(mode, depth) for mode in request.modes for depth in request.depths]
     floor = next((program for program in programs if program.name == FLOOR), None) or resolve([FLOOR])[0]

@@ -23,6 +23,7 @@ from slotmark.benches.chainsync.session import Failure
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
 from slotmark.benches.chainsync.targets import Program, resolve
+from slotmark.benches.process import refuse_without_linux
 from slotmark.benches.unfinished import LOADED, new_session
 from slotmark.errors import ServerError, SlotmarkError, TargetError
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, Target, machine_facts, utc_now
@@ -105,6 +106,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
         SlotmarkError: Something that the user can mend; nothing was written.
         KeyboardInterrupt: It was interrupted before there was a block.
     """
+    refuse_without_linux("chainsync run")
     programs = resolve(request.targets or default_targets())
     pairs = _able(programs, request, on_remark)
     names = list(dict.fromkeys(program.name for program, _ in pairs))

@@ -1,6 +1,5 @@
 """Ingest: a folder of logs to a run folder."""
 
-import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from slotmark import _core, warnings
 from slotmark.benches.cluster.logs import host_logs, without_logs
 from slotmark.benches.cluster.metadata import Genesis, Metadata, hosts_of_topology, read_genesis, read_metadata
 from slotmark.errors import LogError
-from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target
+from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target, usable_cores
 from slotmark.versions import versions
 from slotmark.warnings import Warning
 
@@ -142,7 +141,7 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
         text = _core.ingest(
             [(log.host, str(log.path)) for log in logs],
             str(writer.tables_folder),
-            request.threads or len(os.sched_getaffinity(0)),
+            request.threads or usable_cores(),
             request.host_from == "field",
             on_step,
         )

@@ -28,6 +28,7 @@ from slotmark.benches.ledger.runs import (
 from slotmark.benches.ledger.session import Blocks, Failure, Measured, OnStep, Plan, Round, conduct
 from slotmark.benches.ledger.tables import BLOCKS
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
+from slotmark.benches.process import refuse_without_linux
 from slotmark.errors import RunError
 from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
@@ -106,6 +107,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     Raises:
         SlotmarkError: Something that the user can mend; no run folder was written.
     """
+    refuse_without_linux("ledger run")
     machine, started = machine_facts(), utc_now()
     chain = str(request.chain)
     window = _core.chain_window(chain, "origin", request.blocks)

@@ -1,5 +1,6 @@
 """Means of runs: their difference, its interval, and how often it is right."""
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -55,6 +56,50 @@ def test_equal_runs_differ_by_nothing() -> None:
 
 def test_one_block_tells_nothing_of_chance() -> None:
     assert mean_difference([run(np.ones(1))], [run(np.ones(40))], confidence=0.95) is None
+
+
+def matched_pair(draws: np.random.Generator, blocks: int, *, lost: int = 0) -> tuple[Units, Units]:
+    """Two runs of the same leaders: what they share is AR(1) 0.7 and nine times as wide as what each has of its own; the second lost some."""
+    shared = np.zeros(blocks)
+    for place in range(1, blocks):
+        shared[place] = 0.7 * shared[place - 1] + draws.normal(0, 9 * (1 - 0.7**2) ** 0.5)
+    works = [(20 * place, f"node-{place % 7}") for place in range(blocks)]
+    sides = (run(100 + shared + draws.normal(0, 1, blocks)) for _ in range(2))
+    ours, theirs = (msgspec.structs.replace(one, works=works) for one in sides)
+    left = np.sort(draws.permutation(blocks)[lost:])
+    return ours, msgspec.structs.replace(
+        theirs, sums=theirs.sums[left], counts=theirs.counts[left], works=[works[place] for place in left]
+    )
+
+
+@pytest.mark.parametrize(("blocks", "lost"), [(60, 0), (200, 0), (200, 2)])
+def test_intervals_over_matched_blocks_hold_and_are_narrower(blocks: int, lost: int) -> None:
+    draws, trials = np.random.default_rng(blocks + lost), 600
+    covered, narrower = 0, 0
+    for _ in range(trials):
+        ours, theirs = matched_pair(draws, blocks, lost=lost)
+        found = compared(ours, theirs)
+        assert found.over == "matched units"
+        covered += found.delta.low <= 0 <= found.delta.high
+        apart = compared(msgspec.structs.replace(ours, works=()), msgspec.structs.replace(theirs, works=()))
+        assert apart.delta.estimate == found.delta.estimate
+        narrower += found.delta.high - found.delta.low < (apart.delta.high - apart.delta.low) / 2
+    assert 0.93 <= covered / trials <= 0.98
+    assert narrower / trials > 0.98
+
+
+def test_runs_that_were_given_other_work_are_not_matched() -> None:
+    ours, theirs = matched_pair(np.random.default_rng(1), 100, lost=11)
+    assert compared(ours, theirs).over == "units"
+    ours, theirs = matched_pair(np.random.default_rng(1), 100)
+    others = [(slot, "node-9") for slot, _ in ours.works]
+    assert compared(ours, msgspec.structs.replace(theirs, works=others)).over == "units"
+    assert compared(ours, msgspec.structs.replace(theirs, works=[ours.works[0]] * 100)).over == "units", (
+        "twice the same"
+    )
+    found = mean_difference([ours, ours], [theirs], confidence=0.95)
+    assert found is not None
+    assert found.over == "units"
 
 
 def test_two_runs_a_side_are_compared_by_their_means() -> None:

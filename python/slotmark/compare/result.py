@@ -130,7 +130,8 @@ class Basis(msgspec.Struct, frozen=True):
     """What an interval rests on.
 
     Attributes:
-        over: What was repeated: ``runs``, ``processes``, ``rounds``, ``seeds``; or, inside single runs, ``blocks``, ``slots``, ``hosts``.
+        over: What was repeated: ``runs``, ``processes``, ``rounds``, ``seeds``; or, inside single runs, ``blocks``, ``matched blocks`` (of two
+            runs with the same leaders), ``slots``, ``hosts``.
         counts: How many of them, of the baseline and of the candidate.
         effective: How many that have nothing to do with each other would tell as much; below the counts where neighbours are alike.
     """

@@ -55,6 +55,7 @@ class Analysis:
         self._database = Database(run)
         self._there: set[str] = set()
         self._words: frozenset[str] = frozenset()
+        self._works: dict[str, dict[int, tuple[int | str, ...]]] = {}
         self._meeting: Meeting | None = None
 
     def __enter__(self) -> Self:
@@ -101,14 +102,25 @@ class Analysis:
     def named_samples(self, metric_id: str) -> Samples:
         """The samples of a metric with what stands beside their keys, for those who read them. Raises as :func:`samples`."""
         found = self.samples(metric_id)
-        beside = {}
-        for key in found.metric.grain:
-            if known := self.catalogue.beside.get(key):
-                columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
-                beside[key] = as_text(
-                    self._select(f'SELECT "{key}"{columns} FROM "{known.relation}" ORDER BY "{key}"', f"'{metric_id}'")
-                )
+        beside = {key: self._beside(key) for key in found.metric.grain if key in self.catalogue.beside}
         return msgspec.structs.replace(found, beside=beside)
+
+    def works(self, key: str) -> dict[int, tuple[int | str, ...]]:
+        """What work each value of a key was, which another run may have done too; empty where the catalogue, or the run, doesn't tell."""
+        names = self.catalogue.beside[key].work if key in self.catalogue.beside else []
+        if not names:
+            return {}
+        if key not in self._works:
+            keys, *columns = (self._beside(key)[name].to_pylist() for name in (key, *names))
+            works = list(zip(*columns, strict=True))
+            self._works[key] = {} if any(None in work for work in works) else dict(zip(keys, works, strict=True))
+        return self._works[key]
+
+    def _beside(self, key: str) -> pa.Table:
+        known = self.catalogue.beside[key]
+        columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
+        sql = f'SELECT "{key}"{columns} FROM "{known.relation}" ORDER BY "{key}"'
+        return as_text(self._select(sql, f"'{known.relation}'"))
 
     def relation(self, name: str) -> pa.Table:
         """A relation of the catalogue as a table. RunError where the run's tables don't allow it."""

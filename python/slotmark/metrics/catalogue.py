@@ -113,10 +113,13 @@ class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         relation: Has one row per value of the key's column, whole numbers, which has the same name there.
         columns: Columns of that relation by the names to give them.
+        work: Which of these names, the first of them a number that rises with the key, tell that keys of two runs are the same work, as
+            a block's slot and forger do.
     """
 
     relation: str
     columns: dict[str, str]
+    work: list[str] = []
 
 
 class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,6 +5,7 @@ Samples that were taken one after the other in one run aren't independent: what 
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Literal
 
 import msgspec
@@ -15,6 +16,12 @@ from slotmark.statistics.interval import Interval
 from slotmark.statistics.student import satterthwaite, student
 from slotmark.statistics.welch import between
 
+LEAST_SHARED = 0.9
+"""Of two runs' units so many are the same work where both were given the same."""
+
+Work = tuple[int | str, ...]
+"""What a unit was, so that the same one is found in another run: numbers that rise with the unit, then what tells units apart."""
+
 
 class Units(msgspec.Struct, frozen=True):
     """The samples of a metric in one run and part, put together by unit: block, slot or host.
@@ -23,11 +30,13 @@ class Units(msgspec.Struct, frozen=True):
         sums: Of the values, one a unit; shape (units,).
         counts: Of the values, one a unit.
         ordered: Whether units follow one another, as blocks do and hosts don't.
+        works: What each unit was; empty where nothing tells.
     """
 
     sums: np.ndarray
     counts: np.ndarray
     ordered: bool = True
+    works: Sequence[Work] = ()
 
     @property
     def mean(self) -> float:
@@ -36,9 +45,12 @@ class Units(msgspec.Struct, frozen=True):
 
     def chance(self) -> LongRun:
         """How much the mean varies; of a ratio of sums, by its linear form. At least two units."""
-        total = float(self.counts.sum())
-        residuals = (self.sums - self.mean * self.counts) / total
-        return long_run(residuals) if self.ordered else independent(residuals)
+        return long_run(self.residuals) if self.ordered else independent(self.residuals)
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """What each unit adds to the mean's error, to first order: their sum varies as the mean does."""
+        return (self.sums - self.mean * self.counts) / float(self.counts.sum())
 
 
 class MeanDifference(msgspec.Struct, frozen=True):
@@ -48,14 +60,14 @@ class MeanDifference(msgspec.Struct, frozen=True):
         delta: In the metric's unit.
         bounds: The same with the interval that decides.
         p: Two-sided p-value of no difference.
-        over: What the interval is over: runs, or the units inside them.
+        over: What the interval is over: runs, the units inside them, or these matched by their work.
         effective: One per side: how many independent runs or units would tell as much.
     """
 
     delta: Interval
     bounds: Interval
     p: float
-    over: Literal["runs", "units"]
+    over: Literal["runs", "units", "matched units"]
     effective: tuple[float, float]
 
 
@@ -77,7 +89,8 @@ def mean_difference(
 ) -> MeanDifference | None:
     """How far the candidate's mean lies from the baseline's, each over one or more runs; None where nothing tells how they vary.
 
-    With two or more runs on both sides, the interval is over the means of runs. Else it covers only what varies within runs.
+    With two or more runs on both sides, the interval is over the means of runs. Else it covers only what varies within runs; of one
+    run per side whose units were the same work, only what varies from one run to the other: what both have in common goes out.
 
     Args:
         baseline: One a run.
@@ -92,11 +105,37 @@ def mean_difference(
         return MeanDifference(found.interval, found.bounds, found.p, "runs", (float(ours.size), float(theirs.size)))
     if min(run.sums.size for side in sides for run in side) < 2:
         return None
+    if (matched := _matched(baseline, candidate)) is not None:
+        estimate = candidate[0].mean - baseline[0].mean
+        found = student(estimate, float(np.sqrt(matched.variance)), matched.degrees, confidence)
+        return MeanDifference(
+            found.interval, found.bounds, found.p, "matched units", (matched.effective, matched.effective)
+        )
     (ours, before), (theirs, after) = (_joined(side) for side in sides)
     variance = before.variance + after.variance
     degrees = satterthwaite(variance, [(one.variance, one.degrees) for one in (before, after)])
     found = student(theirs - ours, float(np.sqrt(variance)), degrees, confidence)
     return MeanDifference(found.interval, found.bounds, found.p, "units", (before.effective, after.effective))
+
+
+def _matched(baseline: Sequence[Units], candidate: Sequence[Units]) -> LongRun | None:
+    """How much the difference of two runs' means varies, unit by unit; None where they weren't given the same work.
+
+    A unit that only one of them has counts as it is.
+    """
+    if len(baseline) > 1 or len(candidate) > 1:
+        return None
+    sides = baseline[0], candidate[0]
+    works = [set(side.works) for side in sides]
+    whole = all(len(known) == side.sums.size for known, side in zip(works, sides, strict=True))
+    if not whole or len(works[0] & works[1]) < LEAST_SHARED * max(map(len, works)):
+        return None
+    union = dict.fromkeys([*sides[0].works, *sides[1].works])
+    places = {work: place for place, work in enumerate(sorted(union, key=itemgetter(0)))}
+    apart = np.zeros(len(places))
+    for side, sign in zip(sides, (-1.0, 1.0), strict=True):
+        apart[[places[work] for work in side.works]] += sign * side.residuals
+    return long_run(apart) if sides[0].ordered else independent(apart)
 
 
 def _joined(runs: Sequence[Units]) -> tuple[float, LongRun]:

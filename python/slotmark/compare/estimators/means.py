@@ -1,6 +1,6 @@
 """Arithmetic means of runs, as clusters are published: their difference, by runs or within single ones. docs/method.md explains it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -15,7 +15,7 @@ from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Metric, Samples, side_by_side
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
-from slotmark.statistics.mean_difference import MeanDifference, Units, by_unit, mean_difference
+from slotmark.statistics.mean_difference import MeanDifference, Units, Work, by_unit, mean_difference
 from slotmark.warnings import ENOUGH_RUNS, Warning
 
 UNORDERED = frozenset({"host", "peer"})
@@ -67,7 +67,7 @@ def variations_of(metrics: Sequence[Metric], analyses: Sequence[Analysis]) -> li
         each = [analysis.samples(metric.id) for analysis in analyses]
         for part in sorted({part for one in each for part in one.parts}):
             present = [one for one in each if _recorded(one, part)]
-            if present and (varies := _variation(metric, part, [_side(present, part)])):
+            if present and (varies := _variation(metric, part, [_side([(one, {}) for one in present], part)])):
                 found.append(varies)
     return found
 
@@ -79,10 +79,11 @@ def _variation(metric: Metric, part: str, sides: Sequence[_Side]) -> Variation |
 def _sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, tuple[_Side | None, Summary | None]]:
     """One side's samples of a metric, put together and in short, by part; without either where none of its runs has the metric."""
     found: dict[str, tuple[_Side | None, Summary | None]] = {}
-    each = [analysis.samples(metric.id) for analysis in analyses]
-    for part in {part for one in each for part in one.parts}:
-        present = [one for one in each if _recorded(one, part)]
-        found[part] = (_side(present, part), summarise_runs(present, part)) if present else (None, None)
+    each = [(analysis.samples(metric.id), analysis.works(metric.unit_of_chance)) for analysis in analyses]
+    for part in {part for one, _ in each for part in one.parts}:
+        present = [(one, works) for one, works in each if _recorded(one, part)]
+        summary = summarise_runs([one for one, _ in present], part) if present else None
+        found[part] = (_side(present, part) if present else None, summary)
     return found
 
 
@@ -95,13 +96,18 @@ def _recorded(samples: Samples, part: str) -> bool:
     return part in samples.parts and not (samples.metric.zero_unrecorded and not samples.values(part).any())
 
 
-def _side(runs: Sequence[Samples], part: str) -> _Side:
-    return _Side([_units(one, part) for one in runs], min(float(one.values(part).min()) for one in runs))
+def _side(runs: Sequence[tuple[Samples, Mapping[int, Work]]], part: str) -> _Side:
+    smallest = min(float(one.values(part).min()) for one, _ in runs)
+    return _Side([_units(one, part, works) for one, works in runs], smallest)
 
 
-def _units(samples: Samples, part: str) -> Units:
+def _units(samples: Samples, part: str, works: Mapping[int, Work]) -> Units:
     unit = samples.metric.unit_of_chance
-    return by_unit(samples.values(part), samples.codes(part, unit), ordered=unit not in UNORDERED)
+    units = by_unit(samples.values(part), samples.codes(part, unit), ordered=unit not in UNORDERED)
+    if not works:
+        return units
+    there = np.unique(samples.within(part)[unit].to_numpy()).tolist()
+    return msgspec.structs.replace(units, works=[works[one] for one in there if one in works])
 
 
 def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measured:
@@ -135,7 +141,7 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measure
         p=found.p,
         paired=False,
         shown=shown,
-        settled=_too_alike(metric, basis, [*ours.runs, *theirs.runs]) if found.over == "units" else None,
+        settled=_too_alike(metric, basis, [*ours.runs, *theirs.runs]) if found.over != "runs" else None,
         conditional=conditional,
         basis=basis,
     )
@@ -152,7 +158,8 @@ def _basis(metric: Metric, found: MeanDifference, ours: _Side, theirs: _Side) ->
     if found.over == "runs":
         return Basis("runs", (len(ours.runs), len(theirs.runs)), found.effective)
     counts = (sum(one.sums.size for one in side.runs) for side in (ours, theirs))
-    return Basis(f"{_named(metric)}s", (next(counts), next(counts)), found.effective)
+    matched = "matched " if found.over == "matched units" else ""
+    return Basis(f"{matched}{_named(metric)}s", (next(counts), next(counts)), found.effective)
 
 
 def _too_alike(metric: Metric, basis: Basis, runs: Sequence[Units]) -> Judgement | None:

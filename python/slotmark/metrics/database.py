@@ -25,6 +25,9 @@ from slotmark.run import Run, usable_cores
 MEMORY_LIMIT = "500MiB"
 """What the database may use; beyond it, it writes to a temporary folder."""
 
+HOSTS_AT_ONCE = 4
+"""So many hosts share a statement where a relation is made host by host: planning it takes as long as a quarter of its work for one."""
+
 _LAST = "\U0010ffff" * 8
 """A text above the names of hosts."""
 
@@ -61,6 +64,7 @@ class Database:
         self._files: dict[str, list[Path]] = {}
         self._words: dict[str, frozenset[str]] = {}
         self._kept: dict[str, list[_Piece]] = {}
+        self._together: list[_Piece] = []
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -107,6 +111,10 @@ class Database:
     def name_words(self, column: str, sql: str) -> None:
         """Makes a type for columns of text of this name, with the values that some SQL gives."""
         self.execute(f"CREATE TYPE {_identifier(column)} AS ENUM (SELECT DISTINCT * FROM ({sql}\n) ORDER BY ALL)")
+        if column == "host":
+            (names,) = self._connection.sql("SELECT ENUM_RANGE(NULL::host)").fetchall()[0]
+            each = (names[start : start + HOSTS_AT_ONCE] for start in range(0, len(names), HOSTS_AT_ONCE))
+            self._together = [_Piece(some[0], some[-1], "", None) for some in each]
 
     def make(self, name: str, sql: str) -> None:
         """Computes a table."""
@@ -115,11 +123,11 @@ class Database:
         self.execute("CHECKPOINT")
 
     def make_by_host(self, name: str, sql: str) -> None:
-        """Computes a table host by host, in the order of hosts' names, and keeps it in a file.
+        """Computes a table some hosts at a time, in the order of hosts' names, and keeps it in a file.
 
         Args:
             name: Of the table.
-            sql: For one host it gives that host's rows; a column is ``host``.
+            sql: For some hosts it gives those hosts' rows; a column is ``host``.
         """
         read = self.names_in(sql)
         tables = {table: self._files[table] for table in read if "host" in self._words.get(table, ())}
@@ -131,7 +139,7 @@ class Database:
             if (span := _host_span(file)) is not None
         ]
         pieces += [piece for relation in kept for piece in self._kept[relation]]
-        hosts = _hosts_of(pieces) or [_Hosts("", _LAST, [])]
+        hosts = _hosts_of([*self._together, *pieces]) or [_Hosts("", _LAST, [])]
         free = deque(self._workers)
 
         def rows(some: _Hosts) -> pa.Table:
@@ -170,7 +178,7 @@ class Database:
         self._connection.execute(sql)
 
     def _rows_of(self, table: str, files: Sequence[Path], only: str | None = None) -> str:
-        """SQL of the rows in some of a table's files; of one host, where it is named."""
+        """SQL of the rows in some of a table's files; of one host, where it is named: its name in each row needn't be read then."""
         listed = ", ".join(_quoted(_no_pattern(str(file))) for file in files)
         casts = ", ".join(
             f"{_host(only) if only is not None and column == 'host' else f'CAST({_identifier(column)} AS {_identifier(column)})'} AS {_identifier(column)}"
@@ -180,12 +188,10 @@ class Database:
 
     def _of_hosts(self, hosts: "_Hosts", sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
         """SQL that gives hosts as numbers, and in which the names of tables and of relations made host by host mean the rows of some hosts."""
-        named = {relation: _of_kept(relation, hosts.only) for relation in kept}
+        named = {relation: _of_kept(relation) for relation in kept}
         for table, files in tables.items():
-            own = hosts.rows_of(table)
-            named[table] = (
-                self._rows_of(table, own, hosts.only) if own else f"{self._rows_of(table, files[:1])} LIMIT 0"
-            )
+            own = [self._rows_of(table, one.rows_of(table), one.only) for one in hosts.each_of(table)]
+            named[table] = " UNION ALL ".join(own) or f"{self._rows_of(table, files[:1])} LIMIT 0"
         meant = ", ".join(f"{_identifier(name)} AS NOT MATERIALIZED ({rows})" for name, rows in named.items())
         return f"WITH {meant} SELECT * REPLACE (ENUM_CODE(host) AS host) FROM ({sql}\n)"
 
@@ -247,12 +253,16 @@ class _Hosts(msgspec.Struct, frozen=True):
 
     @property
     def only(self) -> str | None:
-        """The host, where it is one; a number in each row needn't be read then."""
+        """The host, where it is one."""
         return self.first if self.first == self.last else None
 
     def rows_of(self, name: str) -> list[Any]:
         """Where the rows of a table or relation are."""
         return [piece.rows for piece in self.pieces if piece.name == name]
+
+    def each_of(self, name: str) -> "list[_Hosts]":
+        """The hosts of which a table or relation has rows, as far apart as its files or batches keep them."""
+        return _hosts_of([piece for piece in self.pieces if piece.name == name])
 
 
 def _hosts_of(pieces: Sequence[_Piece]) -> list[_Hosts]:
@@ -280,9 +290,9 @@ def _host_span(file: Path) -> tuple[str, str] | None:
     return min(one.min for one in told), max(one.max for one in told)
 
 
-def _of_kept(relation: str, only: str | None = None) -> str:
-    """SQL of a relation's rows in its file, where a host is a number; of one host, where it is named."""
-    host = "CAST(ENUM_RANGE(NULL::host) AS host[])[host + 1]" if only is None else _host(only)
+def _of_kept(relation: str) -> str:
+    """SQL of a relation's rows in its file, where a host is a number."""
+    host = "CAST(ENUM_RANGE(NULL::host) AS host[])[host + 1]"
     return f"SELECT * REPLACE ({host} AS host) FROM {_identifier(f'kept {relation}')}"
 
 

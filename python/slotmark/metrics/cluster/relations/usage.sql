@@ -1,22 +1,33 @@
 -- One row a host and sample of its resources, in the slot in which it was taken: what was used since the sample before.
 -- Where any counter went down, the node was started anew and there is no difference to tell.
--- Rows are in order, so that windows need no order of their own: DuckDB keeps it through them.
+-- Rows are put in order once, so that neither windows nor the result need an order of their own: DuckDB keeps it through all but joins.
 WITH taken AS (
     SELECT resources.*, (resources.ts_ns - genesis.system_start_ns) // genesis.slot_ns AS slot
     FROM resources
     CROSS JOIN genesis
     WHERE resources.ts_ns >= genesis.system_start_ns
-    ORDER BY resources.host, resources.ts_ns, resources.cpu_cs, resources.allocated_bytes
+),
+
+told AS (
+    SELECT taken.*, verdict.epoch_slot, verdict.counts AND (NOT verdict.leads OR leads.host IS NOT NULL) AS counts, method.published
+    FROM taken
+    INNER JOIN slot_verdicts AS verdict ON verdict.slot = taken.slot
+    LEFT JOIN leads ON leads.host = taken.host AND leads.slot = taken.slot
+    CROSS JOIN method
+    ORDER BY taken.host, taken.ts_ns, taken.cpu_cs, taken.allocated_bytes
 ),
 
 ordered AS (
-    SELECT *, host IS DISTINCT FROM LEAD(host) OVER () OR slot IS DISTINCT FROM LEAD(slot) OVER () AS is_last FROM taken
+    SELECT *, host IS DISTINCT FROM LEAD(host) OVER () OR slot IS DISTINCT FROM LEAD(slot) OVER () AS is_last FROM told
 ),
 
 pairs AS (
     SELECT
         host,
         slot,
+        epoch_slot,
+        counts,
+        published,
         rss_bytes,
         heap_bytes,
         live_bytes,
@@ -48,13 +59,13 @@ spanned AS (
         CASE WHEN whole THEN CAST(span_ns AS DOUBLE) / 1e9 END AS span_s,
         CASE WHEN whole THEN CASE WHEN published THEN 1.0 ELSE CAST(span_ns AS DOUBLE) / 1e9 END END AS amount_s
     FROM checked
-    CROSS JOIN method
+    WHERE counts
 )
 
 SELECT
-    spanned.host,
-    spanned.slot,
-    verdict.epoch_slot,
+    host,
+    slot,
+    epoch_slot,
     span_ns IS NOT NULL AND NOT whole AS was_reset,
     CASE WHEN published THEN CEIL(cpu / span_s) ELSE cpu / span_s END AS cpu_percent,
     CASE WHEN published THEN CEIL(gc / span_s) ELSE gc / span_s END AS gc_percent,
@@ -70,7 +81,3 @@ SELECT
     CASE WHEN published THEN FLOOR(heap_bytes / 1048576) ELSE heap_bytes / 1048576 END AS heap_mib,
     CASE WHEN published THEN FLOOR(live_bytes / 1048576) ELSE live_bytes / 1048576 END AS live_mib
 FROM spanned
-INNER JOIN slot_verdicts AS verdict ON verdict.slot = spanned.slot AND verdict.counts
-LEFT JOIN leads ON leads.host = spanned.host AND leads.slot = spanned.slot
-WHERE NOT verdict.leads OR leads.host IS NOT NULL
-ORDER BY spanned.host, spanned.slot

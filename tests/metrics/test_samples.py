@@ -9,7 +9,7 @@ import pytest
 
 from slotmark.errors import ArgumentError, RunError
 from slotmark.metrics import Analysis, Metric, Samples, catalogue, parse_filters, register, samples
-from slotmark.metrics.samples import samples_of
+from slotmark.metrics.samples import keys_of, samples_of
 from slotmark.run import Run, RunWriter
 from tests.made_up_runs import write_run
 
@@ -103,9 +103,8 @@ def test_an_unknown_metric_or_bench_is_named(run: Run) -> None:
 @pytest.mark.parametrize("bench", ["chainsync", "cluster", "ledger"])
 def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> None:
     entries = catalogue(bench)
-    texts = [entries.sql(metric.id) for metric in entries.metrics] + [
-        entries.relation_sql(name) for name in entries.relations
-    ]
+    texts = [sql(metric.id) for metric in entries.metrics for sql in (entries.keys_sql, entries.values_sql)]
+    texts += [entries.relation_sql(name) for name in entries.relations]
     texts += [doubt.sql for doubt in entries.doubts]
     with duckdb.connect() as connection:
         read = {name for text in texts for name in connection.get_table_names(text)}
@@ -230,7 +229,11 @@ def costs(rows: list[tuple[int, int, float]], part: str = "") -> Samples:
     columns = {
         name: list(column) for name, column in zip(("run", "slot", "value"), zip(*rows, strict=True), strict=True)
     }
-    return samples_of(COSTS, pa.table({"part": [part] * len(rows), **columns}), "run")
+    return sampled(COSTS, pa.table({"part": [part] * len(rows), **columns}))
+
+
+def sampled(metric: Metric, table: pa.Table) -> Samples:
+    return samples_of(metric, keys_of(metric.grain, table.drop_columns("value")), table["value"], "run")
 
 
 def test_samples_are_put_in_order_and_laid_out_as_a_matrix() -> None:
@@ -249,6 +252,6 @@ def test_samples_are_put_in_order_and_laid_out_as_a_matrix() -> None:
 def test_text_is_ordered_as_text_whatever_its_numbers() -> None:
     metric = msgspec.structs.replace(COSTS, grain=("host",))
     hosts = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), pa.array(["b", "é", "a"]))
-    found = samples_of(metric, pa.table({"part": [""] * 3, "host": hosts, "value": [1.0, 2.0, 3.0]}), "run")
-    assert found.of("") == {("a",): 3.0, ("b",): 1.0, ("é",): 2.0}
-    assert found.rows.schema.field("host").type == pa.string()
+    named = sampled(metric, pa.table({"part": [""] * 3, "host": hosts, "value": [1.0, 2.0, 3.0]}))
+    assert named.of("") == {("a",): 3.0, ("b",): 1.0, ("é",): 2.0}
+    assert named.rows.schema.field("host").type == pa.string()

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from slotmark import warnings
 from slotmark.errors import ComparisonError, RunError
-from slotmark.metrics.catalogue import catalogue
+from slotmark.metrics.catalogue import Metric, catalogue
 from slotmark.metrics.database import Database
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
-from slotmark.metrics.samples import CostMatrix, Samples, as_text, samples_of
+from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
 from slotmark.run import Run, usable_cores
 from slotmark.warnings import Warning
 
@@ -57,6 +57,7 @@ class Analysis:
         self._words: frozenset[str] = frozenset()
         self._works: dict[str, dict[int, tuple[int | str, ...]]] = {}
         self._meeting: Meeting | None = None
+        self._keys: tuple[tuple[str, ...], Keys] | None = None
 
     def __enter__(self) -> Self:
         """Begins. RunError where the run lacks what all of its bench's SQL needs."""
@@ -79,10 +80,10 @@ class Analysis:
 
     def samples(self, metric_id: str) -> Samples:
         """The samples of a metric. Raises as :func:`samples`."""
-        sql = self.catalogue.sql(metric_id)
         metric = self.catalogue[metric_id]
-        by_host = metric.relation in self.catalogue.by_host
-        return samples_of(metric, self._select(sql, f"'{metric_id}'"), str(self.run.path), by_host=by_host)
+        keys = self._keys_of(metric)
+        values = self._select(self.catalogue.values_sql(metric_id), f"'{metric_id}'")["value"]
+        return samples_of(metric, keys, values, str(self.run.path))
 
     def each_samples(self, metric_ids: Sequence[str]) -> Iterator[Samples]:
         """The samples of some metrics in turn. While the caller has one metric's, the next one's are computed. Raises as :func:`samples`."""
@@ -168,6 +169,15 @@ class Analysis:
                 },
             )
         return self._meeting
+
+    def _keys_of(self, metric: Metric) -> Keys:
+        """What the rows of a metric's relation belong to. Those of one relation at a time are kept: metrics of one follow each other."""
+        of = metric.relation, *metric.grain
+        if self._keys is None or self._keys[0] != of:
+            self._keys = None
+            table = self._select(self.catalogue.keys_sql(metric.id), f"'{metric.id}'")
+            self._keys = of, keys_of(metric.grain, table, by_host=metric.relation in self.catalogue.by_host)
+        return self._keys[1]
 
     def _prepare(self, sql: str, what: str) -> None:
         """Makes all that some SQL reads, unless it is there."""

@@ -187,16 +187,19 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
             f"{self.bench} has no metric '{metric_id}'.{did_you_mean(metric_id, [m.id for m in self.metrics] + list(self.relations))} It has: {', '.join(m.id for m in self.metrics)}."
         )
 
-    def sql(self, metric_id: str) -> str:
-        """The text of a metric's SQL: ``part``, the grain columns, ``value``; in no order."""
+    def keys_sql(self, metric_id: str) -> str:
+        """The text of SQL that gives ``part`` and the metric's grain columns for each row of its relation, in the relation's order."""
         metric = self[metric_id]
         part = f"CAST({self.part} AS VARCHAR)" if self.part else "CAST('' AS ENUM (''))"
-        keys = "".join(f'"{column}", ' for column in metric.grain)
-        only = f" AND ({metric.where})" if metric.where else ""
-        return (
-            f'SELECT {part} AS "part", {keys}CAST({metric.value} AS DOUBLE) AS "value" '
-            f'FROM "{metric.relation}" WHERE ({metric.value}) IS NOT NULL{only}'
-        )
+        keys = "".join(f', "{column}"' for column in metric.grain)
+        return f'SELECT {part} AS "part"{keys} FROM "{metric.relation}"'
+
+    def values_sql(self, metric_id: str) -> str:
+        """The text of SQL that gives ``value`` for each row of the metric's relation, in the relation's order; null where the row is no sample."""
+        metric = self[metric_id]
+        value = f"CAST({metric.value} AS DOUBLE)"
+        only = f"CASE WHEN {metric.where} THEN {value} END" if metric.where else value
+        return f'SELECT {only} AS "value" FROM "{metric.relation}"'
 
     def relation_sql(self, name: str) -> str:
         """The text of a relation's SQL; where rows come in the order of its metrics' keys, samples needn't be sorted."""

@@ -1,7 +1,7 @@
 """Samples: the observations of one metric in one run, with the keys that compare pairs them by."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -33,6 +33,26 @@ class CostMatrix(msgspec.Struct, frozen=True):
 
     keys: np.ndarray
     values: np.ndarray
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """What the rows of a relation belong to.
+
+    Attributes:
+        table: One row per row of the relation, in its order: ``part``, as a dictionary where the bench has none, and the grain columns.
+        order: The grain columns in the order that rows are to be sorted by.
+        rising: Whether rows are in that order, and no key is missing or there twice. What holds for all rows holds for any of them.
+    """
+
+    table: pa.Table
+    order: tuple[str, ...]
+    rising: bool
+
+    @property
+    def shown(self) -> list[str]:
+        """The columns that tell one row from others, in the order that rows are to be sorted by."""
+        parted = not pa.types.is_dictionary(self.table["part"].type)
+        return ["part", *self.order] if parted else list(self.order)
 
 
 class Samples(msgspec.Struct, frozen=True):
@@ -142,23 +162,53 @@ class Samples(msgspec.Struct, frozen=True):
         return len(parts) > 0 and parts[0].as_py() == parts[-1].as_py()
 
 
-def samples_of(metric: Metric, table: pa.Table, run: str, *, by_host: bool = False) -> Samples:
-    """Samples from what a metric's SQL gave, checked and in order.
+def keys_of(grain: Sequence[str], table: pa.Table, *, by_host: bool = False) -> Keys:
+    """Keys from what a relation has of them.
+
+    Args:
+        grain: The metric's grain columns.
+        table: ``part``, as a dictionary where the bench has none, and the grain columns, in any order of rows.
+        by_host: Whether samples are to be sorted by host first.
+    """
+    order = tuple(sorted(grain, key=lambda column: by_host and column != "host"))
+    keys = Keys(table.combine_chunks(), order, rising=False)
+    if any(column.null_count for column in keys.table.columns):
+        return keys
+    falls, twins = _neighbours([ranks(keys.table[key]) for key in keys.shown], table.num_rows)
+    return msgspec.structs.replace(keys, rising=not falls and not twins)
+
+
+def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) -> Samples:
+    """The samples of a metric, checked and in order.
 
     Args:
         metric: The catalogue's entry.
-        table: ``part``, as a dictionary where the bench has none, the grain columns and ``value``, in any order of rows.
+        keys: Of the rows of the metric's relation.
+        values: One per row, double; null where the row is no sample.
         run: The run's folder, for errors.
-        by_host: Whether the rows are sorted by host first.
 
     Raises:
         RunError: Two samples have one key, a key is missing, or a value is no number.
     """
-    table = table.combine_chunks()
-    order = tuple(sorted(metric.grain, key=lambda column: by_host and column != "host"))
-    keys = ["part", *order]
-    shown = [key for key in keys if key != "part" or not pa.types.is_dictionary(table["part"].type)]
-    if any(table[key].null_count for key in keys):
+    order, shown = keys.order, keys.shown
+    table = keys.table.append_column("value", values.combine_chunks())
+    if values.null_count:
+        table = table.filter(values.is_valid()).combine_chunks()
+    if not keys.rising:
+        table = _in_order(metric, table, shown, run)
+    wrong = np.flatnonzero(~np.isfinite(table["value"].to_numpy()))
+    if wrong.size:
+        row = table.slice(int(wrong[0]), 1).to_pylist()[0]
+        where = ", ".join(f"{key} {row[key]}" for key in shown)
+        raise RunError(
+            f"{run}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
+        )
+    return Samples(metric, table, run, order)
+
+
+def _in_order(metric: Metric, table: pa.Table, shown: Sequence[str], run: str) -> pa.Table:
+    """Samples sorted by their keys. Raises RunError where a key is missing or there twice."""
+    if any(table[key].null_count for key in table.column_names):
         raise RunError(
             f"{run}: samples of '{metric.id}' lack one of their keys ({', '.join(shown)}). The run's tables were changed by hand."
         )
@@ -172,14 +222,7 @@ def samples_of(metric: Metric, table: pa.Table, run: str, *, by_host: bool = Fal
         raise RunError(
             f"{run}: two samples of '{metric.id}' have one key ({', '.join(shown)}). The run's tables were changed by hand."
         )
-    wrong = np.flatnonzero(~np.isfinite(table["value"].to_numpy()))
-    if wrong.size:
-        row = table.slice(int(wrong[0]), 1).to_pylist()[0]
-        where = ", ".join(f"{key} {row[key]}" for key in shown)
-        raise RunError(
-            f"{run}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
-        )
-    return Samples(metric, table, run, order)
+    return table
 
 
 def as_text(table: pa.Table) -> pa.Table:

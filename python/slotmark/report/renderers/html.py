@@ -7,11 +7,11 @@ from itertools import groupby
 from typing import Any
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
 from slotmark.report.document import SYMBOLS, Block, Document, Figure
 from slotmark.report.renderers.printable import printable, printable_document, with_texts
+from slotmark.report.renderers.vega import vega
 
 
 def html(document: Document) -> str:
@@ -23,7 +23,7 @@ def html(document: Document) -> str:
     return template.render(
         document=document,
         charts=_in_script(charts),
-        runtime=_runtime() if charts else "",
+        runtime=Markup(vega().replace("</script", "<\\/script")) if charts else "",
         style=Markup(_file("report.css")),
         script=Markup(_file("report.js")),
     )
@@ -62,10 +62,3 @@ def _in_script(value: Any) -> Markup:
     """JSON that can stand inside a script element whatever it holds."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
-
-
-@cache
-def _runtime() -> Markup:
-    """Vega and its embedding, as window.vegaEmbed, from the library that ships them: nothing is fetched."""
-    bundle = vl_convert.javascript_bundle()  # pyright: ignore[reportCallIssue] - its stub wants what it does not need
-    return Markup(bundle.replace("</script", "<\\/script"))

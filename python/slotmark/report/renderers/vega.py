@@ -13,7 +13,7 @@ import vl_convert
 def vega() -> str:
     """Vega and its embedding as one script, which makes ``window.vegaEmbed``.
 
-    To bundle it takes 3 s of CPU time and gives the same for a version of the library: it is kept below ``$XDG_CACHE_HOME`` or
+    Bundling takes 3 s of CPU time and gives the same for one version of the library, so that it is kept below ``$XDG_CACHE_HOME`` or
     ``~/.cache``, behind its digest. Where nothing can be kept, it is bundled each time.
     """
     file = _kept_file()
@@ -30,7 +30,7 @@ def _kept_file() -> Path | None:
     try:
         # A relative path is to be ignored, by the XDG Base Directory Specification.
         folder = Path(named) if named.startswith("/") else Path.home() / ".cache"
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # no home folder is known
         return None
     return folder / "slotmark" / f"vega-embed-{vl_convert.__version__}.js"
 

@@ -14,3 +14,4 @@ SELECT
 FROM busy
 CROSS JOIN method
 GROUP BY host, stretch
+ORDER BY host, slot

@@ -1,9 +1,9 @@
 """The code that draws charts: bundled once and kept."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-import vl_convert
 
 from slotmark.report.renderers.vega import vega
 
@@ -12,7 +12,7 @@ from slotmark.report.renderers.vega import vega
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     vega.cache_clear()
-    return tmp_path / "slotmark" / f"vega-embed-{vl_convert.__version__}.js"
+    return tmp_path / "slotmark" / f"vega-embed-{version('vl-convert-python')}.js"
 
 
 def test_the_script_is_kept_whole_and_read_again(kept: Path) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import os
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import vl_convert
@@ -32,7 +33,7 @@ def _kept_file() -> Path | None:
         folder = Path(named) if named.startswith("/") else Path.home() / ".cache"
     except RuntimeError:  # no home folder is known
         return None
-    return folder / "slotmark" / f"vega-embed-{vl_convert.__version__}.js"
+    return folder / "slotmark" / f"vega-embed-{version('vl-convert-python')}.js"
 
 
 def _read(file: Path) -> str | None:

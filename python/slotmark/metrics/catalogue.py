@@ -147,8 +147,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         estimator: How its metrics are compared, but for those that say otherwise.
         relations: What metrics read besides tables.
         by_host: Relations of which each host's rows follow from that host's rows of tables and of relations of this kind, and
-            from other relations that are the same for all hosts. They are made host by host, so that a grouping or a window
-            holds one host's rows.
+            from other relations that are the same for all hosts. They are made some hosts at a time, so that a grouping or a window
+            holds few hosts' rows.
         part: The column, or an expression of columns, by which samples fall into parts that are compared one by one, as the
             setting of a client; empty where there is one part.
         parts: What of the keys is compared by itself too.

@@ -26,7 +26,7 @@ MEMORY_LIMIT = "500MiB"
 """What the database may use; beyond it, it writes to a temporary folder."""
 
 HOSTS_AT_ONCE = 4
-"""So many hosts share a statement where a relation is made host by host: planning it takes as long as a quarter of its work for one."""
+"""So many hosts share a statement where a relation is made host by host. With one host, up to half of the time goes into planning."""
 
 _LAST = "\U0010ffff" * 8
 """A text above the names of hosts."""

@@ -44,8 +44,9 @@ def test_of_400_pairs_a_planted_three_percent_is_found_and_covered_and_equal_one
 ) -> None:
     """122 blocks in three clusters, 5 processes a side, 1 % noise: what the rates of `make bench` print."""
     planted = list(pairs(NOISES[noise], 5, 400, TRUTH, seed=1))
-    assert 0.93 <= covered(planted, TYPICAL) <= 0.97
-    assert 0.93 <= covered(planted, SUMS) <= 0.97
+    # 95 % give or take 1.1 %; three of those are allowed for. The 2,000 pairs below are held to 93 to 97 %.
+    assert abs(covered(planted, TYPICAL) - 0.95) <= 3 * 0.011
+    assert abs(covered(planted, SUMS) - 0.95) <= 3 * 0.011
     said = [verdicts(pair[:1], MARGIN)[0] for pair in planted]
     assert said.count("worse") >= 0.93 * len(said)
     assert "better" not in said

@@ -17,6 +17,7 @@ from slotmark import _core
 from slotmark.benches import unfinished
 from slotmark.benches.ledger.db_analyser import Work, node_config
 from slotmark.benches.ledger.engine import genesis_files
+from slotmark.benches.ledger.memory_limit import limited, unlimited
 from slotmark.benches.ledger.runs import (
     BENCH,
     distinct,
@@ -60,6 +61,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     flush_every: int
     timeout_s: float
+    memory_limit_bytes: int | None = None
     out: Path
     resume: bool = False
     skip: int = 0
@@ -73,6 +75,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "seed": self.seed,
             "genesis": "given" if self.genesis else "none",
             "flush every": self.flush_every,
+            "memory limit": "none" if self.memory_limit_bytes is None else f"{self.memory_limit_bytes:,} bytes",
             **({"blocks left out": self.skip} if self.skip else {}),
         }
 
@@ -108,6 +111,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         SlotmarkError: Something that the user can mend; no run folder was written.
     """
     refuse_without_linux("ledger run")
+    way = unlimited if request.memory_limit_bytes is None else limited(request.memory_limit_bytes)
     machine, started = machine_facts(), utc_now()
     chain = str(request.chain)
     window = _core.chain_window(chain, "origin", request.blocks)
@@ -147,6 +151,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             rounds=request.rounds,
             seed=request.seed,
             timeout_s=request.timeout_s,
+            limited=way,
             scratch=Path(scratch),
             parts=parts,
         )

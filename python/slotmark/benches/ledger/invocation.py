@@ -6,10 +6,12 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
 from slotmark.benches.process import children_group, cut_words, peak_bytes
@@ -33,7 +35,7 @@ class Invocation(msgspec.Struct, frozen=True):
     peak_bytes: int
 
 
-def invoke(program: Program, chain: Path, blocks: int, scratch: Path, timeout_s: float) -> Invocation:
+def invoke(program: Program, chain: Path, blocks: int, scratch: Path, timeout_s: float, limited: Limited) -> Invocation:
     """Runs a target once over the first blocks of a chain, in a new folder below ``scratch`` that is removed afterwards.
 
     Raises:
@@ -46,7 +48,8 @@ def invoke(program: Program, chain: Path, blocks: int, scratch: Path, timeout_s:
         state.mkdir()
         db = _database(Path(folder) / "db", chain, snapshots=program.from_snapshot)
         words = program.command(chain=chain, out=out, state=state, db=db, blocks=blocks)
-        wall_ns, peak = _run(program.name, words, timeout_s)
+        with limited() as before:
+            wall_ns, peak = _run(program.name, words, before, timeout_s)
         if not out.is_file():
             raise TargetError(
                 f"{program.name}: it ended well and wrote nothing to {{out}}. See docs/replay.md for what it is to write."
@@ -72,13 +75,13 @@ def _database(folder: Path, chain: Path, *, snapshots: bool) -> Path:
     return folder
 
 
-def _run(name: str, words: list[str], timeout_s: float) -> tuple[int, int]:
+def _run(name: str, words: list[str], before: Sequence[str], timeout_s: float) -> tuple[int, int]:
     """Wall time in ns and the largest resident set that was seen; TargetError where it fails."""
     with tempfile.TemporaryFile() as stderr:
         begin = time.monotonic_ns()
         try:
             process = subprocess.Popen(
-                words,
+                [*before, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
@@ -110,6 +113,8 @@ def _run(name: str, words: list[str], timeout_s: float) -> tuple[int, int]:
             said = stderr.read().decode(errors="replace").strip().splitlines()
             code = process.returncode
             how = f"was killed by signal {-code}" if code < 0 else f"exited {code}"
+            if before and code == -signal.SIGKILL:
+                how += ", as by the kernel where --memory-limit is less than it needs"
             raise TargetError(f"{name}: {how}{': ' + cut_words(said[-1]) if said else ' without a word'}")
     return wall_ns, peak
 

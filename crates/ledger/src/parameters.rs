@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pallas_codec::minicbor;
 use pallas_primitives::babbage::ProtocolParamUpdate;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a word, in which outputs were priced before Babbage.
 const WORD_BYTES: u64 = 8;
@@ -33,7 +33,7 @@ pub struct Genesis {
 }
 
 /// A network, as far as its transactions depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// What addresses hold: 1 for mainnet, 0 for test networks.
     pub id: u8,
@@ -44,7 +44,7 @@ pub struct Network {
 }
 
 /// A number that isn't negative, as numerator and denominator; the denominator isn't 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price(pub u64, pub u64);
 
 impl Price {
@@ -58,7 +58,7 @@ impl Price {
 }
 
 /// Units of scripts: what they use, or may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Units {
     /// Memory units.
     pub memory: u64,
@@ -79,7 +79,7 @@ impl Units {
 }
 
 /// Protocol parameters; amounts are in lovelace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameters {
     /// Major protocol version, which decides what scripts may use.
     pub protocol_version: u64,

@@ -17,6 +17,7 @@ from slotmark import _core
 from slotmark.benches import unfinished
 from slotmark.benches.ledger.db_analyser import Work, node_config
 from slotmark.benches.ledger.engine import genesis_files
+from slotmark.benches.ledger.invocation import prepare
 from slotmark.benches.ledger.memory_limit import limited, unlimited
 from slotmark.benches.ledger.runs import (
     BENCH,
@@ -152,6 +153,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             seed=request.seed,
             timeout_s=request.timeout_s,
             limited=way,
+            prepared=_prepared(request, programs, window["blocks"], Path(scratch)),
             scratch=Path(scratch),
             parts=parts,
         )
@@ -191,6 +193,14 @@ def programs_of(request: Request, blocks: Blocks) -> list[Program]:
         *engines(request.backends, genesis=request.genesis, blocks=request.blocks, flush_every=request.flush_every),
         *commands(request.targets, work),
     ]
+
+
+def _prepared(request: Request, programs: Sequence[Program], blocks: int, scratch: Path) -> Path | None:
+    """What our engine takes beside the chain, read off it once for all processes; None where it is not asked for, or can't be made."""
+    if request.genesis is None or not any(program.ours for program in programs):
+        return None
+    chain = request.chain.resolve()
+    return prepare(request.genesis.resolve(), chain, blocks, scratch / "prepared", request.timeout_s)
 
 
 def _scratch(out: Path) -> "tempfile.TemporaryDirectory[str]":

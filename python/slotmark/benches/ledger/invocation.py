@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from slotmark.benches.ledger.engine import PROGRAM, program
 from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
@@ -35,7 +36,16 @@ class Invocation(msgspec.Struct, frozen=True):
     peak_bytes: int
 
 
-def invoke(program: Program, chain: Path, blocks: int, scratch: Path, timeout_s: float, limited: Limited) -> Invocation:
+def invoke(
+    target: Program,
+    chain: Path,
+    blocks: int,
+    scratch: Path,
+    timeout_s: float,
+    *,
+    limited: Limited,
+    prepared: Path | None,
+) -> Invocation:
     """Runs a target once over the first blocks of a chain, in a new folder below ``scratch`` that is removed afterwards.
 
     Raises:
@@ -46,19 +56,33 @@ def invoke(program: Program, chain: Path, blocks: int, scratch: Path, timeout_s:
         # db-analyser takes the format from the extension, and knows .json only.
         out, state = Path(folder) / "out.json", Path(folder) / "state"
         state.mkdir()
-        db = _database(Path(folder) / "db", chain, snapshots=program.from_snapshot)
-        words = program.command(chain=chain, out=out, state=state, db=db, blocks=blocks)
+        db = _database(Path(folder) / "db", chain, snapshots=target.from_snapshot)
+        words = target.command(chain=chain, out=out, state=state, db=db, blocks=blocks, prepared=prepared)
         with limited() as before:
-            wall_ns, peak = _run(program.name, words, before, timeout_s)
+            wall_ns, peak = _run(target.name, words, before, timeout_s)
         if not out.is_file():
             raise TargetError(
-                f"{program.name}: it ended well and wrote nothing to {{out}}. See docs/replay.md for what it is to write."
+                f"{target.name}: it ended well and wrote nothing to {{out}}. See docs/replay.md for what it is to write."
             )
         try:
             source = read_file(out)
         except ImportFileError as error:
-            raise TargetError(f"{program.name}: {str(error).replace(str(out), 'what it wrote')}") from error
+            raise TargetError(f"{target.name}: {str(error).replace(str(out), 'what it wrote')}") from error
     return Invocation(source, wall_ns, peak)
+
+
+def prepare(genesis: Path, chain: Path, blocks: int, out: Path, timeout_s: float) -> Path | None:
+    """Has our engine write what its processes need beside the chain's first blocks, once for all of them and outside of any memory limit.
+
+    Returns:
+        The file; None where it failed: each process, which then does it itself, fails with the reason.
+    """
+    words = [program(), "--prepare", "--chain", chain, "--genesis", genesis, "--blocks", blocks, "--out", out]
+    try:
+        _run(PROGRAM, list(map(str, words)), (), timeout_s)
+    except TargetError:
+        return None
+    return out
 
 
 def _database(folder: Path, chain: Path, *, snapshots: bool) -> Path:

@@ -45,6 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         seed: Of the order within each round.
         timeout_s: Of one process.
         limited: How each is started.
+        prepared: What our engine takes in the place of a genesis; None where there is none.
         scratch: A folder for what processes need while they run.
         parts: A folder for the blocks of finished processes.
     """
@@ -57,6 +58,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     timeout_s: float
     limited: Limited
+    prepared: Path | None
     scratch: Path
     parts: Path
 
@@ -158,7 +160,9 @@ def conduct(
 def _measure(plan: Plan, program: Program, number: int, place: int) -> Measured:
     load = os.getloadavg()[0]
     blocks = plan.skip + plan.blocks.slots.size
-    ran = invoke(program, plan.chain, blocks, plan.scratch, plan.timeout_s, plan.limited)
+    ran = invoke(
+        program, plan.chain, blocks, plan.scratch, plan.timeout_s, limited=plan.limited, prepared=plan.prepared
+    )
     recorded = from_slot(ran.source.recorded, int(plan.blocks.slots[0]))
     _refuse_other_blocks(program.name, recorded, plan.blocks)
     process = process_of(recorded)

@@ -1,7 +1,8 @@
 //! The protocol parameters that the rules of transactions depend on, and the network that they belong to.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use pallas_codec::minicbor;
@@ -254,13 +255,17 @@ impl Genesis {
     }
 }
 
+/// What is wanted of a file, which is read piece by piece: a Shelley genesis may have millions of entries that aren't.
 fn read_json<T: for<'f> Deserialize<'f>>(path: &Path) -> Result<Option<T>, GenesisError> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
+    let file = match File::open(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(GenesisError::Io { path: path.to_path_buf(), source }),
     };
-    serde_json::from_slice(&bytes).map(Some).map_err(|source| GenesisError::Json { path: path.to_path_buf(), source })
+    serde_json::from_reader(BufReader::with_capacity(1 << 16, file)).map(Some).map_err(|source| {
+        let path = path.to_path_buf();
+        if source.is_io() { GenesisError::Io { path, source: source.into() } } else { GenesisError::Json { path, source } }
+    })
 }
 
 fn field(path: &Path, field: &'static str, expected: &'static str) -> GenesisError {

@@ -17,6 +17,7 @@ from attack.disks import disks
 from attack.ground import Ground
 from attack.kills import kills
 from attack.outcome import Tried
+from attack.plans import plans
 from attack.tampering import tampering
 
 MINUTES = 20
@@ -38,7 +39,8 @@ ATTACKS = {
     "wire": Attack("fuzzed wire inputs", 400_000, 0.10, lambda _, seed, tries: programs.wire_inputs(seed, tries)),
     "chains": Attack("damaged chain folders", 3_000, 0.05, lambda _, seed, tries: programs.chain_folders(seed, tries)),
     "kills": Attack("commands killed at random moments", 126, 0.30, kills),
-    "runs": Attack("tampered run folders", 400, 0.30, tampering),
+    "runs": Attack("tampered run folders", 400, 0.25, tampering),
+    "plans": Attack("tampered plans and noise files", 60, 0.05, plans),
     "bombs": Attack("bombs as packed logs", 18, 0.10, bombs),
     "disks": Attack("full disks", 84, 0.10, disks),
 }

@@ -55,6 +55,21 @@ class Ground:
         """The run folder of :attr:`recording`."""
         return self._made("ledger", "ledger", "import", self.recording, "--target", "base", "-o", "ledger")
 
+    @cached_property
+    def measured(self) -> Path:
+        """The run folders ``a`` and ``b`` of one engine, which were measured here."""
+        return self._made("measured", *self._measuring, "--backend", "a=memory,b=memory", "-o", "measured")
+
+    @cached_property
+    def noise(self) -> Path:
+        """This machine's noise, as `ledger noise` writes it."""
+        words = ("noise" if word == "run" else word for word in self._measuring)
+        return self._made("noise.json", *words, "-o", "noise.json")
+
+    @property
+    def _measuring(self) -> tuple[str | Path, ...]:
+        return ("ledger", "run", "--chain", self.chain, "--blocks", "60", "--rounds", "3")
+
     def _made(self, name: str, *arguments: str | Path) -> Path:
         done = command(*arguments, into=self.folder)
         if done.code:

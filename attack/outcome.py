@@ -50,12 +50,19 @@ class Ended(msgspec.Struct, frozen=True):
         A command that refuses its input says so in one line; none has a traceback, whatever it does.
         """
         lines = self.said.strip().splitlines()
+        if wrong := self.crash(*codes):
+            return wrong
+        if self.code == REFUSED and sum(line.startswith("slotmark: ") for line in lines) != 1:
+            return f"refused in {len(lines)} lines: {self.said!r}"
+        return ""
+
+    def crash(self, *codes: int) -> str:
+        """What is wrong with the end of a command that may have more than one thing to refuse; empty where nothing is."""
+        lines = self.said.strip().splitlines()
         if "Traceback" in self.said or "panicked" in self.said:
             return f"a traceback: {lines[-1] if lines else ''}"
         if self.code not in codes:
             return f"exit code {self.code}: {lines[-1] if lines else 'nothing said'}"
-        if self.code == REFUSED and sum(line.startswith("slotmark: ") for line in lines) != 1:
-            return f"refused in {len(lines)} lines: {self.said!r}"
         return ""
 
 

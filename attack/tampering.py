@@ -44,7 +44,7 @@ HOSTILE: tuple[Any, ...] = (
 MEMORY_BYTES = 12 << 30
 """The address space of a command: more than it ever takes, less than a size out of a damaged file could ask for."""
 
-_CONTROL = [byte for byte in range(32) if byte not in b"\t\n"]
+CONTROL = [byte for byte in range(32) if byte not in b"\t\n"]
 
 _REPEATED = """
 import os, sys
@@ -139,7 +139,7 @@ def _wrong(commands: Commands, run: Path, bench: str, usual: bytes) -> str:
     for name, done in (("check", checked), ("samples", samples), ("show", shown)):
         if wrong := is_fine_or_refused(done):
             return f"{name}: {wrong}"
-        if any(byte in done.out or chr(byte) in done.said for byte in _CONTROL):
+        if any(byte in done.out or chr(byte) in done.said for byte in CONTROL):
             return f"{name}: control characters were printed"
     if checked.code == 0 and samples.code == 0 and samples.out != usual:
         return "check passes, and samples are others"
@@ -151,16 +151,17 @@ def _change(run: Path, chance: random.Random) -> str:
     parts = sorted(path for path in run.rglob("*.parquet"))
     match chance.randrange(8):
         case 0 | 1:
-            return _change_bytes(run / "run.json", chance)
+            return change_bytes(run / "run.json", chance)
         case 2 | 3 | 4:
-            return _change_value(run / "run.json", chance)
+            return change_value(run / "run.json", chance)
         case 5 | 6:
-            return _change_bytes(chance.choice(parts), chance)
+            return change_bytes(chance.choice(parts), chance)
         case _:
             return _change_files(run, parts, chance)
 
 
-def _change_bytes(path: Path, chance: random.Random) -> str:
+def change_bytes(path: Path, chance: random.Random) -> str:
+    """Changes, takes away or adds a few bytes of a file; which file, in words."""
     content = bytearray(path.read_bytes())
     # The footer of a Parquet file is where most can go wrong.
     low = max(0, len(content) - 2_000) if path.suffix == ".parquet" and chance.random() < 0.5 else 0
@@ -180,11 +181,17 @@ def _change_bytes(path: Path, chance: random.Random) -> str:
     return f"bytes of {path.name}"
 
 
-def _change_value(path: Path, chance: random.Random) -> str:
-    """Puts a hostile value or name into the manifest, leaves one out, or doubles one."""
-    manifest = json.loads(path.read_bytes())
-    places = list(_places(manifest))
-    holder, key = chance.choice(places)
+def change_value(path: Path, chance: random.Random) -> str:
+    """Puts a hostile value or name into a JSON file, leaves one out, or doubles one."""
+    content = json.loads(path.read_bytes())
+    what = change_content(content, chance)
+    path.write_bytes(json.dumps(content).encode("utf-8", "surrogatepass"))
+    return f"{what} of {path.name}"
+
+
+def change_content(content: Any, chance: random.Random) -> str:
+    """Changes one member of what was read from a file; which one, in words."""
+    holder, key = chance.choice(list(places(content)))
     match chance.randrange(5):
         case 0:
             del holder[key]
@@ -195,16 +202,15 @@ def _change_value(path: Path, chance: random.Random) -> str:
             holder.append(holder[key])
         case _:
             holder[key] = chance.choice(HOSTILE)
-    path.write_bytes(json.dumps(manifest).encode("utf-8", "surrogatepass"))
-    return f"'{str(key)[:40]}' of run.json"
+    return f"'{str(key)[:40]}'"
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Every member of every object and list, as what holds it and its key."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in list(items):
         yield value, key
-        yield from _places(inner)
+        yield from places(inner)
 
 
 def _change_files(run: Path, parts: list[Path], chance: random.Random) -> str:

@@ -14,6 +14,7 @@ from attack.disks import disks
 from attack.ground import Ground
 from attack.kills import kills
 from attack.outcome import Ended, Tried
+from attack.plans import plans
 from attack.programs import _COUNTS
 from attack.tampering import tampering
 
@@ -27,7 +28,9 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
 
 
 @pytest.mark.parametrize(
-    ("run", "tries"), [(kills, 3), (tampering, 12), (bombs, 2), (disks, 4)], ids=["kills", "runs", "bombs", "disks"]
+    ("run", "tries"),
+    [(kills, 3), (tampering, 12), (plans, 4), (bombs, 2), (disks, 4)],
+    ids=["kills", "runs", "plans", "bombs", "disks"],
 )
 def test_no_input_of_a_short_attack_fails(
     run: Callable[[Ground, int, int], Iterator[Tried]], tries: int, ground: Ground

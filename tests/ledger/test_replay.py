@@ -169,3 +169,39 @@ def test_a_set_of_another_chain_is_not_gone_on_with(engine: Path, small_chain: P
     )
     assert done.returncode == 2
     assert "made over another chain" in done.stderr
+
+
+def test_what_was_prepared_stands_for_the_genesis_and_is_refused_for_other_blocks(
+    engine: Path, small_chain: Path, tmp_path: Path
+) -> None:
+    genesis, prepared = small_chain / "genesis" / "shelley-genesis.json", tmp_path / "prepared"
+    words = [engine, "--prepare", "--chain", small_chain, "--genesis", genesis, "--blocks", "40", "--out", prepared]
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+    def facts(lines: list[dict[str, object]]) -> list[dict[str, object]]:
+        """Lines without times and what the process used."""
+        told = ("record", "phases", "genesis_entries", "hash", "missing", "entries", "digest")
+        return [{name: line[name] for name in told if name in line} for line in lines]
+
+    for backend in BACKENDS:
+        ways = (("--genesis", str(genesis)), ("--prepared", str(prepared)))
+        ours, its = (
+            facts(replay(engine, small_chain, tmp_path / f"{backend}{way[0]}", backend, "--blocks", "40", *way))
+            for way in ways
+        )
+        assert ours == its
+        assert sum(int(str(line.get("missing", 0))) for line in ours) == 0
+        assert "header_check" in str(ours[0]["phases"])
+        assert int(str(ours[0]["genesis_entries"])) > 0
+
+    whole = prepared.read_bytes()
+    for content, blocks in ((whole, "41"), (whole[:-1], "40"), (whole[:50], "40"), (b"", "40"), (b"\xff" * 99, "40")):
+        prepared.write_bytes(content)
+        given = ("--prepared", str(prepared), "--blocks", blocks)
+        refused = subprocess.run(
+            arguments(engine, small_chain, tmp_path, "memory", *given), capture_output=True, text=True, check=False
+        )
+        assert refused.returncode == 2
+        (line,) = refused.stderr.splitlines()
+        assert line.startswith(f"slotmark-replay: {prepared}: not what --prepare writes for these blocks (")

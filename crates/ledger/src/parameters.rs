@@ -1,12 +1,13 @@
 //! The protocol parameters that the rules of transactions depend on, and the network that they belong to.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use pallas_codec::minicbor;
 use pallas_primitives::babbage::ProtocolParamUpdate;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a word, in which outputs were priced before Babbage.
 const WORD_BYTES: u64 = 8;
@@ -33,7 +34,7 @@ pub struct Genesis {
 }
 
 /// A network, as far as its transactions depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// What addresses hold: 1 for mainnet, 0 for test networks.
     pub id: u8,
@@ -44,7 +45,7 @@ pub struct Network {
 }
 
 /// A number that isn't negative, as numerator and denominator; the denominator isn't 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price(pub u64, pub u64);
 
 impl Price {
@@ -58,7 +59,7 @@ impl Price {
 }
 
 /// Units of scripts: what they use, or may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Units {
     /// Memory units.
     pub memory: u64,
@@ -79,7 +80,7 @@ impl Units {
 }
 
 /// Protocol parameters; amounts are in lovelace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameters {
     /// Major protocol version, which decides what scripts may use.
     pub protocol_version: u64,
@@ -254,13 +255,17 @@ impl Genesis {
     }
 }
 
+/// What is wanted of a file, which is read piece by piece: a Shelley genesis may have millions of entries that aren't.
 fn read_json<T: for<'f> Deserialize<'f>>(path: &Path) -> Result<Option<T>, GenesisError> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
+    let file = match File::open(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(GenesisError::Io { path: path.to_path_buf(), source }),
     };
-    serde_json::from_slice(&bytes).map(Some).map_err(|source| GenesisError::Json { path: path.to_path_buf(), source })
+    serde_json::from_reader(BufReader::with_capacity(1 << 16, file)).map(Some).map_err(|source| {
+        let path = path.to_path_buf();
+        if source.is_io() { GenesisError::Io { path, source: source.into() } } else { GenesisError::Json { path, source } }
+    })
 }
 
 fn field(path: &Path, field: &'static str, expected: &'static str) -> GenesisError {

@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use serde::de::Error as _;
+use blake2b_simd::{Params, State};
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use slotmark_chain::Hash32;
 use slotmark_chain::block::Hash28;
-use slotmark_chain::hash::blake2b_256;
 
 use crate::header::KesPeriods;
 use crate::lottery::ActiveSlots;
@@ -89,20 +91,65 @@ struct ShelleyFile {
     max_kes_evolutions: u64,
     update_quorum: u64,
     gen_delegs: BTreeMap<String, GenesisDelegate>,
-    initial_funds: BTreeMap<HexBytes, u64>,
+    #[serde(deserialize_with = "funds")]
+    initial_funds: Vec<(Vec<u8>, u64)>,
     protocol_params: ProtocolParameters,
     #[serde(default)]
     staking: Staking,
 }
 
 /// Bytes in hex. Decoded as they are read: a genesis may hold millions of addresses.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct HexBytes(Vec<u8>);
 
 impl<'de> Deserialize<'de> for HexBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
         hex::decode(&*text).map(Self).map_err(|_| D::Error::custom("expected an address in hex"))
+    }
+}
+
+/// Addresses in ascending order, each with its lovelace; of one that is there twice the last counts, as it does in an object.
+fn funds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(Vec<u8>, u64)>, D::Error> {
+    struct Funds;
+
+    impl<'de> Visitor<'de> for Funds {
+        type Value = Vec<(Vec<u8>, u64)>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("addresses, each with its lovelace")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut funds = Vec::new();
+            while let Some((HexBytes(address), lovelace)) = map.next_entry()? {
+                funds.push((address, lovelace));
+            }
+            funds.sort_by(|(one, _), (other, _)| one.cmp(other));
+            funds.dedup_by(|(later, its), (earlier, kept)| {
+                let twice = later == earlier;
+                if twice {
+                    *kept = *its;
+                }
+                twice
+            });
+            Ok(funds)
+        }
+    }
+
+    deserializer.deserialize_map(Funds)
+}
+
+/// What is read from a file, hashed on the way: a genesis may be larger than what is kept of it.
+struct Hashed<R> {
+    reader: R,
+    hash: State,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.hash.update(&buffer[..count]);
+        Ok(count)
     }
 }
 
@@ -154,9 +201,9 @@ impl Genesis {
     /// # Errors
     /// A file can't be read or isn't a genesis file; the message names file and field.
     pub fn read(shelley: &Path) -> Result<Self, GenesisError> {
-        let bytes = fs::read(shelley).map_err(|source| GenesisError::Io { path: shelley.to_path_buf(), source })?;
+        let file = File::open(shelley).map_err(|source| GenesisError::Io { path: shelley.to_path_buf(), source })?;
         let byron = shelley.with_file_name("byron-genesis.json");
-        let mut genesis = Self::from_shelley(&bytes, shelley)?;
+        let mut genesis = Self::from_shelley(file, shelley)?;
         genesis.ledger = slotmark_ledger::Genesis::read(shelley).map_err(GenesisError::Ledger)?;
         match fs::read(&byron) {
             Ok(bytes) => genesis.add_byron(&bytes, &byron)?,
@@ -166,8 +213,10 @@ impl Genesis {
         Ok(genesis)
     }
 
-    fn from_shelley(bytes: &[u8], path: &Path) -> Result<Self, GenesisError> {
-        let file: ShelleyFile = serde_json::from_slice(bytes).map_err(|source| json(path, "Shelley", source))?;
+    fn from_shelley(reader: impl Read, path: &Path) -> Result<Self, GenesisError> {
+        let mut bytes = BufReader::with_capacity(1 << 16, Hashed { reader, hash: Params::new().hash_length(32).to_state() });
+        let file: ShelleyFile = serde_json::from_reader(&mut bytes).map_err(|source| json(path, "Shelley", source))?;
+        let hash = bytes.get_ref().hash.finalize();
         let field = Fields(path);
         let positive = |name: &str, number: u64| if number > 0 { Ok(number) } else { Err(field.error(name, "a number above 0")) };
         let share = |name: &str, number: f64| Ratio::from_decimal(number).ok_or_else(|| field.error(name, "a decimal number from 0 to 1"));
@@ -187,7 +236,7 @@ impl Genesis {
         let pools = file.staking.pools.iter();
         let stake = file.staking.stake.iter();
         Ok(Self {
-            hash: blake2b_256(&[bytes]),
+            hash: hash.as_bytes().try_into().expect("32 bytes"),
             active_slots: ActiveSlots::new(active),
             security_parameter: positive("securityParam", file.security_param)?,
             epoch_slots: positive("epochLength", file.epoch_length)?,
@@ -207,7 +256,7 @@ impl Genesis {
             all_to_treasury: share("tau", file.protocol_params.tau)?.is_one(),
             update_quorum: file.update_quorum,
             delegations,
-            funds: file.initial_funds.into_iter().map(|(HexBytes(address), lovelace)| (address, lovelace)).collect(),
+            funds: file.initial_funds,
             pools: pools
                 .map(|(id, pool)| Ok((field.bytes("staking.pools", id)?, field.bytes("staking.pools", &pool.vrf)?)))
                 .collect::<Result<_, _>>()?,
@@ -233,7 +282,8 @@ impl Genesis {
 }
 
 fn json(path: &Path, kind: &'static str, source: serde_json::Error) -> GenesisError {
-    GenesisError::Json { path: path.to_path_buf(), kind, source }
+    let path = path.to_path_buf();
+    if source.is_io() { GenesisError::Io { path, source: source.into() } } else { GenesisError::Json { path, kind, source } }
 }
 
 /// Errors of one file's fields.
@@ -272,6 +322,9 @@ mod tests {
         assert_eq!(genesis.active_slots.share(), Ratio::new(4, 10).unwrap());
         assert_eq!(genesis.parameters.decentralisation, Ratio::new(5, 10).unwrap());
         assert_eq!((genesis.funds, genesis.pools.len(), genesis.has_all_funds), (vec![(vec![0x60, 0xab], 7)], 0, false));
+        assert_eq!(genesis.hash, slotmark_chain::hash::blake2b_256(&[FILE.as_bytes()]));
+        let twice = read(&FILE.replace(r#""60ab": 7"#, r#""60ab": 7, "60aa": 5, "60ab": 9"#)).unwrap();
+        assert_eq!(twice.funds, vec![(vec![0x60, 0xaa], 5), (vec![0x60, 0xab], 9)]);
         for (from, to, expected) in [
             ("0.4", "0.0", "genesis.json: activeSlotsCoeff: expected a number above 0."),
             ("0.4", "1.5", "genesis.json: activeSlotsCoeff: expected a decimal number from 0 to 1."),

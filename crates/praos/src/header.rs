@@ -3,6 +3,7 @@
 //! After `validateKESSignature` and `doValidateVRFSignature` of ouroboros-consensus (Praos), and the rules OCERT and
 //! OVERLAY of cardano-protocol-tpraos. The node stops at the first failure; here all are found, so that none hides another.
 
+use serde::{Deserialize, Serialize};
 use slotmark_chain::Hash32;
 use slotmark_chain::block::{Era, Hash28, Header, OperationalCertificate, VrfCertificate};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
@@ -17,7 +18,7 @@ use crate::rule::{Outcome, Rule};
 use crate::vrf;
 
 /// How long KES keys are good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KesPeriods {
     /// Slots of a KES period.
     pub slots: u64,
@@ -26,7 +27,7 @@ pub struct KesPeriods {
 }
 
 /// Whose a slot is, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Leader {
     /// Not known.
     Unknown,
@@ -41,7 +42,7 @@ pub enum Leader {
 }
 
 /// A pool in the stake distribution of an epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolStake {
     /// Its share of all stake that is delegated to pools.
     pub share: Ratio,

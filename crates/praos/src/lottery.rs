@@ -1,6 +1,7 @@
 //! The lottery for slots: what the VRF is asked, what its output means, and which outputs win.
 
 use pallas_math::math::{FixedDecimal, FixedPrecision};
+use serde::{Deserialize, Serialize};
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::blake2b_256;
 
@@ -79,7 +80,8 @@ impl Draw {
 }
 
 /// The share of slots that have a leader, f, ready for many draws.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Ratio", into = "Ratio")]
 pub struct ActiveSlots {
     share: Ratio,
     /// ln(1 - f) to 34 decimals; None for f = 1.
@@ -96,6 +98,18 @@ const BOUND: u64 = 3;
 const FAITHFUL: f64 = 1.0;
 /// Terms of the series at most.
 const MAX_TERMS: u64 = 1_000;
+
+impl From<Ratio> for ActiveSlots {
+    fn from(share: Ratio) -> Self {
+        Self::new(share)
+    }
+}
+
+impl From<ActiveSlots> for Ratio {
+    fn from(active_slots: ActiveSlots) -> Self {
+        active_slots.share
+    }
+}
 
 impl ActiveSlots {
     /// For an active slot coefficient above 0 and up to 1.

@@ -2,13 +2,14 @@
 //!
 //! After `classifyOverlaySlot` of cardano-protocol-tpraos.
 
+use serde::{Deserialize, Serialize};
 use slotmark_chain::Hash32;
 use slotmark_chain::block::Hash28;
 
 use crate::ratio::Ratio;
 
 /// A genesis key and who makes blocks for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delegation {
     /// Hash of the genesis key.
     pub genesis_key: Hash28,

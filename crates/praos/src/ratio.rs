@@ -1,7 +1,9 @@
 //! Exact shares.
 
+use serde::{Deserialize, Serialize};
+
 /// A share from 0 to 1, as a fraction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratio {
     numerator: u64,
     denominator: u64,

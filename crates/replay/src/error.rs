@@ -28,6 +28,8 @@ pub enum ReplayError {
     Invalid { path: PathBuf, slot: u64, rule: &'static str },
     #[error("{path}: the block of slot {slot} has a transaction of more than 65,536 outputs, which no ledger takes.")]
     Outputs { path: PathBuf, slot: u64 },
+    #[error("{path}: not what --prepare writes for these blocks ({reason}). Make it anew.")]
+    Prepared { path: PathBuf, reason: String },
     #[error("{path}: can't be written ({source}). Make room or choose another place.")]
     Write { path: PathBuf, source: io::Error },
 }

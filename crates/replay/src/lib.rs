@@ -15,5 +15,5 @@ pub mod resources;
 pub mod store;
 
 pub use error::ReplayError;
-pub use replay::{Replay, Settings, replay};
+pub use replay::{Replay, Settings, prepare, replay};
 pub use store::{Backend, Store, Tip};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use slotmark_replay::{Backend, Settings, replay};
+use slotmark_replay::{Backend, Settings, prepare, replay};
 
 /// Replays a chain's ledger work, timed phase by phase.
 #[derive(Parser)]
@@ -17,11 +17,17 @@ struct Arguments {
     #[arg(long)]
     out: PathBuf,
     /// Where unspent outputs are kept.
-    #[arg(long, value_enum)]
-    backend: Backend,
+    #[arg(long, value_enum, required_unless_present = "prepare")]
+    backend: Option<Backend>,
     /// The folder for a set on disk; one that holds a set is gone on with.
-    #[arg(long)]
-    state: PathBuf,
+    #[arg(long, required_unless_present = "prepare")]
+    state: Option<PathBuf>,
+    /// Replay nothing: only read off chain and genesis what --prepared takes, and write it to --out.
+    #[arg(long, requires = "genesis", conflicts_with_all = ["backend", "state"])]
+    prepare: bool,
+    /// What --prepare wrote for the same blocks, in the place of the genesis file.
+    #[arg(long, conflicts_with_all = ["prepare", "genesis"])]
+    prepared: Option<PathBuf>,
     /// The network's Shelley genesis file, with byron-genesis.json beside it.
     #[arg(long)]
     genesis: Option<PathBuf>,
@@ -34,9 +40,16 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let Arguments { chain, out, backend, state, genesis, flush_every, blocks } = Arguments::parse();
-    match replay(&Settings { chain, genesis, backend, state, flush_every, blocks }, &out) {
-        Ok(_) => ExitCode::SUCCESS,
+    let Arguments { chain, out, backend, state, prepare: _, prepared, genesis, flush_every, blocks } = Arguments::parse();
+    let done = match (backend, state, &genesis) {
+        (Some(backend), Some(state), _) => {
+            replay(&Settings { chain, genesis, prepared, backend, state, flush_every, blocks }, &out).map(|_| ())
+        }
+        (_, _, Some(genesis)) => prepare(&chain, genesis, blocks, &out),
+        _ => unreachable!("clap asks for them"),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("slotmark-replay: {error}");
             ExitCode::from(2)

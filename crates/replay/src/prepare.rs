@@ -1,29 +1,139 @@
 //! What the headers and transactions of a chain are to be checked against, read off the chain before anything is timed.
 //!
 //! Nonces and stake follow from all blocks before, and rebuilding stake takes a set of unspent outputs of its own. That is done
-//! here, once, and forgotten: only what each header needs is kept.
+//! here, once, and forgotten: only what each header needs is kept. A process of its own can do it, and leave it in a file with the
+//! first unspent outputs: then nothing of it is in the memory of the process that replays.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::Path;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use slotmark_chain::block::{Decoder, Header};
-use slotmark_chain::{Chain, ChainError};
-use slotmark_ledger::{Environment, Parameters};
+use slotmark_chain::{Chain, ChainError, Hash32};
+use slotmark_ledger::{Environment, Network, Parameters};
 use slotmark_praos::genesis::Genesis;
-use slotmark_praos::header::{Leader, Surroundings, check_header};
+use slotmark_praos::header::{KesPeriods, Leader, Surroundings, check_header};
+use slotmark_praos::lottery::ActiveSlots;
 use slotmark_praos::nonce::Nonce;
 use slotmark_praos::rule::Outcome;
 use slotmark_praos::state::ChainState;
 
+use crate::error::ReplayError;
+
+/// An unspent output of a genesis: its address, and its lovelace.
+pub type Fund = (Vec<u8>, u64);
+
+/// The longest address that a file may hold; Shelley's are shorter, and Byron's with all of their attributes too.
+const MOST_ADDRESS_BYTES: usize = 1 << 16;
+
+/// What a replay takes beside the chain.
+pub struct Prepared {
+    /// What headers and transactions are checked against.
+    pub expected: Expected,
+    /// How many first unspent outputs there are.
+    pub funds: u64,
+    source: Source,
+}
+
+/// Where the first unspent outputs are.
+enum Source {
+    Genesis(Vec<Fund>),
+    File(BufReader<File>),
+}
+
+/// What a file begins with; the first unspent outputs follow.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    version: String,
+    /// How many blocks it is for, and the last one's hash.
+    blocks: u64,
+    last: Hash32,
+    expected: Expected,
+    funds: u64,
+}
+
+impl Prepared {
+    /// Reads a genesis and a chain's first blocks, so many of them.
+    ///
+    /// # Errors
+    /// One of them is damaged.
+    pub fn of(chain: &Chain, genesis: &Path, blocks: usize) -> Result<Self, ReplayError> {
+        let genesis = Arc::new(Genesis::read(genesis)?);
+        let expected = Expected::of(chain, &genesis, blocks)?;
+        let genesis = Arc::unwrap_or_clone(genesis);
+        Ok(Self { expected, funds: genesis.funds.len() as u64, source: Source::Genesis(genesis.funds) })
+    }
+
+    /// Writes it for this chain's first blocks, so many of them.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn write(self, chain: &Chain, blocks: usize, path: &Path) -> Result<(), ReplayError> {
+        let failed = |source: io::Error| ReplayError::Write { path: path.to_path_buf(), source };
+        let encoded = |error: postcard::Error| failed(io::Error::other(error));
+        let Self { expected, funds, source: Source::Genesis(all) } = self else { return Ok(()) };
+        let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+        let last = chain.entry(blocks - 1).hash;
+        let head = Head { version: env!("CARGO_PKG_VERSION").to_owned(), blocks: blocks as u64, last, expected, funds };
+        let head = postcard::to_stdvec(&head).map_err(encoded)?;
+        file.write_all(&(head.len() as u64).to_be_bytes()).and_then(|()| file.write_all(&head)).map_err(failed)?;
+        for fund in &all {
+            postcard::to_io(fund, &mut file).map_err(encoded)?;
+        }
+        file.flush().map_err(failed)
+    }
+
+    /// Reads what was written for this chain's first blocks, so many of them.
+    ///
+    /// # Errors
+    /// The file can't be read, or is for other blocks.
+    pub fn read(chain: &Chain, blocks: usize, path: &Path) -> Result<Self, ReplayError> {
+        let refused = |reason: String| ReplayError::Prepared { path: path.to_path_buf(), reason };
+        let mut file = BufReader::new(File::open(path).map_err(|error| refused(error.to_string()))?);
+        let mut length = [0; 8];
+        io::Read::read_exact(&mut file, &mut length).map_err(|error| refused(error.to_string()))?;
+        let mut head = Vec::new();
+        let length = u64::from_be_bytes(length);
+        io::Read::read_to_end(&mut io::Read::take(&mut file, length), &mut head).map_err(|error| refused(error.to_string()))?;
+        let head: Head = postcard::from_bytes(&head).map_err(|error| refused(error.to_string()))?;
+        if (head.version.as_str(), head.blocks, head.last) != (env!("CARGO_PKG_VERSION"), blocks as u64, chain.entry(blocks - 1).hash) {
+            return Err(refused(format!("it is for {} blocks of another chain or version", head.blocks)));
+        }
+        Ok(Self { expected: head.expected, funds: head.funds, source: Source::File(file) })
+    }
+
+    /// The parts: what is checked against, and the first unspent outputs one by one.
+    pub fn into_parts(self) -> (Expected, Box<dyn Iterator<Item = io::Result<Fund>>>) {
+        let funds: Box<dyn Iterator<Item = io::Result<Fund>>> = match self.source {
+            Source::Genesis(all) => Box::new(all.into_iter().map(Ok)),
+            Source::File(mut file) => {
+                let mut buffer = vec![0; MOST_ADDRESS_BYTES];
+                Box::new((0..self.funds).map(move |_| {
+                    let (fund, _) = postcard::from_io((&mut file, &mut buffer)).map_err(io::Error::other)?;
+                    Ok(fund)
+                }))
+            }
+        };
+        (self.expected, funds)
+    }
+}
+
 /// What every header and transaction of a chain is to be checked against.
+#[derive(Serialize, Deserialize)]
 pub struct Expected {
-    genesis: Arc<Genesis>,
+    kes: KesPeriods,
+    active_slots: ActiveSlots,
+    /// None where the genesis has nothing that transactions are held against.
+    network: Option<Network>,
     /// Nonces of the epochs that have a block; None for an epoch that isn't known.
     nonces: Vec<Option<Nonce>>,
     /// By block: the place of its epoch's nonce, and whose its slot is.
     blocks: Vec<(u32, Leader)>,
     /// Protocol parameters, each with the block from which on they are those of transactions; None where they aren't known.
-    parameters: Vec<(usize, Option<Arc<Parameters>>)>,
+    parameters: Vec<(usize, Option<Parameters>)>,
     /// How many pools a transaction registers that weren't registered, by block and place; without those that register none.
     new_pools: HashMap<(usize, usize), u64>,
 }
@@ -37,7 +147,9 @@ impl Expected {
         let mut state = ChainState::new(Some(genesis));
         let mut decoder = Decoder::new();
         let mut expected = Self {
-            genesis: genesis.clone(),
+            kes: genesis.kes,
+            active_slots: genesis.active_slots.clone(),
+            network: genesis.ledger.as_ref().map(|ledger| ledger.network),
             nonces: Vec::new(),
             blocks: Vec::with_capacity(blocks),
             parameters: Vec::new(),
@@ -57,8 +169,9 @@ impl Expected {
             for (place, resolved) in step.resolved.iter().enumerate().filter(|(_, resolved)| resolved.new_pools > 0) {
                 expected.new_pools.insert((index, place), resolved.new_pools);
             }
-            if !block.transactions.is_empty() && expected.parameters.last().is_none_or(|(_, last)| *last != step.parameters) {
-                expected.parameters.push((index, step.parameters));
+            let parameters = step.parameters.as_deref();
+            if !block.transactions.is_empty() && expected.parameters.last().is_none_or(|(_, last)| last.as_ref() != parameters) {
+                expected.parameters.push((index, parameters.cloned()));
             }
             expected.blocks.push(((expected.nonces.len() - 1) as u32, step.leader));
         }
@@ -68,25 +181,21 @@ impl Expected {
     /// Checks the header of the block at an index by itself: certificate, KES signature, VRF proofs, leadership.
     pub fn check(&self, index: usize, header: &Header<'_>) -> Outcome {
         let (nonce, leader) = self.blocks[index];
-        let surroundings = Surroundings {
-            kes: Some(self.genesis.kes),
-            active_slots: Some(&self.genesis.active_slots),
-            epoch_nonce: self.nonces[nonce as usize],
-            leader,
-        };
+        let surroundings =
+            Surroundings { kes: Some(self.kes), active_slots: Some(&self.active_slots), epoch_nonce: self.nonces[nonce as usize], leader };
         check_header(header, &surroundings)
     }
 
     /// Whether transactions can be held against rules: the genesis has what those need.
     pub fn has_rules(&self) -> bool {
-        self.genesis.ledger.is_some()
+        self.network.is_some()
     }
 
     /// What the transactions of the block at an index, in this slot, are to be checked against.
     pub fn environment(&self, index: usize, slot: u64) -> Environment<'_> {
         let after = self.parameters.partition_point(|(first, _)| *first <= index);
-        let parameters = after.checked_sub(1).and_then(|place| self.parameters[place].1.as_deref());
-        Environment { slot, network: self.genesis.ledger.as_ref().map(|ledger| ledger.network), parameters }
+        let parameters = after.checked_sub(1).and_then(|place| self.parameters[place].1.as_ref());
+        Environment { slot, network: self.network, parameters }
     }
 
     /// How many pools a transaction registers that weren't registered before.

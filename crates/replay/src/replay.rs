@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -13,20 +12,19 @@ use slotmark_chain::hash::blake2b_256;
 use slotmark_chain::rule::Outcome;
 use slotmark_chain::{Chain, DecodeError, Hash32, Point};
 use slotmark_ledger::{Resolved, block_units, encode_output, phase_one, phase_two};
-use slotmark_praos::genesis::Genesis;
 use slotmark_praos::state::ChainState;
 
 use crate::changes::{self, Changes, Looked, ResolveError, ids, resolve};
 use crate::error::ReplayError;
 use crate::phase::{Laps, Phase};
 use crate::place::Place;
-use crate::prepare::Expected;
+use crate::prepare::{Expected, Fund, Prepared};
 use crate::record;
 use crate::resources::Counters;
 use crate::store::{Backend, Store, Tip};
 
 /// Outputs of a genesis that are loaded between two flushes.
-const LOADED_TOGETHER: usize = 100_000;
+const LOADED_TOGETHER: usize = 10_000;
 
 /// What is replayed, and how.
 #[derive(Clone, Debug)]
@@ -35,6 +33,8 @@ pub struct Settings {
     pub chain: PathBuf,
     /// The network's Shelley genesis file; without it headers aren't checked and the set begins empty.
     pub genesis: Option<PathBuf>,
+    /// What [`prepare`] wrote, in the place of the genesis file.
+    pub prepared: Option<PathBuf>,
     /// Where unspent outputs are kept.
     pub backend: Backend,
     /// The folder for a set on disk. One that holds a set is gone on with.
@@ -65,21 +65,22 @@ pub struct Replay {
 /// then as the last flush left it.
 pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
     let chain = Chain::open(&settings.chain)?;
-    let genesis = settings.genesis.as_deref().map(Genesis::read).transpose()?.map(Arc::new);
-    let blocks = settings.blocks.map_or(chain.len(), |blocks| chain.len().min(usize::try_from(blocks).unwrap_or(usize::MAX)));
-    if blocks == 0 {
-        return Err(slotmark_chain::ChainError::Empty { path: settings.chain.clone() }.into());
-    }
-    let expected = genesis.as_ref().map(|genesis| Expected::of(&chain, genesis, blocks)).transpose()?;
+    let blocks = count(&chain, settings.blocks)?;
+    let prepared = match (&settings.prepared, &settings.genesis) {
+        (Some(file), _) => Some(Prepared::read(&chain, blocks, file)?),
+        (None, Some(genesis)) => Some(Prepared::of(&chain, genesis, blocks)?),
+        (None, None) => None,
+    };
+    let genesis_entries = prepared.as_ref().map_or(0, |prepared| prepared.funds);
+    let (expected, funds) = prepared.map(Prepared::into_parts).unzip();
     (0..chain.chunk_count()).for_each(|chunk| chain.forget_chunk(chunk));
     let mut lines = Lines::create(out)?;
     let counters = Counters::begin();
     let mut store = settings.backend.open(&settings.state)?;
     let first = continued(&chain, store.tip(), settings)?;
     let load = Instant::now();
-    let funds = genesis.as_ref().map_or(&[][..], |genesis| &genesis.funds);
-    if store.tip().is_none() {
-        load_funds(funds, store.as_mut()).map_err(|error| error.at(&settings.state))?;
+    if let (None, Some(funds)) = (store.tip(), funds) {
+        load_funds(funds, store.as_mut(), settings)?;
     }
     let load_ns = load.elapsed().as_nanos() as u64;
     let timed = Phase::ALL.into_iter().filter(|phase| match phase {
@@ -96,7 +97,7 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
         backend: settings.backend.name(),
         store: settings.backend.library(),
         phases: timed.map(Phase::name).collect(),
-        genesis_entries: funds.len() as u64,
+        genesis_entries,
         resumed_after: store.tip().map(|tip| tip.slot),
         flush_every: settings.flush_every,
     })?;
@@ -146,6 +147,22 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
     Ok(replayed)
 }
 
+/// Reads off a chain's first blocks, all where None, what a replay of them takes beside the chain, and writes it to `out`.
+///
+/// # Errors
+/// The chain or the genesis is damaged, or `out` can't be written.
+pub fn prepare(chain: &Path, genesis: &Path, blocks: Option<u64>, out: &Path) -> Result<(), ReplayError> {
+    let chain = Chain::open(chain)?;
+    let blocks = count(&chain, blocks)?;
+    Prepared::of(&chain, genesis, blocks)?.write(&chain, blocks, out)
+}
+
+/// How many of a chain's first blocks are meant.
+fn count(chain: &Chain, blocks: Option<u64>) -> Result<usize, ReplayError> {
+    let count = blocks.map_or(chain.len(), |blocks| chain.len().min(usize::try_from(blocks).unwrap_or(usize::MAX)));
+    if count == 0 { Err(slotmark_chain::ChainError::Empty { path: chain.path().to_path_buf() }.into()) } else { Ok(count) }
+}
+
 /// The index of the first block that a set on disk hasn't yet.
 fn continued(chain: &Chain, tip: Option<Tip>, settings: &Settings) -> Result<usize, ReplayError> {
     let Some(tip) = tip else { return Ok(0) };
@@ -157,17 +174,21 @@ fn continued(chain: &Chain, tip: Option<Tip>, settings: &Settings) -> Result<usi
 }
 
 /// Loads the first unspent outputs: those of a genesis have the hash of their address as transaction, and index 0.
-fn load_funds(funds: &[(Vec<u8>, u64)], store: &mut dyn Store) -> Result<(), crate::store::StoreError> {
-    for some in funds.chunks(LOADED_TOGETHER) {
+fn load_funds(mut funds: impl Iterator<Item = io::Result<Fund>>, store: &mut dyn Store, settings: &Settings) -> Result<(), ReplayError> {
+    loop {
         let mut changes = Changes::default();
-        for (address, lovelace) in some {
-            let place = Place::new(&blake2b_256(&[address]), 0).expect("an index of 0");
-            changes.made.push((place, encode_output(address, *lovelace)));
+        for fund in funds.by_ref().take(LOADED_TOGETHER) {
+            let path = || settings.prepared.clone().unwrap_or_default();
+            let (address, lovelace) = fund.map_err(|error| ReplayError::Prepared { path: path(), reason: error.to_string() })?;
+            let place = Place::new(&blake2b_256(&[&address]), 0).expect("an index of 0");
+            changes.made.push((place, encode_output(&address, lovelace)));
+        }
+        if changes.made.is_empty() {
+            return Ok(());
         }
         store.apply(changes);
-        store.flush(None)?;
+        store.flush(None).map_err(|error| error.at(&settings.state))?;
     }
-    Ok(())
 }
 
 /// What goes from block to block.

@@ -7,7 +7,7 @@ import typer
 
 from slotmark.cli.console import progress, talk
 from slotmark.cli.given import given
-from slotmark.cli.quantities import duration_us
+from slotmark.cli.quantities import duration_us, memory_bytes
 from slotmark.cli.session import end_session, tell_failures
 from slotmark.errors import ArgumentError
 
@@ -64,6 +64,12 @@ def run(
     seed: Annotated[int, typer.Option(min=0, help="Of the order within rounds.")] = 1,
     flush_every: Annotated[int, typer.Option(min=1, help="Blocks between two flushes of our stores to disk.")] = 100,
     timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one process.")] = "6h",
+    memory_limit: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE", help="Of each process and what it has in the page cache, as 200MB; none by default."
+        ),
+    ] = "",
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the session in -o that was cut: its finished rounds are kept.")
     ] = False,
@@ -92,6 +98,7 @@ def run(
         seed=seed,
         flush_every=flush_every,
         timeout_s=duration_us("--timeout", timeout) / 1e6,
+        memory_limit_bytes=memory_bytes("--memory-limit", memory_limit),
         out=out,
         resume=resume,
     )
@@ -127,6 +134,7 @@ def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> No
         cells = carry_out(
             plan,
             timeout_s,
+            memory_bytes(f"{file}: memory_limit", plan.memory_limit),
             again=again,
             resume=resume,
             on_remark=lambda remark: talk.remark(f"slotmark: {remark}"),

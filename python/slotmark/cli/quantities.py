@@ -18,6 +18,26 @@ def duration_us(option: str, text: str) -> float:
     return number * worth_ns / 1e3
 
 
+LEAST_MEMORY_BYTES = 4 << 20
+"""What a process needs to start at all."""
+
+
+def memory_bytes(option: str, text: str) -> int | None:
+    """A size such as ``200MB`` in bytes, None for an empty text; ArgumentError where it isn't one, or is too small for a process."""
+    from slotmark import _core
+
+    if not text:
+        return None
+    found = _core.quantity(text)
+    if found is None or found[2] != "a size":
+        raise ArgumentError(f"{option} '{text}': expected a number and a unit of size, as in 200MB or 2GiB.")
+    number, _, _, worth_bytes = found
+    size = number * worth_bytes
+    if not LEAST_MEMORY_BYTES <= size < 2**62:
+        raise ArgumentError(f"{option} '{text}': expected {LEAST_MEMORY_BYTES:,} bytes at least, and less than 4 EiB.")
+    return int(size)
+
+
 def fraction(option: str, text: str) -> float:
     """A share such as ``2%`` or ``0.02`` as a fraction between 0 and 1; ArgumentError where it isn't one."""
     value = share(text)

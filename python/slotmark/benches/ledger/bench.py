@@ -17,6 +17,8 @@ from slotmark import _core
 from slotmark.benches import unfinished
 from slotmark.benches.ledger.db_analyser import Work, node_config
 from slotmark.benches.ledger.engine import genesis_files
+from slotmark.benches.ledger.invocation import prepare
+from slotmark.benches.ledger.memory_limit import limited, unlimited
 from slotmark.benches.ledger.runs import (
     BENCH,
     distinct,
@@ -60,6 +62,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     flush_every: int
     timeout_s: float
+    memory_limit_bytes: int | None = None
     out: Path
     resume: bool = False
     skip: int = 0
@@ -73,6 +76,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "seed": self.seed,
             "genesis": "given" if self.genesis else "none",
             "flush every": self.flush_every,
+            "memory limit": "none" if self.memory_limit_bytes is None else f"{self.memory_limit_bytes:,} bytes",
             **({"blocks left out": self.skip} if self.skip else {}),
         }
 
@@ -108,6 +112,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         SlotmarkError: Something that the user can mend; no run folder was written.
     """
     refuse_without_linux("ledger run")
+    way = unlimited if request.memory_limit_bytes is None else limited(request.memory_limit_bytes)
     machine, started = machine_facts(), utc_now()
     chain = str(request.chain)
     window = _core.chain_window(chain, "origin", request.blocks)
@@ -147,6 +152,8 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             rounds=request.rounds,
             seed=request.seed,
             timeout_s=request.timeout_s,
+            limited=way,
+            prepared=_prepared(request, programs, window["blocks"], Path(scratch)),
             scratch=Path(scratch),
             parts=parts,
         )
@@ -186,6 +193,14 @@ def programs_of(request: Request, blocks: Blocks) -> list[Program]:
         *engines(request.backends, genesis=request.genesis, blocks=request.blocks, flush_every=request.flush_every),
         *commands(request.targets, work),
     ]
+
+
+def _prepared(request: Request, programs: Sequence[Program], blocks: int, scratch: Path) -> Path | None:
+    """What our engine takes beside the chain, read off it once for all processes; None where it is not asked for, or can't be made."""
+    if request.genesis is None or not any(program.ours for program in programs):
+        return None
+    chain = request.chain.resolve()
+    return prepare(request.genesis.resolve(), chain, blocks, scratch / "prepared", request.timeout_s)
 
 
 def _scratch(out: Path) -> "tempfile.TemporaryDirectory[str]":

@@ -6,10 +6,13 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from slotmark.benches.ledger.engine import PROGRAM, program
+from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
 from slotmark.benches.process import children_group, cut_words, peak_bytes
@@ -33,7 +36,16 @@ class Invocation(msgspec.Struct, frozen=True):
     peak_bytes: int
 
 
-def invoke(program: Program, chain: Path, blocks: int, scratch: Path, timeout_s: float) -> Invocation:
+def invoke(
+    target: Program,
+    chain: Path,
+    blocks: int,
+    scratch: Path,
+    timeout_s: float,
+    *,
+    limited: Limited,
+    prepared: Path | None,
+) -> Invocation:
     """Runs a target once over the first blocks of a chain, in a new folder below ``scratch`` that is removed afterwards.
 
     Raises:
@@ -44,18 +56,33 @@ def invoke(program: Program, chain: Path, blocks: int, scratch: Path, timeout_s:
         # db-analyser takes the format from the extension, and knows .json only.
         out, state = Path(folder) / "out.json", Path(folder) / "state"
         state.mkdir()
-        db = _database(Path(folder) / "db", chain, snapshots=program.from_snapshot)
-        words = program.command(chain=chain, out=out, state=state, db=db, blocks=blocks)
-        wall_ns, peak = _run(program.name, words, timeout_s)
+        db = _database(Path(folder) / "db", chain, snapshots=target.from_snapshot)
+        words = target.command(chain=chain, out=out, state=state, db=db, blocks=blocks, prepared=prepared)
+        with limited() as before:
+            wall_ns, peak = _run(target.name, words, before, timeout_s)
         if not out.is_file():
             raise TargetError(
-                f"{program.name}: it ended well and wrote nothing to {{out}}. See docs/replay.md for what it is to write."
+                f"{target.name}: it ended well and wrote nothing to {{out}}. See docs/replay.md for what it is to write."
             )
         try:
             source = read_file(out)
         except ImportFileError as error:
-            raise TargetError(f"{program.name}: {str(error).replace(str(out), 'what it wrote')}") from error
+            raise TargetError(f"{target.name}: {str(error).replace(str(out), 'what it wrote')}") from error
     return Invocation(source, wall_ns, peak)
+
+
+def prepare(genesis: Path, chain: Path, blocks: int, out: Path, timeout_s: float) -> Path | None:
+    """Has our engine write what its processes need beside the chain's first blocks, once for all of them and outside of any memory limit.
+
+    Returns:
+        The file; None where it failed: each process, which then does it itself, fails with the reason.
+    """
+    words = [program(), "--prepare", "--chain", chain, "--genesis", genesis, "--blocks", blocks, "--out", out]
+    try:
+        _run(PROGRAM, list(map(str, words)), (), timeout_s)
+    except TargetError:
+        return None
+    return out
 
 
 def _database(folder: Path, chain: Path, *, snapshots: bool) -> Path:
@@ -72,13 +99,13 @@ def _database(folder: Path, chain: Path, *, snapshots: bool) -> Path:
     return folder
 
 
-def _run(name: str, words: list[str], timeout_s: float) -> tuple[int, int]:
+def _run(name: str, words: list[str], before: Sequence[str], timeout_s: float) -> tuple[int, int]:
     """Wall time in ns and the largest resident set that was seen; TargetError where it fails."""
     with tempfile.TemporaryFile() as stderr:
         begin = time.monotonic_ns()
         try:
             process = subprocess.Popen(
-                words,
+                [*before, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
@@ -110,6 +137,8 @@ def _run(name: str, words: list[str], timeout_s: float) -> tuple[int, int]:
             said = stderr.read().decode(errors="replace").strip().splitlines()
             code = process.returncode
             how = f"was killed by signal {-code}" if code < 0 else f"exited {code}"
+            if before and code == -signal.SIGKILL:
+                how += ", as by the kernel where --memory-limit is less than it needs"
             raise TargetError(f"{name}: {how}{': ' + cut_words(said[-1]) if said else ' without a word'}")
     return wall_ns, peak
 

@@ -1,6 +1,7 @@
 """What to measure, as a file: every target over every fragment of a chain.
 
 rounds = 5                     # processes of each target; 5 by default
+memory_limit = "200MB"         # of each process and its page cache; none by default
 machine = "bench-1"            # what to call this machine; optional
 store = "runs"                 # beside this file; "runs" by default
 [[target]]
@@ -83,6 +84,7 @@ class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         seed: Of the order within rounds.
         flush_every: Blocks between two flushes of our stores to disk.
         timeout: Of one process, as ``6h``.
+        memory_limit: Of each process, as ``200MB``; empty for none.
         machine: What to call the machine; empty for no name.
         store: The folder for the runs.
     """
@@ -93,6 +95,7 @@ class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**62)] = 1
     flush_every: _Count = 100
     timeout: str = "6h"
+    memory_limit: str = ""
     machine: str = ""
     store: str = "runs"
 

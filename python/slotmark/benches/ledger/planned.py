@@ -59,13 +59,21 @@ class _Work(msgspec.Struct, frozen=True):
 
 
 def carry_out(
-    plan: PlanFile, timeout_s: float, *, again: bool, resume: bool, on_remark: Callable[[str], None], on_step: OnStep
+    plan: PlanFile,
+    timeout_s: float,
+    memory_limit_bytes: int | None,
+    *,
+    again: bool,
+    resume: bool,
+    on_remark: Callable[[str], None],
+    on_step: OnStep,
 ) -> list[Cell]:
     """Measures what is missing, fragment by fragment; what fails costs only itself.
 
     Args:
         plan: What to measure, and where the runs are kept.
         timeout_s: Of one process.
+        memory_limit_bytes: Of one process; None for no limit.
         again: Whether to measure what is there once more, beside it.
         resume: Whether to go on with sessions that were cut.
         on_remark: Told what a person should know.
@@ -76,7 +84,7 @@ def carry_out(
     """
     store = Path(plan.store)
     kept = {} if again else _runs_by_cell(store, on_remark)
-    works = [_work(plan, fragment, kept, timeout_s) for fragment in plan.fragment]
+    works = [_work(plan, fragment, kept, timeout_s, memory_limit_bytes) for fragment in plan.fragment]
     total = sum(len(work.missing) for work in works) * plan.rounds
     on_remark(
         f"{len(plan.fragment)} fragments, {len(plan.target)} targets: {sum(len(work.missing) for work in works)} to measure, "
@@ -87,7 +95,7 @@ def carry_out(
     for planned in works:
         # Two fragments may be one stretch: what was measured a moment ago is there.
         same = kept.keys() & planned.missing.values()
-        work = _work(plan, planned.fragment, kept, timeout_s) if same else planned
+        work = _work(plan, planned.fragment, kept, timeout_s, memory_limit_bytes) if same else planned
         step = _over_all(on_step, work.fragment.name, before, total)
         measured = _measure(work, store, resume=resume, on_remark=on_remark, on_step=step) if work.missing else {}
         kept |= {work.missing[name]: cell.run for name, cell in measured.items() if cell.run}
@@ -116,7 +124,9 @@ def _runs_by_cell(store: Path, on_remark: Callable[[str], None]) -> dict[str, Ru
     return found
 
 
-def _work(plan: PlanFile, fragment: Fragment, kept: Mapping[str, Run], timeout_s: float) -> _Work:
+def _work(
+    plan: PlanFile, fragment: Fragment, kept: Mapping[str, Run], timeout_s: float, memory_limit_bytes: int | None
+) -> _Work:
     """What of a fragment is missing; a target that can't be started, or a chain that can't be read, is settled as failed."""
     request = Request(
         chain=Path(fragment.chain),
@@ -129,6 +139,7 @@ def _work(plan: PlanFile, fragment: Fragment, kept: Mapping[str, Run], timeout_s
         seed=plan.seed,
         flush_every=plan.flush_every,
         timeout_s=timeout_s,
+        memory_limit_bytes=memory_limit_bytes,
         out=Path(),
     )
     missing: dict[str, str] = {}
@@ -237,6 +248,7 @@ def _content_of_fragment(plan: PlanFile, request: Request, blocks: Blocks) -> di
         "genesis": [one.identity for one in genesis_files(request.genesis)] if request.genesis else [],
         "rounds": plan.rounds,
         "seed": plan.seed,
+        **({"memory limit": request.memory_limit_bytes} if request.memory_limit_bytes else {}),
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from slotmark.benches.ledger.invocation import invoke
+from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.recorded import Recorded, from_slot
 from slotmark.benches.ledger.runs import Process, blocks_table, process_of
 from slotmark.benches.ledger.targets import Program
@@ -43,6 +44,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         rounds: How many.
         seed: Of the order within each round.
         timeout_s: Of one process.
+        limited: How each is started.
+        prepared: What our engine takes in the place of a genesis; None where there is none.
         scratch: A folder for what processes need while they run.
         parts: A folder for the blocks of finished processes.
     """
@@ -54,6 +57,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     seed: int
     timeout_s: float
+    limited: Limited
+    prepared: Path | None
     scratch: Path
     parts: Path
 
@@ -154,7 +159,10 @@ def conduct(
 
 def _measure(plan: Plan, program: Program, number: int, place: int) -> Measured:
     load = os.getloadavg()[0]
-    ran = invoke(program, plan.chain, plan.skip + plan.blocks.slots.size, plan.scratch, plan.timeout_s)
+    blocks = plan.skip + plan.blocks.slots.size
+    ran = invoke(
+        program, plan.chain, blocks, plan.scratch, plan.timeout_s, limited=plan.limited, prepared=plan.prepared
+    )
     recorded = from_slot(ran.source.recorded, int(plan.blocks.slots[0]))
     _refuse_other_blocks(program.name, recorded, plan.blocks)
     process = process_of(recorded)

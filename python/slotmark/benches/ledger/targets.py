@@ -29,10 +29,12 @@ class Program(msgspec.Struct, frozen=True):
     ours: bool = False
     from_snapshot: bool = False
 
-    def command(self, *, chain: Path, out: Path, state: Path, db: Path, blocks: int) -> list[str]:
+    def command(
+        self, *, chain: Path, out: Path, state: Path, db: Path, blocks: int, prepared: Path | None = None
+    ) -> list[str]:
         """The words with a chain's folder, a file to write, an empty folder to use, a node's database and a number of blocks put in.
 
-        Each place is filled once: a path that looks like a place stays a path.
+        Each place is filled once: a path that looks like a place stays a path. Our engine takes what was prepared in the place of the genesis.
         """
         places: Mapping[str, str] = {
             "chain": str(chain),
@@ -41,7 +43,11 @@ class Program(msgspec.Struct, frozen=True):
             "db": str(db),
             "blocks": str(blocks),
         }
-        return [_PLACE.sub(lambda found: places[found[1]], word) for word in self.words]
+        words = [_PLACE.sub(lambda found: places[found[1]], word) for word in self.words]
+        if self.ours and prepared:
+            at = words.index("--genesis")
+            words[at : at + 2] = ["--prepared", str(prepared)]
+        return words
 
 
 def engines(backends: Sequence[str], *, genesis: Path | None, blocks: int | None, flush_every: int) -> list[Program]:

@@ -1,0 +1,108 @@
+"""Plans and noise files changed by a stranger: refused, or carried out inside their own store; nothing else is touched.
+
+A plan's commands are started, as those of a Makefile are: they are not changed here, only all else is.
+"""
+
+import json
+import random
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attack.ground import Ground, content, emptied
+from attack.outcome import REFUSED, Ended, Tried, chances
+from attack.tampering import CONTROL, Commands, change_bytes, change_content, change_value
+
+_PLAN = """
+rounds = 1
+seed = 1
+flush_every = 10
+timeout = "1min"
+memory_limit = ""
+machine = "bench-1"
+store = "store"
+[[target]]
+name = "memory"
+backend = "memory"
+[[target]]
+name = "disk"
+backend = "lmdb"
+[[fragment]]
+name = "whole"
+chain = "{chain}"
+blocks = 20
+[[fragment]]
+name = "late"
+chain = "{chain}"
+from = 100
+to = 400
+"""
+
+
+def plans(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
+    """Changes a plan or a noise file in one place, and gives it to `ledger run` or `compare`."""
+    place = emptied(ground.folder / "planned" / "place")
+    commands = Commands(place, emptied(ground.folder / "planned-temporary"))
+    compared = ("compare", ground.measured / "a", ground.measured / "b", "--noise")
+    try:
+        usual = commands(*compared, ground.noise).out
+        for number, chance in enumerate(chances(seed, "plans", tries)):
+            emptied(place)
+            (place.parent / "victim.py").write_text("print('untouched')\n")
+            if chance.random() < 0.5:
+                what, wrong = _tampered_plan(ground, commands, place, chance)
+            else:
+                file = place / "noise.json"
+                file.write_bytes(ground.noise.read_bytes())
+                what = (change_bytes if chance.random() < 0.3 else change_value)(file, chance)
+                done = commands(*compared, file.name)
+                wrong = done.wrong(0, REFUSED) or _printed(done)
+                if not wrong and done.code == 0 and done.out != usual:
+                    wrong = "noise changed a comparison"
+            yield Tried(1, [f"{number} ({what}): {wrong}"] if wrong else [])
+    finally:
+        commands.close()
+
+
+def _tampered_plan(ground: Ground, commands: Commands, place: Path, chance: random.Random) -> tuple[str, str]:
+    """What was changed, and what is wrong with what came of it."""
+    file = place / "plan.toml"
+    text = _PLAN.format(chain=ground.chain)
+    if chance.random() < 0.3:
+        file.write_text(text)
+        what = change_bytes(file, chance)
+    else:
+        plan = tomllib.loads(text)
+        what = f"{change_content(plan, chance)} of the plan"
+        file.write_bytes(_toml(plan).encode("utf-8", "surrogatepass"))
+    before = content(place.parent)
+    done = commands("ledger", "run", file.name)
+    wrong = done.crash(0, REFUSED) or _printed(done)
+    after = content(place.parent)
+    if not wrong and any(after.get(name) != digest for name, digest in before.items()):
+        wrong = "files were changed"
+    return what, wrong
+
+
+def _printed(done: Ended) -> str:
+    if any(byte in done.out or chr(byte) in done.said for byte in CONTROL):
+        return "control characters were printed"
+    return ""
+
+
+def _toml(plan: Any) -> str:
+    """A plan as TOML; what TOML doesn't have is written as JSON."""
+    if not isinstance(plan, dict):
+        return json.dumps(plan)
+    tables = {name: value for name, value in plan.items() if isinstance(value, list) and value}
+    lines = [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in plan.items() if name not in tables]
+    for name, entries in tables.items():
+        for entry in entries:
+            lines.append(f"[[{json.dumps(name)}]]")
+            lines += (
+                [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in entry.items()]
+                if isinstance(entry, dict)
+                else [json.dumps(entry)]
+            )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,215 @@
+"""`slotmark ledger run --memory-limit`: processes in groups with limited memory, which are gone afterwards however the run ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slotmark import open_run
+from slotmark.benches.ledger.engine import program
+from slotmark.benches.ledger.memory_limit import limited
+from slotmark.errors import PlatformError, TargetError
+from tests.conftest import slotmark
+
+LIMIT = 44_000_000
+PATIENCE_S = 120
+
+# Names its group's folder and limit, in either version; then does what it is told, and writes nothing to {out}.
+TOLD = """
+sed -n 's/^[0-9]*:memory:/v1 /p; s/^0::/v2 /p' /proc/self/cgroup >"$0"
+echo $$ >"$0.started"
+%s
+"""
+HOARD = f"exec {sys.executable} -c 'held = bytearray(400 << 20)'"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _limits() -> None:
+    try:
+        program()
+        limited(LIMIT)
+    except (TargetError, PlatformError) as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chain whose set of unspent outputs is larger than the limit on disk."""
+    folder = tmp_path_factory.mktemp("chains") / "large-set"
+    made = slotmark("chain", "synth", "--workload", "value-only", "--blocks", "4", "--utxo", "100000", "-o", folder)
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+def arguments(chain: Path, out: Path, *more: str) -> list[str]:
+    genesis = chain / "genesis" / "shelley-genesis.json"
+    words = ["ledger", "run", "--chain", str(chain), "--genesis", str(genesis), "-o", str(out), "--rounds", "1"]
+    return [*words, *more]
+
+
+def telling(folder: Path, then: str) -> tuple[str, Path]:
+    """A target that names its group before it does something, and the file for the name."""
+    told, script = folder / "told", folder / "target.sh"
+    script.write_text(f"{TOLD % then}\n")
+    return f"told=sh -c '. {script}' {told} {{out}}", told
+
+
+def group(told: Path) -> Path:
+    """The folder of the group that a target was in."""
+    found = dict(line.split(" ", 1) for line in told.read_text().splitlines())
+    kind, options = ("cgroup", "memory") if "slotmark-" in found.get("v1", "") else ("cgroup2", "")
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, folder, its_kind, its_options, *_ = line.split(" ")
+        if its_kind == kind and (not options or options in its_options.split(",")):
+            return Path(folder + found["v1" if options else "v2"])
+    raise AssertionError(found)
+
+
+def until(there: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_set_on_disk_is_read_from_the_disk_where_the_limit_is_below_its_size(chain: Path, tmp_path: Path) -> None:
+    runs = {}
+    for name, more in (("free", ()), ("limited", ("--memory-limit", "44MB"))):
+        made = slotmark(*arguments(chain, tmp_path / name, "--backend", "lmdb", *more))
+        assert made.returncode == 0, made.stderr
+        runs[name] = open_run(tmp_path / name / "lmdb")
+    read, disk = (
+        {name: run.table("processes")[column][0].as_py() for name, run in runs.items()}
+        for column in ("read_bytes", "disk_bytes")
+    )
+    assert disk["limited"] > LIMIT
+    assert read["limited"] > read["free"] + 1_000_000
+    limits = {name: run.manifest.parameters["memory limit"] for name, run in runs.items()}
+    assert limits == {"free": "none", "limited": "44,000,000 bytes"}
+    compared = slotmark("compare", tmp_path / "free" / "lmdb", tmp_path / "limited" / "lmdb", "-o", tmp_path / "out")
+    assert compared.returncode == 0, compared.stderr
+    report = (tmp_path / "out" / "report.json").read_text()
+    assert "Parameter 'memory limit' differs: none for the baseline, 44,000,000 bytes here" in report
+
+
+def test_a_process_that_needs_more_is_named_and_its_group_goes(chain: Path, tmp_path: Path) -> None:
+    target, told = telling(tmp_path, HOARD)
+    made = slotmark(*arguments(chain, tmp_path / "runs", "--target", target, "--memory-limit", "44MB"))
+    assert made.returncode == 2
+    why = "told: was killed by signal 9, as by the kernel where --memory-limit is less than it needs"
+    assert made.stderr.splitlines()[-1].startswith(f"slotmark: {why}")
+    assert not group(told).exists()
+    assert not list((tmp_path / "runs").iterdir())
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_group_goes_however_the_run_is_ended(how: signal.Signals, chain: Path, tmp_path: Path) -> None:
+    # What a target starts and leaves behind is in the group too.
+    target, told = telling(tmp_path, "setsid sleep 1000 & exec sleep 1000")
+    words = arguments(chain, tmp_path / "runs", "--target", target, "--memory-limit", "44MB")
+    with subprocess.Popen(
+        [sys.executable, "-m", "slotmark", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as session:
+        started = Path(f"{told}.started")
+        until(lambda: started.exists() and started.read_text().endswith("\n"))
+        folder = group(told)
+        if os.geteuid() == 0:
+            assert started.read_text().strip() in (folder / "cgroup.procs").read_text().split()
+        session.send_signal(how)
+        session.wait(PATIENCE_S)
+    until(lambda: not folder.exists())
+
+
+# A machine whose groups can't be seen; what is in $1 is where they would be.
+HIDDEN = 'mount -t tmpfs none /sys/fs/cgroup || exit 77; eval "$1"; shift; exec "$@"'
+
+
+def hidden(prepare: str, words: list[str], path: str) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", HIDDEN, "sh", prepare, sys.executable, "-m", "slotmark", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": path},
+        timeout=240,
+    )
+    if done.returncode in (1, 77) and "slotmark" not in done.stderr:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    return done
+
+
+def test_where_there_is_no_way_one_line_tells_the_remedy(chain: Path, tmp_path: Path) -> None:
+    words = arguments(chain, tmp_path / "runs", "--backend", "memory", "--memory-limit", "44MB")
+    done = hidden(":", words, "/usr/sbin:/usr/bin:/sbin:/bin")
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("slotmark: --memory-limit: no group of processes with limited memory can be made here (")
+    assert "systemd-run" in line
+    assert "Run slotmark as root; or, with cgroup v2, as a user in whose session" in line
+    assert not (tmp_path / "runs").exists()
+
+
+# Does what systemd-run does with a scope: it becomes the command. The limit is where the kernel would show it.
+SYSTEMD_RUN = """#!/bin/sh
+echo "$*" >>"$(dirname "$0")/words"
+for word; do shift; [ "$word" = -- ] && exec "$@"; done
+"""
+
+
+@pytest.mark.parametrize("kept", ["43999232", "max"])
+def test_elsewhere_systemd_makes_the_group_and_is_not_trusted_to_have_limited_it(
+    kept: str, chain: Path, tmp_path: Path
+) -> None:
+    mounts = [line.split(" ") for line in Path("/proc/self/mounts").read_text().splitlines()]
+    roots = [folder for _, folder, kind, *_ in mounts if kind == "cgroup2"]
+    if not roots:
+        pytest.skip("no cgroup v2 is mounted here")
+    own = dict(line.split("::") for line in Path("/proc/self/cgroup").read_text().splitlines() if "::" in line)["0"]
+    folder = f"{roots[0]}/{own}"
+    (tmp_path / "systemd-run").write_text(SYSTEMD_RUN)
+    (tmp_path / "systemd-run").chmod(0o755)
+    # A folder without a group's files can be made there; it is no group.
+    prepare = f"mkdir -p {folder}; echo {kept} >{folder}/memory.max; mount -o remount,ro /sys/fs/cgroup"
+    words = arguments(chain, tmp_path / "runs", "--backend", "memory", "--memory-limit", "44MB")
+    done = hidden(prepare, words, f"{tmp_path}:/usr/sbin:/usr/bin:/sbin:/bin")
+    if kept == "max":
+        assert done.returncode == 2
+        assert "systemd-run: the limit is max" in done.stderr.splitlines()[-1]
+        return
+    assert done.returncode == 0, done.stderr
+    first, second = (tmp_path / "words").read_text().splitlines()
+    asked = "--user --scope --quiet --collect -p MemoryMax=44000000 -p MemorySwapMax=0 -- "
+    assert first.startswith(asked)
+    assert second.startswith(f"{asked}{program()} --chain")
+    assert open_run(tmp_path / "runs" / "memory").manifest.parameters["memory limit"] == "44,000,000 bytes"
+
+
+@pytest.mark.parametrize("size", ["40", "40M", "-1MB", "1kB", "9us", "99999999999TB"])
+def test_sizes_that_make_no_sense_are_refused(size: str, chain: Path, tmp_path: Path) -> None:
+    made = slotmark(*arguments(chain, tmp_path / "runs", "--backend", "memory", f"--memory-limit={size}"))
+    assert made.returncode == 2
+    (line,) = made.stderr.splitlines()
+    assert line.startswith(f"slotmark: --memory-limit '{size}': expected ")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_plans_limit_is_a_part_of_what_its_runs_are_of(chain: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    text = f'rounds = 1\n[[target]]\nname = "disk"\nbackend = "lmdb"\n[[fragment]]\nname = "all"\nchain = {json.dumps(str(chain))}\n'
+    seen = []
+    for limit in ('memory_limit = "100MB"\n', "", 'memory_limit = "100MB"\n'):
+        plan.write_text(limit + text)
+        made = slotmark("ledger", "run", plan)
+        assert made.returncode == 0, made.stderr
+        seen.append("1 to measure, 0 there" in made.stderr)
+    assert seen == [True, True, False]
+    plan.write_text('memory_limit = "100"\n' + text)
+    refused = slotmark("ledger", "run", plan)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"slotmark: {plan}: memory_limit '100': expected ")

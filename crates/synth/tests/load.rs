@@ -121,6 +121,17 @@ fn apply(transaction: &SignedTransaction, genesis: &Genesis, unspent: &mut HashM
     runs.len()
 }
 
+/// As [`apply`], one after the other.
+fn apply_all<'t>(
+    transactions: impl Iterator<Item = &'t SignedTransaction>,
+    genesis: &Genesis,
+    unspent: &mut HashMap<(Hash32, u64), EncodedOutput>,
+) {
+    for transaction in transactions {
+        apply(transaction, genesis, unspent);
+    }
+}
+
 fn load(kind: LoadKind, transactions: u64) -> Load {
     Load { kind, transactions, payload_bytes: 100, seed: 1 }
 }
@@ -146,9 +157,9 @@ fn transactions_of_a_short_load_depend_on_the_split_alone() {
     let made = made(&load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 400)).expect("a load");
     let genesis = genesis();
     let mut unspent = unspent();
-    made.split.iter().for_each(|transaction| drop(apply(transaction, &genesis, &mut unspent)));
+    apply_all(made.split.iter(), &genesis, &mut unspent);
     // In the opposite order too.
-    made.transactions.iter().rev().for_each(|transaction| drop(apply(transaction, &genesis, &mut unspent)));
+    apply_all(made.transactions.iter().rev(), &genesis, &mut unspent);
 }
 
 #[test]
@@ -156,7 +167,7 @@ fn plutus_transactions_are_valid_and_run_their_script() {
     let genesis = genesis();
     let made = made(&load(LoadKind::PlutusLoop { count: Some(1_000) }, 30)).expect("a load");
     let mut unspent = unspent();
-    made.split.iter().for_each(|transaction| drop(apply(transaction, &genesis, &mut unspent)));
+    apply_all(made.split.iter(), &genesis, &mut unspent);
     let locked = unspent.values().filter(|output| output.windows(28).any(|part| part == loop_script_hash())).count();
     assert_eq!(locked, 32);
     for transaction in &made.transactions {
@@ -165,7 +176,7 @@ fn plutus_transactions_are_valid_and_run_their_script() {
     // As much as a transaction may use, where nobody says how much.
     let full = self::made(&load(LoadKind::PlutusLoop { count: None }, 1)).expect("a load");
     let mut unspent = self::unspent();
-    full.split.iter().for_each(|transaction| drop(apply(transaction, &genesis, &mut unspent)));
+    apply_all(full.split.iter(), &genesis, &mut unspent);
     assert_eq!(apply(&full.transactions[0], &genesis, &mut unspent), 1);
 }
 

@@ -257,11 +257,11 @@ impl Check<'_> {
     fn topologies(&mut self) {
         let bed = self.bed;
         let mut links: BTreeSet<(&str, &str)> = BTreeSet::new();
-        let mut all_read = true;
+        let mut all_known = true;
         for host in &bed.hosts {
             let file = format!("{}/topology.json", host.name);
             let Some(topology) = self.json::<Topology>(&file) else {
-                all_read = false;
+                all_known = false;
                 continue;
             };
             for group in &topology.local_roots {
@@ -278,6 +278,7 @@ impl Check<'_> {
                             links.insert((host.name.as_str(), other.name.as_str()));
                         }
                         None => {
+                            all_known = false;
                             let remedy = "write the address and port of one in bed.json, or remove this access point";
                             self.fault(&file, format!("no host of the bed is at {address}:{port}"), remedy);
                         }
@@ -285,7 +286,8 @@ impl Check<'_> {
                 }
             }
         }
-        if all_read {
+        // Ways that a mistake hides are not missed beside it.
+        if all_known {
             self.connected(&links);
         }
     }

@@ -83,6 +83,23 @@ def simulate_direct(
     of hosts done and in all, and may raise to stop.
     """
 
+def create_bed(
+    profile_toml: str, seed: int, funds: int, changed: str, out: str, progress: Callable[[int, int], None]
+) -> str:
+    """Makes a bed in a new folder and returns its `bed.json`; `progress` is told entries of the genesis and may raise to stop.
+
+    `funds` are the outputs of the workload; `changed` is JSON: a parameter to the profile's value and the bed's. Raises BedError.
+    """
+
+def check_bed(bed: str) -> str:
+    """What is wrong with a bed, as JSON: `file`, `what` and `remedy` of each fault. Raises BedError where its `bed.json` can't be read."""
+
+def stamp_bed(bed: str, into: str, start_s: int, loopback: bool) -> None:
+    """Copies a bed into a folder that is there: slot 0 at `start_s` since 1970, hashes to match, topologies at 127.0.0.1 with `loopback`.
+
+    Raises BedError.
+    """
+
 def simulate_tables(profile_toml: str, seed: int, progress: Callable[[int, int], None]) -> str:
     """The published tables as a simulation predicts them, as JSON: `blocks`, `rejected`, `orphaned`, and `rows` of metric, predicted, standard_error, published."""
 

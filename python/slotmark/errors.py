@@ -55,6 +55,10 @@ class SimulationError(SlotmarkError):
     """A cluster profile or topology that can't be simulated, or a run directory that is in the way."""
 
 
+class BedError(SlotmarkError):
+    """A bed of a cluster that can't be made, read or used."""
+
+
 class ComparisonError(SlotmarkError):
     """Runs that can't be compared with each other."""
 

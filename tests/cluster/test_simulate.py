@@ -10,6 +10,7 @@ from slotmark.benches.cluster.simulate import (
     END_TO_END_ROWS,
     FITTED,
     HELD_OUT,
+    LIVE,
     PEER_ROWS,
     load_profile,
     predict,
@@ -24,7 +25,7 @@ def quietly(done: int, total: int) -> None:
 
 
 def test_every_shipped_profile_makes_blocks() -> None:
-    assert set(shipped_profiles()) == {*FITTED, *HELD_OUT, *DERIVED}
+    assert set(shipped_profiles()) == {*FITTED, *HELD_OUT, *DERIVED, *LIVE}
     for name in shipped_profiles():
         tables = predict(load_profile(name, ["run.slots=17000"]), [1], quietly)
         assert tables.blocks > 10

@@ -42,6 +42,9 @@ pub struct Profile {
     /// What goes wrong, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<Fault>,
+    /// What only a live cluster needs: nothing here looks at it.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub live: toml::Table,
     /// The published column that this profile was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
@@ -118,6 +121,8 @@ pub enum TopologyRule {
     Line,
     /// A line whose ends meet.
     Ring,
+    /// Host 0 and each other one follow each other.
+    Star,
     /// Everybody follows everybody.
     Complete,
     /// Each host follows this many others; the graph is drawn with the seed and is connected.
@@ -408,6 +413,11 @@ impl Fault {
 }
 
 impl Profile {
+    /// The largest block body that the protocol allows, which is the workload's where that is larger.
+    pub fn largest_body_bytes(&self) -> u64 {
+        self.genesis.max_block_body_size.0.max(self.workload.block_size.0)
+    }
+
     /// Whether a host is down in a slot.
     pub(crate) fn is_down(&self, host: u32, slot: u64) -> bool {
         self.fault

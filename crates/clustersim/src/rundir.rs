@@ -105,11 +105,27 @@ pub fn write_tables(
 /// What a run directory says about itself.
 fn write_description(profile: &Profile, seed: u64, directory: &Path, name: &str, topology: &Topology) -> Result<(), SimulationError> {
     fs::create_dir_all(directory.join("genesis")).map_err(SimulationError::io(directory))?;
-    let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
-    let content = profile_content(profile);
-    write_json(&directory.join("meta.json"), &meta(profile, seed, name, start_s, &content))?;
-    write_json(&directory.join("profile.json"), &content)?;
     write_json(&directory.join("genesis/genesis.shelley.json"), &genesis(profile))?;
+    let mut meta = meta(profile, "sim");
+    meta["simulated"] =
+        json!({"by": concat!("slotmark ", env!("CARGO_PKG_VERSION")), "seed": seed, "slots": profile.run.slots, "directory": name});
+    write_profile(profile, meta, directory, topology)
+}
+
+/// Writes what the directory of a run on real nodes has beside genesis files and logs: `meta.json`, `profile.json`,
+/// `topology.json` and `profile.toml`. The folder is there.
+///
+/// # Errors
+/// A file can't be written.
+pub fn write_live_description(profile: &Profile, directory: &Path, topology: &Topology) -> Result<(), SimulationError> {
+    write_profile(profile, meta(profile, "live"), directory, topology)
+}
+
+fn write_profile(profile: &Profile, mut meta: Value, directory: &Path, topology: &Topology) -> Result<(), SimulationError> {
+    let content = profile_content(profile);
+    meta["profile_content"] = content.clone();
+    write_json(&directory.join("meta.json"), &json!({"meta": meta}))?;
+    write_json(&directory.join("profile.json"), &content)?;
     write_json(&directory.join("topology.json"), &topology_json(topology, profile.network.pools))?;
     let path = directory.join("profile.toml");
     fs::write(&path, profile.to_toml()).map_err(SimulationError::io(&path))
@@ -169,19 +185,17 @@ fn profile_content(profile: &Profile) -> Value {
             "slot_duration": genesis.slot_length.0 as f64 / 1e9,
             "parameter_k": genesis.security_parameter,
             "network_magic": genesis.network_magic,
-            "max_block_size": largest_body(profile),
+            "max_block_size": profile.largest_body_bytes(),
         },
         "generator": generator,
         "analysis": {"filters": [], "filter_exprs": filters},
     })
 }
 
-fn largest_body(profile: &Profile) -> u64 {
-    profile.genesis.max_block_body_size.0.max(profile.workload.block_size.0)
-}
-
-fn meta(profile: &Profile, seed: u64, name: &str, start_s: u64, content: &Value) -> Value {
+/// What stands under `meta` in `meta.json`, but for the profile; `kind` ends the tag.
+fn meta(profile: &Profile, kind: &str) -> Value {
     let target = &profile.target;
+    let start_s = parse_start(&profile.run.system_start).unwrap_or_default();
     let manifest: serde_json::Map<String, Value> = target
         .components
         .iter()
@@ -190,8 +204,8 @@ fn meta(profile: &Profile, seed: u64, name: &str, start_s: u64, content: &Value)
             (name.clone(), value)
         })
         .collect();
-    json!({"meta": {
-        "tag": tag(profile, start_s),
+    json!({
+        "tag": tag(profile, start_s, kind),
         "batch": target.batch,
         "profile": profile.name,
         "era": target.era,
@@ -199,19 +213,17 @@ fn meta(profile: &Profile, seed: u64, name: &str, start_s: u64, content: &Value)
         "node_ghc_version": target.ghc_version,
         "manifest": manifest,
         "timing": {"start": start_s, "start_human": profile.run.system_start, "earliest_start": start_s},
-        "profile_content": content,
-        "simulated": {"by": concat!("slotmark ", env!("CARGO_PKG_VERSION")), "seed": seed, "slots": profile.run.slots, "directory": name},
-    }})
+    })
 }
 
-/// The tag of the workbench: `YYYY-MM-DD-HH-MM-COMMIT-BATCH-PROFILE-ERA-sim`.
-fn tag(profile: &Profile, start_s: u64) -> String {
+/// The tag of the workbench: `YYYY-MM-DD-HH-MM-COMMIT-BATCH-PROFILE-ERA-KIND`.
+fn tag(profile: &Profile, start_s: u64, kind: &str) -> String {
     let (year, month, day) = date_of(start_s / 86_400);
     let (hour, minute) = (start_s % 86_400 / 3_600, start_s % 3_600 / 60);
     let commit = profile.target.components.get("cardano-node").map_or("unknown", |node| &node.commit);
     let cut = |text: &str, length: usize| text.chars().take(length).collect::<String>();
     let (commit, batch, era) = (cut(commit, 5), cut(&profile.target.batch, 12), cut(&profile.target.era, 4));
-    format!("{year:04}-{month:02}-{day:02}-{hour:02}-{minute:02}-{commit}-{batch}-{}-{era}-sim", profile.name)
+    format!("{year:04}-{month:02}-{day:02}-{hour:02}-{minute:02}-{commit}-{batch}-{}-{era}-{kind}", profile.name)
 }
 
 fn genesis(profile: &Profile) -> Value {
@@ -224,7 +236,7 @@ fn genesis(profile: &Profile) -> Value {
         "networkId": "Testnet",
         "networkMagic": genesis.network_magic,
         "protocolParams": {
-            "maxBlockBodySize": largest_body(profile),
+            "maxBlockBodySize": profile.largest_body_bytes(),
             "maxBlockHeaderSize": 1_100,
             "maxTxSize": 16_384,
             "protocolVersion": {"major": 10, "minor": 0},

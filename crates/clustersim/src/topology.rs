@@ -70,6 +70,7 @@ impl Topology {
             TopologyRule::TorusDense => torus_dense(network.hosts, regions.len() as u32),
             TopologyRule::Line => line(network.hosts, false),
             TopologyRule::Ring => line(network.hosts, true),
+            TopologyRule::Star => (1..network.hosts).flat_map(|host| [(0, host), (host, 0)]).collect(),
             TopologyRule::Complete => {
                 (0..network.hosts).flat_map(|a| (0..network.hosts).map(move |b| (a, b))).filter(|(a, b)| a != b).collect()
             }

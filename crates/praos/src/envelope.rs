@@ -129,6 +129,10 @@ byte_keys! {
     PaymentSigningKey = "PaymentSigningKeyShelley_ed25519", "Payment Signing Key", 32;
     /// The public half of a payment key.
     PaymentVerificationKey = "PaymentVerificationKeyShelley_ed25519", "Payment Verification Key", 32;
+    /// The key of an output that the genesis holds: the seed of an Ed25519 key.
+    GenesisUtxoSigningKey = "GenesisUTxOSigningKey_ed25519", "Genesis Initial UTxO Signing Key", 32;
+    /// The public half of the key of an output that the genesis holds.
+    GenesisUtxoVerificationKey = "GenesisUTxOVerificationKey_ed25519", "Genesis Initial UTxO Verification Key", 32;
     /// A stake key: the seed of an Ed25519 key.
     StakeSigningKey = "StakeSigningKeyShelley_ed25519", "Stake Signing Key", 32;
     /// The public half of a stake key.

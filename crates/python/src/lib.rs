@@ -1,5 +1,7 @@
 //! The extension module `slotmark._core`: thin bindings over the crates. `_core.pyi` beside the package says what each gives.
 
+mod bed;
+
 use std::fmt::Display;
 use std::io;
 use std::ops::ControlFlow;
@@ -20,6 +22,7 @@ use slotmark_ouroboros::framing::FramedChain;
 use slotmark_ouroboros::relay::{Account, Mode, Relay, Route};
 use slotmark_ouroboros::server::{Config, Pace, Server};
 use slotmark_praos::genesis::Genesis;
+use slotmark_synth::bed::Addresses;
 use slotmark_synth::{Recipe, Workload};
 use slotmark_tracelog::{HostFrom, Plan, Source};
 
@@ -41,6 +44,10 @@ fn slotmark_error(name: &str, message: impl Display) -> PyErr {
 
 fn chain_error(error: ChainError) -> PyErr {
     slotmark_error("ChainError", error)
+}
+
+fn bed_error(error: impl Display) -> PyErr {
+    slotmark_error("BedError", error)
 }
 
 fn simulation_error(error: SimulationError) -> PyErr {
@@ -254,6 +261,39 @@ mod _core {
         }
         let tables = propagation(&profile, &truth.map_err(simulation_error)?);
         serde_json::to_string(&tables).map_err(|error| slotmark_error("SimulationError", error))
+    }
+
+    #[pyfunction]
+    fn create_bed(
+        py: Python<'_>,
+        profile_toml: String,
+        seed: u64,
+        funds: u32,
+        changed: String,
+        out: PathBuf,
+        progress: Py<PyAny>,
+    ) -> PyResult<String> {
+        let profile = Profile::from_layers(&[&profile_toml], &[]).map_err(simulation_error)?;
+        let changed = serde_json::from_str(&changed).map_err(bed_error)?;
+        let raised = Mutex::new(None);
+        let mut told = |done, total| tell(&progress, done, total, &raised);
+        let bed = py.detach(|| bed::create(&profile, seed, funds, changed, &out, &mut told));
+        if let Some(error) = raised.into_inner().unwrap_or_default() {
+            return Err(error);
+        }
+        serde_json::to_string(&bed.map_err(bed_error)?).map_err(bed_error)
+    }
+
+    #[pyfunction]
+    fn check_bed(py: Python<'_>, bed: PathBuf) -> PyResult<String> {
+        let faults = py.detach(|| slotmark_synth::bed::check(&bed)).map_err(bed_error)?;
+        serde_json::to_string(&faults).map_err(bed_error)
+    }
+
+    #[pyfunction]
+    fn stamp_bed(py: Python<'_>, bed: PathBuf, into: PathBuf, start_s: u64, loopback: bool) -> PyResult<()> {
+        let addresses = if loopback { Addresses::Loopback } else { Addresses::OwnNetworks };
+        py.detach(|| slotmark_synth::bed::stamp(&bed, &into, start_s, addresses)).map_err(bed_error)
     }
 
     #[pyfunction]

@@ -9,6 +9,7 @@ pub(crate) type Hash28 = [u8; 28];
 
 /// The kinds of header byte, with network id 0.
 const BASE: u8 = 0x00;
+const KEY_ENTERPRISE: u8 = 0x60;
 const SCRIPT_ENTERPRISE: u8 = 0x70;
 
 /// A payment address on a test network (network id 0).
@@ -27,11 +28,20 @@ impl Address {
         Self { bytes, length: 57 }
     }
 
+    /// Spent with a key, not staked.
+    pub(crate) fn key(payment: &Hash28) -> Self {
+        Self::enterprise(KEY_ENTERPRISE, payment)
+    }
+
     /// Spent with a script, not staked.
     pub(crate) fn script(script: &Hash28) -> Self {
+        Self::enterprise(SCRIPT_ENTERPRISE, script)
+    }
+
+    fn enterprise(kind: u8, hash: &Hash28) -> Self {
         let mut bytes = [0; 57];
-        bytes[0] = SCRIPT_ENTERPRISE;
-        bytes[1..29].copy_from_slice(script);
+        bytes[0] = kind;
+        bytes[1..29].copy_from_slice(hash);
         Self { bytes, length: 29 }
     }
 

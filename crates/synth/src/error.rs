@@ -1,5 +1,7 @@
 //! What can go wrong while forging.
 
+use std::path::PathBuf;
+
 use slotmark_chain::ChainError;
 
 /// A chain that couldn't be forged.
@@ -16,6 +18,10 @@ pub enum SynthError {
     Outputs { found: u64, most: u64 },
     #[error("block {block}: the forged wallet has too little left to go on: the chain is too long for its genesis. Ask for fewer blocks.")]
     Funds { block: u64 },
+    #[error("{0}")]
+    Plan(String),
+    #[error("{path}: {message}")]
+    Bed { path: PathBuf, message: String },
     #[error(transparent)]
     Chain(#[from] ChainError),
     #[error("interrupted")]

@@ -20,7 +20,7 @@ use crate::files;
 use crate::keys::Keys;
 use crate::lottery::Lottery;
 use crate::parameters::SLOTS_PER_BLOCK;
-use crate::pools::{Pool, pools};
+use crate::pools::{DELEGATORS, Pool, pools};
 use crate::random::Stream;
 use crate::recipe::Recipe;
 use crate::wallet::Wallet;
@@ -70,7 +70,7 @@ pub fn forge(
     recipe.check()?;
     let mut writer = ChainWriter::create(folder, recipe.chunk_slots())?;
     let keys = Arc::new(Keys::new(recipe.seed));
-    let pools = Arc::new(pools(recipe.seed));
+    let pools = Arc::new(pools(recipe.seed, DELEGATORS));
     let genesis_hash = files::write_genesis(writer.folder(), recipe, &keys, &pools)?;
     let active_slots = ActiveSlots::new(Ratio::new(1, SLOTS_PER_BLOCK).expect("a share"));
     let mut headers = Headers::new(recipe, genesis_hash, &pools, &active_slots);
@@ -101,7 +101,7 @@ pub fn forge(
             break;
         }
     }
-    files::write_keys(writer.folder(), recipe, &keys, &pools, headers.hot_keys())?;
+    files::write_keys(writer.folder(), recipe, &pools, headers.hot_keys())?;
     writer.finish()?;
     Ok(forged)
 }

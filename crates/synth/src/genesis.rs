@@ -12,7 +12,7 @@ const OUTPUTS: u64 = 16_384;
 /// Lovelace of each of them: 1,600,000 ada, 26.2 thousand million ada in all.
 const LOVELACE: u64 = 1_600_000_000_000;
 /// Lovelace of each extra one: 1,000 ada.
-const EXTRA_LOVELACE: u64 = 1_000_000_000;
+pub(crate) const EXTRA_LOVELACE: u64 = 1_000_000_000;
 /// How many extra ones there may be, so that no more lovelace is unspent than can exist.
 pub(crate) const MAX_EXTRA_OUTPUTS: u64 = 16_000_000;
 

@@ -2,10 +2,12 @@
 
 use ed25519_dalek::{Signer, SigningKey};
 use rayon::prelude::*;
+use slotmark_chain::Hash32;
 use slotmark_chain::hash::blake2b_224;
 
 use crate::address::{Address, Hash28};
 use crate::random::{Stream, secret};
+use crate::transaction::Signers;
 
 /// How many payment keys, and how many stake keys that delegate.
 pub(crate) const PAYMENT_KEYS: u16 = 4_096;
@@ -36,20 +38,11 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn new(seed: u64) -> Self {
-        let key = |purpose, number: u32| SigningKey::from_bytes(&secret(seed, purpose, u64::from(number)));
-        let payment: Vec<SigningKey> = (0..u32::from(PAYMENT_KEYS)).into_par_iter().map(|number| key("payment", number)).collect();
-        let payment_hashes = payment.iter().map(key_hash).collect();
-        Self { seed, payment_hashes, stake_hashes: (0..STAKE_KEYS).map(|number| key_hash(&key("stake", number))).collect(), payment }
-    }
-
-    /// The seed of a payment key.
-    pub(crate) fn payment_secret(&self, number: u16) -> [u8; 32] {
-        secret(self.seed, "payment", u64::from(number))
-    }
-
-    /// The seed of a stake key.
-    pub(crate) fn stake_secret(&self, number: u32) -> [u8; 32] {
-        secret(self.seed, "stake", u64::from(number))
+        let payment = (0..u32::from(PAYMENT_KEYS)).into_par_iter().map(|number| SigningKey::from_bytes(&payment_secret(seed, number)));
+        let payment: Vec<SigningKey> = payment.collect();
+        let payment_hashes = payment.iter().map(|key| blake2b_224(&[key.verifying_key().as_bytes()])).collect();
+        let stake_hashes = (0..STAKE_KEYS).map(|number| key_hash(&stake_secret(seed, number))).collect();
+        Self { seed, payment_hashes, stake_hashes, payment }
     }
 
     /// The hash of a stake key.
@@ -63,14 +56,31 @@ impl Keys {
     pub(crate) fn address(&self, owner: Owner) -> Address {
         Address::base(&self.payment_hashes[usize::from(owner.payment)], &self.stake_hash(owner.stake))
     }
+}
 
-    /// A payment key's public half and its signature of a transaction's id.
-    pub(crate) fn witness(&self, payment: u16, transaction: &[u8; 32]) -> ([u8; 32], [u8; 64]) {
+impl Signers for Keys {
+    fn witness(&self, payment: u16, transaction: &Hash32) -> ([u8; 32], [u8; 64]) {
         let key = &self.payment[usize::from(payment)];
         (key.verifying_key().to_bytes(), key.sign(transaction).to_bytes())
     }
 }
 
-fn key_hash(key: &SigningKey) -> Hash28 {
-    blake2b_224(&[key.verifying_key().as_bytes()])
+/// The seed of a payment key.
+pub(crate) fn payment_secret(seed: u64, number: u32) -> [u8; 32] {
+    secret(seed, "payment", u64::from(number))
+}
+
+/// The seed of a stake key.
+pub(crate) fn stake_secret(seed: u64, number: u32) -> [u8; 32] {
+    secret(seed, "stake", u64::from(number))
+}
+
+/// The public half of an Ed25519 key, from its seed.
+pub(crate) fn public(seed: &[u8; 32]) -> [u8; 32] {
+    SigningKey::from_bytes(seed).verifying_key().to_bytes()
+}
+
+/// The hash of the public half of an Ed25519 key, from its seed.
+pub(crate) fn key_hash(seed: &[u8; 32]) -> Hash28 {
+    blake2b_224(&[&public(seed)])
 }

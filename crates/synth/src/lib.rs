@@ -8,6 +8,7 @@
 //! Limits, fees and prices are those of [`parameters`]; the outputs that the first transactions spend are in [`Genesis`].
 
 mod address;
+pub mod bed;
 mod block;
 mod cbor;
 mod error;
@@ -15,7 +16,9 @@ mod files;
 mod forge;
 mod genesis;
 mod keys;
+pub mod load;
 mod lottery;
+mod network;
 pub mod parameters;
 mod plutus;
 mod pools;

@@ -79,11 +79,11 @@ impl Lottery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pools::pools;
+    use crate::pools::{DELEGATORS, pools};
 
     #[test]
     fn pools_lead_by_their_stake_and_one_slot_in_twenty_has_a_block() {
-        let pools = Arc::new(pools(1));
+        let pools = Arc::new(pools(1, DELEGATORS));
         let stake = Distribution::of_pools(pools.iter().zip([1, 4]).map(|(pool, stake)| (pool.id, (stake, pool.vrf_key_hash()))));
         let active_slots = ActiveSlots::new(Ratio::new(1, SLOTS_PER_BLOCK).expect("a share"));
         let led = |wanted| {

@@ -13,10 +13,11 @@ use crate::address::Hash28;
 use crate::keys::STAKE_KEYS;
 use crate::random::secret;
 
-/// How many of the wallet's stake keys delegate to each pool.
+/// How many of the wallet's stake keys delegate to each pool of a forged chain.
 ///
 /// Few pools, since each of them draws in each slot: a block costs 20 draws a pool, of about 60 us each.
-const DELEGATORS: [u32; 2] = [10, 6];
+pub(crate) const DELEGATORS: [u32; 2] = [10, 6];
+const _: () = assert!(DELEGATORS[0] + DELEGATORS[1] == STAKE_KEYS);
 
 /// A pool, but for its hot keys.
 pub(crate) struct Pool {
@@ -38,9 +39,8 @@ impl Pool {
     }
 }
 
-/// The pools of a seed.
-pub(crate) fn pools(seed: u64) -> Vec<Pool> {
-    const { assert!(DELEGATORS[0] + DELEGATORS[1] == STAKE_KEYS) }
+/// The pools of a seed, of which each has so many who delegate to it: the first ones to the first, and so on.
+pub(crate) fn pools(seed: u64, delegators: impl IntoIterator<Item = u32>) -> Vec<Pool> {
     let mut next = 0;
     let pool = |(number, delegators): (u64, u32)| {
         let cold = SigningKey::from_bytes(&secret(seed, "cold", number));
@@ -53,7 +53,7 @@ pub(crate) fn pools(seed: u64) -> Vec<Pool> {
             cold,
         }
     };
-    (0..).zip(DELEGATORS).map(pool).collect()
+    (0..).zip(delegators).map(pool).collect()
 }
 
 /// The hot keys of all pools, which evolve as the slots pass.
@@ -118,13 +118,13 @@ mod tests {
 
     #[test]
     fn every_stake_key_has_one_pool() {
-        let delegators: Vec<u32> = pools(1).into_iter().flat_map(|pool| pool.delegators).collect();
+        let delegators: Vec<u32> = pools(1, DELEGATORS).into_iter().flat_map(|pool| pool.delegators).collect();
         assert_eq!(delegators, (0..STAKE_KEYS).collect::<Vec<_>>());
     }
 
     #[test]
     fn certificates_are_renewed_one_by_one_and_keys_evolve() {
-        let pools = pools(1);
+        let pools = pools(1, DELEGATORS);
         let mut keys = HotKeys::new(1, KesPeriods { slots: 10, max_evolutions: 3 }, &pools);
         // Slot, then number and first period of the certificate, and the evolution in it.
         for (slot, sequence, start, evolution) in [(0, 0, 0, 0), (9, 0, 0, 0), (29, 0, 0, 2), (30, 1, 3, 0), (45, 1, 3, 1), (250, 2, 24, 1)]

@@ -8,7 +8,6 @@ use slotmark_chain::hash::blake2b_256;
 
 use crate::address::Address;
 use crate::cbor::CborBuffer;
-use crate::keys::Keys;
 use crate::parameters::{COLLATERAL_PERCENT, MIN_FEE_CONSTANT, PLUTUS_V3, PLUTUS_V3_COST_MODEL, min_fee};
 use crate::plutus::Budget;
 
@@ -68,6 +67,12 @@ pub(crate) struct Plan<'a> {
     pub(crate) script: Option<ScriptSpend<'a>>,
     /// Payment keys that must sign, each once.
     pub(crate) signers: Vec<u16>,
+}
+
+/// Keys that sign transactions, each by its number.
+pub(crate) trait Signers {
+    /// A payment key's public half and its signature of a transaction's id.
+    fn witness(&self, key: u16, transaction: &Hash32) -> ([u8; 32], [u8; 64]);
 }
 
 /// A transaction as it will stand in a block, but for its signatures.
@@ -217,7 +222,7 @@ impl Draft {
     }
 
     /// Appends its witness set, signed.
-    pub(crate) fn sign(&self, keys: &Keys, set: &mut Vec<u8>) {
+    pub(crate) fn sign(&self, keys: &impl Signers, set: &mut Vec<u8>) {
         set.map(1 + self.script_entries);
         set.uint(0);
         set.set(self.signers.len());
@@ -228,6 +233,20 @@ impl Draft {
             set.bytes(&signature);
         }
         set.extend_from_slice(&self.scripts);
+    }
+
+    /// The whole transaction, signed, as it is submitted: `[body, witnesses, valid, auxiliary data]`.
+    pub(crate) fn whole(&self, keys: &impl Signers) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.tx_bytes());
+        bytes.array(4);
+        bytes.extend_from_slice(&self.body);
+        self.sign(keys, &mut bytes);
+        bytes.push(0xf5); // its scripts succeed
+        match self.auxiliary.as_slice() {
+            [] => bytes.null(),
+            auxiliary => bytes.extend_from_slice(auxiliary),
+        }
+        bytes
     }
 
     /// A reference to one of its outputs.

@@ -24,7 +24,7 @@ pub use ingest::{HostFrom, IngestError, Plan, Source, ingest};
 pub use line::{Entry, Seen, read_line};
 pub use messages::{
     Block, Body, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot, Thread, Tip, Transaction, TransactionList,
-    Transactions, Version, forms, hex,
+    Transactions, Version, forms, hex, namespaces,
 };
 pub use reason::Reason;
 pub use time::parse_time;

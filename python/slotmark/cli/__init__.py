@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, check, compare, ingest, ledger, plan, predict, show, simulate
+from slotmark.cli import chain, chainsync, check, cluster, compare, ingest, ledger, plan, predict, show, simulate
 from slotmark.cli.console import forget_reader, harmless, print_what_the_encoding_has
 from slotmark.errors import SlotmarkError
 
@@ -29,6 +29,7 @@ app.command("samples", epilog="Example: slotmark samples runs/10.5 blocks -o blo
 app.command("check", epilog="Example: slotmark check runs/10.5 runs/10.6")(check.check)
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(ledger.app, name="ledger")
 app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o report --policy release.toml")(
     compare.compare

@@ -68,7 +68,7 @@ fn value_of(text: &str) -> Value {
 }
 
 /// The whole path that a key means.
-fn resolve(table: &Table, key: &str) -> Result<String, String> {
+fn resolve(table: &mut Table, key: &str) -> Result<String, String> {
     let mut known = Vec::new();
     paths(table, "", &mut known);
     let suffix = format!(".{key}");
@@ -78,6 +78,10 @@ fn resolve(table: &Table, key: &str) -> Result<String, String> {
         (None, [only]) => Ok((*only).clone()),
         (None, []) => match key {
             "fault" | "network.stake" => Ok(key.to_string()),
+            _ if key.starts_with("live.") => {
+                table.entry("live").or_insert_with(|| Value::Table(Table::new()));
+                Ok(key.to_string())
+            }
             "stake" => Ok("network.stake".to_string()),
             _ => Err(format!("it has no parameter `{key}`; `slotmark simulate PROFILE --show` prints all.")),
         },

@@ -297,6 +297,11 @@ messages! {
 static BY_NAMESPACE: Names<{ names::count(NAMESPACES) }> = Names::of(NAMESPACES);
 static BY_KIND: Names<{ names::count(KINDS) }> = Names::of(KINDS);
 
+/// The namespaces under which nodes write the messages of the table, one for each message that has one.
+pub fn namespaces() -> impl Iterator<Item = &'static str> {
+    NAMESPACES.iter().filter_map(|(_, names)| names.first().copied())
+}
+
 /// The message that a namespace stands for, new or transitional.
 #[inline]
 pub(crate) fn by_namespace(namespace: &[u8]) -> Option<Message> {

@@ -36,6 +36,9 @@ HELD_OUT = ("plutus-loop-10.5", "plutus-loop-10.5.4")
 DERIVED = ("value-only-10.5.4", "plutus-loop-10.2", "plutus-loop-10.2-utxohd", "plutus-loop-10.6-pre")
 """The profiles that no report has: stages scaled from the version's other workload (docs/simulator.md); never validated."""
 
+LIVE = ("value-only-5",)
+"""The profiles made for live clusters on one machine: no report has them, and their stages are assumed."""
+
 VALIDATION_SEEDS = 5
 """How many simulations a validation averages: with one, the end-to-end rows vary by up to 1 % from seed to seed."""
 

@@ -1,0 +1,81 @@
+//! From a profile to a bed: the simulator's topology and description, and the genesis, keys and configurations of `slotmark-synth`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use serde_json::Value;
+use slotmark_clustersim::{Profile, SimulationError, Topology, write_live_description};
+use slotmark_newfolder::NewFolder;
+use slotmark_synth::SynthError;
+use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost, BedLink};
+
+/// Why a bed couldn't be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BedError {
+    #[error(transparent)]
+    Profile(#[from] SimulationError),
+    #[error(transparent)]
+    Files(#[from] SynthError),
+    #[error("{path}: exists already; name another folder or remove it.")]
+    Exists { path: String },
+    #[error("{path}: can't be written ({source}). Nothing was kept; make room or choose another place, and run again.")]
+    Folder { path: String, source: io::Error },
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Makes the bed of a profile in a new folder, which is there only when it is whole.
+pub(crate) fn create(
+    profile: &Profile,
+    seed: u64,
+    funds: u32,
+    changed: BTreeMap<String, (Value, Value)>,
+    out: &Path,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Bed, BedError> {
+    let topology = Topology::of(profile, seed)?;
+    let bed = bed(profile, &topology, seed, funds, changed)?;
+    let path = out.display().to_string();
+    let folder = NewFolder::create(out).map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => BedError::Exists { path: path.clone() },
+        _ => BedError::Folder { path: path.clone(), source },
+    })?;
+    bed.write(folder.path(), progress)?;
+    write_live_description(profile, folder.path(), &topology)?;
+    folder.finish().map_err(|source| BedError::Folder { path, source })?;
+    Ok(bed)
+}
+
+fn bed(profile: &Profile, topology: &Topology, seed: u64, funds: u32, changed: BTreeMap<String, (Value, Value)>) -> Result<Bed, BedError> {
+    let (genesis, network) = (&profile.genesis, &profile.network);
+    let magic = u32::try_from(genesis.network_magic)
+        .map_err(|_| SynthError::Plan(format!("genesis.network_magic is {}: expected {} at most.", genesis.network_magic, u32::MAX)))?;
+    let hosts = (0..).zip(&topology.hosts).map(|(number, host)| {
+        let stake = network.stake.get(number as usize).copied().unwrap_or(1.0);
+        BedHost::new(number, host.region.clone(), (number < network.pools).then_some(stake))
+    });
+    let links = topology.links.iter();
+    Ok(Bed {
+        schema: BED_SCHEMA,
+        seed,
+        genesis: BedGenesis {
+            network_magic: magic,
+            slot_length_ns: genesis.slot_length.0,
+            active_slot_coefficient: genesis.active_slot_coefficient,
+            security_parameter: genesis.security_parameter,
+            epoch_slots: genesis.epoch_slots,
+            max_block_body_bytes: profile.largest_body_bytes(),
+            delegators: genesis.delegators,
+            utxo_entries: genesis.utxo_entries,
+            dreps: genesis.dreps,
+            funds,
+        },
+        concurrency: profile.peer.concurrency,
+        hosts: hosts.collect(),
+        links: links.map(|link| BedLink { follower: link.follower, producer: link.producer, latency_ns: link.latency_ns }).collect(),
+        changed,
+        profile: serde_json::to_value(profile)?,
+    })
+}

@@ -1,0 +1,342 @@
+//! Beds: all files that a cluster of nodes needs to run a network of its own.
+//!
+//! ```text
+//! bed.json                                    the bed itself: Bed
+//! genesis/genesis.ERA.json                    the genesis files
+//! genesis/pools-keys/poolN/                   keys and certificates of the pools, from 1 on
+//! genesis/utxo-keys/utxoN/                    keys of the workload's funds
+//! genesis/stake-delegators/, drep-keys/       keys of the first who delegate to each pool, and of the first DReps
+//! node-I/config.json, topology.json           for each host, from 0 on
+//! ```
+//!
+//! A bed's system start is a placeholder: [`stamp`] copies a bed with another one.
+
+mod check;
+mod population;
+mod stamp;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Ipv4Addr;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slotmark_chain::ChainError;
+use slotmark_praos::envelope::{Envelope, GenesisUtxoSigningKey, GenesisUtxoVerificationKey};
+
+pub use self::check::{Fault, check};
+use self::population::Population;
+pub use self::stamp::stamp;
+use crate::error::SynthError;
+use crate::genesis::MAX_EXTRA_OUTPUTS;
+use crate::keys::public;
+use crate::load::Fund;
+use crate::network::configuration::{bed_options, configuration};
+use crate::network::keys::{write_delegators, write_dreps, write_pools};
+use crate::network::{Folder, Network};
+use crate::pools::HotKeys;
+use crate::recipe::PUBLIC_KES_PERIOD_SLOTS;
+
+/// The version of `bed.json`.
+pub const BED_SCHEMA: u32 = 1;
+/// Host I listens on this port and I.
+pub const FIRST_PORT: u16 = 30_000;
+/// Hosts' addresses are those of the network for benchmarks (RFC 2544), 198.18.0.0/15.
+const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
+/// DReps whose keys are written; the seed gives the others.
+const DREPS_WITH_KEYS: u64 = 3;
+/// The most that a genesis holds of each.
+const MAX_DELEGATORS: u64 = 10_000_000;
+const MAX_DREPS: u64 = 1_000_000;
+const MAX_FUNDS: u32 = 10_000;
+const MAX_HOSTS: usize = 10_000;
+
+/// A bed: what decides its files, as `bed.json` has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bed {
+    /// [`BED_SCHEMA`].
+    pub schema: u32,
+    /// Decides all keys.
+    pub seed: u64,
+    /// What every node agrees on.
+    pub genesis: BedGenesis,
+    /// From how many peers one block may be fetched at the same time.
+    pub concurrency: u32,
+    /// The hosts by number.
+    pub hosts: Vec<BedHost>,
+    /// Who follows whom, and how far they are apart.
+    pub links: Vec<BedLink>,
+    /// What was asked for that the profile has otherwise: parameter to the profile's value and the bed's.
+    pub changed: BTreeMap<String, (Value, Value)>,
+    /// The profile that the bed was made from, with the changes in it.
+    pub profile: Value,
+}
+
+/// What every node of a bed agrees on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BedGenesis {
+    /// Number of the network.
+    pub network_magic: u32,
+    /// Length of a slot in ns.
+    pub slot_length_ns: u64,
+    /// f of Praos.
+    pub active_slot_coefficient: f64,
+    /// k of Praos.
+    pub security_parameter: u64,
+    /// Slots an epoch.
+    pub epoch_slots: u64,
+    /// Bytes of a block's body at most.
+    pub max_block_body_bytes: u64,
+    /// Stake keys that delegate.
+    pub delegators: u64,
+    /// Unspent outputs that nothing spends.
+    pub utxo_entries: u64,
+    /// DReps.
+    pub dreps: u64,
+    /// Unspent outputs of the workload, each with a key of its own.
+    pub funds: u32,
+}
+
+/// A host of a bed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BedHost {
+    /// Its name, which is also its folder's: `node-I`.
+    pub name: String,
+    /// Where it is.
+    pub region: String,
+    /// Where it listens, in a network of its own.
+    pub host_addr: Ipv4Addr,
+    /// On which port, in any network.
+    pub port: u16,
+    /// The number of its pool, from 1 on; None for one that only follows.
+    pub pool: Option<u32>,
+    /// Stake of its pool, in any unit.
+    pub stake: f64,
+}
+
+/// A connection over which one host follows another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BedLink {
+    /// The number of the host that follows.
+    pub follower: u32,
+    /// The number of the host that is followed.
+    pub producer: u32,
+    /// How long a message travels, in ns.
+    pub latency_ns: u64,
+}
+
+/// Where the hosts of a cluster are reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// Each at an address of its own.
+    OwnNetworks,
+    /// All at 127.0.0.1.
+    Loopback,
+}
+
+impl BedHost {
+    /// Host number `number` in a region; `stake` is that of its pool, if it has one.
+    pub fn new(number: u32, region: String, stake: Option<f64>) -> Self {
+        // .0 and .255 are left out: programs take them for a network's own and its broadcast address.
+        let place = number / 254 * 256 + number % 254 + 1;
+        Self {
+            name: format!("node-{number}"),
+            region,
+            host_addr: Ipv4Addr::from(u32::from(FIRST_ADDRESS) + place),
+            port: FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)),
+            pool: stake.map(|_| number + 1),
+            stake: stake.unwrap_or_default(),
+        }
+    }
+
+    /// Where it is reached.
+    pub fn address(&self, addresses: Addresses) -> Ipv4Addr {
+        match addresses {
+            Addresses::OwnNetworks => self.host_addr,
+            Addresses::Loopback => Ipv4Addr::LOCALHOST,
+        }
+    }
+}
+
+impl Bed {
+    /// Reads a bed's `bed.json`.
+    ///
+    /// # Errors
+    /// It can't be read, isn't one, or is of another version; the message names file and remedy.
+    pub fn read(folder: &Path) -> Result<Self, SynthError> {
+        let path = folder.join("bed.json");
+        let wrong = |message: String| SynthError::Bed { path: path.clone(), message };
+        let bytes = std::fs::read(&path)
+            .map_err(|error| wrong(format!("can't be read ({error}): expected a folder that `slotmark cluster create` made.")))?;
+        #[derive(Deserialize)]
+        struct Version {
+            schema: u32,
+        }
+        let remedy = "Make the bed anew with `slotmark cluster create`.";
+        let not = |error: serde_json::Error| wrong(format!("isn't the description of a bed ({error}). {remedy}"));
+        let Version { schema } = serde_json::from_slice(&bytes).map_err(not)?;
+        if schema != BED_SCHEMA {
+            return Err(wrong(format!("has schema {schema}: expected {BED_SCHEMA}. {remedy}")));
+        }
+        let bed: Self = serde_json::from_slice(&bytes).map_err(not)?;
+        if bed.hosts.len() > MAX_HOSTS || bed.hosts.iter().enumerate().any(|(number, host)| host.name != format!("node-{number}")) {
+            return Err(wrong(format!("its hosts aren't node-0, node-1 and so on, {MAX_HOSTS} at most. {remedy}")));
+        }
+        let hosts = bed.hosts.len() as u32;
+        if bed.links.iter().any(|link| link.follower >= hosts || link.producer >= hosts) {
+            return Err(wrong(format!("a link names a host that isn't there. {remedy}")));
+        }
+        Ok(bed)
+    }
+
+    /// Writes the bed's files into a folder. `progress` is called with the entries of the genesis that are written and how many
+    /// there are; it stops the work with `Break`.
+    ///
+    /// # Errors
+    /// Numbers that no genesis can have, a file that can't be written, or `progress` gave `Break` ([`SynthError::Interrupted`]).
+    pub fn write(&self, path: &Path, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<(), SynthError> {
+        self.sensible()?;
+        let network = self.network();
+        let stakes: Vec<f64> = self.hosts.iter().filter(|host| host.pool.is_some()).map(|host| host.stake).collect();
+        let population = Population::new(self.seed, &self.genesis, &stakes)?;
+        let folder = Folder::new(path);
+        let genesis = folder.below("genesis");
+        let (total, mut done, mut go_on) = (population.entries(), 0, ControlFlow::Continue(()));
+        let funds = population.funds().map_while(|fund| {
+            done += 1;
+            if done % 10_000 == 0 || done == total {
+                go_on = progress(done, total);
+            }
+            go_on.is_continue().then_some(fund)
+        });
+        let name = |era: &str| format!("genesis.{}.json", era.to_lowercase());
+        let hashes = network.write_genesis(&genesis, name, &population.pools, &|key| population.stake_hash(key), funds)?;
+        if go_on.is_break() {
+            return Err(SynthError::Interrupted);
+        }
+        let hot_keys = HotKeys::new(self.seed, network.kes_periods(), &population.pools);
+        write_pools(&genesis, &population.pools, hot_keys.last())?;
+        write_delegators(&genesis, population.first_delegators())?;
+        write_dreps(&genesis, self.seed, self.genesis.dreps.min(DREPS_WITH_KEYS))?;
+        for number in 0..self.genesis.funds {
+            let secret = population::fund_secret(self.seed, number);
+            let place = genesis.below(format!("utxo-keys/utxo{}", number + 1));
+            place.pair("utxo", &GenesisUtxoSigningKey(secret), &GenesisUtxoVerificationKey(public(&secret)))?;
+        }
+        for (number, host) in self.hosts.iter().enumerate() {
+            let place = folder.below(&host.name);
+            let mut configuration = configuration(|era| format!("../genesis/{}", name(era)), &hashes);
+            let degree = self.links.iter().filter(|link| link.follower as usize == number).count();
+            configuration.extend(bed_options(&host.name, degree, self.concurrency));
+            place.json("config.json", &configuration.into())?;
+            place.json("topology.json", &self.topology(number as u32, Addresses::OwnNetworks))?;
+        }
+        let specs: serde_json::Map<String, Value> =
+            self.hosts.iter().enumerate().map(|(i, host)| (host.name.clone(), spec(i, host))).collect();
+        folder.json("node-specs.json", &specs.into())?;
+        folder.file("bed.json", |file| {
+            serde_json::to_writer_pretty(&mut *file, self)?;
+            writeln!(file)
+        })?;
+        Ok(())
+    }
+
+    /// The workload's funds, with the keys that are in the bed's folder.
+    ///
+    /// # Errors
+    /// A key can't be read; the message names its file.
+    pub fn funds(&self, folder: &Path) -> Result<Vec<Fund>, SynthError> {
+        (1..=self.genesis.funds)
+            .map(|number| {
+                let path = folder.join(format!("genesis/utxo-keys/utxo{number}/utxo.skey"));
+                let wrong = |why: String| SynthError::Bed {
+                    path: path.clone(),
+                    message: format!("{why}. `slotmark cluster check` names all that is wrong with the bed."),
+                };
+                let text = std::fs::read_to_string(&path).map_err(|error| wrong(format!("can't be read ({error})")))?;
+                let key = Envelope::read(&text).and_then(|envelope| envelope.open());
+                let GenesisUtxoSigningKey(secret) = key.map_err(|error| wrong(format!("is {error}")))?;
+                Ok(Fund::new(&secret, population::lovelace_of_fund(self.genesis.funds)))
+            })
+            .collect()
+    }
+
+    /// The topology file of a host: those that it follows, each in a group of its own, and nobody else.
+    pub fn topology(&self, host: u32, addresses: Addresses) -> Value {
+        let producers = self.links.iter().filter(|link| link.follower == host).map(|link| &self.hosts[link.producer as usize]);
+        let group = |producer: &BedHost| {
+            let access_point = json!({"address": producer.address(addresses), "port": producer.port});
+            json!({"accessPoints": [access_point], "advertise": false, "trustable": true, "valency": 1})
+        };
+        json!({"localRoots": producers.map(group).collect::<Vec<_>>(), "publicRoots": [], "useLedgerAfterSlot": -1})
+    }
+
+    fn network(&self) -> Network {
+        let genesis = &self.genesis;
+        Network {
+            seed: self.seed,
+            magic: genesis.network_magic,
+            slot_length_ns: genesis.slot_length_ns,
+            active_slot_coefficient: genesis.active_slot_coefficient,
+            security_parameter: genesis.security_parameter,
+            epoch_slots: genesis.epoch_slots,
+            kes_period_slots: PUBLIC_KES_PERIOD_SLOTS,
+            max_block_body_bytes: genesis.max_block_body_bytes,
+            dreps: genesis.dreps,
+        }
+    }
+
+    fn sensible(&self) -> Result<(), SynthError> {
+        let genesis = &self.genesis;
+        for (name, found, least, most) in [
+            ("network.hosts", self.hosts.len() as u64, 1, MAX_HOSTS as u64),
+            ("genesis.delegators", genesis.delegators, 0, MAX_DELEGATORS),
+            ("genesis.utxo_entries", genesis.utxo_entries, 0, MAX_EXTRA_OUTPUTS),
+            ("genesis.dreps", genesis.dreps, 0, MAX_DREPS),
+            ("live.funds", u64::from(genesis.funds), 1, u64::from(MAX_FUNDS)),
+        ] {
+            if !(least..=most).contains(&found) {
+                return Err(SynthError::Plan(format!("{name} is {found}: expected {least} to {most}. Give another with --set {name}=….")));
+            }
+        }
+        let GenesisRule { least, words } = GenesisRule::of_epoch(genesis.security_parameter, genesis.active_slot_coefficient);
+        if genesis.epoch_slots < least {
+            let message = format!(
+                "genesis.epoch_slots is {}: expected {least} at least, {words}. Give another with --set genesis.epoch_slots=….",
+                genesis.epoch_slots
+            );
+            return Err(SynthError::Plan(message));
+        }
+        Ok(())
+    }
+}
+
+/// The least length of an epoch, and why.
+struct GenesisRule {
+    least: u64,
+    words: &'static str,
+}
+
+impl GenesisRule {
+    /// Nodes refuse less than 3k/f; with 4k/f or less, an epoch's nonce is settled before its stake is.
+    fn of_epoch(security_parameter: u64, active_slot_coefficient: f64) -> Self {
+        let settling = 4.0 * security_parameter as f64 / active_slot_coefficient;
+        Self { least: settling as u64 + 1, words: "more than 4k/f" }
+    }
+}
+
+/// A host as the workbench describes it.
+fn spec(number: usize, host: &BedHost) -> Value {
+    let pools = u32::from(host.pool.is_some());
+    json!({
+        "i": number, "kind": if pools == 1 { "pool" } else { "relay" }, "pools": pools, "name": host.name, "isProducer": pools == 1,
+        "host_addr": host.host_addr, "port": host.port, "region": host.region,
+    })
+}
+
+/// The error of a file of a bed that can't be written.
+fn write_error(path: PathBuf) -> impl FnOnce(io::Error) -> SynthError {
+    move |source| SynthError::Chain(ChainError::Write { path, source })
+}

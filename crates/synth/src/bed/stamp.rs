@@ -1,0 +1,146 @@
+//! A bed's files with another system start.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use slotmark_chain::Hash32;
+use slotmark_chain::hash::blake2b_256;
+
+use super::{Addresses, Bed, write_error};
+use crate::error::SynthError;
+use crate::network::{ERAS, Folder};
+
+/// Files that go along as they are.
+const DESCRIPTION: [&str; 6] = ["bed.json", "meta.json", "node-specs.json", "profile.json", "profile.toml", "topology.json"];
+/// Folders of keys, which hold a folder for each owner.
+const KEYS: [&str; 4] = ["drep-keys", "pools-keys", "stake-delegators", "utxo-keys"];
+
+/// Copies a bed into a folder that is there, with slot 0 at `start_s` seconds since 1970, the hashes of the genesis files in all
+/// configurations, and topologies for the addresses.
+///
+/// # Errors
+/// A file of the bed is missing or isn't what it should be, or one can't be written; the message names it.
+pub fn stamp(bed: &Path, into: &Path, start_s: u64, addresses: Addresses) -> Result<(), SynthError> {
+    let description = Bed::read(bed)?;
+    let start = i64::try_from(start_s).ok().and_then(|start| chrono::DateTime::from_timestamp(start, 0));
+    let start = start.ok_or_else(|| SynthError::Plan(format!("a start {start_s} s after 1970: expected a time before the year 10000.")))?;
+    let start = start.format("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let target = Folder::new(into);
+    for name in DESCRIPTION {
+        copy(&bed.join(name), &into.join(name))?;
+    }
+    let genesis = target.below("genesis");
+    let mut hashes = [Hash32::default(); 5];
+    for (era, hash) in ERAS.iter().zip(&mut hashes) {
+        let name = format!("genesis.{}.json", era.to_lowercase());
+        let path = bed.join("genesis").join(&name);
+        let text = read(&path)?;
+        let stamped = match *era {
+            "Byron" => byron_at(&text, start_s),
+            "Shelley" => shelley_at(&text, &start),
+            _ => Ok(text),
+        };
+        let stamped = stamped.map_err(|error| damaged(&path, &error))?;
+        *hash = genesis.file(&name, |file| file.write_all(stamped.as_bytes()))?;
+    }
+    for owners in KEYS {
+        copy_keys(&bed.join("genesis").join(owners), &into.join("genesis").join(owners))?;
+    }
+    for (number, host) in description.hosts.iter().enumerate() {
+        let path = bed.join(&host.name).join("config.json");
+        let mut configuration: serde_json::Map<String, Value> =
+            serde_json::from_str(&read(&path)?).map_err(|error| damaged(&path, &error))?;
+        for (era, hash) in ERAS.iter().zip(&hashes) {
+            configuration.insert(format!("{era}GenesisHash"), hex::encode(hash).into());
+        }
+        let place = target.below(&host.name);
+        place.json("config.json", &configuration.into())?;
+        place.json("topology.json", &description.topology(number as u32, addresses))?;
+    }
+    Ok(())
+}
+
+/// A Byron genesis with another start, as canonical JSON: nodes hash that, whatever the file looks like.
+fn byron_at(text: &str, start_s: u64) -> Result<String, serde_json::Error> {
+    let mut byron: serde_json::Map<String, Value> = serde_json::from_str(text)?;
+    byron.insert("startTime".to_owned(), start_s.into());
+    Ok(Value::Object(byron).to_string())
+}
+
+/// The hash that nodes compute of a Byron genesis.
+pub(super) fn byron_hash(text: &str) -> Result<Hash32, serde_json::Error> {
+    let byron: Value = serde_json::from_str(text)?;
+    Ok(blake2b_256(&[byron.to_string().as_bytes()]))
+}
+
+/// A Shelley genesis with another start: only that is changed, since there may be millions of entries.
+fn shelley_at(text: &str, start: &str) -> Result<String, serde_json::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Start<'a> {
+        /// A piece of the text.
+        system_start: &'a str,
+    }
+    let Start { system_start } = serde_json::from_str(text)?;
+    let place = system_start.as_ptr().addr() - text.as_ptr().addr();
+    let mut stamped = String::with_capacity(text.len() + start.len());
+    stamped.push_str(&text[..place]);
+    stamped.push_str(start);
+    stamped.push_str(&text[place + system_start.len()..]);
+    Ok(stamped)
+}
+
+fn read(path: &Path) -> Result<String, SynthError> {
+    fs::read_to_string(path).map_err(|error| SynthError::Bed {
+        path: path.to_path_buf(),
+        message: format!("can't be read ({error}). `slotmark cluster check` names all that is wrong with the bed."),
+    })
+}
+
+fn damaged(path: &Path, error: &serde_json::Error) -> SynthError {
+    let message = format!("isn't what it should be ({error}). `slotmark cluster check` names all that is wrong with the bed.");
+    SynthError::Bed { path: path.to_path_buf(), message }
+}
+
+/// Copies a file and who may read it. What is no file, as a link that leads elsewhere, is refused.
+fn copy(from: &Path, to: &Path) -> Result<(), SynthError> {
+    let wrong = |message: String| SynthError::Bed { path: from.to_path_buf(), message };
+    let kind = from.symlink_metadata().map_err(|error| wrong(format!("can't be read ({error}). Make the bed anew.")))?;
+    if !kind.is_file() {
+        return Err(wrong("isn't a file. Put the file itself there.".to_owned()));
+    }
+    fs::copy(from, to).map(drop).map_err(write_error(to.to_path_buf()))
+}
+
+/// Copies the keys of all owners, a folder for each.
+fn copy_keys(from: &Path, to: &Path) -> Result<(), SynthError> {
+    // A bed without DReps has no folder of theirs.
+    let Ok(owners) = fs::read_dir(from) else { return Ok(()) };
+    let wrong = |error: std::io::Error| SynthError::Bed { path: from.to_path_buf(), message: format!("can't be read ({error}).") };
+    for owner in owners {
+        let owner = owner.map_err(wrong)?;
+        let place = to.join(owner.file_name());
+        fs::create_dir_all(&place).map_err(write_error(place.clone()))?;
+        for file in fs::read_dir(owner.path()).map_err(wrong)? {
+            let file = file.map_err(wrong)?;
+            copy(&file.path(), &place.join(file.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_start_of_a_shelley_genesis_changes() {
+        let text = r#"{"initialFunds": {"a": 1}, "systemStart" : "2025-01-01T00:00:00Z", "x": {"systemStart": "no"}}"#;
+        let expected = text.replace("2025-01-01T00:00:00Z", "2026-02-03T04:05:06Z");
+        assert_eq!(shelley_at(text, "2026-02-03T04:05:06Z").unwrap(), expected);
+        assert!(shelley_at("{}", "2026-02-03T04:05:06Z").is_err());
+        assert!(shelley_at(r#"{"systemStart": "a\u0020b"}"#, "2026-02-03T04:05:06Z").is_err());
+    }
+}

@@ -1,0 +1,310 @@
+//! A workload for a live cluster: transactions from a bed's funds, signed and ready to be submitted.
+//!
+//! First each fund is split into as many outputs as are wanted, by one transaction. Transactions then spend the outputs that were
+//! made first, so that one whose inputs are still to be made is behind all those that make them.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use ed25519_dalek::{Signer, SigningKey};
+use rayon::prelude::*;
+use slotmark_chain::Hash32;
+use slotmark_chain::hash::{blake2b_224, blake2b_256};
+
+use crate::address::Address;
+use crate::error::SynthError;
+use crate::parameters::MAX_TX_BYTES;
+use crate::plutus::{longest_loop, loop_budget, loop_script, loop_script_hash};
+use crate::random::Stream;
+use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, Signers, datum, payload, settle};
+
+/// Fee of a value-only transaction at least, in lovelace: the published workload's.
+const FEE: u64 = 1_000_000;
+/// The metadata label of the payload.
+const LABEL: u64 = 0;
+/// What an output holds at least, in lovelace: well above what the ledger asks for.
+const LEAST: u64 = 2_000_000;
+/// What each fund keeps as collateral, in lovelace: more than one and a half of any fee.
+const COLLATERAL: u64 = 20_000_000;
+/// Outputs that a fund is split into at most: they fit into one transaction.
+const MOST_OUTPUTS: u64 = 250;
+/// Transactions that are signed between two looks at the progress.
+const BATCH: usize = 4_096;
+
+/// An output that the genesis holds for the workload, and its key.
+pub struct Fund {
+    key: SigningKey,
+    address: Address,
+    lovelace: u64,
+}
+
+impl Fund {
+    /// The output of a key's address in the genesis, from the seed of the key.
+    pub fn new(secret: &[u8; 32], lovelace: u64) -> Self {
+        let key = SigningKey::from_bytes(secret);
+        let address = Address::key(&blake2b_224(&[key.verifying_key().as_bytes()]));
+        Self { key, address, lovelace }
+    }
+
+    /// Its reference: an output of the genesis has the hash of its address for a transaction.
+    fn reference(&self) -> OutputReference {
+        OutputReference { transaction: blake2b_256(&[self.address.bytes()]), index: 0 }
+    }
+}
+
+/// What is to be submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// The kind of transactions.
+    pub kind: LoadKind,
+    /// How many.
+    pub transactions: u64,
+    /// Bytes of payload each, as metadata; 0 for none.
+    pub payload_bytes: usize,
+    /// Decides what is random.
+    pub seed: u64,
+}
+
+/// A kind of transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadKind {
+    /// Value from some outputs to others.
+    ValueOnly {
+        /// Outputs spent by each, 1 at least.
+        inputs: usize,
+        /// Outputs made by each, 1 at least.
+        outputs: usize,
+    },
+    /// One run of the loop script each.
+    PlutusLoop {
+        /// What the script counts down from; None for as much as a transaction's budget allows.
+        count: Option<u64>,
+    },
+}
+
+/// A transaction ready to be submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedTransaction {
+    /// Its id.
+    pub id: Hash32,
+    /// `[body, witnesses, valid, auxiliary data]`.
+    pub bytes: Vec<u8>,
+}
+
+/// A workload that is signed.
+#[derive(Clone, Debug)]
+pub struct SignedLoad {
+    /// What must be in blocks before the rest: a transaction for each fund.
+    pub split: Vec<SignedTransaction>,
+    /// The transactions, in the order in which they are to be offered.
+    pub transactions: Vec<SignedTransaction>,
+}
+
+/// An unspent output, and the number of the fund whose key spends it.
+#[derive(Clone, Copy)]
+struct Coin {
+    reference: OutputReference,
+    fund: u16,
+    lovelace: u64,
+}
+
+struct Keys<'f>(&'f [Fund]);
+
+impl Signers for Keys<'_> {
+    fn witness(&self, key: u16, transaction: &[u8; 32]) -> ([u8; 32], [u8; 64]) {
+        let key = &self.0[usize::from(key)].key;
+        (key.verifying_key().to_bytes(), key.sign(transaction).to_bytes())
+    }
+}
+
+/// Makes and signs all transactions of a workload, the same bytes for the same arguments. `progress` is called with transactions
+/// signed and to be signed; it stops the work with `Break`.
+///
+/// # Errors
+/// The funds don't suffice, a transaction becomes larger than the ledger takes, or `progress` gave `Break`
+/// ([`SynthError::Interrupted`]).
+pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<SignedLoad, SynthError> {
+    if funds.is_empty() || funds.len() > usize::from(u16::MAX) {
+        return Err(SynthError::Plan(format!("{} funds: expected 1 to {}. Make the bed with others.", funds.len(), u16::MAX)));
+    }
+    let (wanted, mut source): (u64, Box<dyn Source + '_>) = match load.kind {
+        LoadKind::ValueOnly { inputs, outputs } if inputs > 0 && outputs > 0 => {
+            (load.transactions.saturating_mul(inputs as u64), Box::new(ValueOnly { funds, coins: VecDeque::new(), inputs, outputs }))
+        }
+        LoadKind::ValueOnly { .. } => {
+            return Err(SynthError::Plan("transactions without inputs or outputs: expected 1 of each at least.".to_owned()));
+        }
+        LoadKind::PlutusLoop { count } => (load.transactions, Box::new(PlutusLoop::new(funds, count.unwrap_or_else(longest_loop)))),
+    };
+    let each = wanted.div_ceil(funds.len() as u64).clamp(1, MOST_OUTPUTS);
+    let keys = Keys(funds);
+    let mut split = Vec::with_capacity(funds.len());
+    for (number, fund) in funds.iter().enumerate() {
+        let draft = source.split(number as u16, fund, each).ok_or_else(|| poor(fund))?;
+        split.push(signed(&draft, &keys)?);
+    }
+    let mut transactions = Vec::with_capacity(load.transactions as usize);
+    let mut stream = Stream::new(load.seed, "load", 0);
+    let mut bytes = vec![0; load.payload_bytes];
+    while (transactions.len() as u64) < load.transactions {
+        let size = BATCH.min(load.transactions as usize - transactions.len());
+        let mut drafts = Vec::with_capacity(size);
+        for _ in 0..size {
+            stream.fill(&mut bytes);
+            let auxiliary = if bytes.is_empty() { Vec::new() } else { payload(LABEL, &bytes) };
+            drafts.push(source.next(auxiliary, &mut stream).ok_or_else(|| {
+                let made = transactions.len() + drafts.len();
+                SynthError::Plan(format!("the funds are spent after {made} transactions. Ask for fewer, or make the bed with more funds."))
+            })?);
+        }
+        transactions.par_extend(drafts.par_iter().map(|draft| signed(draft, &keys)).collect::<Result<Vec<_>, _>>()?);
+        if progress(transactions.len() as u64, load.transactions).is_break() {
+            return Err(SynthError::Interrupted);
+        }
+    }
+    Ok(SignedLoad { split, transactions })
+}
+
+fn poor(fund: &Fund) -> SynthError {
+    SynthError::Plan(format!("a fund of {} lovelace is too small to be split. Make the bed with fewer funds.", fund.lovelace))
+}
+
+fn signed(draft: &Draft, keys: &Keys<'_>) -> Result<SignedTransaction, SynthError> {
+    let bytes = draft.whole(keys);
+    if bytes.len() as u64 > MAX_TX_BYTES {
+        let message = format!(
+            "a transaction of {} bytes: expected {MAX_TX_BYTES} at most. Ask for less payload, or fewer inputs and outputs.",
+            bytes.len()
+        );
+        return Err(SynthError::Plan(message));
+    }
+    Ok(SignedTransaction { id: draft.id, bytes })
+}
+
+/// What makes transactions, one after the other.
+trait Source {
+    /// Splits a fund into so many outputs for later ones; None where it holds too little.
+    fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft>;
+
+    /// The next transaction; None where nothing is left to spend.
+    fn next(&mut self, auxiliary: Vec<u8>, stream: &mut Stream) -> Option<Draft>;
+}
+
+struct ValueOnly<'f> {
+    funds: &'f [Fund],
+    coins: VecDeque<Coin>,
+    inputs: usize,
+    outputs: usize,
+}
+
+impl Source for ValueOnly<'_> {
+    fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft> {
+        let (draft, lovelace) = settle(|fee| {
+            let lovelace = shares(fund.lovelace.checked_sub(fee)?, outputs as usize)?;
+            let made = lovelace.iter().map(|&lovelace| NewOutput::to(fund.address, lovelace)).collect();
+            let plan = Plan { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Plan::default() };
+            Some((plan, lovelace))
+        })?;
+        let coins = lovelace.iter().enumerate().map(|(place, &lovelace)| Coin { reference: draft.output(place), fund: number, lovelace });
+        self.coins.extend(coins);
+        Some(draft)
+    }
+
+    fn next(&mut self, auxiliary: Vec<u8>, stream: &mut Stream) -> Option<Draft> {
+        if self.coins.len() < self.inputs {
+            return None;
+        }
+        let spent: Vec<Coin> = self.coins.drain(..self.inputs).collect();
+        let total: u64 = spent.iter().map(|coin| coin.lovelace).sum();
+        let owners: Vec<u16> = (0..self.outputs).map(|_| stream.below(self.funds.len() as u64) as u16).collect();
+        let mut signers: Vec<u16> = spent.iter().map(|coin| coin.fund).collect();
+        signers.sort_unstable();
+        signers.dedup();
+        let (draft, lovelace) = settle(|least| {
+            let fee = least.max(FEE);
+            let lovelace = shares(total.checked_sub(fee)?, owners.len())?;
+            let outputs =
+                owners.iter().zip(&lovelace).map(|(&owner, &lovelace)| NewOutput::to(self.funds[usize::from(owner)].address, lovelace));
+            let inputs = spent.iter().map(|coin| coin.reference).collect();
+            let plan =
+                Plan { inputs, outputs: outputs.collect(), fee, auxiliary: auxiliary.clone(), signers: signers.clone(), ..Plan::default() };
+            Some((plan, lovelace))
+        })?;
+        let made = owners.iter().zip(&lovelace).enumerate();
+        self.coins.extend(made.map(|(place, (&fund, &lovelace))| Coin { reference: draft.output(place), fund, lovelace }));
+        Some(draft)
+    }
+}
+
+/// Outputs that the loop script locks, each with the collateral of the fund that it came from.
+struct PlutusLoop<'f> {
+    funds: &'f [Fund],
+    locked: VecDeque<Coin>,
+    collateral: Vec<OutputReference>,
+    address: Address,
+    unit: Vec<u8>,
+    count: u64,
+}
+
+impl<'f> PlutusLoop<'f> {
+    fn new(funds: &'f [Fund], count: u64) -> Self {
+        let address = Address::script(&loop_script_hash());
+        Self { funds, locked: VecDeque::new(), collateral: Vec::new(), address, unit: datum(&[]), count }
+    }
+}
+
+impl Source for PlutusLoop<'_> {
+    fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft> {
+        let (draft, lovelace) = settle(|fee| {
+            let lovelace = shares(fund.lovelace.checked_sub(fee + COLLATERAL)?, outputs as usize)?;
+            let locked = lovelace.iter().map(|&lovelace| NewOutput { datum: Some(&self.unit), ..NewOutput::to(self.address, lovelace) });
+            let made = std::iter::once(NewOutput::to(fund.address, COLLATERAL)).chain(locked).collect();
+            let plan = Plan { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Plan::default() };
+            Some((plan, lovelace))
+        })?;
+        self.collateral.push(draft.output(0));
+        let coins =
+            lovelace.iter().enumerate().map(|(place, &lovelace)| Coin { reference: draft.output(place + 1), fund: number, lovelace });
+        self.locked.extend(coins);
+        Some(draft)
+    }
+
+    fn next(&mut self, auxiliary: Vec<u8>, _stream: &mut Stream) -> Option<Draft> {
+        let coin = self.locked.pop_front()?;
+        debug_assert!(usize::from(coin.fund) < self.funds.len());
+        let (draft, left) = settle(|fee| {
+            let left = coin.lovelace.checked_sub(fee).filter(|left| *left >= LEAST)?;
+            let spend = ScriptSpend {
+                script: Some(loop_script()),
+                reference: None,
+                argument: i64::try_from(self.count).ok()?,
+                budget: loop_budget(self.count),
+                collateral: self.collateral[usize::from(coin.fund)],
+                collateral_lovelace: COLLATERAL,
+                collateral_address: None,
+            };
+            let outputs = vec![NewOutput { datum: Some(&self.unit), ..NewOutput::to(self.address, left) }];
+            let auxiliary = auxiliary.clone();
+            let plan = Plan {
+                inputs: vec![coin.reference],
+                outputs,
+                fee,
+                auxiliary,
+                script: Some(spend),
+                signers: vec![coin.fund],
+                ..Plan::default()
+            };
+            Some((plan, left))
+        })?;
+        self.locked.push_back(Coin { reference: draft.output(0), lovelace: left, ..coin });
+        Some(draft)
+    }
+}
+
+/// Equal shares, the last with what is left over; None where they would be too small.
+fn shares(lovelace: u64, count: usize) -> Option<Vec<u64>> {
+    let each = lovelace / count as u64;
+    let mut shares = vec![each; count];
+    *shares.last_mut()? += lovelace - each * count as u64;
+    (each >= LEAST).then_some(shares)
+}

@@ -1,0 +1,59 @@
+//! The files of a network, as cardano-node reads them and cardano-cli lays them out: genesis files of all eras, nodes'
+//! configurations, and keys. Forged chains and beds write them by the same code.
+
+pub(crate) mod configuration;
+mod folder;
+mod genesis;
+pub(crate) mod keys;
+
+use slotmark_chain::Hash32;
+use slotmark_praos::header::KesPeriods;
+
+pub(crate) use self::folder::Folder;
+use crate::address::{Address, Hash28};
+use crate::error::SynthError;
+use crate::parameters::MAX_KES_EVOLUTIONS;
+use crate::pools::Pool;
+
+/// The eras that have a genesis file, as the configuration names them.
+pub(crate) const ERAS: [&str; 5] = ["Byron", "Shelley", "Alonzo", "Conway", "Dijkstra"];
+
+/// What one network's genesis files state that others' don't; [`crate::parameters`] has the rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Network {
+    pub(crate) seed: u64,
+    pub(crate) magic: u32,
+    pub(crate) slot_length_ns: u64,
+    pub(crate) active_slot_coefficient: f64,
+    pub(crate) security_parameter: u64,
+    pub(crate) epoch_slots: u64,
+    pub(crate) kes_period_slots: u64,
+    pub(crate) max_block_body_bytes: u64,
+    pub(crate) dreps: u64,
+}
+
+impl Network {
+    /// How long KES keys are good for.
+    pub(crate) fn kes_periods(&self) -> KesPeriods {
+        KesPeriods { slots: self.kes_period_slots, max_evolutions: MAX_KES_EVOLUTIONS }
+    }
+
+    /// Writes the genesis files, named by their era. Gives their hashes, in the order of [`ERAS`]; Shelley's is the chain's first nonce.
+    pub(crate) fn write_genesis(
+        &self,
+        folder: &Folder,
+        name: impl Fn(&str) -> String,
+        pools: &[Pool],
+        stake_hash: &dyn Fn(u32) -> Hash28,
+        funds: impl Iterator<Item = (Address, u64)>,
+    ) -> Result<[Hash32; 5], SynthError> {
+        Ok([
+            // Canonical JSON (no spaces, keys in order), so that the file's hash is the one that nodes compute for Byron's.
+            folder.file(&name("Byron"), |file| write!(file, "{}", genesis::byron(self)))?,
+            folder.file(&name("Shelley"), |file| genesis::write_shelley(file, self, pools, stake_hash, funds))?,
+            folder.json(&name("Alonzo"), &genesis::alonzo())?,
+            folder.json(&name("Conway"), &genesis::conway(self))?,
+            folder.json(&name("Dijkstra"), &genesis::dijkstra())?,
+        ])
+    }
+}

@@ -1,0 +1,212 @@
+//! Workloads for live clusters: every transaction keeps the ledger's rules behind those before it.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use minicbor::Encoder;
+use slotmark_chain::hash::{blake2b_224, blake2b_256};
+use slotmark_chain::rule::Rule;
+use slotmark_chain::{Decoder, Hash32};
+use slotmark_ledger::{EncodedOutput, Environment, Genesis, Resolved, encode_output, phase_one, phase_two};
+use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
+use slotmark_synth::load::{Fund, Load, LoadKind, SignedLoad, SignedTransaction, prepare};
+use slotmark_synth::{SynthError, loop_script_hash};
+
+const LOVELACE: u64 = 1_000_000_000_000;
+
+fn secrets() -> Vec<[u8; 32]> {
+    (1..=4).map(|number| [number; 32]).collect()
+}
+
+fn made(load: &Load) -> Result<SignedLoad, SynthError> {
+    let funds: Vec<Fund> = secrets().iter().map(|secret| Fund::new(secret, LOVELACE)).collect();
+    prepare(load, &funds, &mut |_, _| ControlFlow::Continue(()))
+}
+
+/// The funds as the genesis has them.
+fn unspent() -> HashMap<(Hash32, u64), EncodedOutput> {
+    let output = |secret: &[u8; 32]| {
+        let key = ed25519_dalek::SigningKey::from_bytes(secret).verifying_key().to_bytes();
+        let address = [&[0x60], &blake2b_224(&[&key])[..]].concat();
+        ((blake2b_256(&[&address]), 0), encode_output(&address, LOVELACE))
+    };
+    secrets().iter().map(output).collect()
+}
+
+/// What a bed's genesis says of transactions.
+fn genesis() -> Genesis {
+    let folder = tempfile::tempdir().expect("a folder");
+    let genesis = BedGenesis {
+        network_magic: 42,
+        slot_length_ns: 1_000_000_000,
+        active_slot_coefficient: 0.4,
+        security_parameter: 20,
+        epoch_slots: 500,
+        max_block_body_bytes: 90_112,
+        delegators: 1,
+        utxo_entries: 0,
+        dreps: 0,
+        funds: 1,
+    };
+    let hosts = vec![BedHost::new(0, String::new(), Some(1.0))];
+    let bed = Bed {
+        schema: BED_SCHEMA,
+        seed: 1,
+        genesis,
+        concurrency: 1,
+        hosts,
+        links: vec![],
+        changed: Default::default(),
+        profile: serde_json::Value::Null,
+    };
+    bed.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect("a bed");
+    let place = folder.path().join("genesis");
+    for era in ["shelley", "alonzo", "conway"] {
+        std::fs::rename(place.join(format!("genesis.{era}.json")), place.join(format!("{era}-genesis.json"))).expect("renamed");
+    }
+    Genesis::read(&place.join("shelley-genesis.json")).expect("a genesis").expect("Alonzo's")
+}
+
+/// A Conway block of one transaction, under a header of nothing.
+fn block(transaction: &SignedTransaction) -> Vec<u8> {
+    let mut parts = minicbor::Decoder::new(&transaction.bytes);
+    assert_eq!(parts.array().expect("an array"), Some(4));
+    let mut part = || {
+        let start = parts.position();
+        parts.skip().expect("a part");
+        &transaction.bytes[start..parts.position()]
+    };
+    let [body, witnesses, valid, auxiliary] = [part(), part(), part(), part()];
+    assert_eq!(blake2b_256(&[body]), transaction.id);
+    assert_eq!(valid, [0xf5]);
+    let mut block = Vec::new();
+    let mut encoder = Encoder::new(&mut block);
+    encoder.array(2).unwrap().u8(7).unwrap().array(5).unwrap().array(2).unwrap().array(10).unwrap();
+    encoder.u8(0).unwrap().u64(10).unwrap().null().unwrap().bytes(&[0; 32]).unwrap().bytes(&[0; 32]).unwrap();
+    encoder.array(2).unwrap().bytes(&[0; 64]).unwrap().bytes(&[0; 80]).unwrap().u8(0).unwrap().bytes(&[0; 32]).unwrap();
+    encoder.array(4).unwrap().bytes(&[0; 32]).unwrap().u8(0).unwrap().u8(0).unwrap().bytes(&[0; 64]).unwrap();
+    encoder.array(2).unwrap().u8(10).unwrap().u8(0).unwrap().bytes(&[0; 448]).unwrap();
+    block.extend([&[0x81], body, &[0x81], witnesses].concat());
+    match auxiliary {
+        [0xf6] => block.push(0xa0),
+        auxiliary => block.extend([&[0xa1, 0x00], auxiliary].concat()),
+    }
+    block.push(0x80);
+    block
+}
+
+/// Applies a transaction to what is unspent, after holding it against every rule. Gives the scripts that ran.
+fn apply(transaction: &SignedTransaction, genesis: &Genesis, unspent: &mut HashMap<(Hash32, u64), EncodedOutput>) -> usize {
+    let bytes = block(transaction);
+    let mut decoder = Decoder::new();
+    let block = decoder.decode(&bytes).expect("a block");
+    let one = &block.transactions[0];
+    let resolved = Resolved::of(&block, one, 0, |id, index| unspent.get(&(*id, index)).cloned()).expect("inputs");
+    assert!(resolved.all().all(|output| output.is_some()), "an input that isn't there");
+    let environment = Environment { slot: 10, network: Some(genesis.network), parameters: Some(&genesis.parameters) };
+    let auxiliary = block.auxiliary_data().expect("a map").first().map(|(_, span)| span.of(block.bytes));
+    let mut outcome = phase_one(&block, one, &resolved, auxiliary, &environment).expect("a transaction");
+    let (scripts, runs) = phase_two(&block, one, true, &resolved, auxiliary, &environment);
+    outcome.merge(scripts);
+    let broken: Vec<&str> = outcome.broken.iter().map(Rule::name).collect();
+    assert!(broken.is_empty() && !outcome.held.iter().next().is_none(), "{broken:?}");
+    for input in &block.inputs[one.inputs.start as usize..one.inputs.end as usize] {
+        let id = block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes");
+        assert!(unspent.remove(&(id, input.index)).is_some());
+    }
+    for (index, output) in block.outputs[one.outputs.start as usize..one.outputs.end as usize].iter().enumerate() {
+        unspent.insert((transaction.id, index as u64), Arc::from(output.encoded.of(block.bytes)));
+    }
+    runs.len()
+}
+
+/// As [`apply`], one after the other.
+fn apply_all<'t>(
+    transactions: impl Iterator<Item = &'t SignedTransaction>,
+    genesis: &Genesis,
+    unspent: &mut HashMap<(Hash32, u64), EncodedOutput>,
+) {
+    for transaction in transactions {
+        apply(transaction, genesis, unspent);
+    }
+}
+
+fn load(kind: LoadKind, transactions: u64) -> Load {
+    Load { kind, transactions, payload_bytes: 100, seed: 1 }
+}
+
+#[test]
+fn value_only_transactions_are_valid_in_their_order() {
+    let genesis = genesis();
+    // More than the split has outputs for at 40 inputs each: later ones spend what earlier ones made.
+    for (inputs, outputs, transactions) in [(2, 2, 300), (1, 3, 50), (40, 40, 60)] {
+        let made = made(&load(LoadKind::ValueOnly { inputs, outputs }, transactions)).expect("a load");
+        let mut unspent = unspent();
+        for transaction in made.split.iter().chain(&made.transactions) {
+            assert_eq!(apply(transaction, &genesis, &mut unspent), 0);
+        }
+        assert_eq!((made.split.len(), made.transactions.len() as u64), (4, transactions));
+        let ids: HashSet<_> = made.transactions.iter().map(|transaction| transaction.id).collect();
+        assert_eq!(ids.len(), made.transactions.len());
+    }
+}
+
+#[test]
+fn transactions_of_a_short_load_depend_on_the_split_alone() {
+    let made = made(&load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 400)).expect("a load");
+    let genesis = genesis();
+    let mut unspent = unspent();
+    apply_all(made.split.iter(), &genesis, &mut unspent);
+    // In the opposite order too.
+    apply_all(made.transactions.iter().rev(), &genesis, &mut unspent);
+}
+
+#[test]
+fn plutus_transactions_are_valid_and_run_their_script() {
+    let genesis = genesis();
+    let made = made(&load(LoadKind::PlutusLoop { count: Some(1_000) }, 30)).expect("a load");
+    let mut unspent = unspent();
+    apply_all(made.split.iter(), &genesis, &mut unspent);
+    let locked = unspent.values().filter(|output| output.windows(28).any(|part| part == loop_script_hash())).count();
+    assert_eq!(locked, 32);
+    for transaction in &made.transactions {
+        assert_eq!(apply(transaction, &genesis, &mut unspent), 1);
+    }
+    // As much as a transaction may use, where nobody says how much.
+    let full = self::made(&load(LoadKind::PlutusLoop { count: None }, 1)).expect("a load");
+    let mut unspent = self::unspent();
+    apply_all(full.split.iter(), &genesis, &mut unspent);
+    assert_eq!(apply(&full.transactions[0], &genesis, &mut unspent), 1);
+}
+
+#[test]
+fn the_same_load_gives_the_same_bytes_and_another_seed_others() {
+    let plan = load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 20);
+    let (first, again, other) =
+        (made(&plan).expect("a load"), made(&plan).expect("a load"), made(&Load { seed: 2, ..plan }).expect("a load"));
+    assert_eq!((&first.split, &first.transactions), (&again.split, &again.transactions));
+    assert_ne!(first.transactions, other.transactions);
+}
+
+#[test]
+fn what_cannot_be_paid_or_sent_is_refused() {
+    for (plan, expected) in [
+        (load(LoadKind::ValueOnly { inputs: 0, outputs: 2 }, 1), "without inputs or outputs"),
+        (load(LoadKind::ValueOnly { inputs: 300, outputs: 1 }, 100), "the funds are spent after"),
+        (load(LoadKind::ValueOnly { inputs: 2, outputs: 600 }, 1), "expected 16384 at most"),
+        (Load { payload_bytes: 20_000, ..load(LoadKind::ValueOnly { inputs: 2, outputs: 2 }, 1) }, "expected 16384 at most"),
+    ] {
+        let error = made(&plan).expect_err("refused").to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let poor = [Fund::new(&[1; 32], 1_000_000)];
+    assert!(matches!(
+        prepare(&load(LoadKind::ValueOnly { inputs: 1, outputs: 1 }, 1), &poor, &mut |_, _| ControlFlow::Continue(())),
+        Err(SynthError::Plan(_))
+    ));
+    let stopped = prepare(&load(LoadKind::ValueOnly { inputs: 1, outputs: 1 }, 9), &[Fund::new(&[1; 32], LOVELACE)], &mut |_, _| {
+        ControlFlow::Break(())
+    });
+    assert!(matches!(stopped, Err(SynthError::Interrupted)));
+}

@@ -1,0 +1,72 @@
+"""`slotmark cluster`: beds for clusters of real nodes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slotmark.cli.console import progress, talk
+
+app = typer.Typer(
+    help="Make what a cluster of real nodes needs, and check it.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@app.command(epilog="Example: slotmark cluster create value-only-5 -o bed")
+def create(
+    profile: Annotated[
+        str,
+        typer.Argument(metavar="PROFILE", help="A TOML file or a shipped profile; `simulate --profiles` lists those."),
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.")],
+    hosts: Annotated[
+        int | None, typer.Option(min=1, help="Hosts, instead of the profile's; its topology rule is applied to them.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change a parameter: utxo_entries=10000, delegators=1000, live.funds=50; again for more.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides all keys.")] = 1,
+) -> None:
+    """Make a bed: genesis files, keys, topologies and configurations for a cluster of nodes. The same options give the same bytes."""
+    from slotmark.benches.cluster.bed import create_bed
+
+    with progress("entries") as step:
+        bed = create_bed(
+            profile,
+            out,
+            lambda done, total: step(done, total, "writing the genesis"),
+            seed=seed,
+            hosts=hosts,
+            settings=settings or (),
+        )
+    pools = sum(host.pool is not None for host in bed.hosts)
+    genesis = bed.genesis
+    talk.remark(
+        f"{out}: {len(bed.hosts):,} hosts, {pools:,} pools, {len(bed.links):,} links; in the genesis {genesis.delegators:,} "
+        f"delegators, {genesis.utxo_entries:,} UTxO entries, {genesis.dreps:,} DReps, {genesis.funds:,} funds of the workload"
+    )
+    for name, (before, now) in bed.changed.items():
+        talk.remark(f"{name}: {now}, {before} in the profile")
+
+
+@app.command(epilog="Example: slotmark cluster check bed")
+def check(
+    bed: Annotated[Path, typer.Argument(metavar="BED", help="A folder that `cluster create` made.")],
+) -> None:
+    """Name all that is wrong with a bed that somebody changed, one line each; exit 2 where there is anything."""
+    from slotmark.benches.cluster.bed import check_bed
+    from slotmark.errors import BedError
+
+    faults = check_bed(bed)
+    for fault in faults:
+        typer.echo(f"{fault.file}: {fault.what}; {fault.remedy}.")
+    if faults:
+        raise BedError(
+            f"{bed}: {len(faults):,} thing{'s are' if len(faults) > 1 else ' is'} wrong. Mend what is listed, or make the bed anew."
+        )
+    talk.remark(f"{bed}: nothing is wrong")

@@ -2,6 +2,7 @@
 //!
 //! Also what all rules of validity share: `hash`, `ed25519`, and `rule`, which names the rules.
 
+mod appender;
 pub mod block;
 mod cbor;
 mod digest;
@@ -14,6 +15,7 @@ pub mod rule;
 mod summary;
 mod writer;
 
+pub use appender::ChainAppender;
 pub use block::{Block, DecodeError, Decoder};
 pub use digest::{BlockFacts, Digest};
 pub use error::ChainError;

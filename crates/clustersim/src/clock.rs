@@ -1,4 +1,4 @@
-//! Calendar time without a library: days to dates, and back.
+//! Calendar time without a library.
 
 /// Seconds since 1970 of a time like `2025-08-01T16:54:49Z`.
 pub(crate) fn parse_start(text: &str) -> Option<u64> {
@@ -23,21 +23,10 @@ fn days_before(year: u64, month: u64) -> u64 {
     year * 365 + year / 4 - year / 100 + year / 400 + (month * 306 + 5) / 10 - 719_468
 }
 
-/// Year, month and day of a number of days since 1970-01-01.
-pub(crate) fn date_of(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let of_era = shifted % 146_097;
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
-}
-
 #[cfg(test)]
 mod tests {
+    use slotmark_tracelog::date_of;
+
     use super::*;
 
     #[test]

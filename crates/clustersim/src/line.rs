@@ -6,9 +6,8 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use slotmark_tracelog::{Form, Out, Peer, hex};
+use slotmark_tracelog::{Form, Out, Peer, Stamp, hex};
 
-use crate::clock::date_of;
 use crate::draws::{Draws, Purpose};
 use crate::event::{Event, Teller};
 
@@ -28,9 +27,7 @@ pub(crate) struct Lines {
     /// Lines written so far.
     pub(crate) count: u64,
     start_ns: i128,
-    /// The second that `stamp` holds, and its text up to the seconds.
-    second: i64,
-    stamp: [u8; 19],
+    stamp: Stamp,
     /// `","host":"node-0"}` and the line's end.
     tail: Vec<u8>,
     /// The host's address, and a blank.
@@ -46,8 +43,7 @@ impl Lines {
             text: Vec::new(),
             count: 0,
             start_ns: i128::from(start_s) * 1_000_000_000,
-            second: i64::MIN,
-            stamp: [0; 19],
+            stamp: Stamp::default(),
             tail: format!("\",\"host\":\"{name}\"}}\n").into_bytes(),
             own_address: [addresses[host as usize].as_slice(), b" "].concat(),
             addresses,
@@ -63,45 +59,7 @@ impl Lines {
     }
 
     fn at(&mut self, at_ns: i64) {
-        let absolute = self.start_ns + i128::from(at_ns);
-        let second = (absolute / 1_000_000_000) as i64;
-        let fraction = (absolute % 1_000_000_000) as u32;
-        if second != self.second {
-            self.second = second;
-            let (year, month, day) = date_of(second as u64 / 86_400);
-            let of_day = second as u64 % 86_400;
-            let two = |value: u64| [b'0' + (value / 10) as u8, b'0' + (value % 10) as u8];
-            let stamp = &mut self.stamp;
-            stamp[0..2].copy_from_slice(&two(year / 100));
-            stamp[2..4].copy_from_slice(&two(year % 100));
-            stamp[4] = b'-';
-            stamp[5..7].copy_from_slice(&two(month));
-            stamp[7] = b'-';
-            stamp[8..10].copy_from_slice(&two(day));
-            stamp[10] = b'T';
-            stamp[11..13].copy_from_slice(&two(of_day / 3_600));
-            stamp[13] = b':';
-            stamp[14..16].copy_from_slice(&two(of_day / 60 % 60));
-            stamp[16] = b':';
-            stamp[17..19].copy_from_slice(&two(of_day % 60));
-        }
-        self.put(b"{\"at\":\"");
-        let stamp = self.stamp;
-        self.put(&stamp);
-        if fraction > 0 {
-            let mut digits = *b".000000000";
-            let mut rest = fraction;
-            for place in (1..10).rev() {
-                digits[place] = b'0' + (rest % 10) as u8;
-                rest /= 10;
-            }
-            let mut length = 10;
-            while digits[length - 1] == b'0' {
-                length -= 1;
-            }
-            self.put(&digits[..length]);
-        }
-        self.put(b"Z\",\"ns\":\"");
+        self.stamp.begin_line(&mut self.text, self.start_ns + i128::from(at_ns));
     }
 }
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use slotmark_newfolder::NewFolder;
-use slotmark_tracelog::{Ingested, SourceDigest, SourceFacts, settle};
+use slotmark_tracelog::{Ingested, SourceDigest, SourceFacts, date_of, settle};
 
-use crate::clock::{date_of, parse_start};
+use crate::clock::parse_start;
 use crate::error::SimulationError;
 use crate::logs::LogFiles;
 use crate::profile::Profile;

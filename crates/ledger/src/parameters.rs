@@ -202,14 +202,21 @@ struct ConwayFile {
     plutus_v3_cost_model: Vec<i64>,
 }
 
+/// Where an era's genesis file is beside Shelley's: at the same name with the other era in it, as `genesis.alonzo.json` beside
+/// `genesis.shelley.json`; else at `alonzo-genesis.json`.
+pub fn genesis_beside(shelley: &Path, era: &str) -> PathBuf {
+    let name = shelley.file_name().and_then(|name| name.to_str()).filter(|name| name.contains("shelley"));
+    shelley.with_file_name(name.map_or_else(|| format!("{era}-genesis.json"), |name| name.replacen("shelley", era, 1)))
+}
+
 impl Genesis {
-    /// Reads what transactions depend on from a Shelley genesis file, the `alonzo-genesis.json` beside it, and
-    /// `conway-genesis.json` where there is one. None without Alonzo's: there are no rules of scripts without it.
+    /// Reads what transactions depend on from a Shelley genesis file, Alonzo's beside it, and Conway's where there is one
+    /// (see [`genesis_beside`]). None without Alonzo's: there are no rules of scripts without it.
     ///
     /// # Errors
     /// A file can't be read or isn't a genesis file; the message names file and field.
     pub fn read(shelley: &Path) -> Result<Option<Self>, GenesisError> {
-        let (alonzo_path, conway_path) = (shelley.with_file_name("alonzo-genesis.json"), shelley.with_file_name("conway-genesis.json"));
+        let (alonzo_path, conway_path) = (genesis_beside(shelley, "alonzo"), genesis_beside(shelley, "conway"));
         let Some(alonzo) = read_json::<AlonzoFile>(&alonzo_path)? else { return Ok(None) };
         let conway = read_json::<ConwayFile>(&conway_path)?;
         let Some(file) = read_json::<ShelleyFile>(shelley)? else { return Ok(None) };

@@ -141,7 +141,7 @@ pub fn check_chain(
                 outcome.note(Rule::CertificateSignature, certificates.is_valid(&identity));
             }
             let environment = step.environment(genesis.map(Arc::as_ref), block.header.slot);
-            let transactions = check_transactions(chain.bytes(index), step, &environment, decoder, &mut outcome);
+            let transactions = check_transactions(chain.bytes(index), step, &environment, true, decoder, &mut outcome);
             Ok((outcome, transactions.map_err(|source| chain.block_error(index, source))?))
         };
         let checked = blocks.par_iter().zip(&steps).enumerate().map(|(place, item)| (first + place, item)).map_init(Decoder::new, check);
@@ -209,11 +209,16 @@ fn read<'a>(chain: &'a Chain, index: usize, decoder: &mut Decoder) -> Result<Rea
     Ok(Read { header: block.header, bytes: bytes.len() as u64, body_bytes, transactions, outcome })
 }
 
-/// Holds each transaction of a block against the rules of the ledger; the block's own rules of transactions go to `outcome`.
-fn check_transactions(
+/// Holds each transaction of a block against the rules of the ledger, with its scripts or without; the block's own rules of
+/// transactions go to `outcome`.
+///
+/// # Errors
+/// A part of the block can't be read.
+pub fn check_transactions(
     bytes: &[u8],
     step: &Step,
     environment: &Environment<'_>,
+    with_scripts: bool,
     decoder: &mut Decoder,
     outcome: &mut Outcome,
 ) -> Result<Vec<Outcome>, DecodeError> {
@@ -228,7 +233,7 @@ fn check_transactions(
         let mut outcome = phase_one(&block, transaction, resolved, auxiliary, environment)?;
         let valid = !block.invalid.contains(&place);
         // Scripts of a transaction that phase 1 refuses don't run.
-        if outcome.broken.is_empty() {
+        if with_scripts && outcome.broken.is_empty() {
             outcome.merge(phase_two(&block, transaction, valid, resolved, auxiliary, environment).0);
         }
         Ok(outcome)

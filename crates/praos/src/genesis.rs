@@ -195,14 +195,14 @@ struct ByronFile {
 }
 
 impl Genesis {
-    /// Reads a Shelley genesis file, and those of Byron, Alonzo and Conway beside it (`byron-genesis.json` and so on) where
-    /// they are there.
+    /// Reads a Shelley genesis file, and those of Byron, Alonzo and Conway beside it (`byron-genesis.json` and so on, see
+    /// [`slotmark_ledger::genesis_beside`]) where they are there.
     ///
     /// # Errors
     /// A file can't be read or isn't a genesis file; the message names file and field.
     pub fn read(shelley: &Path) -> Result<Self, GenesisError> {
         let file = File::open(shelley).map_err(|source| GenesisError::Io { path: shelley.to_path_buf(), source })?;
-        let byron = shelley.with_file_name("byron-genesis.json");
+        let byron = slotmark_ledger::genesis_beside(shelley, "byron");
         let mut genesis = Self::from_shelley(file, shelley)?;
         genesis.ledger = slotmark_ledger::Genesis::read(shelley).map_err(GenesisError::Ledger)?;
         match fs::read(&byron) {

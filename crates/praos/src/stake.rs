@@ -68,6 +68,17 @@ struct Account {
     pool: Option<Hash28>,
 }
 
+/// What a block changed of the outputs and accounts, one change after the other.
+#[derive(Default)]
+pub(crate) struct Journal(Vec<Change>);
+
+enum Change {
+    Added(Place),
+    Spent(Place, Unspent),
+    /// An account as it was, by its number.
+    Account(u32, bool, Option<Hash28>),
+}
+
 /// The ledger, as far as stake and unspent outputs go.
 pub struct Stake {
     unspent: HashMap<Place, Unspent>,
@@ -87,6 +98,10 @@ pub struct Stake {
     exact: bool,
     /// The epoch from whose beginning on stake lacks rewards.
     lacking_from: Option<u64>,
+    /// What has changed since someone began to keep track.
+    journal: Option<Journal>,
+    /// Where outputs and accounts are left out: the distribution at the next boundary, as far as it is known.
+    next_mark: Option<Arc<Distribution>>,
 }
 
 impl Stake {
@@ -103,6 +118,8 @@ impl Stake {
             current: Arc::default(),
             exact: genesis.has_all_funds,
             lacking_from: None,
+            journal: None,
+            next_mark: None,
         };
         for (address, lovelace) in &genesis.funds {
             let account = stake.account_of(address);
@@ -117,6 +134,71 @@ impl Stake {
         stake
     }
 
+    /// All but outputs and accounts: enough for the distributions of this epoch and the next one, and with `next_mark`, the
+    /// distribution as accounts now are, of later ones before whose beginning no further block comes.
+    pub(crate) fn without_outputs(&self, next_mark: Option<Arc<Distribution>>) -> Self {
+        Self {
+            unspent: HashMap::new(),
+            accounts: Vec::new(),
+            by_credential: HashMap::new(),
+            pools: self.pools.clone(),
+            changed_pools: self.changed_pools.clone(),
+            retiring: self.retiring.clone(),
+            mark: self.mark.clone(),
+            current: self.current.clone(),
+            exact: self.exact,
+            lacking_from: self.lacking_from,
+            journal: None,
+            next_mark: Some(next_mark.unwrap_or_else(|| self.mark.clone())),
+        }
+    }
+
+    /// Keeps track of changes from here on.
+    pub(crate) fn begin_journal(&mut self) {
+        self.journal = Some(Journal::default());
+    }
+
+    /// What has changed since [`Stake::begin_journal`]; nothing is kept track of any longer.
+    pub(crate) fn take_journal(&mut self) -> Journal {
+        self.journal.take().unwrap_or_default()
+    }
+
+    /// Takes back what a journal has. `before` is the rest, as [`Stake::without_outputs`] gave it.
+    pub(crate) fn undo(&mut self, before: Self, journal: Journal) {
+        for change in journal.0.into_iter().rev() {
+            match change {
+                Change::Added(place) => drop(self.take(&place)),
+                Change::Spent(place, unspent) => self.put(place, unspent),
+                Change::Account(number, registered, pool) => {
+                    let account = &mut self.accounts[number as usize];
+                    (account.registered, account.pool) = (registered, pool);
+                }
+            }
+        }
+        let Self { unspent, accounts, by_credential, .. } = std::mem::replace(self, before);
+        (self.unspent, self.accounts, self.by_credential) = (unspent, accounts, by_credential);
+    }
+
+    /// How many outputs are unspent.
+    pub fn unspent_outputs(&self) -> usize {
+        self.unspent.len()
+    }
+
+    /// An unspent output by its transaction's id and its index.
+    pub fn unspent(&self, transaction: &Hash32, index: u64) -> Option<&EncodedOutput> {
+        self.unspent.get(&(*transaction, index)).map(|unspent| &unspent.encoded)
+    }
+
+    /// All unspent outputs, each with its transaction's id and its index, in no order.
+    pub fn all_unspent(&self) -> impl Iterator<Item = (&Hash32, u64, &EncodedOutput)> {
+        self.unspent.iter().map(|((id, index), unspent)| (id, *index, &unspent.encoded))
+    }
+
+    /// How many accounts delegate to a pool.
+    pub fn delegations(&self) -> usize {
+        self.accounts.iter().filter(|account| account.registered && account.pool.is_some()).count()
+    }
+
     /// The distribution that the running epoch uses.
     pub fn current(&self) -> &Arc<Distribution> {
         &self.current
@@ -128,14 +210,19 @@ impl Stake {
             self.exact = false;
         }
         // The snapshot comes first: changes and retirements that the boundary brings aren't in it.
-        let mark = Arc::new(self.distribution());
+        let mark = self.next_mark.clone().unwrap_or_else(|| Arc::new(self.distribution()));
         self.current = std::mem::replace(&mut self.mark, mark);
         self.pools.extend(self.changed_pools.drain());
         let retired: Vec<Hash28> = self.retiring.iter().filter(|(_, at)| **at <= epoch).map(|(pool, _)| *pool).collect();
         for pool in retired {
             self.retiring.remove(&pool);
             self.pools.remove(&pool);
-            self.accounts.iter_mut().filter(|account| account.pool == Some(pool)).for_each(|account| account.pool = None);
+            for number in 0..self.accounts.len() as u32 {
+                if self.accounts[number as usize].pool == Some(pool) {
+                    self.note_account(number);
+                    self.accounts[number as usize].pool = None;
+                }
+            }
             self.lack_from(epoch + 1); // its deposit is now among the rewards
         }
     }
@@ -203,24 +290,39 @@ impl Stake {
     }
 
     fn insert(&mut self, place: Place, account: Option<u32>, lovelace: u64, encoded: EncodedOutput) {
-        if let Some(account) = account {
-            let sum = &mut self.accounts[account as usize].lovelace;
-            *sum = sum.saturating_add(lovelace);
+        if let Some(journal) = &mut self.journal {
+            journal.0.push(Change::Added(place));
         }
-        self.unspent.insert(place, Unspent { account, lovelace, encoded });
+        self.put(place, Unspent { account, lovelace, encoded });
+    }
+
+    fn put(&mut self, place: Place, unspent: Unspent) {
+        if let Some(account) = unspent.account {
+            let sum = &mut self.accounts[account as usize].lovelace;
+            *sum = sum.saturating_add(unspent.lovelace);
+        }
+        self.unspent.insert(place, unspent);
     }
 
     /// Takes an output out; false where it isn't there.
     fn spend(&mut self, place: &Place) -> bool {
-        let Some(unspent) = self.unspent.remove(place) else {
+        let Some(unspent) = self.take(place) else {
             self.exact = false;
             return false;
         };
+        if let Some(journal) = &mut self.journal {
+            journal.0.push(Change::Spent(*place, unspent));
+        }
+        true
+    }
+
+    fn take(&mut self, place: &Place) -> Option<Unspent> {
+        let unspent = self.unspent.remove(place)?;
         if let Some(account) = unspent.account {
             let sum = &mut self.accounts[account as usize].lovelace;
             *sum = sum.saturating_sub(unspent.lovelace);
         }
-        true
+        Some(unspent)
     }
 
     /// The account that an output at an address counts for (CIP-19).
@@ -280,10 +382,19 @@ impl Stake {
 
     fn account_mut(&mut self, credential: Credential) -> &mut Account {
         let number = self.account(credential);
+        self.note_account(number);
         &mut self.accounts[number as usize]
     }
 
-    fn distribution(&self) -> Distribution {
+    /// Notes an account as it is before it changes.
+    fn note_account(&mut self, number: u32) {
+        if let Some(journal) = &mut self.journal {
+            let account = &self.accounts[number as usize];
+            journal.0.push(Change::Account(number, account.registered, account.pool));
+        }
+    }
+
+    pub(crate) fn distribution(&self) -> Distribution {
         let mut pools: HashMap<Hash28, (u64, Hash32)> = self.pools.iter().map(|(pool, vrf_key_hash)| (*pool, (0, *vrf_key_hash))).collect();
         for account in self.accounts.iter().filter(|account| account.registered) {
             if let Some((sum, _)) = account.pool.and_then(|pool| pools.get_mut(&pool)) {

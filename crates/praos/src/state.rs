@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Certificate, DecodeError, Era, Header};
 use slotmark_chain::hash::blake2b_224;
+use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_ledger::{Environment, Parameters, Resolved};
 
 use crate::certificate::{Counters, Sequence};
@@ -13,7 +13,7 @@ use crate::header::{Leader, Surroundings, contribution};
 use crate::nonce::{Nonce, Nonces, settling_slots};
 use crate::overlay::{SlotOwner, slot_owner};
 use crate::rule::{Outcome, Rule};
-use crate::stake::{Distribution, Stake};
+use crate::stake::{Distribution, Journal, Stake};
 use crate::updates::Updates;
 
 /// Slots of a Byron epoch, as a multiple of k.
@@ -74,6 +74,31 @@ pub struct ChainState {
     network: Option<Network>,
 }
 
+/// What a block changed: enough to take it back.
+pub struct Undo {
+    before: ChainState,
+    journal: Journal,
+}
+
+impl Undo {
+    /// The state before the block, as far as headers go: see [`ChainState::of_headers`].
+    pub fn before(&self) -> &ChainState {
+        &self.before
+    }
+}
+
+/// What the next block is to be made under.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    /// The slot's epoch.
+    pub epoch: Arc<Epoch>,
+    /// Bytes that its body has at most.
+    pub max_body_bytes: u64,
+    /// What its transactions are under; None where it isn't known.
+    pub parameters: Option<Arc<Parameters>>,
+}
+
+#[derive(Clone)]
 struct Previous {
     number: u64,
     slot: u64,
@@ -152,6 +177,85 @@ impl ChainState {
         Ok(step)
     }
 
+    /// The state without outputs and accounts, cheap to make: headers can be held against it, for the epochs that its
+    /// stake tells of, which are the running one and the next.
+    pub fn of_headers(&self) -> Self {
+        self.outline(None)
+    }
+
+    /// As [`ChainState::of_headers`] for a header in a slot that comes directly after this state: any number of epochs may lie
+    /// between.
+    pub fn of_next_header(&self, slot: u64) -> Self {
+        let network = self.network.as_ref();
+        let runs = network.and_then(|network| Some((network.epoch.as_ref()?, network.genesis.epoch_slots)));
+        let is_later = runs.is_none_or(|(epoch, slots)| slot >= epoch.first_slot.saturating_add(slots));
+        let stake = network.and_then(|network| network.stake.as_ref()).filter(|_| is_later);
+        self.outline(stake.map(|stake| Arc::new(stake.distribution())))
+    }
+
+    fn outline(&self, next_mark: Option<Arc<Distribution>>) -> Self {
+        let network = self.network.as_ref().map(|network| Network {
+            genesis: network.genesis.clone(),
+            nonces: network.nonces,
+            updates: network.updates.clone(),
+            stake: network.stake.as_ref().map(|stake| stake.without_outputs(next_mark)),
+            epoch: network.epoch.clone(),
+            ..*network
+        });
+        Self { previous: self.previous.clone(), from_origin: self.from_origin, counters: self.counters.clone(), network }
+    }
+
+    /// As [`ChainState::step`], and what takes the block back. The state has changed even where there is an error.
+    pub fn step_with_undo(
+        &mut self,
+        header: &Header<'_>,
+        body_bytes: u64,
+        block: Option<&Block<'_, '_>>,
+    ) -> (Result<Step, DecodeError>, Undo) {
+        let before = self.of_headers();
+        if let Some(stake) = self.stake_mut() {
+            stake.begin_journal();
+        }
+        let step = self.step(header, body_bytes, block);
+        let journal = self.stake_mut().map(Stake::take_journal).unwrap_or_default();
+        (step, Undo { before, journal })
+    }
+
+    /// Takes back the last block that is still in it.
+    pub fn undo(&mut self, undo: Undo) {
+        let mut stake = self.network.as_mut().and_then(|network| network.stake.take());
+        *self = undo.before;
+        if let Some(network) = &mut self.network {
+            let before = network.stake.take();
+            if let (Some(stake), Some(before)) = (&mut stake, before) {
+                stake.undo(before, undo.journal);
+            }
+            network.stake = stake;
+        }
+    }
+
+    /// The last block's point and number; None before the first one.
+    pub fn tip(&self) -> Option<Tip> {
+        self.previous.as_ref().map(|last| Tip { point: Point::Block { slot: last.slot, hash: last.hash }, block_no: last.number })
+    }
+
+    /// Unspent outputs and stake; None where they can't be rebuilt.
+    pub fn stake(&self) -> Option<&Stake> {
+        self.network.as_ref()?.stake.as_ref()
+    }
+
+    fn stake_mut(&mut self) -> Option<&mut Stake> {
+        self.network.as_mut()?.stake.as_mut()
+    }
+
+    /// What a block of a later slot is to be made under, in the era of the last blocks; None without a genesis.
+    pub fn outlook(&self, era: Era, slot: u64) -> Option<Outlook> {
+        let mut network = self.of_next_header(slot).network?;
+        let epoch = network.enter_epoch_of(era, slot, self.previous.is_none());
+        let parameters = network.updates.ledger().filter(|_| network.limits_known).cloned();
+        Some(Outlook { epoch, max_body_bytes: network.updates.parameters().max_body_bytes, parameters })
+    }
+
     fn check_link(&mut self, header: &Header<'_>, outcome: &mut Outcome) {
         let is_boundary = header.era == Era::ByronBoundary;
         match &self.previous {
@@ -220,16 +324,20 @@ impl Network {
 
     /// The epoch of a header, with all that changes where it is a new one.
     fn enter_epoch(&mut self, header: &Header<'_>) -> Arc<Epoch> {
+        self.enter_epoch_of(header.era, header.slot, header.prev_hash.is_none())
+    }
+
+    fn enter_epoch_of(&mut self, era: Era, slot: u64, is_first: bool) -> Arc<Epoch> {
         let (first_slot, first_epoch) = *self.after_byron.get_or_insert_with(|| {
             // A chain that begins after Byron has epoch 0 from slot 0 on, as if Byron had none.
-            if header.prev_hash.is_none() {
+            if is_first {
                 return (0, 0);
             }
-            let epoch = header.slot / self.genesis.security_parameter.saturating_mul(BYRON_EPOCH);
+            let epoch = slot / self.genesis.security_parameter.saturating_mul(BYRON_EPOCH);
             (epoch * self.genesis.security_parameter * BYRON_EPOCH, epoch)
         });
         let slots = self.genesis.epoch_slots;
-        let passed = header.slot.saturating_sub(first_slot) / slots;
+        let passed = slot.saturating_sub(first_slot) / slots;
         let number = first_epoch + passed;
         let running = self.epoch.as_ref().map_or(first_epoch, |epoch| epoch.number);
         if number > running {
@@ -241,7 +349,7 @@ impl Network {
                     stake.begin_epoch(epoch);
                 }
             }
-            let entropy = if header.era < Era::Babbage { self.updates.parameters().extra_entropy } else { None };
+            let entropy = if era < Era::Babbage { self.updates.parameters().extra_entropy } else { None };
             self.nonces.begin_epoch(entropy);
         }
         match &self.epoch {

@@ -8,6 +8,7 @@
 //! Limits, fees and prices are those of [`parameters`]; the outputs that the first transactions spend are in [`Genesis`].
 
 mod address;
+pub mod assembly;
 pub mod bed;
 mod block;
 mod cbor;

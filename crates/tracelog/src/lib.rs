@@ -4,27 +4,39 @@
 //! the legacy messages), what its row has, and how it is written. `line` takes a line apart, `tables` are the rows that come out,
 //! `account` keeps account of lines, `repeats` finds those that are there twice, `ingest` drives it over files.
 
+#[cfg(feature = "ingest")]
 mod account;
+#[cfg(feature = "ingest")]
 mod digest;
+#[cfg(feature = "ingest")]
 mod ingest;
 mod json;
 mod line;
 mod messages;
+#[cfg(feature = "ingest")]
 mod reader;
 mod reason;
+#[cfg(feature = "ingest")]
 mod repeats;
 mod scan;
+mod stamp;
+#[cfg(feature = "ingest")]
 mod strings;
+#[cfg(feature = "ingest")]
 mod tables;
 mod time;
 
+#[cfg(feature = "ingest")]
 pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
+#[cfg(feature = "ingest")]
 pub use digest::SourceDigest;
+#[cfg(feature = "ingest")]
 pub use ingest::{HostFrom, IngestError, Plan, Source, ingest};
 pub use line::{Entry, Seen, read_line};
 pub use messages::{
-    Block, Body, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot, Thread, Tip, Transaction, TransactionList,
-    Transactions, Version, forms, hex, namespaces,
+    AnyTransactions, Block, Body, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot, Thread, Tip, Transaction,
+    TransactionList, Transactions, Version, forms, hex, namespaces,
 };
 pub use reason::Reason;
+pub use stamp::{Stamp, date_of};
 pub use time::parse_time;

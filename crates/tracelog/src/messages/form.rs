@@ -1,6 +1,8 @@
 //! Writing messages: what a form's values are, and who writes them.
 
-use super::{Members, Message};
+#[cfg(feature = "ingest")]
+use super::Members;
+use super::Message;
 use crate::json::Value;
 use crate::reason::Reason;
 
@@ -47,6 +49,14 @@ pub trait Out {
     fn transaction(&mut self, number: u32);
     /// Writes the hash of the key of the pool that makes a host's blocks, in hex.
     fn issuer(&mut self, host: u32);
+    /// Writes the VRF output of 64 bytes that decides between blocks of equal height, in hex: here the value as often as it fits.
+    fn tie_break(&mut self, value: u64) {
+        let mut digits = [0; 16];
+        hex(&value.to_be_bytes(), &mut digits);
+        for _ in 0..8 {
+            self.put(&digits);
+        }
+    }
 }
 
 /// A value of a form.
@@ -236,6 +246,26 @@ impl<'a> Datum<'a> for TransactionList {
     }
 }
 
+/// Any transactions, by their numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyTransactions<'t>(pub &'t [u32]);
+
+impl<'a> Datum<'a> for AnyTransactions<'_> {
+    fn write(&self, out: &mut impl Out) {
+        out.put(b"[");
+        for (place, number) in self.0.iter().enumerate() {
+            out.put(if place == 0 { b"{\"tx\":" as &[u8] } else { b",{\"tx\":" });
+            Transaction(*number).write(out);
+            out.put(b"}");
+        }
+        out.put(b"]");
+    }
+
+    fn value(&self) -> Value<'a> {
+        Value::Null
+    }
+}
+
 /// What a node decides by between chains.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectView {
@@ -259,11 +289,7 @@ impl<'a> Datum<'a> for SelectView {
         out.put(b"\",\"kind\":\"PraosTiebreakerView\",\"slotNo\":");
         out.whole(self.slot as i64);
         out.put(b",\"tieBreakVRF\":\"");
-        let mut vrf = [0; 16];
-        hex(&self.vrf.to_be_bytes(), &mut vrf);
-        for _ in 0..8 {
-            out.put(&vrf);
-        }
+        out.tie_break(self.vrf);
         out.put(b"\"}");
     }
 
@@ -281,8 +307,10 @@ pub fn hex(bytes: &[u8], text: &mut [u8]) {
 }
 
 /// The members of a form.
+#[cfg(feature = "ingest")]
 pub(crate) struct Made<F>(pub(crate) F);
 
+#[cfg(feature = "ingest")]
 impl<'a, F: Form<'a>> Members<'a> for Made<F> {
     #[inline]
     fn each(&mut self, each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {

@@ -22,9 +22,11 @@ macro_rules! messages {
 
         impl Message {
             /// How many messages there are.
+            #[cfg(feature = "ingest")]
             pub(crate) const COUNT: usize = [$(Self::$message),*].len();
 
             /// The word for it in the column `event` of its table; empty where the table has no such column.
+            #[cfg(feature = "ingest")]
             pub(crate) const fn event(self) -> &'static str {
                 match self {
                     $(Self::$message => $event,)*

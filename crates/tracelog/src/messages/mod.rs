@@ -23,8 +23,9 @@ mod names;
 mod values;
 
 pub use body::{Block, Body, Ledger, Slot, Transactions, Version};
+#[cfg(feature = "ingest")]
 pub(crate) use form::Made;
-pub use form::{Datum, Form, MempoolSize, Out, Peer, Point, SelectView, Thread, Tip, Transaction, TransactionList, hex};
+pub use form::{AnyTransactions, Datum, Form, MempoolSize, Out, Peer, Point, SelectView, Thread, Tip, Transaction, TransactionList, hex};
 use names::Names;
 #[cfg(test)]
 pub(crate) use values::RESOURCES;
@@ -291,6 +292,8 @@ messages! {
         names: ["Version.NodeVersion"];
         kinds: [];
         row: Version "" (version);
+        /// When it starts.
+        form: NodeVersion Notice (on "5") { "applicationName": name, "applicationVersion": version, "kind" = "NodeVersion" };
     }
 }
 

@@ -1,0 +1,556 @@
+//! The tree of headers and blocks behind the last settled block, the chain that is selected among them, and the ledger at its tip.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use slotmark_chain::block::{DecodeError, Decoder, Era, body_is_proven, decode_header_alone};
+use slotmark_chain::hash::blake2b_224;
+use slotmark_chain::rule::{Outcome, Rule};
+use slotmark_chain::{Hash32, Point, Tip};
+use slotmark_praos::check::check_transactions;
+use slotmark_praos::genesis::Genesis;
+use slotmark_praos::header::check_header;
+use slotmark_praos::state::{ChainState, Outlook, Undo};
+
+use crate::error::NodeError;
+use crate::store::{Store, StoredBlock};
+
+/// Slots by which two tips may differ for their VRF outputs to decide (Conway: `VRFTiebreakerFlavor` of ouroboros-consensus).
+const TIE_SLOTS: u64 = 5;
+/// Stands for what is before the first block.
+pub const ORIGIN: Hash32 = [0; 32];
+
+/// What chain selection compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The block's number.
+    pub number: u64,
+    /// Its slot.
+    pub slot: u64,
+    /// The pool that made it.
+    pub issuer: [u8; 28],
+    /// Number of its operational certificate.
+    pub sequence: u64,
+    /// What the VRF gave.
+    pub vrf: [u8; 64],
+}
+
+impl View {
+    /// Whether a chain that ends in this is preferred to one that ends in another: by length; of the same slot and pool, by
+    /// the certificate's number; where slots are near each other, by the lower VRF output. Else a node keeps its own.
+    pub fn is_preferred_to(&self, other: &Self) -> bool {
+        if self.number != other.number {
+            return self.number > other.number;
+        }
+        if self.slot == other.slot && self.issuer == other.issuer && self.sequence != other.sequence {
+            return self.sequence > other.sequence;
+        }
+        self.slot.abs_diff(other.slot) <= TIE_SLOTS && self.vrf < other.vrf
+    }
+}
+
+/// A header in the tree.
+pub struct Entry {
+    /// The hash before it.
+    pub parent: Hash32,
+    /// What selection compares.
+    pub view: View,
+    /// Its header, as encoded.
+    pub header: Arc<[u8]>,
+    /// Bytes of its body, as it states them.
+    pub body_bytes: u64,
+    /// Whether its block is here.
+    pub has_block: bool,
+    /// Whether its block was refused, or one before it.
+    pub invalid: bool,
+    /// What headers behind it are held against.
+    state: Arc<ChainState>,
+    children: Vec<Hash32>,
+    /// Takes its block back, while it is on the selected chain.
+    undo: Option<Undo>,
+}
+
+/// Why a header isn't taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderFault {
+    /// It can't be read.
+    Unreadable(DecodeError),
+    /// The header before it isn't known.
+    NoParent,
+    /// It breaks a rule.
+    Breaks(Rule),
+    /// It is behind a block that was refused.
+    BehindInvalid,
+}
+
+impl std::fmt::Display for HeaderFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable(error) => write!(f, "a header that can't be read: {error}"),
+            Self::NoParent => f.write_str("a header whose predecessor is not known"),
+            Self::Breaks(rule) => write!(f, "a header that breaks the rule {rule}: {}", rule.requirement()),
+            Self::BehindInvalid => f.write_str("a header behind a block that was refused"),
+        }
+    }
+}
+
+/// What a header states, as far as it is looked at before it is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary {
+    /// Its hash.
+    pub hash: Hash32,
+    /// The hash before it.
+    pub parent: Hash32,
+    /// Its slot.
+    pub slot: u64,
+    /// Its number.
+    pub number: u64,
+}
+
+/// A block that became part of the selected chain.
+#[derive(Clone, Copy, Debug)]
+pub struct Adopted {
+    /// Its hash.
+    pub hash: Hash32,
+    /// What was compared.
+    pub view: View,
+}
+
+/// A change of the selected chain.
+#[derive(Debug)]
+pub struct Switch {
+    /// The last block that the chains have in common.
+    pub fork: Hash32,
+    /// Blocks that left the chain, the oldest first.
+    pub left: Vec<Hash32>,
+    /// Blocks that joined it, in order.
+    pub joined: Vec<Adopted>,
+}
+
+/// What came of looking for a better chain.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// The change, where there is a better chain.
+    pub switch: Option<Switch>,
+    /// Blocks that were refused, each with the rule that it breaks.
+    pub refused: Vec<(Hash32, String)>,
+}
+
+/// The tree, and the chain.
+pub struct ChainDb {
+    genesis: Arc<Genesis>,
+    store: Arc<Store>,
+    entries: HashMap<Hash32, Entry>,
+    /// The last settled block, or the origin.
+    root: Hash32,
+    root_tip: Option<Tip>,
+    root_state: Arc<ChainState>,
+    root_children: Vec<Hash32>,
+    /// The selected chain behind the root.
+    chain: VecDeque<Hash32>,
+    /// The ledger at the chain's tip.
+    ledger: ChainState,
+    decoder: Decoder,
+    with_scripts: bool,
+}
+
+impl ChainDb {
+    /// Rebuilds the ledger from the settled blocks, and selects a chain among the others.
+    ///
+    /// # Errors
+    /// A settled block can't be read, or doesn't fit this genesis.
+    pub fn open(
+        genesis: Arc<Genesis>,
+        store: Arc<Store>,
+        mut volatile: Vec<Arc<StoredBlock>>,
+        with_scripts: bool,
+    ) -> Result<Self, NodeError> {
+        let mut ledger = ChainState::new(Some(&genesis));
+        let mut decoder = Decoder::new();
+        for index in 0..store.settled_len() {
+            let Some(block) = store.settled(index)? else { break };
+            let damaged =
+                || NodeError::content(std::path::Path::new("immutable"), format!("block {index}"), "a block that fits the genesis");
+            let decoded = decoder.decode(&block.bytes).map_err(|_| damaged())?;
+            let body_bytes = u64::from(decoded.body.end - decoded.body.start);
+            let step = ledger.step(&decoded.header, body_bytes, Some(&decoded)).map_err(|_| damaged())?;
+            step.outcome.result().map_err(|_| damaged())?;
+        }
+        let root_tip = ledger.tip();
+        let root = root_tip.map_or(ORIGIN, |tip| hash_of(&tip.point));
+        let root_state = Arc::new(ledger.of_headers());
+        let mut db = Self {
+            genesis,
+            store,
+            entries: HashMap::new(),
+            root,
+            root_tip,
+            root_state,
+            root_children: Vec::new(),
+            chain: VecDeque::new(),
+            ledger,
+            decoder,
+            with_scripts,
+        };
+        volatile.sort_by_key(|block| block.number);
+        for block in volatile {
+            let known = db.add_header(block.header());
+            if known.is_ok_and(|hash| hash == block.hash) {
+                db.note_block(&block);
+                db.select(block.hash)?;
+            } else {
+                db.store.forget(&block.hash);
+            }
+        }
+        Ok(db)
+    }
+
+    /// The ledger at the tip.
+    pub fn ledger(&self) -> &ChainState {
+        &self.ledger
+    }
+
+    /// The genesis.
+    pub fn genesis(&self) -> &Genesis {
+        &self.genesis
+    }
+
+    /// The selected chain's tip; None at the origin.
+    pub fn tip(&self) -> Option<Tip> {
+        self.chain.back().map(|hash| self.tip_of(hash)).unwrap_or(self.root_tip)
+    }
+
+    fn tip_of(&self, hash: &Hash32) -> Option<Tip> {
+        let entry = self.entries.get(hash)?;
+        Some(Tip { point: Point::Block { slot: entry.view.slot, hash: *hash }, block_no: entry.view.number })
+    }
+
+    /// The hash of the tip; [`ORIGIN`] where there is none.
+    pub fn tip_hash(&self) -> Hash32 {
+        self.chain.back().copied().unwrap_or(self.root)
+    }
+
+    /// The last settled block; [`ORIGIN`] where there is none.
+    pub fn root(&self) -> Hash32 {
+        self.root
+    }
+
+    /// The last settled block's tip; None at the origin.
+    pub fn root_tip(&self) -> Option<Tip> {
+        self.root_tip
+    }
+
+    /// The selected chain behind the last settled block.
+    pub fn chain(&self) -> &VecDeque<Hash32> {
+        &self.chain
+    }
+
+    /// A header of the tree.
+    pub fn entry(&self, hash: &Hash32) -> Option<&Entry> {
+        self.entries.get(hash)
+    }
+
+    /// Whether a block is on the selected chain behind the last settled block, or is that one.
+    pub fn on_chain(&self, hash: &Hash32) -> bool {
+        *hash == self.root || self.place(hash).is_some()
+    }
+
+    /// The place of a block on the selected chain, 0 for the first one behind the root.
+    pub fn place(&self, hash: &Hash32) -> Option<usize> {
+        let number = self.entries.get(hash)?.view.number;
+        let first = self.entries.get(self.chain.front()?)?.view.number;
+        let place = usize::try_from(number.checked_sub(first)?).ok()?;
+        (self.chain.get(place) == Some(hash)).then_some(place)
+    }
+
+    /// The point of a block of the tree; the origin for [`ORIGIN`].
+    pub fn point(&self, hash: &Hash32) -> Option<Point> {
+        if *hash == self.root {
+            return Some(self.root_tip.map_or(Point::Origin, |tip| tip.point));
+        }
+        self.tip_of(hash).map(|tip| tip.point)
+    }
+
+    /// What a block in a slot is to be made under on a block of the tree.
+    pub fn outlook(&self, on: &Hash32, slot: u64) -> Option<Outlook> {
+        if *on == self.tip_hash() {
+            return self.ledger.outlook(Era::Conway, slot);
+        }
+        self.state_of(on)?.outlook(Era::Conway, slot)
+    }
+
+    fn state_of(&self, hash: &Hash32) -> Option<&Arc<ChainState>> {
+        if *hash == self.root { Some(&self.root_state) } else { self.entries.get(hash).map(|entry| &entry.state) }
+    }
+
+    /// Reads what a header states.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn read(header: &[u8]) -> Result<Summary, HeaderFault> {
+        let header = decode_header_alone(Era::Conway, header).map_err(HeaderFault::Unreadable)?;
+        Ok(Summary { hash: header.hash, parent: header.prev_hash.unwrap_or(ORIGIN), slot: header.slot, number: header.block_no })
+    }
+
+    /// Whether a header can be held against what is known: not where stake isn't known so far ahead of the ledger.
+    pub fn can_check(&self, header: &Summary) -> bool {
+        let epoch = |slot: u64| slot / self.genesis.epoch_slots;
+        let tip_slot = self.ledger.tip().map_or(0, |tip| slot_of(&tip.point));
+        header.parent == self.tip_hash() || epoch(header.slot) <= epoch(tip_slot) + 1
+    }
+
+    /// Checks a header and takes it into the tree, where it isn't there yet.
+    ///
+    /// # Errors
+    /// It isn't valid.
+    pub fn add_header(&mut self, bytes: &[u8]) -> Result<Hash32, HeaderFault> {
+        let header = decode_header_alone(Era::Conway, bytes).map_err(HeaderFault::Unreadable)?;
+        let hash = header.hash;
+        if let Some(known) = self.entries.get(&hash) {
+            return if known.invalid { Err(HeaderFault::BehindInvalid) } else { Ok(hash) };
+        }
+        let parent = header.prev_hash.unwrap_or(ORIGIN);
+        if self.entries.get(&parent).is_some_and(|parent| parent.invalid) {
+            return Err(HeaderFault::BehindInvalid);
+        }
+        let mut state = if parent == self.tip_hash() {
+            self.ledger.of_next_header(header.slot)
+        } else {
+            self.state_of(&parent).ok_or(HeaderFault::NoParent)?.of_headers()
+        };
+        let body_bytes = header.body_size.unwrap_or(0);
+        let step = state.step(&header, body_bytes, None).map_err(HeaderFault::Unreadable)?;
+        let mut outcome = step.outcome;
+        outcome.merge(check_header(&header, &step.surroundings(Some(&self.genesis))));
+        outcome.result().map_err(HeaderFault::Breaks)?;
+        let vrf = header.vrf[0].and_then(|vrf| vrf.output.try_into().ok());
+        let (Some(vrf), Some(issuer), Some(certificate)) = (vrf, header.issuer, header.certificate) else {
+            return Err(HeaderFault::Breaks(Rule::VrfProof));
+        };
+        let view = View { number: header.block_no, slot: header.slot, issuer: blake2b_224(&[issuer]), sequence: certificate.sequence, vrf };
+        let entry = Entry {
+            parent,
+            view,
+            header: bytes.into(),
+            body_bytes,
+            has_block: false,
+            invalid: false,
+            state: Arc::new(state),
+            children: Vec::new(),
+            undo: None,
+        };
+        self.entries.insert(hash, entry);
+        self.children_mut(&parent).push(hash);
+        Ok(hash)
+    }
+
+    fn children_mut(&mut self, hash: &Hash32) -> &mut Vec<Hash32> {
+        if *hash == self.root {
+            return &mut self.root_children;
+        }
+        &mut self.entries.get_mut(hash).expect("a parent in the tree").children
+    }
+
+    /// Notes that the block of a header is in the store.
+    pub fn note_block(&mut self, block: &StoredBlock) {
+        if let Some(entry) = self.entries.get_mut(&block.hash) {
+            entry.has_block = true;
+        }
+    }
+
+    /// Looks whether a block that came makes a better chain, and goes over to it.
+    ///
+    /// # Errors
+    /// The store can't be written.
+    pub fn select(&mut self, from: Hash32) -> Result<Selection, NodeError> {
+        let mut selection = Selection::default();
+        loop {
+            let Some((fork, path)) = self.best_through(&from) else { break };
+            match self.go_over(fork, &path)? {
+                Ok(switch) => {
+                    selection.switch = Some(switch);
+                    self.settle()?;
+                    break;
+                }
+                Err((hash, why)) => {
+                    self.refuse(&hash);
+                    selection.refused.push((hash, why));
+                }
+            }
+        }
+        Ok(selection)
+    }
+
+    /// The way from the selected chain to the best tip through a block, where that is preferred.
+    fn best_through(&self, from: &Hash32) -> Option<(Hash32, Vec<Hash32>)> {
+        let usable = |hash: &Hash32| self.entries.get(hash).filter(|entry| entry.has_block && !entry.invalid);
+        let mut best = (*from, usable(from)?.view);
+        let mut open = vec![*from];
+        while let Some(hash) = open.pop() {
+            let Some(entry) = usable(&hash) else { continue };
+            if entry.view.is_preferred_to(&best.1) {
+                best = (hash, entry.view);
+            }
+            open.extend(&entry.children);
+        }
+        let current = self.chain.back().and_then(|tip| self.entries.get(tip)).map(|entry| entry.view);
+        if current.is_some_and(|current| !best.1.is_preferred_to(&current)) {
+            return None;
+        }
+        let mut path = Vec::new();
+        let mut hash = best.0;
+        while !self.on_chain(&hash) {
+            path.push(hash);
+            hash = usable(&hash)?.parent;
+        }
+        path.reverse();
+        (!path.is_empty()).then_some((hash, path))
+    }
+
+    /// Goes back to a block of the chain and on along a path; where a block there is refused, all is as it was.
+    fn go_over(&mut self, fork: Hash32, path: &[Hash32]) -> Result<Result<Switch, (Hash32, String)>, NodeError> {
+        let kept = self.place(&fork).map_or(0, |place| place + 1);
+        let left: Vec<Hash32> = self.chain.iter().skip(kept).copied().collect();
+        self.go_back(left.len());
+        let mut joined = Vec::new();
+        for hash in path {
+            match self.apply(hash, true)? {
+                Ok(()) => joined.push(Adopted { hash: *hash, view: self.entries[hash].view }),
+                Err(why) => {
+                    self.go_back(joined.len());
+                    for hash in &left {
+                        if self.apply(hash, false)?.is_err() {
+                            unreachable!("a block that was part of the chain");
+                        }
+                    }
+                    return Ok(Err((*hash, why)));
+                }
+            }
+        }
+        Ok(Ok(Switch { fork, left, joined }))
+    }
+
+    fn go_back(&mut self, blocks: usize) {
+        for _ in 0..blocks {
+            let undo = self.chain.pop_back().and_then(|hash| self.entries.get_mut(&hash)?.undo.take());
+            self.ledger.undo(undo.expect("each block of the chain can be taken back"));
+        }
+    }
+
+    /// Applies the block behind the tip; where it is `new`, checks it whole.
+    fn apply(&mut self, hash: &Hash32, new: bool) -> Result<Result<(), String>, NodeError> {
+        let Some(block) = self.point(hash).and_then(|point| self.store.block(&point)) else { return Ok(Err("it is not here".into())) };
+        let checked = self.step(&block.bytes, new);
+        let (checked, undo) = match checked {
+            Ok(checked) => checked,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        if let Err(why) = checked {
+            self.ledger.undo(undo);
+            return Ok(Err(why));
+        }
+        let state = Arc::new(self.ledger.of_headers());
+        let entry = self.entries.get_mut(hash).expect("an entry of the tree");
+        (entry.state, entry.undo) = (state, Some(undo));
+        self.chain.push_back(*hash);
+        Ok(Ok(()))
+    }
+
+    fn step(&mut self, bytes: &[u8], new: bool) -> Result<(Result<(), String>, Undo), DecodeError> {
+        let mut outcome = Outcome::default();
+        let (step, undo, slot) = {
+            let block = self.decoder.decode(bytes)?;
+            let body_bytes = u64::from(block.body.end - block.body.start);
+            if new {
+                outcome.note(Rule::BodyHash, body_is_proven(bytes, &block.header));
+                outcome.note(Rule::BodySize, block.header.body_size == Some(body_bytes));
+            }
+            let (step, undo) = self.ledger.step_with_undo(&block.header, body_bytes, Some(&block));
+            (step, undo, block.header.slot)
+        };
+        let step = match step {
+            Ok(step) => step,
+            Err(error) => return Ok((Err(error.to_string()), undo)),
+        };
+        outcome.merge(step.outcome);
+        if !new {
+            return Ok((Ok(()), undo));
+        }
+        let environment = step.environment(Some(&self.genesis), slot);
+        let transactions = check_transactions(bytes, &step, &environment, self.with_scripts, &mut self.decoder, &mut outcome);
+        let all = match transactions {
+            Ok(all) => all,
+            Err(error) => return Ok((Err(error.to_string()), undo)),
+        };
+        let broken = std::iter::once(&outcome).chain(&all).find_map(|outcome| outcome.result().err());
+        Ok((broken.map_or(Ok(()), |rule| Err(format!("it breaks the rule {rule}: {}", rule.requirement()))), undo))
+    }
+
+    /// Marks a block as refused, with all behind it.
+    fn refuse(&mut self, hash: &Hash32) {
+        let mut open = vec![*hash];
+        while let Some(hash) = open.pop() {
+            if let Some(entry) = self.entries.get_mut(&hash) {
+                entry.invalid = true;
+                open.extend(&entry.children);
+            }
+        }
+    }
+
+    /// Settles what is more than k blocks behind the tip, and forgets what can't become part of the chain any more.
+    fn settle(&mut self) -> Result<(), NodeError> {
+        while self.chain.len() as u64 > self.genesis.security_parameter {
+            let Some(hash) = self.chain.pop_front() else { break };
+            self.store.settle(&hash)?;
+            let siblings = std::mem::take(&mut self.root_children);
+            let tip = self.tip_of(&hash);
+            let entry = self.entries.remove(&hash).expect("an entry of the chain");
+            (self.root, self.root_tip, self.root_state, self.root_children) = (hash, tip, entry.state, entry.children);
+            let mut open: Vec<Hash32> = siblings.into_iter().filter(|sibling| *sibling != hash).collect();
+            while let Some(hash) = open.pop() {
+                if let Some(entry) = self.entries.remove(&hash) {
+                    open.extend(entry.children);
+                    self.store.forget(&hash);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The hash at a point; [`ORIGIN`] at the origin.
+pub fn hash_of(point: &Point) -> Hash32 {
+    match point {
+        Point::Origin => ORIGIN,
+        Point::Block { hash, .. } => *hash,
+    }
+}
+
+/// The slot at a point; 0 at the origin.
+pub fn slot_of(point: &Point) -> u64 {
+    match point {
+        Point::Origin => 0,
+        Point::Block { slot, .. } => *slot,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_are_compared_as_conway_has_it() {
+        let view = View { number: 5, slot: 100, issuer: [1; 28], sequence: 0, vrf: [5; 64] };
+        let longer = View { number: 6, slot: 90, vrf: [9; 64], ..view };
+        assert!(longer.is_preferred_to(&view) && !view.is_preferred_to(&longer));
+        let lower = View { slot: 105, issuer: [2; 28], vrf: [4; 64], ..view };
+        assert!(lower.is_preferred_to(&view) && !view.is_preferred_to(&lower));
+        // Six slots apart, each keeps its own.
+        let far = View { slot: 106, ..lower };
+        assert!(!far.is_preferred_to(&view) && !view.is_preferred_to(&far));
+        // The same pool's later certificate comes before the VRF.
+        let renewed = View { sequence: 1, vrf: [9; 64], ..view };
+        assert!(renewed.is_preferred_to(&view) && !view.is_preferred_to(&renewed));
+        assert!(!view.is_preferred_to(&view));
+    }
+}

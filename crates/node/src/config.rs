@@ -1,0 +1,222 @@
+//! The files a node is started with: configuration, genesis, topology, keys.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use slotmark_chain::hash::{blake2b_224, blake2b_256};
+use slotmark_ledger::{Network, genesis_beside};
+use slotmark_praos::certificate::verify;
+use slotmark_praos::envelope::{Envelope, Enveloped, KesSigningKey, OperationalCertificate, VrfSigningKey};
+use slotmark_praos::genesis::Genesis;
+use slotmark_praos::{kes, vrf};
+
+use crate::error::NodeError;
+use crate::options::Run;
+
+/// What the configuration and the genesis files decide.
+pub struct Settings {
+    /// The network's genesis.
+    pub genesis: Arc<Genesis>,
+    /// The network's time.
+    pub network: Network,
+    /// The network's number in handshakes.
+    pub magic: u32,
+    /// The host's name in log lines.
+    pub name: String,
+    /// How often resources are logged.
+    pub resources_every: Duration,
+    /// How long a peer may ask for no header; None for no limit.
+    pub chain_sync_idle: Option<Duration>,
+}
+
+/// The configuration's keys that count here.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct File {
+    byron_genesis_file: PathBuf,
+    shelley_genesis_file: PathBuf,
+    alonzo_genesis_file: PathBuf,
+    conway_genesis_file: PathBuf,
+    shelley_genesis_hash: Option<String>,
+    alonzo_genesis_hash: Option<String>,
+    conway_genesis_hash: Option<String>,
+    trace_option_node_name: Option<String>,
+    trace_option_resource_frequency: Option<u64>,
+    chain_sync_idle_timeout: Option<u64>,
+    #[serde(flatten)]
+    others: serde_json::Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ShelleyFile {
+    network_magic: u32,
+}
+
+/// Where a peer listens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct AccessPoint {
+    /// An IP address or a name.
+    pub address: String,
+    /// Its port.
+    pub port: u16,
+}
+
+/// A peer of the topology file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Where it listens.
+    pub access_point: AccessPoint,
+    /// Whether it may be silent for as long as it likes.
+    pub trustable: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TopologyFile {
+    local_roots: Vec<Root>,
+    #[serde(default)]
+    public_roots: Vec<Root>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Root {
+    access_points: Vec<AccessPoint>,
+    #[serde(default)]
+    trustable: bool,
+}
+
+/// What a node makes blocks with.
+pub struct Credentials {
+    /// The pool's cold key.
+    pub cold_key: [u8; 32],
+    /// Its hash, which is the pool's id.
+    pub pool: [u8; 28],
+    /// The VRF key.
+    pub vrf: vrf::SigningKey,
+    /// The KES key, in its first evolution.
+    pub kes: kes::SigningKey,
+    /// The cold key's word for the KES key.
+    pub certificate: slotmark_praos::certificate::Certificate,
+}
+
+const ERAS: [&str; 6] = ["Shelley", "Allegra", "Mary", "Alonzo", "Babbage", "Conway"];
+
+impl Settings {
+    /// Reads the configuration and the genesis files that it names.
+    ///
+    /// # Errors
+    /// A file can't be read, isn't what it should be, or has another hash than the configuration states; or the network isn't
+    /// in Conway from its first slot on.
+    pub fn read(config: &Path) -> Result<Self, NodeError> {
+        let file: File = read_json(config, "a configuration of cardano-node that names the genesis files")?;
+        for era in ERAS {
+            let key = format!("Test{era}HardForkAtEpoch");
+            if file.others.get(&key).and_then(Value::as_u64) != Some(0) {
+                return Err(NodeError::content(config, key, "0: this node knows Conway only"));
+            }
+        }
+        let folder = config.parent().unwrap_or(Path::new(""));
+        let shelley = folder.join(&file.shelley_genesis_file);
+        for (era, named, hash) in [
+            ("byron", &file.byron_genesis_file, None),
+            ("shelley", &file.shelley_genesis_file, file.shelley_genesis_hash),
+            ("alonzo", &file.alonzo_genesis_file, file.alonzo_genesis_hash),
+            ("conway", &file.conway_genesis_file, file.conway_genesis_hash),
+        ] {
+            let (named, beside) = (folder.join(named), if era == "shelley" { shelley.clone() } else { genesis_beside(&shelley, era) });
+            if named != beside {
+                let expected = format!("{}, beside Shelley's", beside.display());
+                return Err(NodeError::content(config, format!("{} as {era}'s genesis file", named.display()), expected));
+            }
+            let bytes = fs::read(&named).map_err(NodeError::read(&named))?;
+            let found = hex::encode(blake2b_256(&[&bytes]));
+            if let Some(stated) = hash.filter(|stated| *stated != found) {
+                return Err(NodeError::content(
+                    &named,
+                    format!("a file with the hash {found}"),
+                    format!("{stated}, as {} states", config.display()),
+                ));
+            }
+        }
+        let magic = read_json::<ShelleyFile>(&shelley, "a Shelley genesis file")?.network_magic;
+        let genesis = Genesis::read(&shelley)?;
+        let network = genesis.ledger.as_ref().map(|ledger| ledger.network);
+        let network = network.ok_or_else(|| NodeError::content(config, "no Alonzo genesis file", "one beside Shelley's"))?;
+        let name = file.trace_option_node_name.or_else(|| fs::read_to_string("/proc/sys/kernel/hostname").ok());
+        Ok(Self {
+            genesis: Arc::new(genesis),
+            network,
+            magic,
+            name: name.map(|name| name.trim().to_owned()).unwrap_or_default(),
+            resources_every: Duration::from_millis(file.trace_option_resource_frequency.unwrap_or(1_000).clamp(10, 3_600_000)),
+            chain_sync_idle: file
+                .chain_sync_idle_timeout
+                .map_or(Some(3_373), |seconds| (seconds > 0).then_some(seconds))
+                .map(Duration::from_secs),
+        })
+    }
+}
+
+/// The peers of a topology file, each once.
+///
+/// # Errors
+/// The file can't be read or isn't a topology in the P2P form.
+pub fn read_topology(path: &Path) -> Result<Vec<Neighbour>, NodeError> {
+    let file: TopologyFile = read_json(path, "a topology in the P2P form, with localRoots")?;
+    let mut neighbours: Vec<Neighbour> = Vec::new();
+    for root in file.local_roots.into_iter().chain(file.public_roots) {
+        for access_point in root.access_points {
+            if !neighbours.iter().any(|known| known.access_point == access_point) {
+                neighbours.push(Neighbour { access_point, trustable: root.trustable });
+            }
+        }
+    }
+    Ok(neighbours)
+}
+
+impl Credentials {
+    /// Reads keys and certificate; None where none are given.
+    ///
+    /// # Errors
+    /// A file can't be read or holds something else, or the certificate isn't for the KES key.
+    pub fn read(options: &Run) -> Result<Option<Self>, NodeError> {
+        let (Some(kes_path), Some(vrf_path), Some(certificate_path)) =
+            (&options.shelley_kes_key, &options.shelley_vrf_key, &options.shelley_operational_certificate)
+        else {
+            return Ok(None);
+        };
+        let key: KesSigningKey = read_envelope(kes_path)?;
+        let kes = kes::SigningKey::from_bytes(&key.0, 0);
+        let kes = kes.ok_or_else(|| NodeError::content(kes_path, "a KES key that isn't whole", "one before its first evolution"))?;
+        let key: VrfSigningKey = read_envelope(vrf_path)?;
+        let vrf = vrf::SigningKey::from_bytes(&key.0);
+        let vrf = vrf.ok_or_else(|| NodeError::content(vrf_path, "two halves of different keys", "a VRF key"))?;
+        let OperationalCertificate { certificate, cold_key } = read_envelope(certificate_path)?;
+        if certificate.hot_key != kes.verification_key() {
+            let expected = format!("one for the key in {}", kes_path.display());
+            return Err(NodeError::content(certificate_path, "a certificate for another KES key", expected));
+        }
+        if !verify(&cold_key, &certificate.view()) {
+            return Err(NodeError::content(certificate_path, "a certificate without its cold key's signature", "a valid one"));
+        }
+        Ok(Some(Self { cold_key, pool: blake2b_224(&[&cold_key]), vrf, kes, certificate }))
+    }
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T, NodeError> {
+    let bytes = fs::read(path).map_err(NodeError::read(path))?;
+    serde_json::from_slice(&bytes).map_err(|error| NodeError::content(path, error, expected))
+}
+
+fn read_envelope<T: Enveloped>(path: &Path) -> Result<T, NodeError> {
+    let text = fs::read_to_string(path).map_err(NodeError::read(path))?;
+    let envelope = Envelope::read(&text).map_err(|source| NodeError::Envelope { path: path.to_path_buf(), source })?;
+    envelope.open().map_err(|source| NodeError::Envelope { path: path.to_path_buf(), source })
+}

@@ -1,0 +1,161 @@
+//! The protocols of local clients but for chain-sync: submission of transactions, queries, and a look at the mempool.
+
+use std::sync::Arc;
+
+use minicbor::Decoder;
+use slotmark_chain::{Hash32, Point};
+use slotmark_ouroboros::message::MessageError;
+use slotmark_ouroboros::mux::protocol;
+
+use crate::message::{encoded, hash, point, put, put_encoded, unexpected};
+
+/// A message of such a protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Local {
+    /// A transaction is offered.
+    Submit(Arc<[u8]>),
+    /// It is in the mempool.
+    Accepted,
+    /// It isn't, and why.
+    Refused(String),
+    /// The state at a point is asked for.
+    Acquire(Target),
+    /// It is held.
+    Acquired,
+    /// It isn't: too old (0), or not on the chain (1).
+    NotAcquired(u8),
+    /// A query, as encoded.
+    Query(Vec<u8>),
+    /// Its result, as encoded.
+    Answer(Vec<u8>),
+    /// The state is let go.
+    Release,
+    /// The mempool as it is now is asked for, or, where one is held, as it is after the next change.
+    AcquireMempool,
+    /// It is held, with its slot.
+    MempoolAcquired(u64),
+    /// The next transaction in it is asked for.
+    NextTx,
+    /// Here it is; None where there is none.
+    Tx(Option<Arc<[u8]>>),
+    /// Whether a transaction is in it.
+    HasTx(Hash32),
+    /// It is, or it isn't.
+    Has(bool),
+    /// Its sizes are asked for.
+    GetSizes,
+    /// Capacity and size in bytes, and the number of transactions.
+    Sizes(u64, u64, u64),
+    /// It is let go.
+    ReleaseMempool,
+    /// The client ends a protocol.
+    Done(u16),
+}
+
+/// Which state is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// That at a block, or at the origin.
+    At(Point),
+    /// That at the chain's tip.
+    Tip,
+    /// That at the last settled block.
+    Immutable,
+}
+
+impl Local {
+    /// The protocol's number.
+    pub fn protocol(&self) -> u16 {
+        match self {
+            Self::Submit(_) | Self::Accepted | Self::Refused(_) => protocol::LOCAL_TX_SUBMISSION,
+            Self::Acquire(_) | Self::Acquired | Self::NotAcquired(_) | Self::Query(_) | Self::Answer(_) | Self::Release => {
+                protocol::LOCAL_STATE_QUERY
+            }
+            Self::Done(number) => *number,
+            _ => protocol::LOCAL_TX_MONITOR,
+        }
+    }
+
+    /// Whether the node sends it.
+    pub fn from_responder(&self) -> bool {
+        matches!(
+            self,
+            Self::Accepted
+                | Self::Refused(_)
+                | Self::Acquired
+                | Self::NotAcquired(_)
+                | Self::Answer(_)
+                | Self::MempoolAcquired(_)
+                | Self::Tx(_)
+                | Self::Has(_)
+                | Self::Sizes(..)
+        )
+    }
+
+    /// Appends what the node sends.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Accepted => out.extend([0x81, 0x01]),
+            // `ConwayMempoolFailure` (7) of Conway's ledger is the one failure that is text.
+            Self::Refused(why) => {
+                put(out, |e| e.array(2)?.u8(2)?.array(1)?.array(2)?.u8(6)?.array(1)?.array(2)?.u8(7)?.str(why)?.ok());
+            }
+            Self::Acquired => out.extend([0x81, 0x01]),
+            Self::NotAcquired(why) => put(out, |e| e.array(2)?.u8(2)?.u8(*why)?.ok()),
+            Self::Answer(result) => {
+                out.extend([0x82, 0x04]);
+                out.extend_from_slice(result);
+            }
+            Self::MempoolAcquired(slot) => put(out, |e| e.array(2)?.u8(2)?.u64(*slot)?.ok()),
+            Self::Tx(None) => out.extend([0x81, 0x06]),
+            Self::Tx(Some(bytes)) => {
+                out.extend([0x82, 0x06, 0x82, 0x06]);
+                put_encoded(out, bytes);
+            }
+            Self::Has(has) => put(out, |e| e.array(2)?.u8(8)?.bool(*has)?.ok()),
+            Self::Sizes(capacity, size, count) => {
+                put(out, |e| e.array(2)?.u8(10)?.array(3)?.u64(*capacity)?.u64(*size)?.u64(*count)?.ok());
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads what a client sends.
+    ///
+    /// # Errors
+    /// It isn't a message of the protocol.
+    pub fn decode(number: u16, bytes: &[u8]) -> Result<Self, MessageError> {
+        let mut decoder = Decoder::new(bytes);
+        decoder.array()?;
+        let tag = decoder.u64()?;
+        Ok(match (number, tag) {
+            (protocol::LOCAL_TX_SUBMISSION, 0) => {
+                decoder.array()?;
+                let era = decoder.u64()?;
+                if era != 6 {
+                    return Err(MessageError::Malformed(format!("a transaction of era {era}, expected 6, Conway")));
+                }
+                Self::Submit(encoded(&mut decoder)?.into())
+            }
+            (protocol::LOCAL_TX_SUBMISSION, 3) | (protocol::LOCAL_STATE_QUERY, 7) | (protocol::LOCAL_TX_MONITOR, 0) => Self::Done(number),
+            (protocol::LOCAL_STATE_QUERY, 0 | 6) => Self::Acquire(Target::At(point(&mut decoder)?)),
+            (protocol::LOCAL_STATE_QUERY, 8 | 9) => Self::Acquire(Target::Tip),
+            (protocol::LOCAL_STATE_QUERY, 10 | 11) => Self::Acquire(Target::Immutable),
+            (protocol::LOCAL_STATE_QUERY, 3) => Self::Query(bytes[decoder.position()..].to_vec()),
+            (protocol::LOCAL_STATE_QUERY, 5) => Self::Release,
+            (protocol::LOCAL_TX_MONITOR, 1) => Self::AcquireMempool,
+            (protocol::LOCAL_TX_MONITOR, 3) => Self::ReleaseMempool,
+            (protocol::LOCAL_TX_MONITOR, 5) => Self::NextTx,
+            (protocol::LOCAL_TX_MONITOR, 7) => {
+                // The id alone, or [era, id].
+                if decoder.datatype()? == minicbor::data::Type::Array {
+                    decoder.array()?;
+                    decoder.u64()?;
+                }
+                Self::HasTx(hash(&mut decoder)?)
+            }
+            (protocol::LOCAL_TX_MONITOR, 9) => Self::GetSizes,
+            _ => return unexpected("a protocol of local clients"),
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! A small, honest Praos block producer with cardano-node's command line, logs and store: Conway from the first slot on.
+//!
+//! `core` is a thread that owns the chain and decides everything; `network` is a thread of connections, which only frames
+//! messages and keeps the protocols' limits. They talk by events and commands. What both read is the `store` of blocks; what
+//! both write is the `log`. `chaindb` is the tree of headers and the ledger at the chain's tip, `mempool` what waits for a
+//! block, `forge` makes one. `config`, `options` and `clock` are what a node is started with.
+
+mod chaindb;
+mod clock;
+mod config;
+mod core;
+mod error;
+mod forge;
+mod local;
+mod log;
+mod mempool;
+mod message;
+mod network;
+mod options;
+mod resources;
+mod store;
+
+use std::io::stdout;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use clap::Parser;
+use slotmark_tracelog::forms;
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::LocalSet;
+
+use chaindb::ChainDb;
+use config::{Credentials, Settings, read_topology};
+use core::{Core, Event};
+use error::NodeError;
+use log::Log;
+use network::Network;
+use options::{Command, Leak, Options, Run};
+use store::Store;
+
+#[global_allocator]
+static ALLOCATOR: resources::Counting = resources::Counting;
+
+/// Chunk files have so many times k slots.
+const CHUNK_K: u64 = 10;
+
+fn main() -> ExitCode {
+    let Options { command: Command::Run(options) } = Options::parse();
+    match run(Arc::new(*options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("slotmark-node: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: Arc<Run>) -> Result<(), NodeError> {
+    let settings = Arc::new(Settings::read(&options.config)?);
+    let neighbours = read_topology(&options.topology)?;
+    let credentials = Credentials::read(&options)?;
+    let log = Arc::new(Log::new(&settings.name, Box::new(stdout())));
+    log.line(forms::NodeVersion { name: &b"slotmark-node"[..], version: env!("CARGO_PKG_VERSION").as_bytes() });
+    let chunk_slots = CHUNK_K * settings.genesis.security_parameter;
+    let (store, volatile) = Store::open(&options.database_path, settings.magic, chunk_slots)?;
+    let store = Arc::new(store);
+    let db = ChainDb::open(Arc::clone(&settings.genesis), Arc::clone(&store), volatile, !options.no_scripts)?;
+    resources::log_for_ever(&log, settings.resources_every);
+    if let Some(Leak(bytes)) = options.leak {
+        leak(bytes);
+    }
+
+    let (events, received) = channel();
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let tasks = LocalSet::new();
+    let address = SocketAddr::new(options.host_addr, options.port);
+    let network = Network::new(address, settings.magic, events.clone(), Arc::clone(&log), Arc::clone(&store), settings.chain_sync_idle);
+    let (started, stopped) = {
+        let _runtime = runtime.enter();
+        let _tasks = tasks.enter();
+        network.start(neighbours)?;
+        let socket = options.socket_path.as_deref().map(|path| network.start_local(path)).transpose()?;
+        (socket, signals(events)?)
+    };
+    let core = Core::new(settings, options, log, store, db, credentials);
+    let deciding = std::thread::Builder::new().name("core".into()).spawn(move || core.run(&received))?;
+    let (ended, over) = tokio::sync::oneshot::channel();
+    let joining = std::thread::spawn(move || {
+        let result = deciding.join();
+        let _ = ended.send(());
+        result
+    });
+    tasks.block_on(&runtime, async move {
+        let _ = over.await;
+    });
+    drop((started, stopped));
+    match joining.join() {
+        Ok(Ok(result)) => result,
+        // It panicked, and its message is out already.
+        _ => Err(NodeError::Runtime(std::io::Error::other("the node ended by a fault of its own"))),
+    }
+}
+
+/// Stops the core at SIGINT and SIGTERM.
+fn signals(events: Sender<Event>) -> Result<tokio::task::JoinHandle<()>, NodeError> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(tokio::task::spawn_local(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        let _ = events.send(Event::Stop);
+    }))
+}
+
+/// Takes so many bytes a second and never gives them back.
+fn leak(bytes_per_s: usize) {
+    std::thread::spawn(move || {
+        loop {
+            // Written to, so that they count as resident.
+            std::mem::forget(vec![1u8; bytes_per_s / 10]);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+}

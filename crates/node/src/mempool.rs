@@ -1,0 +1,284 @@
+//! Transactions that wait for a block, each valid behind the chain's tip and those before it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use minicbor::Decoder as Cbor;
+use minicbor::data::Type;
+use slotmark_chain::Hash32;
+use slotmark_chain::block::{Block, Decoder, Transaction};
+use slotmark_chain::hash::blake2b_256;
+use slotmark_ledger::{EncodedOutput, Environment, Parameters, Resolved, Units, phase_one, phase_two};
+use slotmark_praos::stake::Stake;
+use slotmark_synth::assembly::Transactions;
+
+/// How many blocks' worth of transactions there may be.
+const BLOCKS: u64 = 2;
+
+/// Where an output is.
+type Place = (Hash32, u64);
+
+/// A transaction that waits.
+#[derive(Debug)]
+pub struct Waiting {
+    /// Its id.
+    pub id: Hash32,
+    /// The whole transaction, `[body, witnesses, valid, auxiliary data]`.
+    pub bytes: Arc<[u8]>,
+    parts: Parts,
+    units: Units,
+    /// What it spends and what it refers to.
+    spends: Vec<Place>,
+    refers: Vec<Place>,
+    makes: Vec<(Place, EncodedOutput)>,
+    interval: (Option<u64>, Option<u64>),
+    /// Its number among all that ever came.
+    pub ticket: u64,
+}
+
+/// Where a transaction's parts are.
+#[derive(Clone, Debug)]
+struct Parts {
+    body: Range<usize>,
+    witnesses: Range<usize>,
+    valid: bool,
+    /// Empty where there is none.
+    auxiliary: Range<usize>,
+}
+
+/// What transactions are held against.
+#[derive(Clone, Copy)]
+pub struct Rules<'r> {
+    /// The unspent outputs at the tip.
+    pub stake: &'r Stake,
+    /// Slot, network and parameters.
+    pub environment: Environment<'r>,
+    /// Whether scripts are run.
+    pub with_scripts: bool,
+}
+
+/// Why a transaction isn't taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is here already.
+    Known,
+    /// There is no room now.
+    Full,
+    /// It isn't valid.
+    Invalid(String),
+}
+
+/// The transactions, in the order in which they came.
+#[derive(Default)]
+pub struct Mempool {
+    waiting: VecDeque<Waiting>,
+    ids: HashSet<Hash32>,
+    spent: HashSet<Place>,
+    made: HashMap<Place, EncodedOutput>,
+    bytes: u64,
+    units: Units,
+    tickets: u64,
+    decoder: Decoder,
+}
+
+impl Mempool {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Bytes of all of them.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether a transaction is there.
+    pub fn has(&self, id: &Hash32) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// Those with a number above one, in order.
+    pub fn after(&self, ticket: u64) -> impl Iterator<Item = &Waiting> {
+        let start = self.waiting.partition_point(|waiting| waiting.ticket <= ticket);
+        self.waiting.range(start..)
+    }
+
+    /// A transaction by its id.
+    pub fn get(&self, id: &Hash32) -> Option<&Waiting> {
+        self.ids.get(id)?;
+        self.waiting.iter().find(|waiting| waiting.id == *id)
+    }
+
+    /// The bytes that there may be.
+    pub fn capacity(max_body_bytes: u64) -> u64 {
+        BLOCKS * max_body_bytes
+    }
+
+    /// Takes a transaction in; gives its id.
+    ///
+    /// # Errors
+    /// It isn't valid, is here already, or there is no room.
+    pub fn add(&mut self, bytes: &[u8], rules: &Rules<'_>, max_body_bytes: u64) -> Result<Hash32, Refused> {
+        let parts = Parts::of(bytes)
+            .ok_or_else(|| Refused::Invalid("it is no transaction: expected [body, witnesses, valid, auxiliary]".into()))?;
+        let id = blake2b_256(&[&bytes[parts.body.clone()]]);
+        if self.ids.contains(&id) {
+            return Err(Refused::Known);
+        }
+        if rules.environment.parameters.is_some_and(|parameters| bytes.len() as u64 > parameters.max_transaction_bytes + 1) {
+            return Err(Refused::Invalid("it is larger than a transaction may be".into()));
+        }
+        if self.bytes + bytes.len() as u64 > Self::capacity(max_body_bytes) {
+            return Err(Refused::Full);
+        }
+        let mut decoder = std::mem::take(&mut self.decoder);
+        let checked = self.check(bytes, &parts, id, rules, &mut decoder);
+        self.decoder = decoder;
+        let mut waiting = checked.map_err(Refused::Invalid)?;
+        let limit = rules.environment.parameters.map(|parameters| parameters.max_block_units);
+        if limit.is_some_and(|limit| !self.units.plus(waiting.units).within(limit.plus(limit))) {
+            return Err(Refused::Full);
+        }
+        self.tickets += 1;
+        waiting.ticket = self.tickets;
+        self.note(waiting);
+        Ok(id)
+    }
+
+    fn note(&mut self, waiting: Waiting) {
+        self.ids.insert(waiting.id);
+        self.spent.extend(waiting.spends.iter().copied());
+        self.made.extend(waiting.makes.iter().cloned());
+        self.bytes += waiting.bytes.len() as u64;
+        self.units = self.units.plus(waiting.units);
+        self.waiting.push_back(waiting);
+    }
+
+    fn check(&self, bytes: &[u8], parts: &Parts, id: Hash32, rules: &Rules<'_>, decoder: &mut Decoder) -> Result<Waiting, String> {
+        // Decoded and checked as a block of its own, behind a header that nobody looks at.
+        let mut transactions = Transactions::default();
+        let auxiliary = &bytes[parts.auxiliary.clone()];
+        transactions.push(&bytes[parts.body.clone()], |set| set.extend_from_slice(&bytes[parts.witnesses.clone()]), auxiliary, parts.valid);
+        let encoded = transactions.body().behind_blank_header();
+        let block = decoder.decode(&encoded).map_err(|error| format!("it can't be read: {error}"))?;
+        let [transaction] = block.transactions else { return Err("it can't be read".into()) };
+        let find = |id: &Hash32, index: u64| self.find(&(*id, index), rules.stake);
+        let resolved = Resolved::of(&block, transaction, 0, find).map_err(|error| error.to_string())?;
+        if resolved.all().any(|output| output.is_none()) {
+            return Err("an input that is not an unspent output".into());
+        }
+        let auxiliary = (!auxiliary.is_empty()).then_some(auxiliary);
+        let mut outcome = phase_one(&block, transaction, &resolved, auxiliary, &rules.environment).map_err(|error| error.to_string())?;
+        if rules.with_scripts && outcome.broken.is_empty() {
+            outcome.merge(phase_two(&block, transaction, parts.valid, &resolved, auxiliary, &rules.environment).0);
+        }
+        outcome.result().map_err(|rule| format!("it breaks the rule {rule}: {}", rule.requirement()))?;
+        let (spends, refers, makes) = places(&block, transaction, id, parts.valid).map_err(|error| error.to_string())?;
+        let units = block
+            .redeemers
+            .iter()
+            .fold(Units::default(), |sum, redeemer| sum.plus(Units { memory: redeemer.memory, steps: redeemer.steps }));
+        let interval = (transaction.invalid_before, transaction.invalid_hereafter);
+        Ok(Waiting { id, bytes: bytes.into(), parts: parts.clone(), units, spends, refers, makes, interval, ticket: 0 })
+    }
+
+    fn find(&self, place: &Place, stake: &Stake) -> Option<EncodedOutput> {
+        if self.spent.contains(place) {
+            return None;
+        }
+        self.made.get(place).or_else(|| stake.unspent(&place.0, place.1)).cloned()
+    }
+
+    /// Takes out what is no longer valid behind a new tip, for a block in this slot; gives the ids that left.
+    pub fn revalidate(&mut self, stake: &Stake, slot: u64) -> Vec<Hash32> {
+        let before = std::mem::take(&mut self.waiting);
+        (self.bytes, self.units) = (0, Units::default());
+        self.ids.clear();
+        self.spent.clear();
+        self.made.clear();
+        let mut left = Vec::new();
+        for waiting in before {
+            let (from, until) = waiting.interval;
+            let in_time = from.is_none_or(|from| from <= slot) && until.is_none_or(|until| slot < until);
+            if in_time && waiting.spends.iter().chain(&waiting.refers).all(|place| self.find(place, stake).is_some()) {
+                self.note(waiting);
+            } else {
+                left.push(waiting.id);
+            }
+        }
+        left
+    }
+
+    /// The first ones that fit into a block.
+    pub fn block(&self, slot: u64, max_body_bytes: u64, parameters: Option<&Parameters>) -> Transactions {
+        let mut transactions = Transactions::default();
+        // The heads of the four parts.
+        let (mut bytes, mut units) = (16, Units::default());
+        let mut skipped: HashSet<Place> = HashSet::new();
+        for waiting in &self.waiting {
+            let (from, until) = waiting.interval;
+            let in_time = from.is_none_or(|from| from <= slot) && until.is_none_or(|until| slot < until);
+            if !in_time || waiting.spends.iter().chain(&waiting.refers).any(|place| skipped.contains(place)) {
+                skipped.extend(waiting.makes.iter().map(|(place, _)| *place));
+                continue;
+            }
+            let sum = units.plus(waiting.units);
+            let size = waiting.bytes.len() as u64 + 3;
+            if bytes + size > max_body_bytes || parameters.is_some_and(|parameters| !sum.within(parameters.max_block_units)) {
+                break;
+            }
+            (bytes, units) = (bytes + size, sum);
+            let of = |range: &Range<usize>| &waiting.bytes[range.clone()];
+            let parts = &waiting.parts;
+            transactions.push(of(&parts.body), |set| set.extend_from_slice(of(&parts.witnesses)), of(&parts.auxiliary), parts.valid);
+        }
+        transactions
+    }
+}
+
+impl Parts {
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let mut decoder = Cbor::new(bytes);
+        if decoder.array().ok()? != Some(4) {
+            return None;
+        }
+        let mut item = || {
+            let start = decoder.position();
+            decoder.skip().ok()?;
+            Some(start..decoder.position())
+        };
+        let (body, witnesses, valid, auxiliary) = (item()?, item()?, item()?, item()?);
+        if decoder.position() != bytes.len() {
+            return None;
+        }
+        let valid = Cbor::new(&bytes[valid]).bool().ok()?;
+        let none = Cbor::new(&bytes[auxiliary.clone()]).datatype().ok()? == Type::Null;
+        Some(Self { body, witnesses, valid, auxiliary: if none { 0..0 } else { auxiliary } })
+    }
+}
+
+type Places = (Vec<Place>, Vec<Place>, Vec<(Place, EncodedOutput)>);
+
+/// What a transaction spends, refers to and makes.
+fn places(block: &Block<'_, '_>, transaction: &Transaction, id: Hash32, valid: bool) -> Result<Places, slotmark_chain::DecodeError> {
+    let place = |input: &slotmark_chain::block::Input| -> Place {
+        (block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes"), input.index)
+    };
+    let inputs: Vec<Place> = block.inputs[transaction.inputs.start as usize..transaction.inputs.end as usize].iter().map(place).collect();
+    let collateral: Vec<Place> = block.inputs_in(&transaction.collateral)?.iter().map(place).collect();
+    let references = block.inputs_in(&transaction.reference_inputs)?.iter().map(place).collect();
+    let outputs = &block.outputs[transaction.outputs.start as usize..transaction.outputs.end as usize];
+    let encoded = |output: &slotmark_chain::block::Output| -> EncodedOutput { output.encoded.of(block.bytes).into() };
+    if valid {
+        let makes = (0..).zip(outputs).map(|(index, output)| ((id, index), encoded(output))).collect();
+        return Ok((inputs, [collateral, references].concat(), makes));
+    }
+    let makes = transaction.collateral_return.iter().map(|output| ((id, outputs.len() as u64), encoded(output))).collect();
+    Ok((collateral, [inputs, references].concat(), makes))
+}

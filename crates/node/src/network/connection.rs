@@ -1,0 +1,397 @@
+//! One connection: the handshake, then messages both ways until it ends.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use slotmark_chain::Point;
+use slotmark_ouroboros::handshake::{Answer, Proposal, Side};
+use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest};
+use slotmark_ouroboros::mux::{HEADER_BYTES, Header, frame, protocol};
+use slotmark_tracelog::{Peer, forms};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::handshake::{Outcome, Shake, answer, decode, proposal};
+use super::limits::Limits;
+use super::writer::Outbox;
+use super::{Network, Origin};
+use crate::core::{Command, Connected, Event};
+use crate::message::{Message, length};
+
+/// How long a handshake may take.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+/// How long a segment may take.
+const SEGMENT_LIMIT: Duration = Duration::from_secs(30);
+/// How often time limits are looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// How often a client asks for a sign of life.
+const PING_EVERY: Duration = Duration::from_secs(10);
+/// Answers that wait for their way out make further requests wait.
+const FULL_BYTES: usize = 1 << 20;
+/// The largest handshake.
+const HANDSHAKE_BYTES: usize = 5_760;
+/// The largest message of a local client, which has no limit in the protocol: a transaction, with room to spare.
+const LOCAL_BYTES: usize = 4 << 20;
+
+/// The receiving half: bytes as they come, cut into segments.
+#[derive(Default)]
+struct Segments {
+    bytes: Vec<u8>,
+    taken: usize,
+    /// Since when a segment is not whole.
+    since: Option<Instant>,
+}
+
+impl Segments {
+    /// Waits for bytes; false at the end. Nothing is lost where the wait is given up.
+    async fn fill(&mut self, socket: &mut (impl AsyncRead + Unpin)) -> std::io::Result<bool> {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+        self.bytes.reserve(65_536);
+        let read = socket.read_buf(&mut self.bytes).await?;
+        Ok(read > 0)
+    }
+
+    /// The next whole segment.
+    fn next(&mut self) -> Option<(Header, Vec<u8>)> {
+        let rest = &self.bytes[self.taken..];
+        let whole = Header::decode(rest).filter(|header| rest.len() >= HEADER_BYTES + usize::from(header.length));
+        let Some(header) = whole else {
+            self.since = if rest.is_empty() { None } else { self.since.or_else(|| Some(Instant::now())) };
+            return None;
+        };
+        self.since = None;
+        let end = HEADER_BYTES + usize::from(header.length);
+        let payload = rest[HEADER_BYTES..end].to_vec();
+        self.taken += end;
+        Some((header, payload))
+    }
+}
+
+/// Sees to a connection with a node until it ends. `neighbour` is whether the topology has the peer, and may trust it.
+pub(super) async fn run(
+    network: Rc<Network>,
+    mut stream: TcpStream,
+    address: SocketAddr,
+    origin: Origin,
+    neighbour: Option<bool>,
+) -> Result<(), String> {
+    let _ = stream.set_nodelay(true);
+    let own = stream.local_addr().map_err(|error| error.to_string())?;
+    let mut segments = Segments::default();
+    let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands(&mut stream, &mut segments, network.magic, origin));
+    let initiator_only = shaken.await.map_err(|_| "no handshake within 10 s".to_owned())??;
+    // Its pair of addresses need not rest when it ends: both sides may want to connect again.
+    let _ = stream.set_zero_linger();
+    let (reader, writer) = stream.into_split();
+    let (outbox, writing) = Outbox::start(writer, false);
+    let (commands, received) = unbounded_channel();
+    let peer = network.next_id();
+    network.log.connected(peer, format!("{own} {address}"));
+    let is_client = neighbour.is_some() && (origin == Origin::Dialled || !initiator_only);
+    let connected = Connected { peer, commands, is_client, is_local: false };
+    let _ = network.events.send(Event::Connected(connected));
+    let mut connection = Connection::new(Rc::clone(&network), peer, outbox);
+    connection.limits = Some(Limits::new(neighbour.unwrap_or(false), network.chain_sync_idle));
+    connection.may_answer = is_client;
+    connection.may_ask = !(initiator_only && origin == Origin::Dialled);
+    let ended = connection.converse(reader, segments, received, is_client).await;
+    drop(connection);
+    writing.abort();
+    let _ = network.events.send(Event::Disconnected(peer));
+    network.log.disconnected(peer);
+    ended
+}
+
+/// Sees to a connection with a local client until it ends.
+pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
+    let mut segments = Segments::default();
+    if shake_hands_locally(&mut stream, &mut segments, network.magic).await.is_err() {
+        return;
+    }
+    let (reader, writer) = stream.into_split();
+    let (outbox, writing) = Outbox::start(writer, true);
+    let (commands, received) = unbounded_channel();
+    let peer = network.next_id();
+    let _ = network.events.send(Event::Connected(Connected { peer, commands, is_client: false, is_local: true }));
+    let mut connection = Connection::new(Rc::clone(&network), peer, outbox);
+    connection.may_ask = true;
+    let ended = connection.converse(reader, segments, received, false).await;
+    drop(connection);
+    if let Err(why) = ended {
+        eprintln!("slotmark-node: connection with a local client ended: {why}");
+        writing.abort();
+    }
+    let _ = network.events.send(Event::Disconnected(peer));
+}
+
+async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), segments: &mut Segments) -> Result<(bool, Vec<u8>), String> {
+    let mut message = Vec::new();
+    loop {
+        while let Some((header, payload)) = segments.next() {
+            if header.protocol != protocol::HANDSHAKE {
+                return Err("something else than a handshake".into());
+            }
+            message.extend(payload);
+            if message.len() > HANDSHAKE_BYTES {
+                return Err("a handshake of more than 5,760 bytes".into());
+            }
+            match length(&message) {
+                Ok(Some(end)) if end == message.len() => return Ok((header.from_responder, message)),
+                Ok(None) => {}
+                _ => return Err("a handshake that can't be read".into()),
+            }
+        }
+        if !segments.fill(stream).await.map_err(|error| error.to_string())? {
+            return Err("it closed the connection in the handshake".into());
+        }
+    }
+}
+
+async fn send(stream: &mut (impl AsyncWrite + Unpin), from_responder: bool, message: &[u8]) -> Result<(), String> {
+    let mut wire = Vec::new();
+    frame(&mut wire, protocol::HANDSHAKE, from_responder, &[message]);
+    stream.write_all(&wire).await.map_err(|error| error.to_string())
+}
+
+/// Agrees on a version; gives whether the other side only initiates.
+async fn shake_hands(stream: &mut TcpStream, segments: &mut Segments, magic: u32, origin: Origin) -> Result<bool, String> {
+    if origin == Origin::Dialled {
+        send(stream, false, &proposal(magic)).await?;
+    }
+    let (from_responder, message) = message_of_handshake(stream, segments).await?;
+    let message = decode(&message).map_err(|error| format!("a handshake that can't be read: {error}"))?;
+    match (origin, from_responder, message) {
+        (Origin::Accepted, false, Shake::Proposal(proposed)) => {
+            let mut reply = Vec::new();
+            let outcome = answer(&proposed, magic, &mut reply);
+            send(stream, true, &reply).await?;
+            match outcome {
+                Outcome::Agreed { initiator_only } => Ok(initiator_only),
+                Outcome::Ended(why) => Err(why),
+            }
+        }
+        // Both dialled at the same moment, and it is one connection: each takes the other's proposal as the answer.
+        (Origin::Dialled, _, Shake::Proposal(proposed)) => match answer(&proposed, magic, &mut Vec::new()) {
+            Outcome::Agreed { initiator_only } => Ok(initiator_only),
+            Outcome::Ended(why) => Err(why),
+        },
+        (Origin::Dialled, true, Shake::Accepted { initiator_only, .. }) => Ok(initiator_only),
+        (Origin::Dialled, true, Shake::Refused) => Err("it refused the handshake".into()),
+        _ => Err("a message of the handshake that has no place here".into()),
+    }
+}
+
+async fn shake_hands_locally(stream: &mut UnixStream, segments: &mut Segments, magic: u32) -> Result<(), String> {
+    let (_, message) = message_of_handshake(stream, segments).await?;
+    let (proposal, _) = Proposal::decode(&message).map_err(|error| error.to_string())?;
+    let answer = proposal.answer(Side::Client, u64::from(magic));
+    let mut reply = Vec::new();
+    answer.encode(&mut reply, Side::Client, u64::from(magic), &proposal);
+    send(stream, true, &reply).await?;
+    match answer {
+        Answer::Accept(_) => Ok(()),
+        _ => Err("the handshake was refused".into()),
+    }
+}
+
+struct Connection {
+    network: Rc<Network>,
+    peer: u32,
+    outbox: Outbox,
+    /// None for local clients.
+    limits: Option<Limits>,
+    /// Whether responders of the other side may send, and its initiators.
+    may_answer: bool,
+    may_ask: bool,
+    /// What came of messages that aren't whole, by protocol and direction.
+    begun: HashMap<(u16, bool), Vec<u8>>,
+    /// Requests for headers that wait until answers are on their way.
+    held: u32,
+    /// Ranges of blocks for the task that sends them, and what ends it.
+    ranges: Option<(UnboundedSender<(Point, Point)>, tokio::task::AbortHandle)>,
+    pinged: Option<Instant>,
+    cookie: u16,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some((_, sending)) = &self.ranges {
+            sending.abort();
+        }
+    }
+}
+
+impl Connection {
+    fn new(network: Rc<Network>, peer: u32, outbox: Outbox) -> Self {
+        Self {
+            network,
+            peer,
+            outbox,
+            limits: None,
+            may_answer: false,
+            may_ask: false,
+            begun: HashMap::new(),
+            held: 0,
+            ranges: None,
+            pinged: None,
+            cookie: 0,
+        }
+    }
+
+    async fn converse(
+        &mut self,
+        mut reader: impl AsyncRead + Unpin,
+        mut segments: Segments,
+        mut commands: UnboundedReceiver<Command>,
+        pings: bool,
+    ) -> Result<(), String> {
+        let mut ticks = tokio::time::interval(TICK);
+        let mut next_ping = Instant::now();
+        loop {
+            while let Some((header, payload)) = segments.next() {
+                self.segment(header, &payload)?;
+            }
+            tokio::select! {
+                filled = segments.fill(&mut reader) => match filled {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(()),
+                    Err(error) => return Err(error.to_string()),
+                },
+                command = commands.recv() => match command {
+                    Some(Command::Send(message)) => self.send(&message),
+                    Some(Command::Close(why)) => return Err(why),
+                    None => return Ok(()),
+                },
+                () = self.outbox.drained(), if self.held > 0 => self.let_go(),
+                _ = ticks.tick() => {
+                    let now = Instant::now();
+                    if let Some(limits) = &self.limits {
+                        limits.check(now)?;
+                        if segments.since.is_some_and(|since| now - since > SEGMENT_LIMIT) {
+                            return Err("a segment that took more than 30 s".into());
+                        }
+                    }
+                    if pings && self.pinged.is_none() && now >= next_ping {
+                        next_ping = now + PING_EVERY;
+                        self.cookie = self.cookie.wrapping_add(1);
+                        self.pinged = Some(now);
+                        self.send(&Message::KeepAlive(KeepAliveRequest::Ping(self.cookie)));
+                    }
+                    self.let_go();
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, message: &Message) {
+        if let Some(limits) = &mut self.limits {
+            limits.sent(message, Instant::now());
+        }
+        self.outbox.send(message);
+    }
+
+    fn tell(&self, message: Message) {
+        let _ = self.network.events.send(Event::Message(self.peer, message));
+    }
+
+    /// Passes on requests for headers that had to wait.
+    fn let_go(&mut self) {
+        while self.held > 0 && self.outbox.queued() < FULL_BYTES {
+            self.held -= 1;
+            self.tell(Message::ChainSync(ChainSyncRequest::RequestNext));
+        }
+    }
+
+    fn segment(&mut self, header: Header, payload: &[u8]) -> Result<(), String> {
+        let spoken = match header.protocol {
+            protocol::CHAIN_SYNC_N2N | protocol::BLOCK_FETCH | protocol::TX_SUBMISSION | protocol::KEEP_ALIVE => self.limits.is_some(),
+            protocol::CHAIN_SYNC_N2C | protocol::LOCAL_TX_SUBMISSION | protocol::LOCAL_STATE_QUERY | protocol::LOCAL_TX_MONITOR => {
+                self.limits.is_none()
+            }
+            _ => false,
+        };
+        if !spoken || !(if header.from_responder { self.may_answer } else { self.may_ask }) {
+            let side = if header.from_responder { "responder" } else { "initiator" };
+            return Err(format!("a segment of protocol {} from its {side}, which is not spoken here", header.protocol));
+        }
+        let key = (header.protocol, header.from_responder);
+        let mut bytes = self.begun.remove(&key).unwrap_or_default();
+        bytes.extend_from_slice(payload);
+        let mut at = 0;
+        loop {
+            let limit = self.limits.as_ref().map_or(LOCAL_BYTES, |limits| limits.max_bytes(header.protocol, header.from_responder));
+            let malformed = |error| format!("a message of protocol {} that can't be read: {error}", header.protocol);
+            let end = length(&bytes[at..]).map_err(malformed)?;
+            if end.unwrap_or(bytes.len() - at) > limit {
+                return Err(format!("a message of protocol {} of more than {limit} bytes", header.protocol));
+            }
+            let Some(end) = end else { break };
+            let message = Message::decode(header.protocol, header.from_responder, &bytes[at..at + end]).map_err(malformed)?;
+            at += end;
+            self.message(message)?;
+            if at == bytes.len() {
+                break;
+            }
+        }
+        if at < bytes.len() {
+            bytes.drain(..at);
+            self.begun.insert(key, bytes);
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, message: Message) -> Result<(), String> {
+        if let Some(limits) = &mut self.limits {
+            limits.received(&message, Instant::now())?;
+        }
+        match message {
+            Message::ChainSync(ChainSyncRequest::RequestNext) if self.held > 0 || self.outbox.queued() >= FULL_BYTES => self.held += 1,
+            Message::BlockFetch(BlockFetchRequest::Range(from, to)) => {
+                let (ranges, _) = self.ranges.get_or_insert_with(|| {
+                    let (ranges, received) = unbounded_channel();
+                    let sending = send_blocks(Rc::clone(&self.network), self.peer, self.outbox.clone(), received);
+                    (ranges, tokio::task::spawn_local(sending).abort_handle())
+                });
+                let _ = ranges.send((from, to));
+            }
+            Message::BlockFetch(BlockFetchRequest::Done) => {}
+            Message::KeepAlive(KeepAliveRequest::Ping(cookie)) => self.send(&Message::Alive(cookie)),
+            Message::KeepAlive(KeepAliveRequest::Done) => {}
+            Message::Alive(_) => {
+                if let Some(pinged) = self.pinged.take() {
+                    let _ = self.network.events.send(Event::Rtt(self.peer, pinged.elapsed()));
+                }
+            }
+            message => self.tell(message),
+        }
+        Ok(())
+    }
+}
+
+/// Sends the blocks of ranges, one range after the other, as fast as they go out.
+async fn send_blocks(network: Rc<Network>, peer: u32, outbox: Outbox, mut ranges: UnboundedReceiver<(Point, Point)>) {
+    while let Some((from, to)) = ranges.recv().await {
+        let Some(points) = network.store.range(&from, &to) else {
+            outbox.send(&Message::NoBlocks);
+            continue;
+        };
+        outbox.send(&Message::StartBatch);
+        for point in points {
+            while outbox.queued() >= FULL_BYTES {
+                outbox.drained().await;
+            }
+            // A block of a fork may just have been forgotten: the batch is then shorter than asked for.
+            let Some(block) = network.store.block(&point) else { break };
+            let mut hash = [0; 64];
+            slotmark_tracelog::hex(&block.hash, &mut hash);
+            network.log.line(forms::SendBlock { peer: Peer(peer), block: &hash[..] });
+            outbox.send(&Message::Block(Arc::clone(&block.bytes)));
+        }
+        outbox.send(&Message::BatchDone);
+    }
+}

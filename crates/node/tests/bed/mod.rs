@@ -1,0 +1,248 @@
+//! A small network of real nodes on this machine: genesis files, keys, topology, processes.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ed25519_dalek::SigningKey;
+use serde_json::{Map, Value, json};
+use slotmark_chain::hash::{blake2b_224, blake2b_256};
+use slotmark_praos::certificate::Certificate;
+use slotmark_praos::envelope::{Envelope, Enveloped, KesSigningKey, OperationalCertificate, VrfSigningKey};
+use slotmark_praos::genesis::Genesis;
+use slotmark_praos::{kes, vrf};
+use slotmark_synth::{Recipe, Workload};
+
+/// Nobody waits longer than this for anything.
+pub const DEADLINE: Duration = Duration::from_secs(240);
+
+/// What a network is like.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub pools: usize,
+    pub security_parameter: u64,
+    pub active_slots: f64,
+    pub slot_ms: u64,
+}
+
+/// A network's files.
+pub struct Bed {
+    pub folder: tempfile::TempDir,
+    pub shape: Shape,
+    /// What each pool's funds are at, and the key that spends them.
+    pub funds: Vec<(Vec<u8>, SigningKey)>,
+    net: u32,
+}
+
+/// A node that runs.
+pub struct Node {
+    pub child: Child,
+    pub number: usize,
+    pub folder: PathBuf,
+}
+
+static BEDS: AtomicU32 = AtomicU32::new(0);
+
+impl Bed {
+    /// Makes the files; slot 0 begins now.
+    pub fn new(shape: Shape) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let chain = folder.path().join("chain");
+        slotmark_synth::forge(&Recipe::new(Workload::Empty, 1), &chain, &mut |_| ControlFlow::Continue(())).unwrap();
+        let genesis = folder.path().join("genesis");
+        fs::create_dir(&genesis).unwrap();
+        for era in ["byron", "alonzo", "conway"] {
+            fs::copy(chain.join(format!("genesis/{era}-genesis.json")), genesis.join(format!("genesis.{era}.json"))).unwrap();
+        }
+        let mut shelley: Value = serde_json::from_slice(&fs::read(chain.join("genesis/shelley-genesis.json")).unwrap()).unwrap();
+        let (mut pools, mut stake, mut initial, mut funds) = (Map::new(), Map::new(), Map::new(), Vec::new());
+        for number in 1..=shape.pools as u8 {
+            let cold = SigningKey::from_bytes(&[number; 32]);
+            let vrf = vrf::SigningKey::from_seed(&[number; 32]);
+            let kes = kes::SigningKey::from_seed(&[number; 32]);
+            let certificate = Certificate::sign(&cold, kes.verification_key(), 0, 0);
+            let cold_key = cold.verifying_key().to_bytes();
+            let keys = genesis.join(format!("pools-keys/pool{number}"));
+            fs::create_dir_all(&keys).unwrap();
+            write(&keys.join("vrf.skey"), &VrfSigningKey(vrf.to_bytes()));
+            write(&keys.join("kes.skey"), &KesSigningKey(kes.to_bytes()));
+            write(&keys.join("opcert.cert"), &OperationalCertificate { certificate, cold_key });
+            let id = hex::encode(blake2b_224(&[&cold_key]));
+            let payment = SigningKey::from_bytes(&[100 + number; 32]);
+            let staking = SigningKey::from_bytes(&[200 + number; 32]);
+            let [payment_hash, stake_hash] = [&payment, &staking].map(|key| blake2b_224(&[key.verifying_key().as_bytes()]));
+            let address = [&[0x00][..], &payment_hash, &stake_hash].concat();
+            initial.insert(hex::encode(&address), json!(1_000_000_000_000_000_u64));
+            let vrf_hash = hex::encode(blake2b_256(&[&vrf.verification_key()]));
+            stake.insert(hex::encode(stake_hash), json!(id));
+            pools.insert(
+                id.clone(),
+                json!({"cost": 0, "margin": 0.0, "metadata": null, "owners": [], "pledge": 0, "publicKey": id, "relays": [],
+                    "rewardAccount": {"credential": {"key hash": hex::encode(stake_hash)}, "network": "Testnet"}, "vrf": vrf_hash}),
+            );
+            funds.push((address, payment));
+        }
+        shelley["activeSlotsCoeff"] = json!(shape.active_slots);
+        shelley["securityParam"] = json!(shape.security_parameter);
+        shelley["epochLength"] = json!((10.0 * shape.security_parameter as f64 / shape.active_slots) as u64);
+        shelley["slotLength"] = json!(shape.slot_ms as f64 / 1e3);
+        shelley["initialFunds"] = Value::Object(initial);
+        shelley["staking"] = json!({"pools": pools, "stake": stake});
+        shelley["systemStart"] = json!(now_rfc3339());
+        fs::write(genesis.join("genesis.shelley.json"), format!("{shelley:#}")).unwrap();
+        let net = std::process::id() ^ BEDS.fetch_add(1, Ordering::Relaxed) << 12;
+        Self { folder, shape, funds, net }
+    }
+
+    /// A node's address: one of this network's own, so that ports can't be taken.
+    pub fn address(&self, number: usize) -> Ipv4Addr {
+        Ipv4Addr::new(127, 1 + (self.net >> 8) as u8 % 250, self.net as u8, 1 + number as u8)
+    }
+
+    pub fn genesis_path(&self) -> PathBuf {
+        self.folder.path().join("genesis/genesis.shelley.json")
+    }
+
+    pub fn genesis(&self) -> Arc<Genesis> {
+        Arc::new(Genesis::read(&self.genesis_path()).unwrap())
+    }
+
+    /// Starts a node that knows some others; it makes blocks where it is a pool's.
+    pub fn start(&self, number: usize, knows: &[usize], options: &[&str]) -> Node {
+        let folder = self.folder.path().join(format!("node-{number}"));
+        fs::create_dir_all(&folder).unwrap();
+        let mut config =
+            json!({"Protocol": "Cardano", "RequiresNetworkMagic": "RequiresMagic", "TraceOptionNodeName": format!("node-{number}")});
+        for era in ["Shelley", "Allegra", "Mary", "Alonzo", "Babbage", "Conway"] {
+            config[format!("Test{era}HardForkAtEpoch")] = json!(0);
+        }
+        for (key, era) in [("Byron", "byron"), ("Shelley", "shelley"), ("Alonzo", "alonzo"), ("Conway", "conway")] {
+            config[format!("{key}GenesisFile")] = json!(format!("../genesis/genesis.{era}.json"));
+        }
+        fs::write(folder.join("config.json"), config.to_string()).unwrap();
+        let roots: Vec<Value> = knows
+            .iter()
+            .map(|peer| json!({"accessPoints": [{"address": self.address(*peer).to_string(), "port": 3001}], "valency": 1, "trustable": true}))
+            .collect();
+        fs::write(folder.join("topology.json"), json!({"localRoots": roots, "publicRoots": []}).to_string()).unwrap();
+        let log = fs::OpenOptions::new().append(true).create(true).open(folder.join("stdout")).unwrap();
+        let errors = fs::OpenOptions::new().append(true).create(true).open(folder.join("stderr")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slotmark-node"));
+        command.current_dir(&folder).stdout(log).stderr(errors).stdin(Stdio::null());
+        command.args([
+            "run",
+            "--config",
+            "config.json",
+            "--topology",
+            "topology.json",
+            "--database-path",
+            "db",
+            "--socket-path",
+            "node.socket",
+        ]);
+        command.args(["--host-addr", &self.address(number).to_string(), "--port", "3001"]).args(options);
+        if number < self.shape.pools {
+            let keys = self.folder.path().join(format!("genesis/pools-keys/pool{}", number + 1));
+            command.arg("--shelley-kes-key").arg(keys.join("kes.skey"));
+            command.arg("--shelley-vrf-key").arg(keys.join("vrf.skey"));
+            command.arg("--shelley-operational-certificate").arg(keys.join("opcert.cert"));
+        }
+        Node { child: command.spawn().unwrap(), number, folder }
+    }
+
+    /// Starts all pools' nodes, each knowing all others.
+    pub fn start_all(&self, options: &[&str]) -> Vec<Node> {
+        let all: Vec<usize> = (0..self.shape.pools).collect();
+        all.iter()
+            .map(|number| self.start(*number, &all.iter().copied().filter(|peer| peer != number).collect::<Vec<_>>(), options))
+            .collect()
+    }
+}
+
+fn write(path: &Path, content: &impl Enveloped) {
+    fs::write(path, Envelope::of(content).text()).unwrap();
+}
+
+fn now_rfc3339() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let (year, month, day) = slotmark_tracelog::date_of(now.as_secs() / 86_400);
+    let of_day = now.as_secs() % 86_400;
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z", of_day / 3_600, of_day / 60 % 60, of_day % 60, now.subsec_millis())
+}
+
+impl Node {
+    /// Its tip as its log has it: the block's number and hash.
+    pub fn tip(&self) -> Option<(i64, String)> {
+        let log = fs::read_to_string(self.folder.join("stdout")).unwrap_or_default();
+        log.lines().rev().find_map(|line| {
+            let line: Value = serde_json::from_str(line).ok()?;
+            let data = &line["data"];
+            let view = &data["newTipSelectView"];
+            Some((view["blockNo"].as_i64()?, data["newtip"].as_str()?[..64].to_owned()))
+        })
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("stdout")).unwrap_or_default()
+    }
+
+    pub fn errors(&self) -> String {
+        fs::read_to_string(self.folder.join("stderr")).unwrap_or_default()
+    }
+
+    /// Kills it without a word.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Stops it by SIGINT, and expects that it ends well.
+    pub fn stop(mut self) {
+        let id = rustix::process::Pid::from_raw(self.child.id() as i32).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "node-{} ended with {status}: {}", self.number, self.errors());
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something is so.
+pub fn wait_for<T>(what: &str, nodes: &mut [Node], mut check: impl FnMut(&[Node]) -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = check(nodes) {
+            return found;
+        }
+        for node in nodes.iter_mut() {
+            let ended = node.child.try_wait().unwrap();
+            assert!(ended.is_none(), "node-{} ended: {}", node.number, node.errors());
+        }
+        if began.elapsed() > DEADLINE {
+            let tips: BTreeMap<usize, _> = nodes.iter().map(|node| (node.number, (node.tip(), node.errors()))).collect();
+            panic!("{what}: not within {DEADLINE:?}; tips and errors: {tips:#?}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until all nodes have the same tip, of this number at least; gives its number.
+pub fn wait_for_agreement(number: i64, nodes: &mut [Node]) -> i64 {
+    wait_for(&format!("agreement on a block of number {number} or more"), nodes, |nodes| {
+        let tips: Vec<_> = nodes.iter().map(Node::tip).collect::<Option<_>>()?;
+        let first = tips.first()?.clone();
+        (first.0 >= number && tips.iter().all(|tip| *tip == first)).then_some(first.0)
+    })
+}

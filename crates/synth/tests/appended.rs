@@ -1,0 +1,123 @@
+//! A forged chain block by block: written as a node does, killed at any moment; and taken back from the ledger.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use slotmark_chain::block::{Decoder, Era};
+use slotmark_chain::{Chain, ChainAppender, NewBlock};
+use slotmark_praos::genesis::Genesis;
+use slotmark_praos::state::ChainState;
+use slotmark_synth::{Recipe, Workload, forge};
+
+fn forged(folder: &Path, workload: Workload, blocks: u64) -> Chain {
+    let recipe = Recipe { security_parameter: 3, ..Recipe::new(workload, blocks) };
+    forge(&recipe, folder.join("forged"), &mut |_| ControlFlow::Continue(())).unwrap();
+    Chain::open(folder.join("forged")).unwrap()
+}
+
+fn append(appender: &mut ChainAppender, chain: &Chain, index: usize) {
+    let entry = chain.entry(index);
+    let (header_offset, header_size) = (entry.header_offset, entry.header_size);
+    appender.append(&NewBlock { bytes: chain.bytes(index), header_offset, header_size, slot: entry.slot, hash: entry.hash }).unwrap();
+}
+
+/// The files of a chain, but for the last primary index, which a node leaves short.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap())
+        .filter(|file| file.file_type().unwrap().is_file())
+        .map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()))
+        .collect();
+    files.sort();
+    let last = files.iter().rposition(|(name, _)| name.ends_with("primary")).unwrap();
+    files.remove(last);
+    files
+}
+
+#[test]
+fn a_chain_that_was_cut_anywhere_goes_on_as_if_it_had_not_been() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = forged(folder.path(), Workload::Empty, 24);
+    let whole = folder.path().join("whole");
+    let mut appender = ChainAppender::open(&whole, 30).unwrap();
+    (0..chain.len()).for_each(|index| append(&mut appender, &chain, index));
+    assert_eq!(appender.len(), 24);
+    assert_eq!(files(&whole), files(&folder.path().join("forged")));
+    assert_eq!(appender.block(11).unwrap(), chain.bytes(11));
+    assert_eq!(appender.find(&chain.point(11)), Some(11));
+    drop(appender);
+
+    // What a process leaves that was killed in its last write, or before: each of the last chunk's files is cut by itself.
+    let last = files(&whole).into_iter().rfind(|(name, _)| name.ends_with("chunk")).unwrap().0.replace(".chunk", "");
+    for kind in ["chunk", "secondary", "primary"] {
+        let name = format!("{last}.{kind}");
+        let length = fs::metadata(whole.join(&name)).unwrap().len();
+        for cut in (0..=length).step_by(if kind == "chunk" { 97 } else { 7 }) {
+            let torn = folder.path().join("torn");
+            fs::create_dir(&torn).unwrap();
+            for file in fs::read_dir(&whole).unwrap() {
+                let file = file.unwrap();
+                fs::copy(file.path(), torn.join(file.file_name())).unwrap();
+            }
+            fs::OpenOptions::new().write(true).open(torn.join(&name)).unwrap().set_len(cut).unwrap();
+            let mut appender = ChainAppender::open(&torn, 30).unwrap();
+            let kept = appender.len();
+            assert!(kept == 24 || cut < length, "{name} at {cut}");
+            let opened = Chain::open(&torn).unwrap();
+            assert_eq!(opened.len(), kept);
+            (0..opened.chunk_count()).for_each(|chunk| opened.check_chunk(chunk).unwrap());
+            (kept..24).for_each(|index| append(&mut appender, &chain, index));
+            assert_eq!(files(&torn), files(&whole), "{name} at {cut}");
+            drop(opened);
+            fs::remove_dir_all(&torn).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_block_that_is_taken_back_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    // 60 blocks or so an epoch.
+    let chain = forged(folder.path(), Workload::ValueOnly, 130);
+    let genesis = Arc::new(Genesis::read(&folder.path().join("forged/genesis/shelley-genesis.json")).unwrap());
+    let mut state = ChainState::new(Some(&genesis));
+    let mut decoder = Decoder::new();
+    let facts = |state: &ChainState, slot: u64| {
+        let outlook = state.outlook(Era::Conway, slot).unwrap();
+        let stake = state.stake().unwrap();
+        let mut unspent: Vec<_> = stake.all_unspent().map(|(id, index, output)| (*id, index, output.clone())).collect();
+        unspent.sort();
+        let epoch = &outlook.epoch;
+        (state.tip(), epoch.number, epoch.nonce, epoch.distribution.clone(), stake.delegations(), unspent)
+    };
+    // Three blocks on and three back, then one on: also over the ends of epochs.
+    for index in 0..chain.len() - 3 {
+        let far = chain.entry(index).slot + 3_000;
+        let watched = index % 10 == 0 || index + 5 > chain.len();
+        let before = watched.then(|| facts(&state, far));
+        let mut undone = Vec::new();
+        for ahead in index..index + 3 {
+            let block = decoder.decode(chain.bytes(ahead)).unwrap();
+            let body_bytes = u64::from(block.body.end - block.body.start);
+            // Headers alone come to the same epoch, nonce and stake.
+            let mut headers = state.of_next_header(block.header.slot);
+            let foreseen = headers.step(&block.header, body_bytes, None).unwrap();
+            let (step, undo) = state.step_with_undo(&block.header, body_bytes, Some(&block));
+            let step = step.unwrap();
+            assert_eq!(step.outcome.result(), Ok(()));
+            assert_eq!(foreseen.outcome.result(), Ok(()));
+            assert_eq!(foreseen.leader, step.leader);
+            assert_eq!(foreseen.epoch.unwrap().nonce, step.epoch.unwrap().nonce);
+            undone.push(undo);
+        }
+        undone.into_iter().rev().for_each(|undo| state.undo(undo));
+        if let Some(before) = before {
+            assert!(facts(&state, far) == before, "block {index}");
+        }
+        let block = decoder.decode(chain.bytes(index)).unwrap();
+        state.step(&block.header, u64::from(block.body.end - block.body.start), Some(&block)).unwrap();
+    }
+}

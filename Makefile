@@ -17,6 +17,9 @@ PREVIEW := .build/chains/preview
 export SLOTMARK_PREVIEW_CHAIN := $(CURDIR)/$(PREVIEW)
 endif
 
+# The emulated network is made of Linux's own parts.
+WAN := $(if $(filter Linux,$(shell uname)),--package slotmark-wan)
+
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
 CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests
 WITHOUT_PASSED := tee .build/cargo-test.log | grep -v -e '\.\.\. ok$$' -e '^running ' -e '^$$'
@@ -39,7 +42,7 @@ $(UV): requirements.bootstrap.lock
 	touch $@
 
 build: .build/python # the Python environment and the Rust parts, in release
-	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor --package slotmark-replay
+	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor --package slotmark-replay $(WAN)
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 
 targets: build # the clients under test; one whose toolchain is missing is left out with a line that says so

@@ -7,6 +7,7 @@ UV := .build/bootstrap/bin/uv
 PY := .venv/bin/python
 INSIDE := python/slotmark/benches/chainsync/inside
 ENGINE_INSIDE := python/slotmark/benches/ledger/inside
+LIVE_INSIDE := python/slotmark/benches/cluster/live/inside
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Data that is not part of the project; where it is there, the real chain is unpacked from it, and more tests run.
@@ -16,6 +17,9 @@ ifneq ($(PREVIEW_ARCHIVE),)
 PREVIEW := .build/chains/preview
 export SLOTMARK_PREVIEW_CHAIN := $(CURDIR)/$(PREVIEW)
 endif
+
+# The emulated network is made of Linux's own parts.
+WAN := $(if $(filter Linux,$(shell uname)),--package slotmark-wan)
 
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
 CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests
@@ -39,7 +43,7 @@ $(UV): requirements.bootstrap.lock
 	touch $@
 
 build: .build/python # the Python environment and the Rust parts, in release
-	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor --package slotmark-replay
+	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor --package slotmark-replay $(WAN)
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 
 targets: build # the clients under test; one whose toolchain is missing is left out with a line that says so
@@ -50,13 +54,15 @@ $(PREVIEW): | .build/python
 	$(PY) -m tests.preview_chain $(PREVIEW_ARCHIVE) $(PREVIEW)
 endif
 
-wheel: build ## the package to install elsewhere, with the two clients and the replay engine that are ours inside, in .build/wheels
+wheel: build ## the package to install elsewhere, with our clients, replay engine and emulated network inside, in .build/wheels
 	for name in native floor; do \
 	  install -D target/release/slotmark-target-$$name $(INSIDE)/$$name/slotmark-target-$$name && \
 	  printf 'command = ["./slotmark-target-%s"]\nbuild = []\nneeds = []\n' $$name >$(INSIDE)/$$name/target.toml; done
 	install -D target/release/slotmark-replay $(ENGINE_INSIDE)/slotmark-replay
+	mkdir -p $(LIVE_INSIDE)/target/release && cp -r nodes $(LIVE_INSIDE)/
+	$(if $(WAN),install target/release/slotmark-wan $(LIVE_INSIDE)/target/release/)
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
-	  status=$$?; rm -r $(INSIDE) $(ENGINE_INSIDE); exit $$status
+	  status=$$?; rm -r $(INSIDE) $(ENGINE_INSIDE) $(LIVE_INSIDE); exit $$status
 
 demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	examples/cluster/run.sh

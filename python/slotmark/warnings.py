@@ -27,20 +27,27 @@ KINDS = (
     "coarse",
     "crowded",
     "cut_at_tip",
+    "cut_short",
     "damaged_files",
     "different",
     "drifting_blocks",
     "drifting_rounds",
+    "dropped_packets",
     "few_blocks",
     "few_blocks_at_tip",
     "few_rounds",
     "gc_inside",
     "lacking",
+    "late_packets",
     "machine_loaded",
+    "machine_shared",
     "machine_unknown",
     "missing_hosts",
     "missing_inputs",
     "never_done",
+    "no_latencies",
+    "node_died",
+    "node_killed",
     "not_awaited",
     "not_interleaved",
     "not_pinned",
@@ -166,6 +173,65 @@ def machine_loaded(load: float, cores: int) -> Warning:
         "machine_loaded",
         f"The load average was {load:.2f} on {cores} cores before the first round: something else was running. "
         "Stop it and run again.",
+    )
+
+
+def machine_shared(waiting: float, limit: float, busy: float) -> Warning:
+    """Nodes of a live cluster waited for processors: all shares are of 1."""
+    return Warning(
+        "machine_shared",
+        f"Nodes had no processor in {waiting:.0%} of the time that they could have run (the limit is {limit:.0%}), and the machine's "
+        f"processors were {busy:.0%} busy: times hold the machine's, not only the nodes'. Run fewer hosts, or take a machine with more "
+        "processors.",
+    )
+
+
+def node_died(host: str, words: str) -> Warning:
+    """A node of a live cluster ended by itself."""
+    return Warning(
+        "node_died", f"The node ended by itself ({words}). What it should have done afterwards is missing.", host
+    )
+
+
+def node_killed(host: str, grace_s: float) -> Warning:
+    """A node of a live cluster had to be killed at the end of the run."""
+    return Warning(
+        "node_killed",
+        f"The node didn't end within {grace_s:g} s after the run and was killed: its log may lack its last lines.",
+        host,
+    )
+
+
+def cut_short(measured_s: float, asked_s: float, why: str) -> Warning:
+    """A live run that ended before its time."""
+    return Warning(
+        "cut_short",
+        f"The run ended after {measured_s:,.0f} of {asked_s:,.0f} s ({why}): there are fewer blocks than were asked for.",
+    )
+
+
+def no_latencies() -> Warning:
+    """A live cluster whose hosts reach each other at once."""
+    return Warning(
+        "no_latencies",
+        "Hosts reached each other over loopback, without latencies: propagation times are not those of a network. Run with --network wan.",
+    )
+
+
+def late_packets(median_us: float, p99_us: float) -> Warning:
+    """The emulated network handed packets over late."""
+    return Warning(
+        "late_packets",
+        f"The emulated network was late by {median_us:,.0f} us in the median and {p99_us:,.0f} us at the 99th centile: latencies were longer "
+        "than planned. Run fewer hosts, or as root, which gives the router the highest priority.",
+    )
+
+
+def dropped_packets(dropped: int, carried: int) -> Warning:
+    """The emulated network lost packets that it should have carried."""
+    return Warning(
+        "dropped_packets",
+        f"The emulated network lost {dropped:,} packets of its own accord, and carried {carried:,}: TCP was slower than planned. Run fewer hosts.",
     )
 
 

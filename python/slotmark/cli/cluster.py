@@ -1,14 +1,17 @@
-"""`slotmark cluster`: beds for clusters of real nodes."""
+"""`slotmark cluster`: beds for clusters of real nodes; running one is in :mod:`slotmark.cli.live`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from slotmark.cli import live
 from slotmark.cli.console import progress, talk
 
 app = typer.Typer(
-    help="Make what a cluster of real nodes needs, and check it.", no_args_is_help=True, rich_markup_mode=None
+    help="Run a cluster of real nodes on this machine; make what it needs, and check that.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
@@ -70,3 +73,7 @@ def check(
             f"{bed}: {len(faults):,} thing{'s are' if len(faults) > 1 else ' is'} wrong. Mend what is listed, or make the bed anew."
         )
     talk.remark(f"{bed}: nothing is wrong")
+
+
+app.command("run", epilog="Example: slotmark cluster run bed --node slotmark --for 10m -o runs/live")(live.run)
+app.command("clean", epilog="Example: slotmark cluster clean")(live.clean)

@@ -14,7 +14,7 @@ from slotmark import _core, warnings
 from slotmark.benches.cluster.logs import host_logs, without_logs
 from slotmark.benches.cluster.metadata import Genesis, Metadata, hosts_of_topology, read_genesis, read_metadata
 from slotmark.errors import LogError
-from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target, usable_cores
+from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target, usable_cores
 from slotmark.versions import versions
 from slotmark.warnings import Warning
 
@@ -51,6 +51,22 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     max_rejected: float = 0.001
     accept_damaged: bool = False
     threads: int = 0
+
+
+class MeasuredHere(msgspec.Struct, frozen=True):
+    """What slotmark knows of a cluster that it ran itself.
+
+    Attributes:
+        machine: Facts about the machine before the run.
+        parameters: What was asked for.
+        doubts: What happened that readers of figures must know.
+        tables: More tables of the run, by name.
+    """
+
+    machine: MachineFacts
+    parameters: dict[str, object]
+    doubts: list[Warning]
+    tables: dict[str, pa.Table]
 
 
 class Host(msgspec.Struct):
@@ -115,6 +131,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         genesis: The cluster's genesis.
         metadata: What is known about the run.
         missing: Hosts of which there is no log.
+        here: What is known of a run on this machine; None of logs from elsewhere.
     """
 
     name: str
@@ -123,10 +140,20 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     genesis: Genesis
     metadata: Metadata
     missing: Sequence[str] = ()
+    here: MeasuredHere | None = None
 
 
-def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done, _total: None) -> tuple[Run, Ingested]:
-    """Reads the logs of a cluster into a new run folder. ``on_step`` is told bytes done and in all, and may raise to stop.
+def ingest(
+    request: Request,
+    on_step: Callable[[int, int], None] = lambda _done, _total: None,
+    here: MeasuredHere | None = None,
+) -> tuple[Run, Ingested]:
+    """Reads the logs of a cluster into a new run folder.
+
+    Args:
+        request: What to ingest.
+        on_step: Called with bytes done and in all; may raise to stop.
+        here: What is known of the run where it was made on this machine.
 
     Raises:
         LogError: There are no logs or no genesis, a file is there twice or damaged, or too many lines can't be read; nothing was
@@ -163,6 +190,7 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
             missing=without_logs(folder, [host.host for host in ingested.hosts], hosts_of_topology(folder))
             if request.host_from == "path"
             else (),
+            here=here,
         )
         run = finish_run(writer, cluster, ingested)
     return run, ingested
@@ -177,6 +205,8 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     for name, rows in ingested.tables.items():
         writer.add(name, rows)
     writer.table("genesis", genesis_table(cluster.genesis, len(ingested.hosts)))
+    for name, table in (cluster.here.tables if cluster.here else {}).items():
+        writer.table(name, table)
     return writer.finish(_manifest(cluster, ingested))
 
 
@@ -254,7 +284,7 @@ def _printable(text: str) -> str:
 
 
 def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
-    genesis, metadata = cluster.genesis, cluster.metadata
+    genesis, metadata, here = cluster.genesis, cluster.metadata, cluster.here
     told = next((host for host in ingested.hosts if host.version), None)
     node = metadata.packages.get("cardano-node")
     version = node.version if node and node.version != "unknown" else (told.version if told else "")
@@ -286,9 +316,10 @@ def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
             "era": metadata.era,
             "tag": metadata.tag,
             "host from": cluster.host_from,
+            **(here.parameters if here else {}),
         },
         session=f"{metadata.tag}-{digest}",
-        machine=None,
+        machine=here.machine if here else None,
         started=_moment(min((host.first_ts_ns for host in ingested.hosts if host.first_ts_ns is not None), default=0)),
         ended=_moment(max((host.last_ts_ns for host in ingested.hosts if host.last_ts_ns is not None), default=0)),
         versions={
@@ -300,7 +331,7 @@ def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
         },
         sources=ingested.sources,
         tables={},
-        warnings=_doubts(ingested, cluster.missing),
+        warnings=[*_doubts(ingested, cluster.missing), *(here.doubts if here else [])],
     )
 
 

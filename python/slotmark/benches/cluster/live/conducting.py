@@ -1,0 +1,359 @@
+"""A live run from its bed to its run folder."""
+
+import math
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from slotmark import _core, warnings
+from slotmark.benches.cluster.bed import Bed, read_bed
+from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
+from slotmark.benches.cluster.ingest import Request as IngestRequest
+from slotmark.benches.cluster.live.launching import (
+    Running,
+    Wan,
+    WanStatistics,
+    end_leftovers,
+    kill_nodes,
+    network,
+    stop_nodes,
+)
+from slotmark.benches.cluster.live.nodes import Node, resolve_node
+from slotmark.benches.cluster.live.plan import Request, wan_plan
+from slotmark.benches.cluster.live.rundir import MACHINE_USAGE, SOCKET, USAGE, host_places, make_rundir
+from slotmark.benches.cluster.live.sampling import (
+    MACHINE_SCHEMA,
+    USAGE_SCHEMA,
+    Sampler,
+    busyness,
+    read_samples,
+)
+from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
+from slotmark.benches.process import refuse_without_linux
+from slotmark.benches.unfinished import LOADED
+from slotmark.errors import ServerError, TargetError
+from slotmark.run import MachineFacts, Run, machine_facts
+from slotmark.warnings import Warning
+
+_LEAD_S = 5
+_LEAD_PER_HOST_S = 0.5
+"""Between the start of the nodes and slot 0: a node that starts later has missed slots."""
+
+_SHORT_LIFE_S = 10
+_MOST_RESTARTS = 3
+"""A node that lived so short, so often one after the other, isn't started again."""
+
+WAITING_LIMIT = 0.1
+"""The share of the time in which nodes could have run and had no processor, above which the machine was measured."""
+
+LATE_LIMIT_US = 1_000
+"""The router's median lateness above which latencies of a run are in doubt."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Where a live run is.
+
+    Attributes:
+        doing: What is going on, in words.
+        slot: The present slot; negative before slot 0.
+        blocks: Different blocks that were some host's tip.
+        agreement: How far hosts agree.
+        elapsed_s: Of the measurement; 0 before.
+        left_s: Of the measurement; None before.
+    """
+
+    doing: str
+    slot: int
+    blocks: int
+    agreement: Agreement
+    elapsed_s: float = 0.0
+    left_s: float | None = None
+
+
+class LiveRun(msgspec.Struct, frozen=True):
+    """A live run that was measured.
+
+    Attributes:
+        run: The run folder.
+        ingested: What became of the logs' lines.
+        cut: Why it ended before its time, in words; empty where it didn't.
+        interrupted: Whether that was a signal.
+        wan: What the emulated network did; None without one.
+    """
+
+    run: Run
+    ingested: Ingested
+    cut: str
+    interrupted: bool
+    wan: WanStatistics | None
+
+
+class _DiedError(Exception):
+    """A node ended by itself, and with it the run."""
+
+
+def run_live(
+    request: Request, on_progress: Callable[[Progress], None], on_remark: Callable[[str], None] = lambda _text: None
+) -> LiveRun:
+    """Runs a cluster and makes its run folder.
+
+    A signal, as Ctrl-C, during the measurement ends it: what was measured until then is kept. Before it, nothing is.
+
+    Args:
+        request: What to run.
+        on_progress: Called about once a second.
+        on_remark: Called with what a user should know at once, as the last lines of a node that died.
+
+    Raises:
+        ArgumentError: The run folder is there already.
+        BedError: There is no such bed, or it is damaged.
+        TargetError: There is no such node; or nodes don't get ready, don't agree, or die before the measurement.
+        ServerError: The emulated network can't be made.
+        LogError: The logs can't be ingested; they are kept.
+        KeyboardInterrupt: A signal came before the measurement, or a second one while nodes were ending.
+    """
+    refuse_without_linux("a live cluster")
+    node, bed, machine = resolve_node(request.node), read_bed(request.bed), machine_facts()
+    plan = wan_plan(bed, request.seed) if request.network == "wan" else None
+    if ended := end_leftovers():
+        on_remark(f"{len(ended):,} processes were left by a live run that was killed; they were ended.")
+    start_s = math.ceil(time.time()) + (
+        request.start_within_s or math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts))
+    )
+    folder = make_rundir(request, start_s)
+    kept = False
+    try:
+        with ExitStack() as stack:
+            wan = stack.enter_context(network(plan, folder))
+            sampler = stack.enter_context(
+                Sampler(folder / USAGE, folder / MACHINE_USAGE, own_networks=request.network == "wan")
+            )
+            cluster = _Cluster(request, node, bed, folder, start_s, wan, sampler, on_progress, on_remark)
+            stack.callback(cluster.kill)
+            cut, interrupted = "", False
+            try:
+                cluster.start()
+                cluster.wait()
+                cluster.measure()
+            except TargetError:
+                kept = True  # what nodes printed says why
+                raise
+            except _DiedError as death:
+                cut = str(death)
+            except KeyboardInterrupt:
+                if not cluster.measures:
+                    raise
+                cut, interrupted = "stopped by a signal", True
+            kept = True
+            measured_s = cluster.measured_s
+            cluster.stop()
+            statistics = wan.stop() if wan else None
+    finally:
+        if not kept:
+            shutil.rmtree(folder)
+    here = _measured_here(request, node, machine, cluster, folder, statistics, measured_s, cut)
+    run, ingested = ingest(
+        IngestRequest(logs=folder, out=request.out, target=node.name),
+        lambda _done, _total: None,
+        here,
+    )
+    return LiveRun(run, ingested, cut, interrupted, statistics)
+
+
+class _Cluster:
+    """The nodes of a run, from their start to their end."""
+
+    def __init__(
+        self,
+        request: Request,
+        node: Node,
+        bed: Bed,
+        folder: Path,
+        start_s: int,
+        wan: Wan | None,
+        sampler: Sampler,
+        on_progress: Callable[[Progress], None],
+        on_remark: Callable[[str], None],
+    ) -> None:
+        self._request, self._node, self._bed, self._folder, self._wan = request, node, bed, folder, wan
+        self._start_s, self._sampler = start_s, sampler
+        self._on_progress, self._on_remark = on_progress, on_remark
+        self._began: float | None = None
+        self._next_look = time.monotonic()
+        self.nodes: list[Running] = []
+        self.doubts: list[Warning] = []
+
+    def start(self) -> None:
+        """Starts all nodes. TargetError where they can't be."""
+        for host in self._bed.hosts:
+            places = host_places(host, self._request.network)
+            self.nodes.append(Running(self._node, host, self._folder / host.name, places, self._wan))
+        recipe = self._node.recipe
+        self._watch = Watch({node.host.name: LogEnd(node.log, recipe.tip, recipe.ready_text) for node in self.nodes})
+
+    def wait(self) -> None:
+        """Waits until all nodes answer, and then until they agree on a block.
+
+        Raises:
+            TargetError: They take too long, or one ends.
+        """
+        waiting = list(self.nodes)
+
+        def ready() -> bool:
+            waiting[:] = [node for node in waiting if not self._is_ready(node)]
+            return not waiting
+
+        self._until(
+            lambda: f"{len(self.nodes) - len(waiting)} of {len(self.nodes)} hosts ready",
+            ready,
+            lambda: f"{len(waiting):,} nodes don't answer, as {waiting[0].host.name}",
+        )
+        self._until(
+            lambda: "waiting for a block that all hosts have",
+            lambda: self._agreement().complete,
+            lambda: f"no block is the tip of all hosts, at best of {self._agreement().hosts} of {len(self.nodes)}",
+        )
+
+    def _until(self, doing: Callable[[], str], done: Callable[[], bool], missing: Callable[[], str]) -> None:
+        within_s = self._request.ready_within_s + max(0.0, self._start_s - time.time())
+        end = time.monotonic() + within_s
+        while not done():
+            if time.monotonic() > end:
+                raise TargetError(
+                    f"{self._request.node}: after {within_s:.0f} s {missing()}. Look at the nodes' output in {self._folder}, or give them more "
+                    "time with --ready-within."
+                )
+            try:
+                self._look(doing())
+            except _DiedError as death:
+                raise TargetError(f"{self._request.node}: {death}.") from death
+
+    def _is_ready(self, node: Running) -> bool:
+        if self._node.recipe.ready == "log":
+            return self._watch.logs[node.host.name].ready
+        try:
+            # By the process's own folder: a socket's path may have only 107 bytes, and the run directory's can be longer.
+            _core.node_tip(f"/proc/{node.pid}/cwd/{SOCKET}", False, self._bed.genesis.network_magic)
+        except ServerError:
+            return False
+        return True
+
+    def measure(self) -> None:
+        """Lets the cluster run for the time that was asked for. _DiedError where a node ended, and the run with it."""
+        self._began = time.monotonic()
+        while self.measured_s < self._request.seconds:
+            self._look("measuring")
+
+    @property
+    def measures(self) -> bool:
+        """Whether the measurement has begun."""
+        return self._began is not None
+
+    @property
+    def measured_s(self) -> float:
+        """How long the measurement has lasted; 0 before it."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
+
+    def _agreement(self) -> Agreement:
+        return self._watch.agreement([node.host.name for node in self.nodes if node.ended is None])
+
+    def _look(self, doing: str) -> None:
+        """Once a second: logs, processes, a sample, and a word on how far it is."""
+        self._next_look = max(self._next_look + 1.0, time.monotonic())
+        self._watch.look()
+        self._tend()
+        self._sampler.sample((node.host.name, node.pid) for node in self.nodes if node.ended is None)
+        left_s = None if self._began is None else max(0.0, self._request.seconds - self.measured_s)
+        slot = math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
+        self._on_progress(Progress(doing, slot, self._watch.blocks, self._agreement(), self.measured_s, left_s))
+        pause_s = self._next_look - time.monotonic()
+        if left_s is not None:
+            pause_s = min(pause_s, left_s)
+        time.sleep(max(0.0, pause_s))
+
+    def _tend(self) -> None:
+        """Finds nodes that ended by themselves, and does what was asked for then."""
+        if self._wan and self._wan.ended:
+            raise _DiedError("the emulated network ended by itself, and all hosts with it")
+        for node in self.nodes:
+            if node.ended is None or node.given_up:
+                continue
+            words = f"{node.host.name} ended by itself: {node.last_words()}"
+            self.doubts.append(warnings.node_died(node.host.name, node.last_words()))
+            self._on_remark(words)  # a user who reads it may stop the run: the doubt is kept by then
+            short = time.monotonic() - node.started < _SHORT_LIFE_S
+            node.short_lives = node.short_lives + 1 if short else 0
+            if self._request.on_death == "stop":
+                raise _DiedError(words)
+            if self._request.on_death == "restart":
+                if node.short_lives >= _MOST_RESTARTS:
+                    raise _DiedError(
+                        f"{words}; it lived less than {_SHORT_LIFE_S} s {_MOST_RESTARTS} times, one after the other"
+                    )
+                node.start()
+            else:
+                node.given_up = True
+        if all(node.ended is not None for node in self.nodes):
+            raise _DiedError("all nodes have ended")
+
+    def stop(self) -> None:
+        """Ends all nodes, those that don't end in time by force."""
+        agreement = self._agreement()
+
+        def wait(left: int) -> None:
+            if time.monotonic() >= self._next_look:
+                self._next_look = time.monotonic() + 1.0
+                self._on_progress(Progress(f"stopping, {left} left", 0, self._watch.blocks, agreement))
+
+        for node in stop_nodes(self.nodes, self._request.grace_s, wait):
+            self._on_remark(f"{node.host.name} didn't end within {self._request.grace_s} s and was killed")
+            self.doubts.append(warnings.node_killed(node.host.name, self._request.grace_s))
+
+    def kill(self) -> None:
+        """Ends all nodes at once."""
+        kill_nodes([node for node in self.nodes if node.ended is None])
+
+
+def _measured_here(
+    request: Request,
+    node: Node,
+    machine: MachineFacts,
+    cluster: _Cluster,
+    folder: Path,
+    statistics: WanStatistics | None,
+    measured_s: float,
+    cut: str,
+) -> MeasuredHere:
+    usage, used = read_samples(folder / USAGE, USAGE_SCHEMA), read_samples(folder / MACHINE_USAGE, MACHINE_SCHEMA)
+    doubts = [*cluster.doubts]
+    if cut:
+        doubts.append(warnings.cut_short(measured_s, request.seconds, cut))
+    if machine.load > LOADED * machine.cores:
+        doubts.append(warnings.machine_loaded(machine.load, machine.cores))
+    busy = busyness(usage, used)
+    if busy and busy.waiting > WAITING_LIMIT:
+        doubts.append(warnings.machine_shared(busy.waiting, WAITING_LIMIT, busy.busy))
+    parameters: dict[str, object] = {
+        "node": request.node,
+        "network": request.network,
+        "asked for, s": request.seconds,
+        "measured, s": round(measured_s, 3),
+        "measured until": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    if busy:
+        parameters |= {"nodes waited for a processor": round(busy.waiting, 4), "processors busy": round(busy.busy, 4)}
+    if request.network == "loopback":
+        doubts.append(warnings.no_latencies())
+    if statistics:
+        parameters["wan"] = msgspec.to_builtins(statistics)
+        late = statistics.lateness_us
+        if late and late["median"] > LATE_LIMIT_US:
+            doubts.append(warnings.late_packets(late["median"], late["p99"]))
+        if dropped := sum(statistics.own_drops.values()):
+            doubts.append(warnings.dropped_packets(dropped, statistics.packets))
+    return MeasuredHere(machine, parameters, doubts, {"node_usage": usage, "machine_usage": used})

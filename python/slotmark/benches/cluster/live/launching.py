@@ -1,0 +1,246 @@
+"""Starting and ending the processes of a live cluster: the emulated network, and a node per host."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from slotmark.benches.cluster.bed import Host
+from slotmark.benches.cluster.live.nodes import Node, root
+from slotmark.benches.process import children_group, cut_words
+from slotmark.errors import ServerError, TargetError
+
+MARK = "SLOTMARK_CLUSTER"
+"""The variable by which processes of a live cluster are known: the conductor's process id and when it was started."""
+
+_ROUTER_GRACE_S = 30
+_LAST_LINES = 5
+_LAST_BYTES = 1 << 16
+
+
+def wan_program() -> Path:
+    """The router's program; TargetError where it isn't built."""
+    path = root() / "target" / "release" / "slotmark-wan"
+    if not path.is_file():
+        raise TargetError(f"{path}: the emulated network isn't built. Run `make setup`, or choose --network loopback.")
+    return path
+
+
+def start_of(pid: int) -> int:
+    """When a process was started, in the kernel's ticks: with its id, what no other process has. OSError where there is none."""
+    return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19])
+
+
+def own_mark() -> str:
+    """The value of :data:`MARK` for what this process starts."""
+    return f"{os.getpid()}:{start_of(os.getpid())}"
+
+
+class WanStatistics(msgspec.Struct, frozen=True):
+    """What the router did: docs/wan.md."""
+
+    duration_us: int
+    cpu_us: int
+    packets: int
+    bytes: int
+    lost_as_planned: int
+    queue_full_as_planned: int
+    own_drops: dict[str, int]
+    lateness_us: dict[str, float] | None = None
+
+
+class Wan:
+    """A running emulated network; ends with :meth:`stop`, and by itself when this process ends."""
+
+    def __init__(self, plan: dict[str, Any], folder: Path) -> None:
+        """Starts the router. ServerError, with its own words, where it can't be."""
+        file = folder / "wan.json"
+        file.write_text(json.dumps(plan), encoding="utf-8")
+        self._program = str(wan_program())
+        self._process = subprocess.Popen(
+            [self._program, "run", str(file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=children_group(),
+            env={**os.environ, MARK: own_mark()},
+            text=True,
+            errors="replace",
+        )
+        self._statistics: WanStatistics | None = None
+        assert self._process.stdout
+        if not self._process.stdout.readline():
+            _, said = self._process.communicate()
+            raise ServerError(f"--network wan: {cut_words(said.strip().removeprefix('slotmark-wan: '))}")
+
+    def inside(self, host: str) -> list[str]:
+        """Words before a command by which it runs as a host."""
+        return [self._program, "exec", "--wan", str(self._process.pid), "--host", host, "--"]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the router has ended, and with it all hosts."""
+        return self._process.poll() is not None
+
+    def stop(self) -> WanStatistics | None:
+        """Ends the network; gives what it did, None where it had ended before or was killed."""
+        if self._process.returncode is None:
+            try:
+                said, _ = self._process.communicate(timeout=_ROUTER_GRACE_S)
+                self._statistics = msgspec.json.decode(said, type=dict[str, WanStatistics])["statistics"]
+            except (subprocess.TimeoutExpired, msgspec.DecodeError, KeyError):
+                self._process.kill()
+                self._process.wait()
+        return self._statistics
+
+
+class Running:
+    """A node's process.
+
+    Attributes:
+        host: Which host it is.
+        short_lives: How often it ended by itself soon after its start, one after the other.
+        given_up: Whether it ended by itself and isn't started again.
+    """
+
+    def __init__(self, node: Node, host: Host, folder: Path, places: Mapping[str, str], wan: Wan | None) -> None:
+        self.host = host
+        self.folder = folder
+        self.short_lives = 0
+        self.given_up = False
+        self._producer = host.pool is not None
+        self._command = [*(wan.inside(host.name) if wan else []), *node.command(places, producer=self._producer)]
+        self._environment = {**node.environment(places, producer=self._producer), MARK: own_mark()}
+        self._name = node.name
+        self.start()
+
+    def start(self) -> None:
+        """Starts the process; its output goes behind what is there already. TargetError where it can't be started."""
+        with self._appended("stdout") as out, self._appended("stderr") as errors:
+            try:
+                self.process = subprocess.Popen(
+                    self._command,
+                    cwd=self.folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=errors,
+                    process_group=children_group(),
+                    env=self._environment,
+                )
+            except OSError as error:
+                raise TargetError(
+                    f"--node {self._name}: {self._command[0]} can't be started ({error.strerror}). Check the command."
+                ) from error
+        self.started = time.monotonic()
+
+    def _appended(self, name: str) -> IO[bytes]:
+        return (self.folder / name).open("ab")
+
+    @property
+    def log(self) -> Path:
+        """What it prints."""
+        return self.folder / "stdout"
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.process.pid
+
+    @property
+    def ended(self) -> int | None:
+        """How it ended, as ``Popen.returncode``; None while it runs."""
+        return self.process.poll()
+
+    def last_words(self) -> str:
+        """How it ended, and its last lines: those of its standard error, or where there are none of its log."""
+        code = self.ended
+        how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
+        for name in ("stderr", "stdout"):
+            if lines := _last_lines(self.folder / name):
+                return f"{how}; the end of {self.folder / name}: {cut_words(' | '.join(lines))}"
+        return f"{how}; it printed nothing"
+
+
+def _last_lines(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LAST_BYTES))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return [line.strip() for line in lines if line.strip()][-_LAST_LINES:]
+
+
+def stop_nodes(nodes: Sequence[Running], grace_s: float, on_wait: Callable[[int], None]) -> list[Running]:
+    """Ends nodes: SIGINT, and SIGKILL for those that are still there after the grace; gives those.
+
+    Args:
+        nodes: Which ones; those that have ended are let be.
+        grace_s: How long they may take.
+        on_wait: Called with how many are still there, about ten times a second; may raise.
+    """
+    for node in nodes:
+        if node.ended is None:
+            node.process.send_signal(signal.SIGINT)
+    end = time.monotonic() + grace_s
+    while (left := [node for node in nodes if node.ended is None]) and time.monotonic() < end:
+        on_wait(len(left))
+        time.sleep(0.1)
+    kill_nodes(left)
+    return left
+
+
+def kill_nodes(nodes: Sequence[Running]) -> None:
+    """Kills all nodes that are still there, and waits for their ends."""
+    for node in nodes:
+        node.process.kill()
+    for node in nodes:
+        node.process.wait()
+
+
+@contextmanager
+def network(plan: dict[str, Any] | None, folder: Path) -> Iterator[Wan | None]:
+    """The emulated network of a plan while the block lasts; None, and no network of its own, without a plan."""
+    if plan is None:
+        yield None
+        return
+    wan = Wan(plan, folder)
+    try:
+        yield wan
+    finally:
+        wan.stop()
+
+
+def leftovers() -> list[int]:
+    """Processes of live clusters whose conductor has ended: none, unless a node left the kernel's reach."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with suppress(OSError):  # another user's, or ended meanwhile
+            variables = (entry / "environ").read_bytes().split(b"\0")
+            marks = [one.partition(b"=")[2] for one in variables if one.startswith(MARK.encode() + b"=")]
+            if marks and not _lives(marks[0].decode("ascii", "replace")):
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def _lives(mark: str) -> bool:
+    pid, _, started = mark.partition(":")
+    try:
+        return str(start_of(int(pid))) == started
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+def end_leftovers() -> list[int]:
+    """Kills :func:`leftovers`, and gives their process ids."""
+    ended = leftovers()
+    for pid in ended:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return ended

@@ -1,0 +1,162 @@
+"""Nodes that can be run: ``nodes/NAME/node.toml``, or any command that takes cardano-node's command line."""
+
+import os
+import re
+import shlex
+import shutil
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from slotmark.errors import TargetError, did_you_mean
+
+LIKE = "cardano-node"
+"""The node whose command line any other command is taken to have."""
+
+PLACES = (
+    "config",
+    "topology",
+    "database",
+    "socket",
+    "address",
+    "port",
+    "port_2000",
+    "port_4000",
+    "kes",
+    "vrf",
+    "certificate",
+)
+"""What may stand in braces in a command or an environment; ``port_2000`` is the host's port and 2000."""
+
+
+class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A ``node.toml``.
+
+    Attributes:
+        command: Words that start it, run in the host's folder; a first word with a slash is a path from the recipe's folder.
+        tip: A regular expression for the lines of its log by which its chain got a new tip: groups ``hash`` and ``slot``.
+        ready: By what it is ready: a tip query on its socket, or ``ready_text`` in its log.
+        ready_text: A part of the line by which it is ready.
+        producer: More words, for a host with a pool.
+        environment: Variables beside slotmark's own.
+        producer_environment: More of them, for a host with a pool.
+    """
+
+    command: list[str]
+    tip: str
+    ready: Literal["socket", "log"]
+    ready_text: str = ""
+    producer: list[str] = []
+    environment: dict[str, str] = {}
+    producer_environment: dict[str, str] = {}
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A node that can be started.
+
+    Attributes:
+        name: What reports call it.
+        recipe: How it is started; its command's first word can be run from anywhere.
+    """
+
+    name: str
+    recipe: Recipe
+
+    def command(self, places: Mapping[str, str], *, producer: bool) -> list[str]:
+        """The words that start it as a host.
+
+        Args:
+            places: A value for each of :data:`PLACES`.
+            producer: Whether the host has a pool.
+        """
+        words = [*self.recipe.command, *(self.recipe.producer if producer else [])]
+        return [_filled(word, places) for word in words]
+
+    def environment(self, places: Mapping[str, str], *, producer: bool) -> dict[str, str]:
+        """The variables that it is started with, slotmark's own included; arguments as of :meth:`command`."""
+        own = self.recipe.environment | (self.recipe.producer_environment if producer else {})
+        return {**os.environ, **{name: _filled(value, places) for name, value in own.items()}}
+
+
+def _filled(text: str, places: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: places.get(found[1], found[0]), text)
+
+
+INSIDE = Path(__file__).parent / "inside"
+"""What an installed slotmark has of `nodes/` and `target/release/`, as `make wheel` puts it there; no folder in a checkout."""
+
+
+def root() -> Path:
+    """The folder with ``nodes/`` and ``target/release/``: inside an installed slotmark, or the checkout that it was built from."""
+    return INSIDE if INSIDE.is_dir() else Path(__file__).resolve().parents[5]
+
+
+def nodes_folder() -> Path:
+    """Where the shipped nodes are: ``$SLOTMARK_NODES``, or ``nodes/``."""
+    named = os.environ.get("SLOTMARK_NODES")
+    return Path(named) if named else root() / "nodes"
+
+
+def resolve_node(given: str) -> Node:
+    """The node that ``--node`` names: a shipped one, a folder with a ``node.toml``, or a command, each with more arguments behind it.
+
+    Raises:
+        TargetError: There is no such node or program, or its recipe makes no sense.
+    """
+    try:
+        first, *more = shlex.split(given)
+    except ValueError as error:
+        raise TargetError(f"--node {given!r}: {error or 'empty'}. Give a node's name, or a command.") from error
+    shipped = {file.parent.name: file for file in sorted(nodes_folder().glob("*/node.toml"))}
+    file = shipped.get(first) or Path(first) / "node.toml"
+    if file.is_file():
+        name, recipe = file.parent.resolve().name, _read(file)
+        words = [_program(recipe.command[0], file.parent, name), *recipe.command[1:], *more]
+    else:
+        if LIKE not in shipped or not _found(first):
+            raise TargetError(
+                f"--node {first}: no node and no program of this name.{did_you_mean(first, shipped)} Known nodes: "
+                f"{', '.join(shipped) or 'none'}; or give a command with cardano-node's command line."
+            )
+        name, recipe = Path(first).name, _read(shipped[LIKE])
+        words = [_program(first, Path.cwd(), first), *more, *recipe.command[1:]]
+    return Node(name, msgspec.structs.replace(recipe, command=words))
+
+
+def _found(word: str) -> str | None:
+    return shutil.which(word)
+
+
+def _program(word: str, folder: Path, name: str) -> str:
+    """The path of a program, from wherever it is started."""
+    path = _found(str(folder / word) if "/" in word else word)
+    if path is None:
+        raise TargetError(f"--node {name}: {word} isn't there, or can't be run. Build or install it, or give its path.")
+    return str(Path(path).resolve())
+
+
+def _read(file: Path) -> Recipe:
+    try:
+        recipe = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Recipe)
+        groups = re.compile(recipe.tip).groupindex
+    except (OSError, ValueError, msgspec.ValidationError, re.error) as error:
+        raise TargetError(f"{file}: {error}. Mend the file; docs/live.md describes its fields.") from error
+    texts = (
+        *recipe.command,
+        *recipe.producer,
+        *recipe.environment.values(),
+        *recipe.producer_environment.values(),
+    )
+    unknown = {place for text in texts for place in re.findall(r"\{(\w+)\}", text)} - set(PLACES)
+    for wrong, what in (
+        (not recipe.command, "command is empty"),
+        (set(groups) != {"hash", "slot"}, "tip hasn't the groups hash and slot"),
+        ((recipe.ready == "log") != bool(recipe.ready_text), "ready_text goes with ready = 'log'"),
+        (bool(unknown), f"there is no {{{min(unknown, default='')}}}, only {', '.join(PLACES)}"),
+    ):
+        if wrong:
+            raise TargetError(f"{file}: {what}. Mend the file; docs/live.md describes its fields.")
+    return recipe

@@ -1,0 +1,91 @@
+"""What is asked for of a live run, and the network that its hosts meet."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from slotmark import _core
+from slotmark.benches.cluster.bed import Bed
+from slotmark.errors import BedError
+
+Network = Literal["wan", "loopback"]
+"""How hosts reach each other: over the emulated network, or at once."""
+
+OnDeath = Literal["stop", "restart", "go-on"]
+"""What becomes of a run in which a node ends by itself."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A live run that is asked for.
+
+    Attributes:
+        bed: The bed's folder.
+        node: As of ``resolve_node``.
+        seconds: How long to measure, from when all hosts agree on a block.
+        out: The new run folder.
+        network: How hosts reach each other.
+        on_death: What becomes of the run when a node ends by itself.
+        start_within_s: Between the start of the nodes and slot 0; 0 for as long as so many nodes are given.
+        ready_within_s: How long nodes may take until they answer, and then until they agree on a block.
+        grace_s: How long nodes may take to end before they are killed.
+        seed: Of jitter and losses of the network.
+    """
+
+    bed: Path
+    node: str
+    seconds: float
+    out: Path
+    network: Network = "wan"
+    on_death: OnDeath = "stop"
+    start_within_s: int = 0
+    ready_within_s: int = 300
+    grace_s: int = 30
+    seed: int = 1
+
+    @property
+    def logs(self) -> Path:
+        """The run directory: logs, genesis and stores of the nodes, beside the run folder."""
+        return self.out.with_name(self.out.name + ".logs")
+
+
+def wan_plan(bed: Bed, seed: int) -> dict[str, Any]:
+    """The plan of ``slotmark-wan`` for a bed: its links both ways, with the profile's jitter, loss and bandwidth.
+
+    The profile's jitter is a mean; packets are held up to twice as long. A pair without a link carries nothing.
+
+    Raises:
+        BedError: The profile has no such network.
+    """
+    try:
+        network = bed.profile["network"]
+        every = {
+            "jitter_us": 2 * _smallest(network["jitter"]) // 1000,
+            "loss_ppm": round(network["loss"] * 1e6),
+            "bandwidth_bits_per_s": _smallest(network["bandwidth"]),
+        }
+    except (KeyError, TypeError) as error:
+        raise BedError(f"bed.json: its profile has no network ({error!r}). Make the bed anew.") from error
+    links: dict[tuple[int, int], int] = {}
+    for link in bed.links:
+        links.setdefault((link.follower, link.producer), link.latency_ns)
+        links[link.producer, link.follower] = link.latency_ns  # a follower's blocks come at its own link's latency
+    names = [host.name for host in bed.hosts]
+    return {
+        "seed": seed,
+        "hosts": [{"name": host.name, "address": host.host_addr} for host in bed.hosts],
+        "default": {"delay_us": 0},
+        "links": [
+            {"from": names[a], "to": names[b], "link": {"delay_us": latency_ns // 1000, **every}}
+            for (a, b), latency_ns in sorted(links.items())
+        ],
+    }
+
+
+def _smallest(text: str) -> int:
+    """A quantity of the profile in the smallest unit of its kind: ns, bits per second."""
+    found = _core.quantity(text)
+    if found is None:
+        raise TypeError(text)
+    number, _, _, worth = found
+    return round(number * worth)

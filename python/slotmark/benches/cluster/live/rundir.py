@@ -1,0 +1,54 @@
+"""The run directory of a live cluster: the bed's files with a new start, and a folder for each host."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from slotmark.benches.cluster.bed import Host, stamp_bed
+from slotmark.benches.cluster.live.plan import Network, Request
+from slotmark.errors import ArgumentError
+
+SOCKET = "node.socket"
+USAGE = "usage.arrows"
+MACHINE_USAGE = "machine-usage.arrows"
+
+
+def make_rundir(request: Request, start_s: int) -> Path:
+    """Makes the run directory with slot 0 at this second.
+
+    Raises:
+        ArgumentError: The run folder or the run directory is there already, or can't be made.
+        BedError: The bed is damaged.
+    """
+    for path in (request.out, request.logs):
+        if path.exists():
+            raise ArgumentError(f"-o {request.out}: {path} exists already. Name another, or remove it.")
+    try:
+        request.logs.mkdir(parents=True)
+    except OSError as error:
+        raise ArgumentError(f"-o {request.out}: {request.logs} can't be made ({error.strerror}).") from error
+    try:
+        stamp_bed(request.bed, request.logs, start_s, loopback=request.network == "loopback")
+    except BaseException:
+        shutil.rmtree(request.logs)
+        raise
+    return request.logs
+
+
+def host_places(host: Host, network: Network) -> Mapping[str, str]:
+    """The values of ``nodes.PLACES`` for a host, with paths from its folder: a socket's path may have only 107 bytes."""
+    pool = f"../genesis/pools-keys/pool{host.pool}"
+    address = "127.0.0.1" if network == "loopback" else host.host_addr
+    return {
+        "config": "config.json",
+        "topology": "topology.json",
+        "database": "db",
+        "socket": SOCKET,
+        "address": address,
+        "port": str(host.port),
+        "port_2000": str(host.port + 2000),
+        "port_4000": str(host.port + 4000),
+        "kes": f"{pool}/kes.skey",
+        "vrf": f"{pool}/vrf.skey",
+        "certificate": f"{pool}/opcert.cert",
+    }

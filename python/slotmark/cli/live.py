@@ -1,0 +1,129 @@
+"""`slotmark cluster run` and `clean`: clusters of real nodes on this machine."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slotmark.cli.console import duration, talk
+from slotmark.cli.quantities import duration_us
+from slotmark.errors import ArgumentError, TargetError
+
+if TYPE_CHECKING:
+    from slotmark.benches.cluster.live.conducting import Progress
+
+
+class Network(StrEnum):
+    """How hosts reach each other."""
+
+    wan = "wan"
+    loopback = "loopback"
+
+
+class OnDeath(StrEnum):
+    """What becomes of a run in which a node ends by itself."""
+
+    stop = "stop"
+    restart = "restart"
+    go_on = "go-on"
+
+
+def run(
+    bed: Annotated[Path, typer.Argument(metavar="BED", help="A folder that `cluster create` made.")],
+    lasting: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="How long to measure, as 10m, once all hosts agree on a block.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", metavar="RUN", help="The new run folder; logs are kept in RUN.logs beside it."),
+    ],
+    node: Annotated[
+        str,
+        typer.Option(
+            metavar="NODE",
+            help="slotmark, cardano-node, dingo, a folder with a node.toml, or a command like cardano-node.",
+        ),
+    ] = "slotmark",
+    network: Annotated[
+        Network, typer.Option(help="Latencies of the bed, in a network emulated in user space; or none.")
+    ] = Network.wan,
+    on_death: Annotated[OnDeath, typer.Option(help="What to do when a node ends by itself.")] = OnDeath.stop,
+    start_in: Annotated[
+        str, typer.Option(metavar="TIME", help="From the start of the nodes to slot 0; by their number by default.")
+    ] = "",
+    ready_within: Annotated[
+        str, typer.Option(metavar="TIME", help="How long nodes may take to answer, and then to agree on a block.")
+    ] = "5m",
+    grace: Annotated[
+        str, typer.Option(metavar="TIME", help="How long nodes may take to end before they are killed.")
+    ] = "30s",
+    seed: Annotated[int, typer.Option(min=0, help="Of jitter and losses of the network.")] = 1,
+) -> None:
+    """Run a cluster of real nodes on this machine, and make a run folder of what they logged.
+
+    Ctrl-C ends it early and keeps what was measured.
+    """
+    from slotmark.benches.cluster.live.conducting import run_live
+    from slotmark.benches.cluster.live.plan import Request
+
+    request = Request(
+        bed=bed,
+        node=node,
+        seconds=_seconds("--for", lasting),
+        out=out,
+        network=network.value,
+        on_death=on_death.value,
+        start_within_s=round(_seconds("--start-in", start_in)) if start_in else 0,
+        ready_within_s=round(_seconds("--ready-within", ready_within)),
+        grace_s=round(_seconds("--grace", grace)),
+        seed=seed,
+    )
+    with _progress() as show:
+        live = run_live(request, show, talk.remark)
+    ingested = live.ingested
+    talk.remark(
+        f"{live.run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {request.logs}"
+    )
+    for warning in live.run.manifest.warnings:
+        talk.remark(f"! {warning.subject + ': ' if warning.subject else ''}{warning.text}")
+    typer.echo(live.run.path)
+    if live.interrupted:
+        raise KeyboardInterrupt
+    if live.cut:
+        raise TargetError(f"{live.cut}. What was measured until then is in {live.run.path}.")
+
+
+def clean() -> None:
+    """End processes of live runs whose `cluster run` was killed; the kernel does so by itself, unless a node left its reach."""
+    from slotmark.benches.cluster.live.launching import end_leftovers
+
+    ended = end_leftovers()
+    talk.remark(f"{len(ended):,} processes ended" if ended else "nothing was left")
+
+
+def _seconds(option: str, text: str) -> float:
+    seconds = duration_us(option, text) / 1e6
+    if seconds < 1:
+        raise ArgumentError(f"{option} '{text}': expected at least 1s.")
+    return seconds
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[["Progress"], None]]:
+    with talk.doing() as say:
+
+        def show(progress: "Progress") -> None:
+            agreement = progress.agreement
+            words = [
+                progress.doing,
+                f"slot {progress.slot:,}" if progress.slot >= 0 else f"{-progress.slot} slots to slot 0",
+                f"{progress.blocks:,} blocks",
+                f"{agreement.hosts} of {agreement.of} hosts agree",
+            ]
+            left = [] if progress.left_s is None else [f"{duration(progress.left_s)} left"]
+            say(", ".join([*words, *left]))
+
+        yield show

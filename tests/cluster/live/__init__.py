@@ -1,0 +1,1 @@
+"""Live clusters: real processes."""

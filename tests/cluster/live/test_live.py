@@ -1,0 +1,284 @@
+"""`slotmark cluster run` over real processes: stand-ins that start, die and stop as nodes do, and our own node."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from slotmark.benches.cluster.live.launching import MARK, leftovers, start_of
+from slotmark.run import Run, check_run, open_run
+from tests.conftest import REPO, slotmark
+
+HOSTS = 3
+PATIENCE_S = 120
+"""How long a condition is waited for on a machine that has much else to do."""
+
+
+@pytest.fixture(scope="session")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bed of three hosts."""
+    folder = tmp_path_factory.mktemp("bed") / "bed"
+    made = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Callable[..., str]:
+    """A stand-in as ``--node`` takes it, with more arguments."""
+    folder = tmp_path / "stand-in"
+    folder.mkdir()
+    words = [sys.executable, str(REPO / "tests" / "cluster" / "live" / "stand_in.py"), "--hosts", str(HOSTS)]
+    files = ["--config", "{config}", "--topology", "{topology}", "--port", "{port}"]
+    (folder / "node.toml").write_text(
+        f"""
+        command = {json.dumps([*words, *files])}
+        producer = ["--shelley-kes-key", "{{kes}}"]
+        ready = "log"
+        ready_text = "ready to follow"
+        tip = '"newtip": "(?P<hash>[0-9a-f]+)@(?P<slot>[0-9]+)"'
+        """
+    )
+    return lambda *more: " ".join([str(folder), *more])
+
+
+def run_live(bed: Path, out: Path, node: str, *more: str) -> subprocess.CompletedProcess[str]:
+    options = ("--for", "4s", "--network", "loopback", "--start-in", "3s", "--ready-within", "2min")
+    return slotmark("cluster", "run", bed, "--node", node, "-o", out, *options, *more)
+
+
+def kinds(run: Run) -> set[str]:
+    return {warning.kind for warning in run.manifest.warnings}
+
+
+def until(what: str, condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain until {what}"
+        time.sleep(0.05)
+
+
+def of_conductor(pid: int) -> list[int]:
+    """Processes that a conductor started and that haven't ended."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            text = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        if f"{MARK}={pid}:".encode() in text:
+            found.append(int(entry.name))
+    return found
+
+
+def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    out = tmp_path / "live"
+    done = run_live(bed, out, node())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{out}\n"
+    run = open_run(out)
+    check_run(out)
+    manifest = run.manifest
+    assert manifest.origin == "measured"
+    assert manifest.machine is not None
+    assert manifest.target.name == "stand-in"
+    assert manifest.parameters["network"] == "loopback"
+    assert manifest.parameters["measured, s"] >= 4
+    assert "no_latencies" in kinds(run)
+    assert not kinds(run) & {"node_died", "node_killed", "cut_short", "stopped_early", "missing_hosts"}
+    hosts = run.table("hosts").to_pylist()
+    assert [host["host"] for host in hosts] == [f"node-{number}" for number in range(HOSTS)]
+    assert sum(host["rejected"] for host in hosts) == 0
+    usage = run.table("node_usage").to_pylist()
+    assert {row["host"] for row in usage} == {f"node-{number}" for number in range(HOSTS)}
+    for host in hosts:
+        of_host = [row for row in usage if row["host"] == host["host"]]
+        assert len(of_host) >= 2
+        for counter in ("ts_ns", "cpu_ns", "runqueue_ns", "fs_written_bytes"):
+            values = [row[counter] for row in of_host]
+            assert values == sorted(values), counter
+        assert of_host[-1]["cpu_ns"] > 0
+        assert of_host[-1]["rss_bytes"] > 1 << 20
+        assert of_host[-1]["net_read_bytes"] is None
+    machine = run.table("machine_usage").to_pylist()
+    assert machine[-1]["busy_ns"] > machine[0]["busy_ns"]
+    shown = slotmark("show", out)
+    assert shown.returncode == 0, shown.stderr
+    # What nodes had is kept beside the run, and nothing of them runs.
+    assert (tmp_path / "live.logs" / "node-0" / "stdout").is_file()
+    again = run_live(bed, out, node())
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+
+
+def test_a_node_that_stays_is_killed(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    done = run_live(bed, tmp_path / "live", node("--stays", "2"), "--grace", "1s")
+    assert done.returncode == 0, done.stderr
+    (killed,) = [warning for warning in open_run(tmp_path / "live").manifest.warnings if warning.kind == "node_killed"]
+    assert killed.subject == "node-2"
+
+
+def test_nodes_that_never_get_ready_end_the_run_in_a_line(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    done = run_live(bed, tmp_path / "live", node("--mute"), "--ready-within", "1s")
+    assert done.returncode == 2
+    assert "3 nodes don't answer, as node-0" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "live").exists()
+
+
+@contextmanager
+def measuring(bed: Path, out: Path, node: str, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """A conductor of a long run, once it measures."""
+    options = ("--for", "1h", "--network", "loopback", "--start-in", "2s", "--node", node)
+    command = [sys.executable, "-m", "slotmark", "cluster", "run", str(bed), "-o", str(out), *options, *more]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as conductor:
+        assert conductor.stderr
+        try:
+            said = []
+            while "measuring" not in (line := conductor.stderr.readline()):
+                said.append(line)
+                assert line, said
+            yield conductor
+        finally:
+            conductor.kill()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_and_keeps_what_was_measured(
+    bed: Path, tmp_path: Path, node: Callable[..., str], number: signal.Signals, code: int
+) -> None:
+    with measuring(bed, tmp_path / "live", node()) as conductor:
+        conductor.send_signal(number)
+        out, said = conductor.communicate(timeout=PATIENCE_S)
+    assert conductor.returncode == code, said
+    assert "Traceback" not in said
+    assert out == f"{tmp_path / 'live'}\n"
+    assert "cut_short" in kinds(open_run(tmp_path / "live"))
+    assert not of_conductor(conductor.pid)
+
+
+@pytest.mark.parametrize("on_death", ["stop", "restart", "go-on"])
+def test_a_node_that_dies_is_named_with_its_last_lines(
+    bed: Path, tmp_path: Path, node: Callable[..., str], on_death: str
+) -> None:
+    place = tmp_path / "live.logs" / "node-1"
+    with measuring(bed, tmp_path / "live", node(), "--on-death", on_death) as conductor:
+        (place / "die").touch()
+        assert conductor.stderr
+        while "node-1 ended by itself" not in (line := conductor.stderr.readline()):
+            assert line
+        if on_death == "restart":
+            until("it was started again", lambda: (place / "stdout").read_text().count("ready to follow") == 2)
+        if on_death != "stop":
+            assert conductor.poll() is None
+            conductor.send_signal(signal.SIGINT)
+        _, rest = conductor.communicate(timeout=PATIENCE_S)
+    assert f"node-1 ended by itself: exit code 1; the end of {place / 'stderr'}: the store is gone" in line
+    assert conductor.returncode == (2 if on_death == "stop" else 130), rest
+    assert "Traceback" not in rest
+    doubts = {warning.kind: warning for warning in open_run(tmp_path / "live").manifest.warnings}
+    assert doubts["node_died"].subject == "node-1"
+    assert ("the store is gone" in doubts["cut_short"].text) == (on_death == "stop")
+    assert (place / "stdout").read_text().count("ready to follow") == (2 if on_death == "restart" else 1)
+
+
+def test_nothing_runs_on_when_the_conductor_is_killed(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    with measuring(bed, tmp_path / "live", node()) as conductor:
+        assert len(of_conductor(conductor.pid)) == HOSTS
+        conductor.kill()
+        conductor.wait()
+        until("all nodes have ended", lambda: not of_conductor(conductor.pid))
+    assert not (tmp_path / "live").exists()
+
+
+def test_what_left_the_kernels_reach_is_cleaned_up() -> None:
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True, env={**os.environ, MARK: "1:0"}) as lost:
+        mine = subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: f"{os.getpid()}:{start_of(os.getpid())}"})
+        try:
+            until("it is found", lambda: lost.pid in leftovers())
+            assert mine.pid not in leftovers()
+            done = slotmark("cluster", "clean")
+            assert done.returncode == 0, done.stderr
+            assert lost.wait() == -signal.SIGKILL
+            assert mine.poll() is None
+        finally:
+            lost.kill()
+            mine.kill()
+            mine.wait()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("nonesuch", "no node and no program of this name"),
+        ("slotmrk", "Did you mean 'slotmark'?"),
+        ("'", "No closing quotation"),
+    ],
+)
+def test_a_node_that_there_is_not_is_refused_in_a_line(bed: Path, tmp_path: Path, given: str, said: str) -> None:
+    done = run_live(bed, tmp_path / "live", given)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "live.logs").exists()
+
+
+def test_the_emulated_network_carries_a_cluster(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    if not (REPO / "target" / "release" / "slotmark-wan").is_file():
+        pytest.skip("slotmark-wan isn't built: make setup does it")
+    out = tmp_path / "live"
+    done = run_live(bed, out, node(), "--network", "wan")
+    if "no network namespace can be made" in done.stderr or "/dev/net/tun" in done.stderr:
+        pytest.skip(f"this machine has no network namespaces or TUN devices: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    run = open_run(out)
+    assert run.manifest.parameters["network"] == "wan"
+    assert run.manifest.parameters["wan"]["own_drops"] == {"device_queue": 0, "refused": 0, "memory": 0}
+    assert "no_latencies" not in kinds(run)
+    plan = json.loads((tmp_path / "live.logs" / "wan.json").read_bytes())
+    assert {host["name"] for host in plan["hosts"]} == {f"node-{number}" for number in range(HOSTS)}
+    assert all(link["link"]["delay_us"] > 0 for link in plan["links"])
+    assert run.table("node_usage").to_pylist()[-1]["net_read_bytes"] is not None
+
+
+def test_a_signal_before_the_measurement_leaves_nothing(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    options = ("--for", "1h", "--network", "loopback", "--start-in", "1h", "--node", node())
+    command = [sys.executable, "-m", "slotmark", "cluster", "run", str(bed), "-o", str(tmp_path / "live"), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as conductor:
+        until("its nodes are there", lambda: len(of_conductor(conductor.pid)) == HOSTS)
+        conductor.send_signal(signal.SIGINT)
+        out, said = conductor.communicate(timeout=PATIENCE_S)
+    assert (conductor.returncode, out) == (130, ""), said
+    assert not of_conductor(conductor.pid)
+    assert [path.name for path in tmp_path.iterdir()] == ["stand-in"]
+
+
+def test_a_damaged_bed_is_refused_in_a_line_and_leaves_nothing(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    damaged = tmp_path / "bed"
+    shutil.copytree(bed, damaged)
+    (damaged / "genesis" / "genesis.shelley.json").unlink()
+    done = run_live(damaged, tmp_path / "live", node())
+    assert done.returncode == 2
+    assert "genesis.shelley.json" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "live.logs").exists()
+
+
+def test_our_own_node_runs(bed: Path, tmp_path: Path) -> None:
+    if not (REPO / "target" / "release" / "slotmark-node").is_file():
+        pytest.skip("slotmark-node isn't built")
+    out = tmp_path / "live"
+    done = slotmark(
+        *("cluster", "run", bed, "--for", "20s", "-o", out, "--node", "slotmark", "--network", "loopback"),
+    )
+    assert done.returncode == 0, done.stderr
+    run = open_run(out)
+    assert not kinds(run) & {"node_died", "node_killed", "rejected_lines", "silent_hosts"}

@@ -1,0 +1,149 @@
+"""The shipped nodes are started as their documentation has it; recipes that make no sense are refused in a line."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slotmark.benches.cluster.bed import Host
+from slotmark.benches.cluster.live.nodes import PLACES, Node, Recipe, resolve_node
+from slotmark.benches.cluster.live.rundir import host_places
+from slotmark.benches.cluster.live.watching import LogEnd, Tip, Watch
+from slotmark.errors import TargetError
+from tests.conftest import REPO
+
+POOL = Host("node-2", "eu-central-1", "198.18.0.3", 30_002, 3, 1.0)
+RELAY = Host("node-2", "eu-central-1", "198.18.0.3", 30_002, None, 0.0)
+
+
+def shipped(name: str) -> Node:
+    """A shipped node, whether or not its program is on this machine."""
+    text = (REPO / "nodes" / name / "node.toml").read_text(encoding="utf-8")
+    return Node(name, msgspec.convert(tomllib.loads(text), Recipe))
+
+
+def options(words: list[str]) -> Mapping[str, str]:
+    return dict(zip(words[2::2], words[3::2], strict=True))
+
+
+@pytest.mark.parametrize("name", ["slotmark", "cardano-node"])
+def test_the_command_line_is_cardano_nodes(name: str) -> None:
+    words = shipped(name).command(host_places(POOL, "wan"), producer=True)
+    assert words[1] == "run"
+    keys = "../genesis/pools-keys/pool3"
+    follower = {
+        "--config": "config.json",
+        "--topology": "topology.json",
+        "--database-path": "db",
+        "--socket-path": "node.socket",
+        "--host-addr": "198.18.0.3",
+        "--port": "30002",
+    }
+    assert options(words) == follower | {
+        "--shelley-kes-key": f"{keys}/kes.skey",
+        "--shelley-vrf-key": f"{keys}/vrf.skey",
+        "--shelley-operational-certificate": f"{keys}/opcert.cert",
+    }
+    relay = shipped(name).command(host_places(RELAY, "loopback"), producer=False)
+    assert options(relay) == follower | {"--host-addr": "127.0.0.1"}
+
+
+def test_dingo_gets_its_settings_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    places = host_places(POOL, "wan")
+    assert shipped("dingo").command(places, producer=True) == ["dingo", "serve"]
+    given = shipped("dingo").environment(places, producer=True)
+    assert given["PATH"] == "/usr/bin"
+    assert {name: value for name, value in given.items() if name.startswith(("CARDANO_", "DINGO_"))} == {
+        "CARDANO_CONFIG": "config.json",
+        "CARDANO_TOPOLOGY": "topology.json",
+        "CARDANO_DATABASE_PATH": "db",
+        "CARDANO_SOCKET_PATH": "node.socket",
+        "CARDANO_BIND_ADDR": "198.18.0.3",
+        "CARDANO_RELAY_PORT": "30002",
+        "CARDANO_PRIVATE_PORT": "32002",
+        "CARDANO_METRICS_PORT": "34002",
+        "DINGO_LOGGING_FORMAT": "json",
+        "CARDANO_BLOCK_PRODUCER": "true",
+        "CARDANO_SHELLEY_KES_KEY": "../genesis/pools-keys/pool3/kes.skey",
+        "CARDANO_SHELLEY_VRF_KEY": "../genesis/pools-keys/pool3/vrf.skey",
+        "CARDANO_SHELLEY_OPERATIONAL_CERTIFICATE": "../genesis/pools-keys/pool3/opcert.cert",
+    }
+    assert "CARDANO_BLOCK_PRODUCER" not in shipped("dingo").environment(host_places(RELAY, "wan"), producer=False)
+
+
+HASH = "aa191b63d73fc4b0cf531be2f9630c9f4097819a4bf772a233c4da99076ce7a0"
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (
+            "cardano-node",
+            '{"at":"2026-01-01T00:00:07.470Z","ns":"ChainDB.AddBlockEvent.AddedToCurrentChain","data":{"kind":"AddedToCurrentChain",'
+            f'"newtip":"{HASH}@7"}},"sev":"Notice","thread":"7","host":"node-0"}}',
+        ),
+        (
+            "dingo",
+            f'{{"time":"2026-11-21T20:08:40.020627194Z","level":"INFO","msg":"chain extended, new tip: {HASH} at slot 7",'
+            '"component":"ledger","source":"forged"}',
+        ),
+    ],
+)
+def test_a_tip_is_found_in_a_line_of_a_real_log_when_it_is_whole(name: str, line: str, tmp_path: Path) -> None:
+    recipe = shipped(name).recipe
+    path = tmp_path / "stdout"
+    path.write_text(line[:-30])
+    log = LogEnd(path, recipe.tip, "")
+    watch = Watch({"node-0": log})
+    watch.look()
+    assert log.tip is None
+    assert not watch.agreement(["node-0"]).complete
+    with path.open("a") as file:
+        file.write(line[-30:] + "\n" + line[:40])
+    watch.look()
+    assert log.tip == Tip(HASH, 7)
+    assert (watch.blocks, watch.agreement(["node-0"]).complete) == (1, True)
+
+
+def test_any_command_gets_cardano_nodes_arguments(tmp_path: Path) -> None:
+    program = tmp_path / "my node"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    node = resolve_node(f"'{program}' --tricky '{{x}}'")
+    assert node.name == "my node"
+    words = node.command(host_places(POOL, "wan"), producer=True)
+    assert words[:4] == [str(program), "--tricky", "{x}", "run"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("command = []", "Object missing required field `tip`"),
+        ("command = ['true', '{nonsense}']", "there is no {nonsense}, only config, topology,"),
+        ("command = ['true']\nother = 1", "unknown field `other`"),
+        ("command = []", "command is empty"),
+        ("command = ['true']\nready_text = 'x'", "ready_text goes with ready = 'log'"),
+        ("command = ['/no/such/program']", "/no/such/program isn't there, or can't be run"),
+        ("command = ['true'", "Unclosed array"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    rest = "" if "missing" in said else "\nready = 'socket'\ntip = '(?P<hash>a)(?P<slot>1)'"
+    (tmp_path / "node.toml").write_text(text + rest)
+    with pytest.raises(TargetError, match=re.escape(said)):
+        resolve_node(str(tmp_path))
+
+
+def test_a_tip_needs_its_groups(tmp_path: Path) -> None:
+    for tip, said in (("x", "groups hash and slot"), ("(", "missing )")):
+        (tmp_path / "node.toml").write_text(f"command = ['true']\nready = 'socket'\ntip = '{tip}'")
+        with pytest.raises(TargetError, match=re.escape(said)):
+            resolve_node(str(tmp_path))
+
+
+def test_all_places_have_a_value() -> None:
+    assert set(host_places(POOL, "wan")) == set(PLACES)

@@ -65,6 +65,10 @@ class Analysis:
             for column, sql in self.catalogue.words.items():
                 self._prepare(sql, f"'{column}'")
                 self._run(lambda sql=sql, column=column: self._database.name_words(column, sql), f"'{column}'")
+            for column, sql in self.catalogue.shifts.items():
+                if self.run.manifest.tables.keys() >= set(self._database.names_in(sql)):
+                    self._prepare(sql, f"'{column}'")
+                    self._run(lambda sql=sql, column=column: self._database.shift(column, sql), f"'{column}'")
         except BaseException:
             self._database.close()
             raise

@@ -153,6 +153,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
             setting of a client; empty where there is one part.
         parts: What of the keys is compared by itself too.
         words: Columns of text in tables, each with SQL that gives all its values: tables are read with numbers in their place.
+        shifts: Columns of integers in tables with a host, each with SQL that gives ``host`` and ``shift``: tables are read with
+            the host's shift taken from the column. For runs that have the tables which the SQL reads.
         published: The method of :mod:`slotmark.published` that computes as an established tool or report does; empty for none.
         styled: Whether its tables can be printed in the established tool's styles.
         filterable: Whether one can choose what of a run is analysed.
@@ -171,6 +173,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     part: str = ""
     parts: tuple[Part, ...] = ()
     words: dict[str, str] = {}
+    shifts: dict[str, str] = {}
     published: str = ""
     styled: bool = False
     filterable: bool = False
@@ -215,6 +218,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     part: str = ""
     parts: list[Part] = []
     words: dict[str, str] = {}
+    shifts: dict[str, str] = {}
     published: str = ""
     styled: bool = False
     like: str = ""
@@ -269,6 +273,7 @@ def catalogue(bench: str) -> Catalogue:
         part=entries.part,
         parts=tuple(entries.parts),
         words=entries.words,
+        shifts=entries.shifts,
         published=entries.published,
         styled=entries.styled,
         filterable=(folder / "filters.toml").is_file(),

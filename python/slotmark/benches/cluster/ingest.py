@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from slotmark import _core, warnings
+from slotmark.benches.cluster.clocks import LIMIT_MS, look_at_clocks
 from slotmark.benches.cluster.logs import host_logs, without_logs
 from slotmark.benches.cluster.metadata import Genesis, Metadata, hosts_of_topology, read_genesis, read_metadata
 from slotmark.errors import LogError
@@ -40,6 +41,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         max_rejected: The share of lines that may be unreadable.
         accept_damaged: Whether packed files may be damaged: what is behind the damage is not read.
         threads: How many files at once; 0 for as many as there are cores.
+        clock_limit_ms: A clock that is farther than this from the one in the middle is a doubt.
+        correct_clocks: Whether the times of hosts with such clocks are read as estimated.
     """
 
     logs: Path
@@ -51,6 +54,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     max_rejected: float = 0.001
     accept_damaged: bool = False
     threads: int = 0
+    clock_limit_ms: float = LIMIT_MS
+    correct_clocks: bool = False
 
 
 class Host(msgspec.Struct):
@@ -115,6 +120,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         genesis: The cluster's genesis.
         metadata: What is known about the run.
         missing: Hosts of which there is no log.
+        clock_limit_ms: As :class:`Request` has it.
+        correct_clocks: Likewise.
     """
 
     name: str
@@ -123,6 +130,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     genesis: Genesis
     metadata: Metadata
     missing: Sequence[str] = ()
+    clock_limit_ms: float = LIMIT_MS
+    correct_clocks: bool = False
 
 
 def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done, _total: None) -> tuple[Run, Ingested]:
@@ -163,6 +172,8 @@ def ingest(request: Request, on_step: Callable[[int, int], None] = lambda _done,
             missing=without_logs(folder, [host.host for host in ingested.hosts], hosts_of_topology(folder))
             if request.host_from == "path"
             else (),
+            clock_limit_ms=request.clock_limit_ms,
+            correct_clocks=request.correct_clocks,
         )
         run = finish_run(writer, cluster, ingested)
     return run, ingested
@@ -177,7 +188,15 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     for name, rows in ingested.tables.items():
         writer.add(name, rows)
     writer.table("genesis", genesis_table(cluster.genesis, len(ingested.hosts)))
-    return writer.finish(_manifest(cluster, ingested))
+    found = look_at_clocks(
+        writer.tables_folder,
+        [host.host for host in ingested.hosts if host.kept],
+        cluster.clock_limit_ms,
+        correct=cluster.correct_clocks,
+    )
+    for name, table in found.tables.items():
+        writer.table(name, table)
+    return writer.finish(_manifest(cluster, ingested, found.doubts))
 
 
 def genesis_table(genesis: Genesis, hosts: int) -> pa.Table:
@@ -253,7 +272,7 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
-def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
+def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]) -> Manifest:
     genesis, metadata = cluster.genesis, cluster.metadata
     told = next((host for host in ingested.hosts if host.version), None)
     node = metadata.packages.get("cardano-node")
@@ -286,6 +305,7 @@ def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
             "era": metadata.era,
             "tag": metadata.tag,
             "host from": cluster.host_from,
+            "clocks": "corrected" if cluster.correct_clocks else "as logged",
         },
         session=f"{metadata.tag}-{digest}",
         machine=None,
@@ -300,7 +320,7 @@ def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
         },
         sources=ingested.sources,
         tables={},
-        warnings=_doubts(ingested, cluster.missing),
+        warnings=[*_doubts(ingested, cluster.missing), *of_clocks],
     )
 
 

@@ -122,6 +122,23 @@ class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     work: list[str] = []
 
 
+class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The steps of which each sample of a metric is made.
+
+    Attributes:
+        metric: The metric's id; its grain is one column.
+        relation: Has one row per sample and step, or several: the grain's column, ``step`` (whole numbers, the order of steps), and ``stage``, the
+            step's name.
+        value: How long it took, as SQL, in the metric's unit. The steps of a sample add up to it.
+        where: Which rows are of the metric's samples, as SQL.
+    """
+
+    metric: str
+    relation: str
+    value: str
+    where: str
+
+
 class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What can be wrong with what an analysis rests on.
 
@@ -160,6 +177,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         filterable: Whether one can choose what of a run is analysed.
         facts: SQL of what a manifest shows besides what it records; empty for nothing.
         doubts: What a reader should know about what was analysed.
+        splits: Of which metrics the samples can be split into steps.
         beside: What stands beside a key, by its column.
     """
 
@@ -179,6 +197,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     filterable: bool = False
     facts: str = ""
     doubts: tuple[Doubt, ...] = ()
+    splits: tuple[Split, ...] = ()
     beside: dict[str, Beside] = {}
 
     def __getitem__(self, metric_id: str) -> Metric:
@@ -214,6 +233,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     estimator: Estimator
     about: list[str] = []
     doubt: list[Doubt] = []
+    split: list[Split] = []
     by_host: list[str] = []
     part: str = ""
     parts: list[Part] = []
@@ -279,5 +299,6 @@ def catalogue(bench: str) -> Catalogue:
         filterable=(folder / "filters.toml").is_file(),
         facts=facts.read_text(encoding="utf-8") if facts.is_file() else "",
         doubts=tuple(entries.doubt),
+        splits=tuple(entries.split),
         beside=entries.beside,
     )

@@ -5,6 +5,7 @@ Manifests keep the doubts about one run, comparisons those about a set of runs; 
 """
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 import msgspec
 
@@ -23,6 +24,10 @@ ENOUGH_RUNS = 3
 
 KINDS = (
     "apart",
+    "clocks_apart",
+    "clocks_corrected",
+    "clocks_moved",
+    "clocks_unknown",
     "clusters",
     "coarse",
     "crowded",
@@ -322,6 +327,57 @@ def time_backwards(hosts: Sequence[str]) -> Warning:
     return Warning(
         "time_backwards",
         f"Times go backwards by more than a second in the logs of {_some(hosts)}. Check those hosts' clocks, and the order in which their logs were joined.",
+    )
+
+
+def clocks_apart(hosts: Sequence[str], reference: str, limit_ms: float) -> Warning:
+    """Hosts whose clocks are far from the one in the middle, each as :func:`apart_clock` gives it."""
+    return Warning(
+        "clocks_apart",
+        f"By the messages between hosts, these clocks are more than {limit_ms:g} ms from that of {reference}, which is in the middle: {_some(hosts)}. "
+        "Durations from host to host, and all since the start of a slot, are wrong by as much. Ingest again with --correct-clocks, or set the clocks "
+        "right and run again.",
+    )
+
+
+def clocks_corrected(hosts: Sequence[str], reference: str) -> Warning:
+    """Hosts whose times are read as estimated, each as :func:`apart_clock` gives it."""
+    return Warning(
+        "clocks_corrected",
+        f"Clocks are set right: times of these hosts are read as if their clocks were that of {reference}, by an estimate from the messages between "
+        f"hosts: {_some(hosts)}. The tables have them as they were logged.",
+    )
+
+
+def apart_clock(host: str, offset_ms: float, low_ms: float, high_ms: float) -> str:
+    """A host with how far its clock is ahead of another, and between which bounds that must be."""
+    bounds = (
+        f", {low_ms:+,.1f} to {high_ms:+,.1f} whatever the delays" if isfinite(low_ms) and isfinite(high_ms) else ""
+    )
+    return f"{host} ({offset_ms:+,.1f} ms{bounds})"
+
+
+def clocks_moved(hosts: Sequence[str]) -> Warning:
+    """Hosts whose clocks were not as far from the others' all the time."""
+    return Warning(
+        "clocks_moved",
+        f"Messages arrive before they were sent, by any one setting of the clocks of {_some(hosts)}: those went faster or slower than others, or were set "
+        "during the run. How far they are off is not known. Check how these hosts keep time, and run again.",
+    )
+
+
+def clocks_unknown(hosts: Sequence[str]) -> Warning:
+    """Hosts of which the logs don't tell how far their clocks are off; none named where they tell it of no host."""
+    of = f"of {_some(hosts)}" if hosts else "of any host"
+    why = (
+        "no messages in both directions between them and the others are in the logs"
+        if hosts
+        else "log lines of headers and blocks don't name the connection"
+    )
+    return Warning(
+        "clocks_unknown",
+        f"How far the clocks {of} are off is not known: {why}. Log ChainSync.Client, ChainSync.ServerHeader, BlockFetch.Client and BlockFetch.Server with "
+        "detail DNormal on all hosts.",
     )
 
 

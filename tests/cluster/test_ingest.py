@@ -160,7 +160,7 @@ def test_bad_lines_are_kept_with_their_place(bad: str, reason: str, tmp_path: Pa
     (row,) = run.table("rejected").to_pylist()
     assert (row["host"], row["line"], row["offset"], row["reason"]) == ("node-0", 8, offset, reason)
     assert bad.startswith(row["text"])
-    assert [warning.kind for warning in run.manifest.warnings] == ["rejected_lines"]
+    assert [warning.kind for warning in run.manifest.warnings] == ["rejected_lines", "clocks_unknown"]
 
 
 def test_a_log_whose_end_is_cut_loses_one_line(tmp_path: Path) -> None:
@@ -195,6 +195,7 @@ def test_what_is_odd_about_hosts_is_told(tmp_path: Path) -> None:
         "silent_hosts",
         "time_backwards",
         "short_hashes",
+        "clocks_unknown",
     }
     assert [host.kept > 0 for host in facts.hosts] == [True, True, True, False]
     assert run.table("genesis").to_pylist()[0]["hosts"] == 4

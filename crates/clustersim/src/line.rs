@@ -19,6 +19,14 @@ pub(crate) fn addresses(hosts: usize) -> Addresses {
     (0..hosts).map(|host| format!("10.{}.{}.{}:3001", host >> 16, host >> 8 & 255, host & 255).into_bytes()).collect()
 }
 
+/// Writes who is connected with whom: `LOCAL:PORT REMOTE:PORT`.
+#[inline]
+pub(crate) fn write_connection(text: &mut Vec<u8>, own: &[u8], peer: &[u8]) {
+    text.extend_from_slice(own);
+    text.push(b' ');
+    text.extend_from_slice(peer);
+}
+
 /// The lines of one host.
 #[derive(Debug)]
 pub(crate) struct Lines {
@@ -30,8 +38,7 @@ pub(crate) struct Lines {
     stamp: Stamp,
     /// `","host":"node-0"}` and the line's end.
     tail: Vec<u8>,
-    /// The host's address, and a blank.
-    own_address: Vec<u8>,
+    host: usize,
     addresses: Addresses,
     names: Draws,
 }
@@ -45,7 +52,7 @@ impl Lines {
             start_ns: i128::from(start_s) * 1_000_000_000,
             stamp: Stamp::default(),
             tail: format!("\",\"host\":\"{name}\"}}\n").into_bytes(),
-            own_address: [addresses[host as usize].as_slice(), b" "].concat(),
+            host: host as usize,
             addresses,
             names: Draws::new(0),
         }
@@ -88,8 +95,7 @@ impl Out for Lines {
 
     #[inline]
     fn connection(&mut self, peer: Peer) {
-        self.text.extend_from_slice(&self.own_address);
-        self.text.extend_from_slice(&self.addresses[peer.0 as usize]);
+        write_connection(&mut self.text, &self.addresses[self.host], &self.addresses[peer.0 as usize]);
     }
 
     fn transaction(&mut self, number: u32) {

@@ -7,6 +7,7 @@ use slotmark_tracelog::{Account, Form, LineTables};
 
 use crate::error::SimulationError;
 use crate::event::{Event, Teller};
+use crate::line::{Addresses, addresses, write_connection};
 use crate::sink::{HostSink, Sink};
 use crate::topology::Topology;
 use crate::truth::SlotTruth;
@@ -17,12 +18,13 @@ use crate::truth_tables::write_slots;
 pub struct TableFiles {
     tables: PathBuf,
     start_ns: i64,
+    addresses: Addresses,
 }
 
 impl TableFiles {
     /// Tables below a folder that exists and is empty; slot 0 is `start_s` seconds after 1970.
     pub fn below(tables: &Path, start_s: u64) -> Self {
-        Self { tables: tables.to_path_buf(), start_ns: start_s as i64 * 1_000_000_000 }
+        Self { tables: tables.to_path_buf(), start_ns: start_s as i64 * 1_000_000_000, addresses: Addresses::default() }
     }
 }
 
@@ -30,6 +32,9 @@ impl Sink for TableFiles {
     type Host = TableWriter;
 
     fn host(&mut self, topology: &Topology, host: u32) -> Result<TableWriter, SimulationError> {
+        if self.addresses.is_empty() {
+            self.addresses = addresses(topology.hosts.len());
+        }
         let name = &topology.hosts[host as usize].name;
         // Logs are read in the order of their hosts' names.
         let part = topology.hosts.iter().filter(|other| other.name < *name).count();
@@ -43,6 +48,9 @@ impl Sink for TableFiles {
             part,
             tables: self.tables.clone(),
             start_ns: self.start_ns,
+            host,
+            addresses: Addresses::clone(&self.addresses),
+            connection: Vec::new(),
             place: 0,
             truth: Vec::new(),
             failed: None,
@@ -60,6 +68,10 @@ pub struct TableWriter {
     part: usize,
     tables: PathBuf,
     start_ns: i64,
+    host: u32,
+    addresses: Addresses,
+    /// Where the two ends of a connection are put together.
+    connection: Vec<u8>,
     /// Lines so far: what orders those of one time.
     place: i64,
     /// What really happened in each slot.
@@ -77,7 +89,16 @@ impl TableWriter {
 impl HostSink for TableWriter {
     fn event(&mut self, at_ns: i64, event: &Event<'_>) {
         let Some(lines) = &mut self.lines else { return };
-        let mut row = RowOut { lines, host: self.name.as_bytes(), ts_ns: self.start_ns + at_ns, place: self.place, written: Ok(()) };
+        let mut row = RowOut {
+            lines,
+            host: self.name.as_bytes(),
+            ts_ns: self.start_ns + at_ns,
+            own_address: &self.addresses[self.host as usize],
+            addresses: &self.addresses,
+            connection: &mut self.connection,
+            place: self.place,
+            written: Ok(()),
+        };
         event.tell(&mut row);
         if let Err(source) = row.written {
             self.failed.get_or_insert(SimulationError::Table { path: self.tables.clone(), source });
@@ -109,6 +130,9 @@ struct RowOut<'t> {
     lines: &'t mut LineTables,
     host: &'t [u8],
     ts_ns: i64,
+    own_address: &'t [u8],
+    addresses: &'t [Vec<u8>],
+    connection: &'t mut Vec<u8>,
     place: i64,
     written: Result<(), ParquetError>,
 }
@@ -116,6 +140,10 @@ struct RowOut<'t> {
 impl Teller for RowOut<'_> {
     #[inline]
     fn form<'a, F: Form<'a>>(&mut self, form: F) {
-        self.written = self.lines.form(self.host, self.ts_ns, form, self.place);
+        if let Some(peer) = form.peer() {
+            self.connection.clear();
+            write_connection(self.connection, self.own_address, &self.addresses[peer.0 as usize]);
+        }
+        self.written = self.lines.form(self.host, self.ts_ns, form, self.connection, self.place);
     }
 }

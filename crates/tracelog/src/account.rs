@@ -212,14 +212,15 @@ impl LineTables {
         facts.repeated += 1;
     }
 
-    /// Takes a message of a host that was never text: what [`LineTables::line`] takes of its line.
+    /// Takes a message of a host that was never text: what [`LineTables::line`] takes of its line. Where it is about a peer, its
+    /// line would have `connection` for that.
     ///
     /// # Errors
     /// A table can't be written.
     #[inline]
-    pub fn form<'a, F: Form<'a>>(&mut self, host: &[u8], ts_ns: i64, form: F, place: i64) -> Result<(), ParquetError> {
+    pub fn form<'a, F: Form<'a>>(&mut self, host: &[u8], ts_ns: i64, form: F, connection: &[u8], place: i64) -> Result<(), ParquetError> {
         let mut digits = itoa::Buffer::new();
-        let body = match read(F::MESSAGE, &mut Made(form)) {
+        let body = match read(F::MESSAGE, &mut Made::new(form, connection)) {
             Ok(body) => body,
             Err(reason) => {
                 self.reject(host, reason, || Rejection {

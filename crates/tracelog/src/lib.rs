@@ -34,8 +34,8 @@ pub use digest::SourceDigest;
 pub use ingest::{HostFrom, IngestError, Plan, Source, ingest};
 pub use line::{Entry, Seen, read_line};
 pub use messages::{
-    AnyTransactions, Block, Body, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot, Thread, Tip, Transaction,
-    TransactionList, Transactions, Version, forms, hex, namespaces,
+    Address, AnyTransactions, Block, Body, Connection, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot,
+    Thread, Tip, Transaction, TransactionList, Transactions, Version, forms, hex, namespaces,
 };
 pub use reason::Reason;
 pub use stamp::{Stamp, date_of};

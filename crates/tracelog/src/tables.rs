@@ -18,7 +18,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use parquet::schema::types::ColumnPath;
 
 use crate::line::Entry;
-use crate::messages::{Block, Body, Ledger, Message, Slot, Transactions};
+use crate::messages::{Address, Block, Body, Ledger, Message, Slot, Transactions};
 use crate::strings::{Id, Strings};
 
 /// Rows written at a time; as many more are held back.
@@ -91,7 +91,7 @@ row!(
     /// What happened to a block on a host.
     BlockRow, "block_events", {
         host: Word, ts_ns: Whole, event: Word, block: Word, slot: Optional, block_no: Optional, previous: Text, size_bytes: Optional,
-        length: Optional, place: Whole,
+        length: Optional, local: Text, remote: Text, place: Whole,
     }
 );
 row!(
@@ -120,6 +120,8 @@ row!(
 /// One segment's part of every table.
 pub(crate) struct Rows {
     strings: Strings,
+    /// Where an address is put together.
+    address: Vec<u8>,
     /// The host of the row before: its place among hosts, and its name's number.
     host: Option<(usize, Id)>,
     /// Of each message, by its number, the word in the column `event`.
@@ -146,6 +148,7 @@ impl Rows {
     pub(crate) fn new(tables: &Path, part: usize) -> Self {
         Self {
             strings: Strings::default(),
+            address: Vec::new(),
             host: None,
             events: [None; Message::COUNT],
             blocks: Part::new(tables, part),
@@ -196,12 +199,13 @@ impl Rows {
                 }
                 self.ledger.push(LedgerRow { host, ts_ns, slot, utxo_size, chain_density }, &self.strings)
             }
-            Body::Block(Block { block, slot, block_no, previous, size_bytes, length }) => {
+            Body::Block(Block { block, slot, block_no, previous, size_bytes, length, connection }) => {
                 self.short_hashes += u64::from(block.len() < 64);
                 let event = self.event(entry.message);
                 let block = self.strings.id(block);
                 let previous = previous.map(|hash| self.strings.id(hash));
-                let row = BlockRow { host, ts_ns, event, block, slot, block_no, previous, size_bytes, length, place };
+                let (local, remote) = connection.map(|ends| (self.address(ends.local), self.address(ends.remote))).unzip();
+                let row = BlockRow { host, ts_ns, event, block, slot, block_no, previous, size_bytes, length, local, remote, place };
                 self.blocks.push(row, &self.strings)
             }
             Body::Transactions(Transactions { count, accepted, rejected }) => {
@@ -228,6 +232,16 @@ impl Rows {
     #[inline]
     fn event(&mut self, message: Message) -> Id {
         *self.events[message as usize].get_or_insert_with(|| self.strings.id(message.event().as_bytes()))
+    }
+
+    /// `HOST:PORT`.
+    #[inline]
+    fn address(&mut self, address: Address<'_>) -> Id {
+        self.address.clear();
+        self.address.extend_from_slice(address.host);
+        self.address.push(b':');
+        self.address.extend_from_slice(address.port);
+        self.strings.id(&self.address)
     }
 
     fn slot(&mut self, host: Id, ts_ns: i64, message: Message, slot: Option<i64>, block_no: Option<i64>) -> Result<(), ParquetError> {

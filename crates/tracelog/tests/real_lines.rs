@@ -62,3 +62,48 @@ fn what_is_wrong_with_a_line_is_told() {
         assert_eq!(read_line(&whole.as_bytes()[..length]).err(), Some(Reason::Cut), "cut at {length}");
     }
 }
+
+#[test]
+fn both_ends_of_a_connection_are_read_in_all_forms() {
+    let ends = |namespace: &str, data: &str| {
+        let line = format!(
+            r#"{{"at":"2025-12-01T07:06:46Z","ns":{namespace},"data":{{"block":"ab","head":"ab","addBlock":"ab@1","length":1,"slot":1,"blockNo":1{data}}},"sev":"Info","thread":"5","host":"h"}}"#
+        );
+        let seen = read_line(line.as_bytes()).unwrap();
+        let Some(Entry { body: Body::Block(block), .. }) = seen.entry else { panic!("{line}") };
+        block.connection.map(|ends| {
+            [ends.local, ends.remote].map(|end| format!("{} {}", String::from_utf8_lossy(end.host), String::from_utf8_lossy(end.port)))
+        })
+    };
+    let both = Some(["10.0.0.3 42527".to_owned(), "10.0.0.1 30001".to_owned()]);
+    let new = r#","peer":{"connectionId":"10.0.0.3:42527 10.0.0.1:30001"}"#;
+    for namespace in [
+        "ChainSync.Client.DownloadedHeader",
+        "BlockFetch.Client.SendFetchRequest",
+        "BlockFetch.Client.CompletedBlockFetch",
+        "ChainSync.ServerHeader.Update",
+        "BlockFetch.Server.SendBlock",
+    ] {
+        assert_eq!(ends(&format!("\"{namespace}\""), new), both, "{namespace}");
+    }
+    let legacy =
+        r#","kind":"CompletedBlockFetch","peer":{"local":{"addr":"10.0.0.3","port":"42527"},"remote":{"addr":"10.0.0.1","port":30001}}"#;
+    assert_eq!(ends(r#"["cardano.node.BlockFetchClient"]"#, legacy), both);
+    let v6 = r#","peer":{"connectionId":"[::1]:3001 [2001:db8::7]:3002"}"#;
+    assert_eq!(ends("\"BlockFetch.Server.SendBlock\"", v6), Some(["[::1] 3001".to_owned(), "[2001:db8::7] 3002".to_owned()]));
+    // What is no connection leaves the rest of the line as it is.
+    for other in [
+        "",
+        r#","peer":null"#,
+        r#","peer":7"#,
+        r#","peer":{}"#,
+        r#","peer":{"connectionId":"10.0.0.3:42527"}"#,
+        r#","peer":{"connectionId":"10.0.0.3 10.0.0.1"}"#,
+        r#","peer":{"connectionId":"10.0.0.3:42527 10.0.0.1:30001 10.0.0.1:1"}"#,
+        r#","peer":{"connectionId":"10.0.0.3:x 10.0.0.1:30001"}"#,
+        r#","peer":{"connectionId":"a\"b:1 c:2"}"#,
+        r#","peer":{"local":{"addr":"10.0.0.3","port":"1"}}"#,
+    ] {
+        assert_eq!(ends("\"BlockFetch.Server.SendBlock\"", other), None, "{other}");
+    }
+}

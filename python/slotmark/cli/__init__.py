@@ -8,7 +8,20 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from slotmark.cli import chain, chainsync, check, cluster, compare, ingest, ledger, plan, predict, show, simulate
+from slotmark.cli import (
+    chain,
+    chainsync,
+    check,
+    cluster,
+    compare,
+    explain,
+    ingest,
+    ledger,
+    plan,
+    predict,
+    show,
+    simulate,
+)
 from slotmark.cli.console import forget_reader, harmless, print_what_the_encoding_has
 from slotmark.errors import SlotmarkError
 
@@ -34,6 +47,7 @@ app.add_typer(ledger.app, name="ledger")
 app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o report --policy release.toml")(
     compare.compare
 )
+app.command("explain", epilog="Example: slotmark explain runs/10.5 runs/10.6 -o report")(explain.explain)
 app.command("plan", epilog="Example: slotmark plan runs/10.5 runs/10.5b --detect adopted_by_096=2%")(plan.plan)
 app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set ledger_tick.mean=33ms -o logs/slower")(
     simulate.simulate

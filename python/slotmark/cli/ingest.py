@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import progress, talk
-from slotmark.cli.quantities import fraction
+from slotmark.cli.quantities import duration_us, fraction
 
 
 class HostFrom(StrEnum):
@@ -43,6 +43,16 @@ def ingest(
             "--accept-damaged", help="Read packed logs that are damaged as far as possible; else nothing is written."
         ),
     ] = False,
+    correct_clocks: Annotated[
+        bool,
+        typer.Option(
+            "--correct-clocks",
+            help="Read the times of hosts with wrong clocks as estimated from the messages between hosts.",
+        ),
+    ] = False,
+    clock_limit: Annotated[
+        str, typer.Option(metavar="TIME", help="A clock that is farther than this from the others is wrong.")
+    ] = "5ms",
     threads: Annotated[int, typer.Option(min=0, help="How many files at once; 0 for as many as there are cores.")] = 0,
 ) -> None:
     """Read the logs of every host of a cluster into a run folder: typed tables, every line accounted for."""
@@ -59,6 +69,8 @@ def ingest(
         max_rejected=fraction("--max-rejected", max_rejected),
         accept_damaged=accept_damaged,
         threads=threads,
+        clock_limit_ms=duration_us("--clock-limit", clock_limit) / 1e3,
+        correct_clocks=correct_clocks,
     )
     with progress("MB") as step:
         run, ingested = run_ingest(request, lambda done, total: step(done // 10**6, total // 10**6, "reading"))

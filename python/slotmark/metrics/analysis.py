@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from slotmark import warnings
 from slotmark.errors import ComparisonError, RunError
-from slotmark.metrics.catalogue import Metric, catalogue
+from slotmark.metrics.catalogue import Metric, Split, catalogue
 from slotmark.metrics.database import Database
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
@@ -65,6 +65,10 @@ class Analysis:
             for column, sql in self.catalogue.words.items():
                 self._prepare(sql, f"'{column}'")
                 self._run(lambda sql=sql, column=column: self._database.name_words(column, sql), f"'{column}'")
+            for column, sql in self.catalogue.shifts.items():
+                if self.run.manifest.tables.keys() >= set(self._database.names_in(sql)):
+                    self._prepare(sql, f"'{column}'")
+                    self._run(lambda sql=sql, column=column: self._database.shift(column, sql), f"'{column}'")
         except BaseException:
             self._database.close()
             raise
@@ -149,6 +153,15 @@ class Analysis:
             rows = self._select(doubt.sql, f"the doubt '{doubt.kind}'").to_pylist()
             found += [warnings.seen(doubt.kind, doubt.text, row) for row in rows[:1]]
         return found
+
+    def steps(self, split: Split) -> pa.Table:
+        """The steps of a metric's samples: ``key``, ``step``, ``stage``, ``value``, sorted by key and step. RunError where the run's tables don't allow it."""
+        (key,) = self.catalogue[split.metric].grain
+        sql = (
+            f'SELECT "{key}" AS key, step, stage, SUM({split.value}) AS value FROM "{split.relation}" WHERE {split.where} '
+            "GROUP BY ALL ORDER BY key, step"
+        )
+        return as_text(self._select(sql, f"the steps of '{split.metric}'"))
 
     def parts(self) -> Meeting:
         """Which keys meet the condition of each part of the catalogue; :func:`parts_of` makes parts of it."""

@@ -122,6 +122,23 @@ class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     work: list[str] = []
 
 
+class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The steps of which each sample of a metric is made.
+
+    Attributes:
+        metric: The metric's id; its grain is one column.
+        relation: Has one row per sample and step, or several: the grain's column, ``step`` (whole numbers, the order of steps), and ``stage``, the
+            step's name.
+        value: How long it took, as SQL, in the metric's unit. The steps of a sample add up to it.
+        where: Which rows are of the metric's samples, as SQL.
+    """
+
+    metric: str
+    relation: str
+    value: str
+    where: str
+
+
 class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What can be wrong with what an analysis rests on.
 
@@ -153,11 +170,14 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
             setting of a client; empty where there is one part.
         parts: What of the keys is compared by itself too.
         words: Columns of text in tables, each with SQL that gives all its values: tables are read with numbers in their place.
+        shifts: Columns of integers in tables with a host, each with SQL that gives ``host`` and ``shift``: tables are read with
+            the host's shift taken from the column. For runs that have the tables which the SQL reads.
         published: The method of :mod:`slotmark.published` that computes as an established tool or report does; empty for none.
         styled: Whether its tables can be printed in the established tool's styles.
         filterable: Whether one can choose what of a run is analysed.
         facts: SQL of what a manifest shows besides what it records; empty for nothing.
         doubts: What a reader should know about what was analysed.
+        splits: Of which metrics the samples can be split into steps.
         beside: What stands beside a key, by its column.
     """
 
@@ -171,11 +191,13 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     part: str = ""
     parts: tuple[Part, ...] = ()
     words: dict[str, str] = {}
+    shifts: dict[str, str] = {}
     published: str = ""
     styled: bool = False
     filterable: bool = False
     facts: str = ""
     doubts: tuple[Doubt, ...] = ()
+    splits: tuple[Split, ...] = ()
     beside: dict[str, Beside] = {}
 
     def __getitem__(self, metric_id: str) -> Metric:
@@ -211,10 +233,12 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     estimator: Estimator
     about: list[str] = []
     doubt: list[Doubt] = []
+    split: list[Split] = []
     by_host: list[str] = []
     part: str = ""
     parts: list[Part] = []
     words: dict[str, str] = {}
+    shifts: dict[str, str] = {}
     published: str = ""
     styled: bool = False
     like: str = ""
@@ -269,10 +293,12 @@ def catalogue(bench: str) -> Catalogue:
         part=entries.part,
         parts=tuple(entries.parts),
         words=entries.words,
+        shifts=entries.shifts,
         published=entries.published,
         styled=entries.styled,
         filterable=(folder / "filters.toml").is_file(),
         facts=facts.read_text(encoding="utf-8") if facts.is_file() else "",
         doubts=tuple(entries.doubt),
+        splits=tuple(entries.split),
         beside=entries.beside,
     )

@@ -63,6 +63,8 @@ class Database:
             worker.execute("USE relations")  # can't be said once the configuration is locked
         self._files: dict[str, list[Path]] = {}
         self._words: dict[str, frozenset[str]] = {}
+        self._shifts: dict[str, dict[str, int]] = {}
+        self._shifted: dict[str, list[str]] = {}
         self._kept: dict[str, list[_Piece]] = {}
         self._together: list[_Piece] = []
         self._connection.execute("SET enable_external_access = false")
@@ -105,7 +107,9 @@ class Database:
             RunError: The run has no such table, or it's damaged.
         """
         files = self._files[name] = _whole_files(self.run, name)
-        self._words[name] = words.intersection(pq.read_schema(files[0]).names)
+        columns = pq.read_schema(files[0]).names
+        self._words[name] = words.intersection(columns)
+        self._shifted[name] = [column for column in self._shifts if {column, "host"} <= set(columns)]
         self.execute(f"CREATE OR REPLACE VIEW {_identifier(name)} AS {self._rows_of(name, files)}")
 
     def name_words(self, column: str, sql: str) -> None:
@@ -115,6 +119,12 @@ class Database:
             (names,) = self._connection.sql("SELECT ENUM_RANGE(NULL::host)").fetchall()[0]
             each = (names[start : start + HOSTS_AT_ONCE] for start in range(0, len(names), HOSTS_AT_ONCE))
             self._together = [_Piece(some[0], some[-1], "", None) for some in each]
+
+    def shift(self, column: str, sql: str) -> None:
+        """Takes from the values of a column of this name, in tables opened from here on that have a host, what some SQL gives for the host."""
+        named = f"SELECT CAST(host AS VARCHAR), CAST(shift AS BIGINT) FROM ({sql}\n) WHERE host IS NOT NULL AND shift IS NOT NULL"
+        if shifts := dict(self._connection.sql(named).fetchall()):
+            self._shifts[column] = shifts
 
     def make(self, name: str, sql: str) -> None:
         """Computes a table."""
@@ -184,7 +194,18 @@ class Database:
             f"{_host(only) if only is not None and column == 'host' else f'CAST({_identifier(column)} AS {_identifier(column)})'} AS {_identifier(column)}"
             for column in sorted(self._words[table])
         )
-        return f"SELECT *{f' REPLACE ({casts})' if casts else ''} FROM read_parquet([{listed}])"
+        shifts = ", ".join(self._shift_of(column, only) for column in self._shifted[table])
+        replaced = ", ".join(filter(None, (casts, shifts)))
+        return f"SELECT *{f' REPLACE ({replaced})' if replaced else ''} FROM read_parquet([{listed}])"
+
+    def _shift_of(self, column: str, only: str | None) -> str:
+        """SQL of a column with the shift of each row's host, or of one host, taken from it."""
+        shifts = self._shifts[column]
+        if only is not None:
+            by = str(shifts.get(only, 0))
+        else:
+            by = f"CASE host {' '.join(f'WHEN {_quoted(host)} THEN {shift}' for host, shift in shifts.items())} ELSE 0 END"
+        return f"{_identifier(column)} - {by} AS {_identifier(column)}"
 
     def _of_hosts(self, hosts: "_Hosts", sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
         """SQL that gives hosts as numbers, and in which the names of tables and of relations made host by host mean the rows of some hosts."""

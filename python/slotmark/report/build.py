@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from slotmark.compare import summarise_runs
+from slotmark.compare.explain import Explanation
 from slotmark.compare.plan import Plan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, Verdict
 from slotmark.metrics import Analysis, Filter, catalogue, samples
@@ -26,6 +29,7 @@ from slotmark.report.sections.method import method
 from slotmark.report.sections.plan import TITLE as PLAN_TITLE
 from slotmark.report.sections.plan import between_runs, plan_answers, plan_tables
 from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, sweep_tables, value_of
+from slotmark.report.sections.steps import explained_in_words, step_tables
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
 from slotmark.run import Run, title_with_origin
@@ -132,6 +136,28 @@ def plan_document(plan: Plan) -> Document:
     ]
     title = title_with_origin(f"What runs like {plan.side.name} can tell", plan.side.manifests)
     return Document(title, work_done(plan.side), [section for section in sections if section.blocks])
+
+
+def explanation_document(explanation: Explanation) -> Document:
+    """Where the differences between two sides come from."""
+    sides = [explanation.baseline, explanation.candidate]
+    doubts = [
+        msgspec.structs.replace(one, subject=": ".join(filter(None, (side.name, one.subject))))
+        for side in sides
+        for one in side.warnings
+    ]
+    sections = [
+        Section("Answer", explained_in_words(explanation), brief=True),
+        Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
+        *(Section(one.metric.name, step_tables(one), brief=True) for one in explanation.explained),
+        Section("Data dictionary", [dictionary(one.metric for one in explanation.explained)]),
+        Section("Manifest", manifests(sides)),
+    ]
+    title = title_with_origin(
+        f"Where {explanation.candidate.name} differs from {explanation.baseline.name}",
+        (manifest for side in sides for manifest in side.manifests),
+    )
+    return Document(title, work_done(explanation.baseline), [section for section in sections if section.blocks])
 
 
 def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:

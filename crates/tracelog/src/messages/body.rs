@@ -46,6 +46,25 @@ pub struct Block<'a> {
     pub previous: Option<&'a [u8]>,
     pub size_bytes: Option<i64>,
     pub length: Option<i64>,
+    pub connection: Option<Connection<'a>>,
+}
+
+/// Which two addresses a message went between.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Connection<'a> {
+    /// The node's own end.
+    pub local: Address<'a>,
+    /// The peer's.
+    pub remote: Address<'a>,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Address<'a> {
+    /// An IP address, or a name; IPv6 as the log has it.
+    pub host: &'a [u8],
+    /// In digits.
+    pub port: &'a [u8],
 }
 
 /// What happened to transactions.

@@ -1,6 +1,9 @@
 //! Writing messages: what a form's values are, and who writes them.
 
 #[cfg(feature = "ingest")]
+use std::marker::PhantomData;
+
+#[cfg(feature = "ingest")]
 use super::Members;
 use super::Message;
 use crate::json::Value;
@@ -16,10 +19,15 @@ pub trait Form<'a>: Copy {
     /// The thread that writes it.
     fn thread(&self) -> Thread;
 
+    /// The peer that it is about, where there is one.
+    fn peer(&self) -> Option<Peer> {
+        None
+    }
+
     /// Writes a line from behind `"ns":"` to the name of the thread.
     fn write(&self, out: &mut impl Out);
 
-    /// Calls `each` with the members that have a value of their own, as a reader of the line would be.
+    /// Calls `each` with the members that have a value of their own, as a reader of the line would be, but for the peer.
     ///
     /// # Errors
     /// What `each` fails with.
@@ -308,12 +316,27 @@ pub fn hex(bytes: &[u8], text: &mut [u8]) {
 
 /// The members of a form.
 #[cfg(feature = "ingest")]
-pub(crate) struct Made<F>(pub(crate) F);
+pub(crate) struct Made<'f, 'c, F> {
+    form: F,
+    connection: &'c [u8],
+    values: PhantomData<&'f ()>,
+}
 
 #[cfg(feature = "ingest")]
-impl<'a, F: Form<'a>> Members<'a> for Made<F> {
+impl<'f, 'c, F: Form<'f>> Made<'f, 'c, F> {
+    /// Of a form that writes a connection for its peer: `LOCAL:PORT REMOTE:PORT`.
+    pub(crate) fn new(form: F, connection: &'c [u8]) -> Self {
+        Self { form, connection, values: PhantomData }
+    }
+}
+
+#[cfg(feature = "ingest")]
+impl<'f: 'c, 'c, F: Form<'f>> Members<'c> for Made<'f, 'c, F> {
     #[inline]
-    fn each(&mut self, each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason> {
-        self.0.each(each)
+    fn each(&mut self, mut each: impl FnMut(&[u8], Value<'c>) -> Result<bool, Reason>) -> Result<(), Reason> {
+        if self.form.peer().is_some() {
+            each(b"peer", Value::String(self.connection))?;
+        }
+        self.form.each(|key, value| each(key, value))
     }
 }

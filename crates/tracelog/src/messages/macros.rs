@@ -161,6 +161,11 @@ macro_rules! form {
             }
 
             #[inline]
+            fn peer(&self) -> Option<Peer> {
+                Some(self.peer)
+            }
+
+            #[inline]
             fn write(&self, out: &mut impl Out) {
                 form!(@write self out $($written)*);
                 out.put(concat!($($text,)* "},\"sev\":\"", stringify!($severity), "\",\"thread\":\"").as_bytes());

@@ -22,7 +22,7 @@ mod form;
 mod names;
 mod values;
 
-pub use body::{Block, Body, Ledger, Slot, Transactions, Version};
+pub use body::{Address, Block, Body, Connection, Ledger, Slot, Transactions, Version};
 #[cfg(feature = "ingest")]
 pub(crate) use form::Made;
 pub use form::{AnyTransactions, Datum, Form, MempoolSize, Out, Peer, Point, SelectView, Thread, Tip, Transaction, TransactionList, hex};
@@ -134,7 +134,9 @@ messages! {
     Header {
         names: ["ChainSync.Client.DownloadedHeader", "ChainSyncClient.ChainSyncClientEvent.DownloadedHeader"];
         kinds: ["DownloadedHeader", "ChainSyncClientEvent.TraceDownloadedHeader"];
-        row: Block "noticed" { block: hash("block"), slot: slot("slot"), block_no: wrapped_number("blockNo") };
+        row: Block "noticed" {
+            block: hash("block"), slot: slot("slot"), block_no: wrapped_number("blockNo"), connection: connection("peer")
+        };
         /// From a peer.
         form: DownloadedHeader Info (peer 200) {
             "block": block, "blockNo": number, "kind" = "DownloadedHeader", "peer" = peer, "slot": slot
@@ -144,7 +146,7 @@ messages! {
     Requested {
         names: ["BlockFetch.Client.SendFetchRequest", "BlockFetchClient.SendFetchRequest"];
         kinds: ["SendFetchRequest"];
-        row: Block "requested" { block: hash("head"), length: count("length") };
+        row: Block "requested" { block: hash("head"), length: count("length"), connection: connection("peer") };
         /// From a peer.
         form: SendFetchRequest Info (peer 2_200) { "head": head, "kind" = "SendFetchRequest", "length": length, "peer" = peer };
     }
@@ -152,7 +154,7 @@ messages! {
     Fetched {
         names: ["BlockFetch.Client.CompletedBlockFetch", "BlockFetchClient.CompletedBlockFetch"];
         kinds: ["CompletedBlockFetch"];
-        row: Block "fetched" { block: hash("block") };
+        row: Block "fetched" { block: hash("block"), connection: connection("peer") };
         /// So many seconds after its slot began.
         form: CompletedBlockFetch Info (peer 2_200) {
             "block": block, "delay": delay_s, "kind" = "CompletedBlockFetch", "peer" = peer, "size": size_bytes
@@ -184,7 +186,7 @@ messages! {
     Sending {
         names: ["BlockFetch.Server.SendBlock", "BlockFetchServer.SendBlock"];
         kinds: ["TraceBlockFetchServerSendBlock"];
-        row: Block "sending" { block: hash("block") };
+        row: Block "sending" { block: hash("block"), connection: connection("peer") };
         /// To a peer.
         form: SendBlock Info (peer 6_200) { "block": block, "kind" = "BlockFetchServer", "peer" = peer };
     }

@@ -1,6 +1,6 @@
 //! Reading the values of a message's members.
 
-use super::{Block, Body, Members, Transactions, Version};
+use super::{Address, Block, Body, Connection, Members, Transactions, Version};
 use crate::json::{Cursor, Value};
 use crate::reason::Reason;
 
@@ -45,11 +45,12 @@ pub(super) fn resources<'a>(members: &mut impl Members<'a>) -> Result<Option<Bod
 
 /// Tells of a header that was announced; not after it was sent, and not of going back.
 pub(super) fn announced<'a>(members: &mut impl Members<'a>) -> Result<Option<Body<'a>>, Reason> {
-    let (mut added, mut point, mut again, mut back) = (None, None, false, false);
+    let (mut added, mut point, mut peer, mut again, mut back) = (None, None, None, false, false);
     members.each(|key, value| {
         match key {
             b"addBlock" => added = Some(value),
             b"block" => point = Some(value),
+            b"peer" => peer = Some(value),
             b"risingEdge" | b"blockingRead" => again |= value == Value::Bool(false),
             b"rollBackTo" => back = true,
             _ => return Ok(false),
@@ -59,7 +60,8 @@ pub(super) fn announced<'a>(members: &mut impl Members<'a>) -> Result<Option<Bod
     if again || back {
         return Ok(None);
     }
-    Ok(Some(Body::Block(Block { block: hash("addBlock", added.or(point))?, ..Block::default() })))
+    let block = hash("addBlock", added.or(point))?;
+    Ok(Some(Body::Block(Block { block, connection: connection("peer", peer)?, ..Block::default() })))
 }
 
 pub(super) fn generator_summary<'a>(members: &mut impl Members<'a>) -> Result<Option<Body<'a>>, Reason> {
@@ -111,6 +113,9 @@ pub(crate) fn string(value: Value<'_>) -> Option<&[u8]> {
 const MOST_SLOTS: i64 = i32::MAX as i64;
 /// Bytes, hundredths of a second, and whatever else a node counts from its start on.
 const MOST_COUNTED: i64 = 1 << 53;
+
+/// Characters of the longest name that a host can have.
+const MOST_ADDRESS: usize = 253;
 
 /// Characters of a hash: twice what 32 bytes have in hex.
 const MOST_HASH: usize = 128;
@@ -237,6 +242,61 @@ pub(super) fn mempool_transactions(field: &'static str, value: Option<Value<'_>>
         Ok::<(), Reason>(())
     })?;
     Ok(transactions)
+}
+
+/// A connection, out of `{"connectionId": "LOCAL:PORT REMOTE:PORT"}`, that text alone, and what legacy nodes write:
+/// `{"local": {"addr": …, "port": …}, "remote": …}`. None where it is missing or written otherwise: the rest of the line still counts.
+#[allow(clippy::unnecessary_wraps, reason = "one of the functions that read values, which may fail")]
+pub(super) fn connection<'a>(_: &'static str, value: Option<Value<'a>>) -> Result<Option<Connection<'a>>, Reason> {
+    let members = match value {
+        Some(Value::Object(members)) => members,
+        Some(Value::String(text)) => return Ok(both_ends(text)),
+        _ => return Ok(None),
+    };
+    let (mut both, mut local, mut remote) = (None, None, None);
+    let read = Cursor::new(members).members(|key, value| {
+        match (key, value) {
+            (b"connectionId", Value::String(text)) => both = both_ends(text),
+            (b"local", Value::Object(end)) => local = address(end),
+            (b"remote", Value::Object(end)) => remote = address(end),
+            _ => {}
+        }
+        Ok::<(), Reason>(())
+    });
+    let ends = local.zip(remote).map(|(local, remote)| Connection { local, remote });
+    Ok(read.ok().and(both.or(ends)))
+}
+
+/// `LOCAL:PORT REMOTE:PORT`.
+fn both_ends<'a>(text: &'a [u8]) -> Option<Connection<'a>> {
+    let end = |text: &'a [u8]| {
+        let colon = text.iter().rposition(|&byte| byte == b':')?;
+        checked(&text[..colon], &text[colon + 1..])
+    };
+    let blank = text.iter().position(|&byte| byte == b' ')?;
+    Some(Connection { local: end(&text[..blank])?, remote: end(&text[blank + 1..])? })
+}
+
+/// `"addr": …, "port": …`, the members of an object.
+fn address(members: &[u8]) -> Option<Address<'_>> {
+    let (mut host, mut port) = (None, None);
+    let read = Cursor::new(members).members(|key, value| {
+        match (key, value) {
+            (b"addr", Value::String(text)) => host = Some(text),
+            (b"port", Value::String(text) | Value::Number(text)) => port = Some(text),
+            _ => {}
+        }
+        Ok::<(), Reason>(())
+    });
+    read.ok()?;
+    checked(host?, port?)
+}
+
+/// An end with a host of some bytes, none of which is a blank or escaped, and a port in digits.
+fn checked<'a>(host: &'a [u8], port: &'a [u8]) -> Option<Address<'a>> {
+    let is_host = (1..=MOST_ADDRESS).contains(&host.len()) && host.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'\\');
+    let is_port = (1..=5).contains(&port.len()) && port.iter().all(u8::is_ascii_digit);
+    (is_host && is_port).then_some(Address { host, port })
 }
 
 /// A hash, out of `hash`, `hash@slot`, and `HashHeader {unHashHeader = hash}`.

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from slotmark import _core, warnings
+from slotmark.benches.cluster.clocks import LIMIT_MS, look_at_clocks
 from slotmark.benches.cluster.logs import host_logs, without_logs
 from slotmark.benches.cluster.metadata import Genesis, Metadata, hosts_of_topology, read_genesis, read_metadata
 from slotmark.errors import LogError
@@ -40,6 +41,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         max_rejected: The share of lines that may be unreadable.
         accept_damaged: Whether packed files may be damaged: what is behind the damage is not read.
         threads: How many files at once; 0 for as many as there are cores.
+        clock_limit_ms: A clock that is farther than this from the one in the middle is a doubt.
+        correct_clocks: Whether the times of hosts with such clocks are read as estimated.
     """
 
     logs: Path
@@ -51,6 +54,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     max_rejected: float = 0.001
     accept_damaged: bool = False
     threads: int = 0
+    clock_limit_ms: float = LIMIT_MS
+    correct_clocks: bool = False
 
 
 class MeasuredHere(msgspec.Struct, frozen=True):
@@ -132,6 +137,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         metadata: What is known about the run.
         missing: Hosts of which there is no log.
         here: What is known of a run on this machine; None of logs from elsewhere.
+        clock_limit_ms: As :class:`Request` has it.
+        correct_clocks: Likewise.
     """
 
     name: str
@@ -141,6 +148,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Metadata
     missing: Sequence[str] = ()
     here: MeasuredHere | None = None
+    clock_limit_ms: float = LIMIT_MS
+    correct_clocks: bool = False
 
 
 def ingest(
@@ -191,6 +200,8 @@ def ingest(
             if request.host_from == "path"
             else (),
             here=here,
+            clock_limit_ms=request.clock_limit_ms,
+            correct_clocks=request.correct_clocks,
         )
         run = finish_run(writer, cluster, ingested)
     return run, ingested
@@ -207,7 +218,15 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     writer.table("genesis", genesis_table(cluster.genesis, len(ingested.hosts)))
     for name, table in (cluster.here.tables if cluster.here else {}).items():
         writer.table(name, table)
-    return writer.finish(_manifest(cluster, ingested))
+    found = look_at_clocks(
+        writer.tables_folder,
+        [host.host for host in ingested.hosts if host.kept],
+        cluster.clock_limit_ms,
+        correct=cluster.correct_clocks,
+    )
+    for name, table in found.tables.items():
+        writer.table(name, table)
+    return writer.finish(_manifest(cluster, ingested, found.doubts))
 
 
 def genesis_table(genesis: Genesis, hosts: int) -> pa.Table:
@@ -283,7 +302,7 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
-def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
+def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]) -> Manifest:
     genesis, metadata, here = cluster.genesis, cluster.metadata, cluster.here
     told = next((host for host in ingested.hosts if host.version), None)
     node = metadata.packages.get("cardano-node")
@@ -316,6 +335,7 @@ def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
             "era": metadata.era,
             "tag": metadata.tag,
             "host from": cluster.host_from,
+            "clocks": "corrected" if cluster.correct_clocks else "as logged",
             **(here.parameters if here else {}),
         },
         session=f"{metadata.tag}-{digest}",
@@ -331,7 +351,7 @@ def _manifest(cluster: Cluster, ingested: Ingested) -> Manifest:
         },
         sources=ingested.sources,
         tables={},
-        warnings=[*_doubts(ingested, cluster.missing), *(here.doubts if here else [])],
+        warnings=[*_doubts(ingested, cluster.missing), *of_clocks, *(here.doubts if here else [])],
     )
 
 

@@ -11,6 +11,7 @@ from slotmark.report.charts.distribution import cdf
 from slotmark.report.charts.dots import dots
 from slotmark.report.charts.over_time import course, timeline
 from slotmark.report.charts.swept import swept
+from slotmark.report.charts.waterfall import waterfall
 
 CHARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "dots": dots,
@@ -22,5 +23,6 @@ CHARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "ratios": ratios,
     "shift": shift,
     "swept": swept,
+    "waterfall": waterfall,
 }
 """Every chart by its name."""

@@ -1,0 +1,130 @@
+"""The clocks of a cluster's hosts, from its logs alone: who was connected with whom, and how far their clocks are apart."""
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+import duckdb
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from slotmark import warnings
+from slotmark.benches.cluster.connections import Connection, peers
+from slotmark.statistics.clocks import Offsets, clock_offsets
+from slotmark.warnings import Warning
+
+LIMIT_MS = 5.0
+"""A clock that is farther from the others than this is a doubt."""
+
+_COLUMNS = ("host", "ts_ns", "event", "block", "local", "remote")
+
+
+class Clocks(msgspec.Struct, frozen=True):
+    """What the logs tell of clocks.
+
+    Attributes:
+        connections: One row a host and connection: ``host``, ``local``, ``remote``, ``peer`` (null where it isn't known), ``messages``.
+        least_differences: One row a sender and receiver: ``sender``, ``receiver``, ``least_ns``, ``messages``.
+        clocks: One row a host: ``host``, ``offset_ns``, ``low_ns``, ``high_ns`` (null where not known), ``is_reference``, ``correction_ns``.
+        doubts: What a reader should know about them.
+    """
+
+    connections: pa.Table
+    least_differences: pa.Table
+    clocks: pa.Table
+    doubts: list[Warning]
+
+    @property
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables by their names in a run folder."""
+        return {
+            "connections": self.connections,
+            "least_differences": self.least_differences,
+            "clocks": self.clocks,
+        }
+
+
+def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, correct: bool) -> Clocks:
+    """Learns the hosts at both ends of all connections, and estimates how far their clocks are apart.
+
+    Args:
+        tables: The folder of a run's tables, with ``block_events`` in it.
+        hosts: Those of which there is a row, sorted.
+        limit_ms: A clock that is farther than this from the reference is a doubt.
+        correct: Whether the times of such a host are to be read as the estimate has them. The tables stay as they were logged.
+    """
+    database = duckdb.connect()
+    database.execute("SET enable_progress_bar = false")
+    database.execute("SET enable_external_access = false")
+    files = sorted((tables / "block_events").iterdir())
+    database.register("block_events", ds.dataset(files, format="parquet"))
+    known = database.sql(
+        "SELECT host, local, remote, COUNT(*) AS messages FROM block_events WHERE local IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    ).to_arrow_table()
+    ends = [Connection(row["host"], row["local"], row["remote"]) for row in known.to_pylist()]
+    connections = known.add_column(3, "peer", pa.array(peers(ends), pa.string()))
+    database.register("connections", connections)
+    sql = resources.files("slotmark.benches.cluster").joinpath("least_differences.sql").read_text(encoding="utf-8")
+    least = database.sql(sql).to_arrow_table()
+    database.close()
+    numbers = {host: number for number, host in enumerate(hosts)}
+    offsets = clock_offsets(
+        len(hosts),
+        np.array([numbers[host] for host in least["sender"].to_pylist()], int),
+        np.array([numbers[host] for host in least["receiver"].to_pylist()], int),
+        least["least_ns"].to_numpy(),
+    )
+    outside = np.abs(offsets.offset_ns) > limit_ms * 1e6  # nan is not
+    return Clocks(
+        connections,
+        least,
+        _table(hosts, offsets, outside & correct),
+        _doubts(hosts, offsets, outside, limit_ms, named=bool(ends), correct=correct),
+    )
+
+
+def _table(hosts: Sequence[str], offsets: Offsets, corrected: np.ndarray) -> pa.Table:
+    def whole(values: np.ndarray) -> pa.Array:
+        finite = np.isfinite(values)
+        return pa.array(np.rint(np.where(finite, values, 0)).astype(np.int64), mask=~finite)
+
+    return pa.table(
+        {
+            "host": pa.array(hosts, pa.string()),
+            "offset_ns": whole(offsets.offset_ns),
+            "low_ns": whole(offsets.low_ns),
+            "high_ns": whole(offsets.high_ns),
+            "is_reference": pa.array([number == offsets.reference for number in range(len(hosts))], pa.bool_()),
+            "correction_ns": whole(np.where(corrected, offsets.offset_ns, 0.0)),
+        }
+    )
+
+
+def _doubts(
+    hosts: Sequence[str], offsets: Offsets, outside: np.ndarray, limit_ms: float, *, named: bool, correct: bool
+) -> list[Warning]:
+    if len(hosts) < 2:
+        return []
+    if not named:
+        return [warnings.clocks_unknown([])]
+    found = []
+    if outside.any() and offsets.reference is not None:
+        apart = sorted(np.flatnonzero(outside).tolist(), key=lambda number: -abs(offsets.offset_ns[number]))
+        told = [
+            warnings.apart_clock(
+                hosts[number], *(of[number] / 1e6 for of in (offsets.offset_ns, offsets.low_ns, offsets.high_ns))
+            )
+            for number in apart
+        ]
+        middle = hosts[offsets.reference]
+        found.append(
+            warnings.clocks_corrected(told, middle) if correct else warnings.clocks_apart(told, middle, limit_ms)
+        )
+    if offsets.moved.any():
+        found.append(warnings.clocks_moved([hosts[number] for number in np.flatnonzero(offsets.moved).tolist()]))
+    unknown = np.isnan(offsets.offset_ns) & ~offsets.moved
+    if unknown.any():
+        found.append(warnings.clocks_unknown([hosts[number] for number in np.flatnonzero(unknown).tolist()]))
+    return found

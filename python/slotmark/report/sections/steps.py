@@ -1,0 +1,98 @@
+"""Where a difference comes from: its steps in a table, as a waterfall, and in a sentence."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from slotmark.compare.explain import Explained, Explanation
+from slotmark.numbers import number, p_value, signed
+from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Table
+from slotmark.report.sections.cells import headed, in_a_sentence
+from slotmark.words import listed
+
+_SHOWN = 3
+"""So many steps are named in the sentence."""
+
+_UNITS = {"s": (1e3, "ms")}
+"""A difference is read in a smaller unit than the metric."""
+
+
+def explained_in_words(explanation: Explanation) -> list[Block]:
+    """A sentence per metric: its difference, the step that makes most of it, and the next ones."""
+    said: list[Block] = [Paragraph(_sentence(one)) for one in explanation.explained]
+    if explanation.unknown:
+        said.append(
+            Paragraph(
+                f"Of {listed(explanation.unknown)} it isn't known where a difference comes from: the logs don't tell all steps. Log lines of "
+                "headers and blocks must name their connection, on all hosts."
+            )
+        )
+    return said
+
+
+def step_tables(one: Explained) -> list[Block]:
+    """A metric's steps: the waterfall, and the figures that it shows."""
+    scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
+    rows = [
+        [
+            Cell(step.name),
+            Cell(number(scale * step.baseline)),
+            Cell(number(scale * step.candidate)),
+            Cell(signed(scale * step.delta.estimate)),
+            Cell(f"{signed(scale * step.delta.low)} to {signed(scale * step.delta.high)}"),
+            Cell(p_value(step.p_adjusted)),
+        ]
+        for step in one.steps
+    ]
+    whole = [
+        Cell("all"),
+        Cell(number(scale * one.baseline)),
+        Cell(number(scale * one.candidate)),
+        Cell(signed(scale * one.delta.estimate)),
+        Cell(f"{signed(scale * one.delta.low)} to {signed(scale * one.delta.high)}"),
+        Cell(""),
+    ]
+    columns = [
+        Column("step", "left"),
+        Column("baseline"),
+        Column("candidate"),
+        Column("difference"),
+        Column("interval"),
+        Column("p adj.", detail=True),
+    ]
+    split = " and ".join(f"{count:,} of {of:,}" for count, of in zip(one.counts, one.of, strict=True))
+    notes = [
+        "Steps on all hops together, along the path by which a sample came about; they add up to the line 'all'.",
+        f"Samples that are split: {split}. The logs don't tell all steps of the others.",
+    ]
+    title = f"Steps of {headed(one.metric, unit)}"
+    caption = f"{one.metric.name}, {unit}: from the baseline's mean to the candidate's, step by step; whiskers are 95 % intervals."
+    return [
+        Figure(title, caption, _waterfall(one, scale, unit)),
+        Table(title, columns, [*rows, whole], notes),
+    ]
+
+
+def _waterfall(one: Explained, scale: float, unit: str) -> Callable[[], dict[str, Any]]:
+    @cache
+    def draw() -> dict[str, Any]:
+        from slotmark.report.charts import CHARTS  # noqa: PLC0415 - takes a second to load, and the terminal has no charts
+
+        return CHARTS["waterfall"](one, scale, unit)
+
+    return draw
+
+
+def _sentence(one: Explained) -> str:
+    scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
+
+    def told(delta: float) -> str:
+        return f"{signed(scale * delta)} {unit}".strip()
+
+    whole = f"{in_a_sentence(one.metric)}: {told(one.delta.estimate)}"
+    whole = whole[:1].upper() + whole[1:]
+    if not one.first:
+        return f"{whole}. No step differs beyond chance."
+    order = sorted(one.steps, key=lambda step: (step.name != one.first, -abs(step.delta.estimate)))
+    named = ", ".join(f"{step.name} {told(step.delta.estimate)}" for step in order[:_SHOWN])
+    return f"{whole}. First cause: {one.first}. {named[:1].upper()}{named[1:]}."

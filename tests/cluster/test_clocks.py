@@ -1,0 +1,227 @@
+"""Clocks from the logs alone: who is at the other end of each connection, how far clocks are apart, and what is said of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from slotmark.benches.cluster.connections import Connection, peers
+from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.simulate import load_profile, simulate
+from slotmark.cli import app
+from slotmark.metrics import Analysis
+from slotmark.run import Run, open_run
+from tests.cluster.made_up_logs import START_NS, Cluster, block_hash
+from tests.cluster.planted_clocks import planted
+
+MS = 10**6
+
+
+def quietly(done: int, total: int) -> None:
+    assert done <= total
+
+
+def skewed(offsets_ms: Mapping[int, float], hosts: int, slots: int) -> str:
+    faults = ", ".join(f'{{kind="clock-skew", host={host}, ahead_ms={ms}}}' for host, ms in offsets_ms.items())
+    settings = (
+        f"hosts={hosts}",
+        f"pools={hosts}",
+        f"run.slots={slots}",
+        "genesis.epoch_slots=500",
+        f"fault=[{faults}]",
+    )
+    return load_profile("value-only-10.5", settings)
+
+
+def clocks(run: Run) -> dict[str, dict[str, Any]]:
+    return {row["host"]: row for row in run.table("clocks").to_pylist()}
+
+
+def told(run: Run) -> dict[str, str]:
+    return {doubt.kind: doubt.text for doubt in run.manifest.warnings if doubt.kind.startswith("clocks")}
+
+
+@pytest.mark.parametrize("asymmetry_ms", [0.0, 20.0])
+def test_planted_offsets_come_back_within_2_ms_and_half_the_asymmetry(tmp_path: Path, asymmetry_ms: float) -> None:
+    found = planted(tmp_path / "bed", 10, 2000, 3, asymmetry_ms=asymmetry_ms)
+    assert np.abs(found.errors).max() < 2 + found.half_asymmetry
+    assert found.half_asymmetry <= asymmetry_ms / 2
+    assert found.outside == 0
+
+
+def test_clocks_that_are_right_are_no_doubt_and_one_that_is_not_is(tmp_path: Path) -> None:
+    good, _ = simulate_direct(skewed({}, 8, 1500), 5, tmp_path / "good", quietly)
+    bad, _ = simulate_direct(skewed({5: 80.0}, 8, 1500), 5, tmp_path / "bad", quietly)
+    assert told(good) == {}
+    (text,) = told(bad).values()
+    assert "these clocks are more than 5 ms from that of node-" in text
+    assert "node-5 (+" in text and "node-4" not in text.partition("middle:")[2]
+    assert "--correct-clocks" in text
+
+
+def test_corrected_clocks_give_the_times_of_the_others_and_the_tables_stay(tmp_path: Path) -> None:
+    simulate(skewed({2: 120.0}, 6, 1000), 7, tmp_path / "logs", quietly)
+    as_logged, _ = ingest(Request(logs=tmp_path / "logs", out=tmp_path / "as-logged"))
+    corrected, _ = ingest(Request(logs=tmp_path / "logs", out=tmp_path / "corrected", correct_clocks=True))
+    assert as_logged.table("block_events").equals(corrected.table("block_events"))
+    shifts = {host: row["correction_ns"] for host, row in clocks(corrected).items()}
+    assert [host for host, ns in shifts.items() if ns] == ["node-2"]
+    assert abs(shifts["node-2"] - 120 * MS) < 2 * MS
+    assert not any(row["correction_ns"] for row in clocks(as_logged).values())
+    times = {}
+    for run in (as_logged, corrected):
+        with Analysis(run) as analysis:
+            times[run.name] = {
+                (row["host"], row["block"]): row["noticed_ts_ns"] for row in analysis.relation("sightings").to_pylist()
+            }
+            by_host = {(row["host"], row["slot"]): row["started_ns"] for row in analysis.relation("slots").to_pylist()}
+            times[f"{run.name} slots"] = by_host
+            orders = {row["step"] for row in analysis.relation("impossible_orders").to_pylist()}
+            # What is left is true: a host whose clock is ahead begins its slots too early.
+            left = "forge loop started before its slot"
+            assert orders == ({"header received before its block was forged"} if run is as_logged else {left})
+    for before, after in (("as-logged", "corrected"), ("as-logged slots", "corrected slots")):
+        assert times[before].keys() == times[after].keys()
+        for key, ns in times[before].items():
+            assert times[after][key] == (None if ns is None else ns - shifts[key[0]])
+    assert corrected.manifest.parameters["clocks"] == "corrected"
+    assert "times of these hosts are read as if their clocks were that of node-" in told(corrected)["clocks_corrected"]
+
+
+def test_the_command_corrects_and_takes_a_limit(tmp_path: Path) -> None:
+    simulate(skewed({1: 30.0}, 4, 600), 7, tmp_path / "logs", quietly)
+    run = CliRunner().invoke(
+        app, ["ingest", str(tmp_path / "logs"), "-o", str(tmp_path / "wide"), "--clock-limit", "50ms"]
+    )
+    assert run.exit_code == 0, run.output
+    assert told(open_run(tmp_path / "wide")) == {}
+    run = CliRunner().invoke(app, ["ingest", str(tmp_path / "logs"), "-o", str(tmp_path / "set"), "--correct-clocks"])
+    assert run.exit_code == 0, run.output
+    assert clocks(open_run(tmp_path / "set"))["node-1"]["correction_ns"] > 25 * MS
+
+
+Line = tuple[float, str, str, dict[str, Any]]
+
+
+def exchange(
+    cluster: Cluster,
+    a: int,
+    b: int,
+    name: str,
+    at_ms: float,
+    delays_ms: tuple[float, float],
+    peer: Any,
+    ahead_ms: Mapping[int, float] | None = None,
+) -> None:
+    """Host `a` announces a block to `b`, which asks for it and gets it; clocks are right but for those that are ahead."""
+    there, back = delays_ms
+    block = block_hash(name)
+    data = {"addBlock": f"{block}@1", "blockingRead": True, "risingEdge": True}
+    for host, ms, namespace, kind, more in (
+        (a, 0.0, "ChainSync.ServerHeader.Update", "ChainSyncServer.Update", data),
+        (b, there, "ChainSync.Client.DownloadedHeader", "DownloadedHeader", {"block": block, "blockNo": 1, "slot": 1}),
+        (b, there, "BlockFetch.Client.SendFetchRequest", "SendFetchRequest", {"head": block, "length": 1}),
+        (a, there + back, "BlockFetch.Server.SendBlock", "BlockFetchServer", {"block": block}),
+        (b, 2 * there + back, "BlockFetch.Client.CompletedBlockFetch", "CompletedBlockFetch", {"block": block}),
+    ):
+        ends = (a, b) if host == a else (b, a)
+        ahead = (ahead_ms or {}).get(host, 0.0)
+        cluster.say(host, START_NS + round((at_ms + ms + ahead) * MS), namespace, kind=kind, **more, **peer(*ends))
+
+
+def addressed(own: int, other: int) -> dict[str, Any]:
+    return {"peer": {"connectionId": f"10.0.0.{own + 1}:3001 10.0.0.{other + 1}:3001"}}
+
+
+def legacy(own: int, other: int) -> dict[str, Any]:
+    return {
+        "peer": {
+            "local": {"addr": f"10.0.0.{own + 1}", "port": "3001"},
+            "remote": {"addr": f"10.0.0.{other + 1}", "port": "3001"},
+        }
+    }
+
+
+@pytest.mark.parametrize("peer", [addressed, legacy])
+def test_connections_of_all_ages_bound_offsets(tmp_path: Path, peer: Any) -> None:
+    cluster = Cluster(2)
+    cluster.forge(0, 10, 0, "first", None, announced_ms=None, sending_ms=None)
+    for number in range(4):
+        exchange(cluster, 0, 1, f"b{number}", 20_000 * number + 15_000, (30 + number, 10 + number), peer)
+    run, _ = ingest(Request(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
+    assert run.table("least_differences").select(["sender", "receiver", "least_ns", "messages"]).to_pylist() == [
+        # All times are whole ms, so that each may be 1 ms early.
+        {"sender": "node-0", "receiver": "node-1", "least_ns": 31 * MS, "messages": 8},
+        {"sender": "node-1", "receiver": "node-0", "least_ns": 11 * MS, "messages": 4},
+    ]
+    found = clocks(run)
+    assert found["node-0"] == {
+        "host": "node-0", "offset_ns": 0, "low_ns": 0, "high_ns": 0, "is_reference": True, "correction_ns": 0
+    }  # fmt: skip
+    assert [found["node-1"][name] for name in ("offset_ns", "low_ns", "high_ns")] == [10 * MS, -11 * MS, 31 * MS]
+    assert "node-1 (+10.0 ms, -11.0 to +31.0 whatever the delays)" in told(run)["clocks_apart"]
+
+
+def test_logs_without_connections_leave_clocks_unknown(tmp_path: Path) -> None:
+    cluster = Cluster(2)
+    cluster.forge(0, 10, 0, "first", None)
+    cluster.observe(1, 10, 0, "first")
+    run, _ = ingest(Request(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
+    assert {row["offset_ns"] for row in clocks(run).values()} == {None}
+    assert run.manifest.tables["connections"] == run.manifest.tables["least_differences"] == 0
+    assert told(run).keys() == {"clocks_unknown"}
+    assert (
+        "of any host are off is not known: log lines of headers and blocks don't name the connection"
+        in told(run)["clocks_unknown"]
+    )
+
+
+def test_a_host_that_only_listens_has_bounds_on_one_side(tmp_path: Path) -> None:
+    cluster = Cluster(3)
+    cluster.forge(0, 10, 0, "first", None, announced_ms=None, sending_ms=None)
+    exchange(cluster, 0, 1, "b", 15_000.5, (5.25, 5.25), addressed)
+    one_way = block_hash("one-way")
+    data = {"addBlock": f"{one_way}@1", "blockingRead": True, "risingEdge": True}
+    cluster.say(0, START_NS + 16_000 * MS + 1, "ChainSync.ServerHeader.Update", kind="x", **data, **addressed(0, 2))
+    noticed = {"block": one_way, "blockNo": 1, "slot": 1}
+    cluster.say(
+        2, START_NS + 16_007 * MS + 1, "ChainSync.Client.DownloadedHeader", kind="x", **noticed, **addressed(2, 0)
+    )
+    run, _ = ingest(Request(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
+    row = clocks(run)["node-2"]
+    assert (row["offset_ns"], row["low_ns"], row["high_ns"]) == (None, None, 7 * MS)
+    assert "the clocks of node-2 are off is not known" in told(run)["clocks_unknown"]
+
+
+def test_a_clock_that_is_set_during_the_run_is_told_of(tmp_path: Path) -> None:
+    cluster = Cluster(4)
+    cluster.forge(0, 10, 0, "first", None, announced_ms=None, sending_ms=None)
+    for number, (a, b) in enumerate([(0, 1), (1, 2), (2, 3), (3, 0), (2, 1), (1, 0), (3, 2), (0, 3)]):
+        ahead_ms = {2: 200.0} if number >= 4 else {}
+        exchange(cluster, a, b, f"b{number}", 20_000.1 * number + 15_000, (5, 5), addressed, ahead_ms)
+    run, _ = ingest(Request(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
+    assert "by any one setting of the clocks of node-2:" in told(run)["clocks_moved"]
+    assert clocks(run)["node-2"]["offset_ns"] is None
+    assert clocks(run)["node-1"]["offset_ns"] is not None
+
+
+def test_hosts_are_known_by_their_addresses() -> None:
+    def of(*connections: tuple[str, str, str]) -> list[str | None]:
+        return peers([Connection(*one) for one in connections])
+
+    # Both log the two ends.
+    assert of(("a", "h:1", "h:2"), ("b", "h:2", "h:1")) == ["b", "a"]
+    # The one that listens on all its addresses does not know its own.
+    assert of(("a", "0.0.0.0:30001", "10.0.0.3:42527"), ("b", "10.0.0.3:42527", "10.0.0.1:30001")) == ["b", "a"]
+    # One address per host: the port of a connection that was accepted means nothing.
+    assert of(("a", "10.0.0.1:3001", "10.0.0.2:50123"), ("b", "10.0.0.2:3001", "10.0.0.9:3001")) == ["b", None]
+    # Several hosts at one address are told apart by ports only.
+    assert of(("a", "h:1", "h:9"), ("b", "h:2", "h:1"), ("c", "h:3", "h:1")) == [None, "a", "a"]
+    # An address that two hosts have, as behind two networks of the same private addresses, is nobody's.
+    assert of(("a", "10.0.0.1:1", "x:1"), ("b", "10.0.0.1:1", "x:1"), ("c", "x:1", "10.0.0.1:1")) == ["c", "c", None]
+    # A host is not its own peer.
+    assert of(("a", "h:1", "h:1")) == [None]

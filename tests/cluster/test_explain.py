@@ -1,0 +1,122 @@
+"""Where a difference comes from: steps add up to adoption to the nanosecond, and a planted cause is named first."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.simulate import load_profile
+from slotmark.cli import app
+from slotmark.compare.explain import Explained, explain
+from slotmark.metrics import Analysis
+from slotmark.run import Run
+from tests.cluster.made_up_logs import Cluster
+
+SMALL = ("hosts=10", "pools=10", "run.slots=1500", "genesis.epoch_slots=250")
+
+
+def simulated(folder: Path, name: str, *settings: str, seed: int = 3) -> Run:
+    profile = load_profile("value-only-10.5", (*SMALL, *settings))
+    return simulate_direct(profile, seed, folder / name, lambda _done, _total: None)[0]
+
+
+def by_name(found: Explained) -> dict[str, float]:
+    return {step.name: step.delta.estimate for step in found.steps}
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return simulated(tmp_path_factory.mktemp("usual"), "usual")
+
+
+def test_steps_of_every_adoption_add_up_to_the_nanosecond(usual: Run) -> None:
+    with Analysis(usual, filters=[]) as analysis:
+        adopted = {
+            (row["block_no"], row["host"]): row["adopted_ns"] for row in analysis.relation("adoptions").to_pylist()
+        }
+        sums: dict[tuple[int, str], int] = {}
+        hops: dict[tuple[int, str], int] = {}
+        for row in analysis.relation("adoption_stages").to_pylist():
+            key = row["block_no"], row["host"]
+            sums[key] = sums.get(key, 0) + row["ns"]
+            hops[key] = max(hops.get(key, 0), row["hop"])
+    assert sums == {key: adopted[key] for key in sums}
+    assert len(sums) > 0.95 * len(adopted)
+    assert set(hops.values()) >= {0, 1, 2}  # the forger, its followers, theirs
+
+
+def test_paths_lead_from_the_forger_to_the_host_and_go_where_the_block_was_first_fetched(usual: Run) -> None:
+    with Analysis(usual, filters=[]) as analysis:
+        forgers = {row["block"]: row["forger"] for row in analysis.relation("blocks").to_pylist()}
+        first = {(row["block"], row["host"]): row["peer"] for row in analysis.relation("hops").to_pylist()}
+        paths: dict[tuple[str, str], dict[int, tuple[str, str]]] = {}
+        for row in analysis.relation("paths").to_pylist():
+            paths.setdefault((row["block"], row["host"]), {})[row["hop"]] = row["from_host"], row["to_host"]
+    assert paths
+    for (block, host), hops in paths.items():
+        ends = [hops[hop] for hop in sorted(hops)]
+        assert sorted(hops) == list(range(1, len(hops) + 1))
+        assert ends[0][0] == forgers[block]
+        assert ends[-1][1] == host
+        assert all(before[1] == after[0] for before, after in pairwise(ends))
+        assert all(first[block, to] == sender for sender, to in ends)
+
+
+@pytest.mark.parametrize(
+    ("setting", "cause", "least_ms"),
+    [
+        ("ledger_tick.mean=45ms", "ledger tick", 8),
+        ("peer.adopt.mean=140ms", "arrival to adopted", 20),
+        ("peer.notice_to_fetch.mean=30ms", "notice to request", 20),
+    ],
+)
+def test_a_planted_cause_is_named_first(usual: Run, tmp_path: Path, setting: str, cause: str, least_ms: float) -> None:
+    found = explain(usual, simulated(tmp_path, "slower", setting), filters=[])
+    assert not found.unknown
+    assert [one.metric.id for one in found.explained] == ["adopted_by_050", "adopted_by_096"]
+    for one in found.explained:
+        assert one.first == cause, by_name(one)
+        assert by_name(one)[cause] * 1e3 > least_ms
+        assert sum(by_name(one).values()) == pytest.approx(one.delta.estimate, abs=1e-9)
+        assert one.candidate - one.baseline == pytest.approx(one.delta.estimate, abs=1e-9)
+
+
+def test_equal_runs_have_no_cause(usual: Run, tmp_path: Path) -> None:
+    found = explain(usual, simulated(tmp_path, "again", seed=4), filters=[])
+    for one in found.explained:
+        assert one.first == ""
+
+
+def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Path) -> None:
+    slower = simulated(tmp_path, "slower", "ledger_tick.mean=60ms")
+    run = CliRunner().invoke(
+        app, ["explain", str(usual.path), str(slower.path), "--filter", "none", "-o", str(tmp_path / "out")]
+    )
+    assert run.exit_code == 0, run.output
+    assert "First cause: ledger tick. Ledger tick +" in " ".join(run.output.split())
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "report.html", "report.json", "report.md", "report.pdf"
+    ]  # fmt: skip
+    assert "ledger tick" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_without_connections_the_cause_is_not_known(tmp_path: Path) -> None:
+    runs = []
+    for name in ("a", "b"):
+        cluster = Cluster(3)
+        for number in range(6):
+            block, parent = f"{name}{number}", f"{name}{number - 1}" if number else None
+            cluster.forge(0, 20 * number + 10, number, block, parent)
+            for host in (1, 2):
+                cluster.observe(host, 20 * number + 10, number, block)
+        logs = cluster.write(tmp_path / f"{name}-logs")
+        runs.append(ingest(Request(logs=logs, out=tmp_path / name))[0])
+    found = explain(*runs)
+    assert not found.explained
+    assert found.unknown == ["0.50 adoption", "0.96 adoption"]
+    run = CliRunner().invoke(app, ["explain", *(str(one.path) for one in runs)])
+    assert run.exit_code == 0, run.output
+    assert "it isn't known where a difference comes from" in " ".join(run.output.split())

@@ -1,0 +1,122 @@
+"""Offsets of clocks from least differences: planted ones come back, and bounds hold whatever the delays are."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slotmark.statistics.clocks import Offsets, clock_offsets
+
+MS = 1e6
+
+
+def estimated(offsets_ns: np.ndarray, delays_ns: dict[tuple[int, int], float]) -> Offsets:
+    """What is estimated of clocks that are off by so much, where the least delays between them are these."""
+    ends = np.array(sorted(delays_ns)).reshape(-1, 2)
+    least = np.array([offsets_ns[b] - offsets_ns[a] + delays_ns[int(a), int(b)] for a, b in ends])
+    return clock_offsets(len(offsets_ns), ends[:, 0], ends[:, 1], least)
+
+
+def ring(delay_ns: float, clocks: int) -> dict[tuple[int, int], float]:
+    around = [(clock, (clock + 1) % clocks) for clock in range(clocks)]
+    return {ends: delay_ns for a, b in around for ends in ((a, b), (b, a))}
+
+
+def test_planted_offsets_come_back_where_links_are_symmetric() -> None:
+    offsets = np.array([0, 500, -500, 3, 1, -250, 20, 7]) * MS
+    found = estimated(offsets, ring(30 * MS, 8))
+    assert found.reference == 4  # the fourth of eight, from the one that is most behind
+    np.testing.assert_allclose(found.offset_ns, offsets - 1 * MS, atol=1)
+    assert not found.moved.any()
+
+
+def test_the_error_of_a_pair_is_half_the_asymmetry_and_the_bound_half_the_round_trip() -> None:
+    found = estimated(np.array([0, 100]) * MS, {(0, 1): 30 * MS, (1, 0): 10 * MS})
+    assert found.reference == 0
+    assert found.offset_ns.tolist() == [0, 110 * MS]
+    assert (found.low_ns.tolist(), found.high_ns.tolist()) == ([0, 90 * MS], [0, 130 * MS])
+
+
+def test_a_short_round_trip_weighs_more_than_long_ones() -> None:
+    delays = {
+        (0, 1): 0.2 * MS,
+        (1, 0): 0.2 * MS,
+        (1, 2): 140 * MS,
+        (2, 1): 100 * MS,
+        (2, 0): 0.1 * MS,
+        (0, 2): 0.1 * MS,
+    }
+    found = estimated(np.array([0, 40, 80]) * MS, delays)
+    np.testing.assert_allclose(found.offset_ns, np.array([-40, 0, 40]) * MS, atol=0.01 * MS)
+    assert found.high_ns[2] - found.low_ns[2] < 1 * MS
+
+
+def test_messages_in_one_direction_bound_one_side_only() -> None:
+    found = estimated(np.array([0, 50, 10]) * MS, {(0, 1): 5 * MS, (1, 0): 5 * MS, (0, 2): 5 * MS})
+    assert np.isnan(found.offset_ns[2])
+    assert (found.low_ns[2], found.high_ns[2]) == (-np.inf, 15 * MS)
+    assert found.offset_ns[1] == 50 * MS
+    alone = estimated(np.array([0, 50]) * MS, {(1, 0): 5 * MS})
+    assert alone.reference == 0 or alone.reference == 1
+    assert np.isfinite(alone.low_ns).sum() + np.isfinite(alone.high_ns).sum() == 3
+    assert np.isnan(alone.offset_ns).sum() == 1
+
+
+def test_nothing_is_known_without_messages() -> None:
+    found = clock_offsets(3, np.array([], int), np.array([], int), np.array([]))
+    assert found.reference is None
+    assert np.isnan(found.offset_ns).all()
+    assert np.isinf(found.low_ns).all()
+
+
+def test_clocks_that_nothing_connects_to_the_most_others_have_no_offset() -> None:
+    found = estimated(np.zeros(5), {(3, 4): 1, (4, 3): 1, (0, 1): 1, (1, 0): 1, (1, 2): 1, (2, 1): 1})
+    assert np.isnan(found.offset_ns).tolist() == [False, False, False, True, True]
+
+
+def test_a_clock_that_no_one_offset_fits_is_found_and_left_out() -> None:
+    delays = ring(1 * MS, 6)
+    delays[2, 3], delays[3, 4] = -20 * MS, -20 * MS  # clock 3 lost 20 ms in the run, as seen by both neighbours
+    delays[3, 2], delays[4, 3] = 1 * MS, 1 * MS
+    found = estimated(np.zeros(6), delays)
+    assert found.moved.tolist() == [False, False, False, True, False, False]
+    assert np.isnan(found.offset_ns[3])
+    np.testing.assert_allclose(found.offset_ns[[0, 1, 2, 4, 5]], 0, atol=1)
+
+
+def test_differences_that_only_contradict_each_other_around_a_cycle_give_no_offset() -> None:
+    delays = {(0, 1): -9.0, (1, 0): 10.0, (1, 2): -9.0, (2, 1): 10.0, (2, 0): -9.0, (0, 2): 10.0}
+    found = estimated(np.zeros(3), delays)
+    assert found.reference is None
+    assert found.moved.all()
+
+
+def test_a_least_difference_of_nothing_counts() -> None:
+    found = estimated(np.array([0.0, 0.0]), {(0, 1): 0.0, (1, 0): 0.0})
+    np.testing.assert_allclose([*found.low_ns, *found.high_ns], 0, atol=0.01)
+    assert found.offset_ns.tolist() == [0, 0]
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> tuple[np.ndarray, dict[tuple[int, int], float]]:
+    clocks = draw(st.integers(2, 9))
+    offsets = draw(st.lists(st.integers(-(10**9), 10**9), min_size=clocks, max_size=clocks))
+    pairs = st.tuples(st.integers(0, clocks - 1), st.integers(0, clocks - 1)).filter(lambda ends: ends[0] != ends[1])
+    delays = draw(st.dictionaries(pairs, st.integers(0, 3 * 10**8), min_size=1, max_size=30))
+    return np.array(offsets, float), {ends: float(ns) for ends, ns in delays.items()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(networks())
+def test_bounds_hold_whatever_the_delays_are_and_the_estimate_is_within(
+    network: tuple[np.ndarray, dict[tuple[int, int], float]],
+) -> None:
+    offsets, delays = network
+    found = estimated(offsets, delays)
+    assert not found.moved.any()
+    assert found.reference is not None
+    true = offsets - offsets[found.reference]
+    assert (found.low_ns - 10 <= true).all() and (true <= found.high_ns + 10).all()
+    known = ~np.isnan(found.offset_ns)
+    assert (found.low_ns[known] - 10 <= found.offset_ns[known]).all()
+    assert (found.offset_ns[known] <= found.high_ns[known] + 10).all()
+    assert (abs(found.offset_ns - true)[known] <= (found.high_ns - found.low_ns)[known] / 2 + 10).all()

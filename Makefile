@@ -18,8 +18,8 @@ PREVIEW := .build/chains/preview
 export SLOTMARK_PREVIEW_CHAIN := $(CURDIR)/$(PREVIEW)
 endif
 
-# The emulated network is made of Linux's own parts.
-WAN := $(if $(filter Linux,$(shell uname)),--package slotmark-wan)
+# What live clusters run: they are of Linux's own parts.
+LIVE := $(if $(filter Linux,$(shell uname)),slotmark-wan slotmark-node)
 
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
 CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests
@@ -43,7 +43,7 @@ $(UV): requirements.bootstrap.lock
 	touch $@
 
 build: .build/python # the Python environment and the Rust parts, in release
-	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor --package slotmark-replay $(WAN)
+	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor --package slotmark-replay $(LIVE:%=--package %)
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 
 targets: build # the clients under test; one whose toolchain is missing is left out with a line that says so
@@ -54,13 +54,13 @@ $(PREVIEW): | .build/python
 	$(PY) -m tests.preview_chain $(PREVIEW_ARCHIVE) $(PREVIEW)
 endif
 
-wheel: build ## the package to install elsewhere, with our clients, replay engine and emulated network inside, in .build/wheels
+wheel: build ## the package to install elsewhere, with our clients, replay engine, node and emulated network inside, in .build/wheels
 	for name in native floor; do \
 	  install -D target/release/slotmark-target-$$name $(INSIDE)/$$name/slotmark-target-$$name && \
 	  printf 'command = ["./slotmark-target-%s"]\nbuild = []\nneeds = []\n' $$name >$(INSIDE)/$$name/target.toml; done
 	install -D target/release/slotmark-replay $(ENGINE_INSIDE)/slotmark-replay
 	mkdir -p $(LIVE_INSIDE)/target/release && cp -r nodes $(LIVE_INSIDE)/
-	$(if $(WAN),install target/release/slotmark-wan $(LIVE_INSIDE)/target/release/)
+	for name in $(LIVE); do install target/release/$$name $(LIVE_INSIDE)/target/release/; done
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
 	  status=$$?; rm -r $(INSIDE) $(ENGINE_INSIDE) $(LIVE_INSIDE); exit $$status
 

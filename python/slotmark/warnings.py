@@ -51,6 +51,7 @@ KINDS = (
     "missing_inputs",
     "never_done",
     "no_latencies",
+    "no_workload",
     "node_died",
     "node_killed",
     "not_awaited",
@@ -176,7 +177,7 @@ def machine_loaded(load: float, cores: int) -> Warning:
     """Other work was running when the measurement began."""
     return Warning(
         "machine_loaded",
-        f"The load average was {load:.2f} on {cores} cores before the first round: something else was running. "
+        f"The load average was {load:.2f} on {cores} cores before the measurement: something else was running. "
         "Stop it and run again.",
     )
 
@@ -220,6 +221,15 @@ def no_latencies() -> Warning:
     return Warning(
         "no_latencies",
         "Hosts reached each other over loopback, without latencies: propagation times are not those of a network. Run with --network wan.",
+    )
+
+
+def no_workload() -> Warning:
+    """A live cluster in which nobody submitted transactions."""
+    return Warning(
+        "no_workload",
+        "No transactions were submitted: blocks are empty, and the workload that the profile names was not run. What depends on full blocks "
+        "(fetching, validation, adoption) says nothing about a cluster under load.",
     )
 
 

@@ -13,7 +13,7 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Filter, Metric, Split, catalogue
 from slotmark.run import Run
 from slotmark.statistics.interval import Interval
-from slotmark.statistics.mean_difference import Units, mean_difference
+from slotmark.statistics.mean_difference import Units, Work, mean_difference
 from slotmark.statistics.rank_tests import holm
 
 _TOLERANCE = 1e-9
@@ -49,7 +49,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
         candidate: Likewise.
         delta: The difference of the means.
         steps: In the order in which they follow each other.
-        first: The name of the step that makes most of the difference beyond chance; empty where none does.
+        first: The name of the step that makes most of the difference beyond chance, in its direction where any does; empty where none does.
     """
 
     metric: Metric
@@ -139,11 +139,13 @@ class _Steps(msgspec.Struct, frozen=True):
         names: Of the steps, in their order.
         values: Shape (steps, samples), in the metric's unit.
         of: How many samples there are.
+        works: What each sample's unit was, as :class:`Units` has it.
     """
 
     names: list[str]
     values: np.ndarray
     of: int
+    works: Sequence[Work]
 
 
 def _explained(split: Split, analyses: Sequence[Sequence[Analysis]], confidence: float) -> Explained | None:
@@ -179,8 +181,13 @@ def _explained(split: Split, analyses: Sequence[Sequence[Analysis]], confidence:
         candidate=_mean(_units(sides[1], None), whole.over),
         delta=whole.delta,
         steps=steps,
-        first=max(telling, key=lambda step: abs(step.delta.estimate)).name if telling else "",
+        first=_first(telling, whole.delta),
     )
+
+
+def _first(telling: Sequence[Step], whole: Interval) -> str:
+    with_it = [step for step in telling if step.delta.estimate * whole.estimate > 0]
+    return max(with_it or telling, key=lambda step: abs(step.delta.estimate)).name if telling else ""
 
 
 def _steps(split: Split, analysis: Analysis) -> _Steps:
@@ -201,7 +208,8 @@ def _steps(split: Split, analysis: Analysis) -> _Steps:
         raise ComparisonError(
             f"{analysis.run.path}: the steps of '{metric.id}' don't add up to it. The run's tables were changed by hand: make it again."
         )
-    return _Steps(list(named.values()), values, len(keys))
+    works = analysis.works(metric.unit_of_chance)
+    return _Steps(list(named.values()), values, len(keys), [works[key] for key in columns if key in works])
 
 
 def _units(side: Sequence[_Steps], name: str | None) -> list[Units]:
@@ -214,7 +222,7 @@ def _units(side: Sequence[_Steps], name: str | None) -> list[Units]:
         else np.zeros(one.values.shape[1])
         for one in side
     ]
-    return [Units(of_run, np.ones(of_run.size)) for of_run in values]
+    return [Units(of_run, np.ones(of_run.size), works=one.works) for of_run, one in zip(values, side, strict=True)]
 
 
 def _mean(units: Sequence[Units], over: str) -> float:

@@ -330,7 +330,7 @@ def _measured_here(
     cut: str,
 ) -> MeasuredHere:
     usage, used = read_samples(folder / USAGE, USAGE_SCHEMA), read_samples(folder / MACHINE_USAGE, MACHINE_SCHEMA)
-    doubts = [*cluster.doubts]
+    doubts = [*cluster.doubts, warnings.no_workload()]
     if cut:
         doubts.append(warnings.cut_short(measured_s, request.seconds, cut))
     if machine.load > LOADED * machine.cores:

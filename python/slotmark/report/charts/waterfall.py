@@ -10,6 +10,9 @@ from slotmark.report.charts.frame import data, drawn
 _ROW = 22
 """Pixels per step."""
 
+_MOST_ROOM, _LETTER = 150, 7
+"""Pixels for the names of steps, and for a letter of them."""
+
 _COLOURS = {"mean": "#666666", "longer": "#D55E00", "shorter": "#0072B2"}
 
 
@@ -45,12 +48,13 @@ def waterfall(one: Explained, scale: float, unit: str) -> dict[str, Any]:
         end for one in whiskers for end in one.values() if not isinstance(end, str)
     ]
     low, high = min(ends), max(ends)
-    room = 0.1 * (high - low) or 1.0
+    beyond = 0.1 * (high - low) or 1.0
     for bar in bars:
-        bar["from"] = max(bar["from"], low - room)  # the bars of means begin where the axis does
+        bar["from"] = max(bar["from"], low - beyond)  # the bars of means begin where the axis does
     order = [bar["step"] for bar in bars]
-    y = alt.Y("step:N", sort=order, title=None).axis(labelLimit=150, domain=False, ticks=False)
-    along = alt.Scale(zero=False, nice=False, domain=[low - room, high + room])
+    room = min(_MOST_ROOM, _LETTER * max(map(len, order)))
+    y = alt.Y("step:N", sort=order, title=None).axis(labelLimit=_MOST_ROOM, minExtent=room, domain=False, ticks=False)
+    along = alt.Scale(zero=False, nice=False, domain=[low - beyond, high + beyond])
     axis = alt.Axis(tickCount=5, labelOverlap=True)
     colour = alt.Color("kind:N", legend=None, scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())))
     return drawn(

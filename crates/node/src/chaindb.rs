@@ -364,8 +364,7 @@ impl ChainDb {
     /// The store can't be written.
     pub fn select(&mut self, from: Hash32) -> Result<Selection, NodeError> {
         let mut selection = Selection::default();
-        loop {
-            let Some((fork, path)) = self.best_through(&from) else { break };
+        while let Some((fork, path)) = self.best_through(&from) {
             match self.go_over(fork, &path)? {
                 Ok(switch) => {
                     selection.switch = Some(switch);

@@ -77,7 +77,7 @@ impl Local {
     }
 
     /// Whether the node sends it.
-    pub fn from_responder(&self) -> bool {
+    pub fn is_from_responder(&self) -> bool {
         matches!(
             self,
             Self::Accepted

@@ -86,7 +86,7 @@ impl Message {
             Self::RequestTxIds { .. } | Self::RequestTxs(_) => (protocol::TX_SUBMISSION, true),
             Self::KeepAlive(_) => (protocol::KEEP_ALIVE, false),
             Self::Alive(_) => (protocol::KEEP_ALIVE, true),
-            Self::Local(local) => (local.protocol(), local.from_responder()),
+            Self::Local(local) => (local.protocol(), local.is_from_responder()),
         }
     }
 

@@ -110,7 +110,7 @@ fn apply(transaction: &SignedTransaction, genesis: &Genesis, unspent: &mut HashM
     let (scripts, runs) = phase_two(&block, one, true, &resolved, auxiliary, &environment);
     outcome.merge(scripts);
     let broken: Vec<&str> = outcome.broken.iter().map(Rule::name).collect();
-    assert!(broken.is_empty() && !outcome.held.iter().next().is_none(), "{broken:?}");
+    assert!(broken.is_empty() && outcome.held.iter().next().is_some(), "{broken:?}");
     for input in &block.inputs[one.inputs.start as usize..one.inputs.end as usize] {
         let id = block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes");
         assert!(unspent.remove(&(id, input.index)).is_some());

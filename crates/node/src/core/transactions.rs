@@ -131,8 +131,7 @@ impl Core {
 
     /// Offers a peer's transactions to the mempool, for as long as there is room.
     fn take_transactions(&mut self, peer: u32) -> Result<(), String> {
-        loop {
-            let Some(bytes) = self.peers.get_mut(&peer).and_then(|state| state.offered.held.front().cloned()) else { break };
+        while let Some(bytes) = self.peers.get_mut(&peer).and_then(|state| state.offered.held.front().cloned()) {
             let added = self.add_transaction(&bytes);
             if added == Err(Refused::Full) {
                 return Ok(()); // goes on where a block makes room

@@ -36,7 +36,7 @@ def test_samples_have_slot_and_hash_beside_a_blocks_number(tmp_path: Path) -> No
     truth = {row["block"]: row for row in run.table("truth_blocks").to_pylist()}
     assert len(blocks) > 5
     for number, row in blocks.items():
-        assert list(row) == ["block_no", "slot", "hash", "host", "value"]
+        assert list(row) == ["block_no", "slot", "hash", "forger", "host", "value"]
         assert truth[row["hash"]]["slot"] == row["slot"]
         assert number == row["block_no"]
     assert run.samples("slot_started").rows.column_names == ["slot", "host", "value"]

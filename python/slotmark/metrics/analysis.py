@@ -158,7 +158,7 @@ class Analysis:
         """The steps of a metric's samples: ``key``, ``step``, ``stage``, ``value``, sorted by key and step. RunError where the run's tables don't allow it."""
         (key,) = self.catalogue[split.metric].grain
         sql = (
-            f'SELECT "{key}" AS key, step, stage, SUM({split.value}) AS value FROM "{split.relation}" WHERE {split.where} '
+            f'SELECT "{key}" AS key, step, stage, {split.value} AS value FROM "{split.relation}" WHERE {split.where} '
             "GROUP BY ALL ORDER BY key, step"
         )
         return as_text(self._select(sql, f"the steps of '{split.metric}'"))

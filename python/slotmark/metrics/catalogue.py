@@ -129,7 +129,8 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         metric: The metric's id; its grain is one column.
         relation: Has one row per sample and step, or several: the grain's column, ``step`` (whole numbers, the order of steps), and ``stage``, the
             step's name.
-        value: How long it took, as SQL, in the metric's unit. The steps of a sample add up to it.
+        value: How long a step took, as SQL that adds up its rows, in the metric's unit; of whole numbers, so that their order makes no difference.
+            The steps of a sample add up to it.
         where: Which rows are of the metric's samples, as SQL.
     """
 

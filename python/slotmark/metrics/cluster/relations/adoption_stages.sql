@@ -3,11 +3,8 @@
 -- nanosecond; where the logs don't tell all of them, the block and host are left out.
 WITH steps AS (
     SELECT
-        seen.block_no,
+        seen.block,
         seen.host,
-        seen.place,
-        seen.hosts,
-        seen.adopted_ns,
         0 AS hop,
         UNNEST([
             {'step': 1, 'stage': 'forge loop start', 'ns': block.started_ns},
@@ -23,27 +20,20 @@ WITH steps AS (
     INNER JOIN blocks AS block ON block.block = seen.block
     UNION ALL
     SELECT
-        seen.block_no,
-        seen.host,
-        seen.place,
-        seen.hosts,
-        seen.adopted_ns,
-        path.hop,
+        block,
+        host,
+        hop,
         UNNEST([
-            {'step': 9, 'stage': 'arrival to announced', 'ns': path.announced_ns},
-            {'step': 10, 'stage': 'header on its way', 'ns': path.noticed_ns},
-            {'step': 11, 'stage': 'notice to request', 'ns': path.requested_ns},
-            {'step': 12, 'stage': 'fetch', 'ns': path.fetched_ns}
+            {'step': 9, 'stage': 'arrival to announced', 'ns': announced_ns},
+            {'step': 10, 'stage': 'header on its way', 'ns': noticed_ns},
+            {'step': 11, 'stage': 'notice to request', 'ns': requested_ns},
+            {'step': 12, 'stage': 'fetch', 'ns': fetched_ns}
         ], recursive := TRUE)
-    FROM adoptions AS seen
-    INNER JOIN paths AS path ON path.block = seen.block AND path.host = seen.host
+    FROM paths
     UNION ALL
     SELECT
-        seen.block_no,
+        seen.block,
         seen.host,
-        seen.place,
-        seen.hosts,
-        seen.adopted_ns,
         (SELECT COUNT(*) FROM paths AS path WHERE path.block = seen.block AND path.host = seen.host) AS hop,
         UNNEST([
             {'step': 13, 'stage': 'arrival to adopted', 'ns': own.adopted_ts_ns - COALESCE(hop.fetched_ts_ns, own.forged_ts_ns)}
@@ -53,7 +43,8 @@ WITH steps AS (
     LEFT JOIN hops AS hop ON hop.block = seen.block AND hop.host = seen.host AND own.forged_ts_ns IS NULL
 )
 
-SELECT block_no, host, place, hosts, hop, step, stage, ns
+SELECT seen.block_no, steps.host, seen.place, seen.hosts, steps.hop, steps.step, steps.stage, steps.ns
 FROM steps
-WHERE ns IS NOT NULL
-QUALIFY SUM(ns) OVER (PARTITION BY block_no, host) = adopted_ns
+INNER JOIN adoptions AS seen ON seen.block = steps.block AND seen.host = steps.host
+WHERE steps.ns IS NOT NULL
+QUALIFY SUM(steps.ns) OVER (PARTITION BY seen.block_no, steps.host) = seen.adopted_ns

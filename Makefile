@@ -23,6 +23,8 @@ LIVE := $(if $(filter Linux,$(shell uname)),slotmark-wan slotmark-node)
 
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
 CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests
+# The gate draws the same cases each time; the slower proofs draw new ones.
+SAME_CASES := PROPTEST_RNG_SEED=1
 WITHOUT_PASSED := tee .build/cargo-test.log | grep -v -e '\.\.\. ok$$' -e '^running ' -e '^$$'
 
 help: ## this list
@@ -74,15 +76,16 @@ demo-ledger: build ## replay a chain over three stores, print the comparison, sa
 	examples/ledger/run.sh
 
 test: setup wheel lint $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
-	$(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored) | $(WITHOUT_PASSED)
-	$(PY) -m pytest -m "not slow"
+	$(SAME_CASES) $(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored) | $(WITHOUT_PASSED)
+	$(PY) -m pytest -m "not slow" --hypothesis-seed=1
 	@sed -n 's/^test \(.*\) \.\.\. ignored, /SKIPPED \1: /p' .build/cargo-test.log
 
 test-shared: setup $(PREVIEW) ## only the tests that need the shared data
-	$(CARGO_TEST) -- --ignored | $(WITHOUT_PASSED)
-	$(PY) -m pytest -m "shared_data and not slow"
+	$(SAME_CASES) $(CARGO_TEST) -- --ignored | $(WITHOUT_PASSED)
+	$(PY) -m pytest -m "shared_data and not slow" --hypothesis-seed=1
 
 test-slow: setup $(PREVIEW) ## the slower proofs
+	$(CARGO_TEST) | $(WITHOUT_PASSED)
 	$(PY) -m pytest -m slow
 
 bench: setup $(PREVIEW) ## our own speed, beside peers, in one run

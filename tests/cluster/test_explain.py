@@ -92,10 +92,12 @@ def test_equal_runs_have_no_cause(usual: Run, tmp_path: Path) -> None:
 
 def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Path) -> None:
     slower = simulated(tmp_path, "slower", "ledger_tick.mean=60ms")
-    run = CliRunner().invoke(
-        app, ["explain", str(usual.path), str(slower.path), "--filter", "none", "-o", str(tmp_path / "out")]
-    )
+    command = ["explain", str(usual.path), str(slower.path), "--filter", "none", "-o"]
+    run = CliRunner().invoke(app, [*command, str(tmp_path / "out")])
     assert run.exit_code == 0, run.output
+    CliRunner().invoke(app, [*command, str(tmp_path / "again")])
+    for name in ("report.json", "report.md"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
     assert "First cause: ledger tick. Ledger tick +" in " ".join(run.output.split())
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "report.html", "report.json", "report.md", "report.pdf"

@@ -10,6 +10,7 @@ import typer
 from slotmark.cli.console import harmless, reader_may_leave, talk
 from slotmark.cli.gate import Conditional, FailOn, deciding_policy, exit_code, refuse_blind_gate
 from slotmark.cli.quantities import share_of_metric
+from slotmark.cli.reports import Out, opened_sides, print_report
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
 
@@ -43,12 +44,7 @@ def compare(
             help="Two or more run folders, the baseline first; A1,A2 for several runs of one target.",
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--out", metavar="DIR", help="Write report.html, report.pdf, report.md and report.json there."
-        ),
-    ] = None,
+    out: Out = None,
     method: Annotated[
         Method, typer.Option(help="published: the tables and formulas of the established report.")
     ] = Method.slotmark,
@@ -105,7 +101,7 @@ def compare(
     from slotmark.compare.sides import name_sides, refuse_unlike_runs
     from slotmark.metrics import catalogue, parse_filters
     from slotmark.published import published_report
-    from slotmark.report import comparison_document, print_document, write_report
+    from slotmark.report import comparison_document, write_report
     from slotmark.report.sections.published import published_document
     from slotmark.run import open_run
 
@@ -142,9 +138,7 @@ def compare(
     written = write_report(document, result, out) if out is not None else []
     line = comparison.decision.line if comparison and comparison.decision else ""
     with reader_may_leave():
-        print_document(document)
-        for path in written:
-            typer.echo(path, file=sys.stdout)  # without it, echo takes a standard output of ASCII for one of UTF-8
+        print_report(document, written)
         if line:
             typer.echo(harmless(line), file=sys.stdout)
     ended = (
@@ -157,14 +151,10 @@ def compare(
 
 
 def _opened(named: "Sequence[str]") -> "list[list[Run]]":
-    from slotmark.run import open_run
 
     if len(named) < 2:
         raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")
-    opened = [[open_run(path) for path in side.split(",") if path] for side in named]
-    if not all(opened):
-        raise ArgumentError("compare: a side names no folder at all. Name A1,A2 for several runs of one target.")
-    return opened
+    return opened_sides("compare", named)
 
 
 def _remark_noise(groups: "Sequence[Sequence[Run]]", file: Path | None) -> None:

@@ -1,6 +1,5 @@
 """`slotmark plan`: how many runs, or how long ones, a comparison needs."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from slotmark.cli.console import reader_may_leave
 from slotmark.cli.quantities import share_of_metric
+from slotmark.cli.reports import Out, print_report
 from slotmark.cli.show import Filters
 
 
@@ -23,18 +23,13 @@ def plan(
             help="A difference that is to be found, as adopted_by_096=2%; again for more.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--out", metavar="DIR", help="Write report.html, report.pdf, report.md and report.json there."
-        ),
-    ] = None,
+    out: Out = None,
     filters: Filters = None,
 ) -> None:
     """Print the smallest differences that comparisons of such runs find, and how many runs a wanted one takes."""
     from slotmark.compare.plan import plan as plan_runs
     from slotmark.metrics import parse_filters
-    from slotmark.report import plan_document, print_document, write_report
+    from slotmark.report import plan_document, write_report
     from slotmark.run import open_run
 
     wanted = dict(share_of_metric("--detect", text, "adopted_by_096=2%") for text in detect or [])
@@ -44,6 +39,4 @@ def plan(
     document = plan_document(found)
     written = write_report(document, found, out) if out is not None else []
     with reader_may_leave():
-        print_document(document)
-        for path in written:
-            typer.echo(path, file=sys.stdout)
+        print_report(document, written)

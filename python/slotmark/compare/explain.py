@@ -154,35 +154,38 @@ def _explained(split: Split, analyses: Sequence[Sequence[Analysis]], confidence:
     if min(one.values.shape[1] for of_side in sides for one in of_side) < 2:
         return None
     names = list(dict.fromkeys(name for of_side in sides for one in of_side for name in one.names))
-    whole = mean_difference(*(_units(of_side, None) for of_side in sides), confidence=confidence)
-    parts = {
-        name: mean_difference(*(_units(of_side, name) for of_side in sides), confidence=confidence) for name in names
-    }
-    found = {name: part for name, part in parts.items() if part is not None}
-    if whole is None or len(found) < len(names):
-        return None
-    adjusted = holm([part.p for part in found.values()])
+    whole, *parts = [_compared(sides, name, confidence) for name in (None, *names)]
+    adjusted = holm([part.p for part in parts])
     steps = [
-        Step(
-            name=name,
-            baseline=_mean(_units(sides[0], name), whole.over),
-            candidate=_mean(_units(sides[1], name), whole.over),
-            delta=part.delta,
-            p_adjusted=p,
-        )
-        for (name, part), p in zip(found.items(), adjusted, strict=True)
+        Step(name=name, baseline=part.baseline, candidate=part.candidate, delta=part.delta, p_adjusted=p)
+        for name, part, p in zip(names, parts, adjusted, strict=True)
     ]
     telling = [step for step in steps if step.p_adjusted < 1 - confidence]
     return Explained(
         metric=analyses[0][0].catalogue[split.metric],
         counts=(_count(sides[0]), _count(sides[1])),
         of=(sum(one.of for one in sides[0]), sum(one.of for one in sides[1])),
-        baseline=_mean(_units(sides[0], None), whole.over),
-        candidate=_mean(_units(sides[1], None), whole.over),
+        baseline=whole.baseline,
+        candidate=whole.candidate,
         delta=whole.delta,
         steps=steps,
         first=_first(telling, whole.delta),
     )
+
+
+class _Compared(msgspec.Struct, frozen=True):
+    baseline: float
+    candidate: float
+    delta: Interval
+    p: float
+
+
+def _compared(sides: Sequence[Sequence[_Steps]], name: str | None, confidence: float) -> _Compared:
+    """One step of both sides, each run with two samples or more; all steps together without a name."""
+    ours, theirs = (_units(of_side, name) for of_side in sides)
+    found = mean_difference(ours, theirs, confidence=confidence)
+    assert found is not None
+    return _Compared(found.mean_of(ours), found.mean_of(theirs), found.delta, found.p)
 
 
 def _first(telling: Sequence[Step], whole: Interval) -> str:
@@ -223,13 +226,6 @@ def _units(side: Sequence[_Steps], name: str | None) -> list[Units]:
         for one in side
     ]
     return [Units(of_run, np.ones(of_run.size), works=one.works) for of_run, one in zip(values, side, strict=True)]
-
-
-def _mean(units: Sequence[Units], over: str) -> float:
-    """The mean that a difference is from, as :func:`mean_difference` has it: of runs' means, or of all samples."""
-    if over == "runs":
-        return float(np.mean([one.mean for one in units]))
-    return float(sum(one.sums.sum() for one in units) / sum(one.counts.sum() for one in units))
 
 
 def _count(side: Sequence[_Steps]) -> int:

@@ -149,7 +149,10 @@ def explanation_document(explanation: Explanation) -> Document:
     sections = [
         Section("Answer", explained_in_words(explanation), brief=True),
         Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
-        *(Section(one.metric.name, step_tables(one), brief=True) for one in explanation.explained),
+        *(
+            Section(one.metric.name, step_tables(one, explanation.confidence), brief=True)
+            for one in explanation.explained
+        ),
         Section("Data dictionary", [dictionary(one.metric for one in explanation.explained)]),
         Section("Manifest", manifests(sides)),
     ]

@@ -20,7 +20,7 @@ LEAST_SHARED = 0.9
 """Of two runs' units so many are the same work where both were given the same."""
 
 Work = tuple[int | str, ...]
-"""What a unit was, so that the same one is found in another run: numbers that rise with the unit, then what tells units apart."""
+"""What a unit was, so that the same one is found in another run. The first value is a number that rises with the unit."""
 
 
 class Units(msgspec.Struct, frozen=True):
@@ -69,6 +69,12 @@ class MeanDifference(msgspec.Struct, frozen=True):
     p: float
     over: Literal["runs", "units", "matched units"]
     effective: tuple[float, float]
+
+    def mean_of(self, side: Sequence[Units]) -> float:
+        """The mean of a side that the difference is from: of its runs' means, or of all samples."""
+        if self.over == "runs":
+            return float(np.mean([run.mean for run in side]))
+        return float(sum(run.sums.sum() for run in side) / sum(run.counts.sum() for run in side))
 
 
 def by_unit(values: np.ndarray, units: np.ndarray, *, ordered: bool = True) -> Units:

@@ -55,20 +55,19 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
         limit_ms: A clock that is farther than this from the reference is a doubt.
         correct: Whether the times of such a host are to be read as the estimate has them. The tables stay as they were logged.
     """
-    database = duckdb.connect()
-    database.execute("SET enable_progress_bar = false")
-    database.execute("SET enable_external_access = false")
     files = sorted((tables / "block_events").iterdir())
-    database.register("block_events", ds.dataset(files, format="parquet"))
-    known = database.sql(
-        "SELECT host, local, remote, COUNT(*) AS messages FROM block_events WHERE local IS NOT NULL GROUP BY ALL ORDER BY ALL"
-    ).to_arrow_table()
-    ends = [Connection(row["host"], row["local"], row["remote"]) for row in known.to_pylist()]
-    connections = known.add_column(3, "peer", pa.array(peers(ends), pa.string()))
-    database.register("connections", connections)
-    sql = resources.files("slotmark.benches.cluster").joinpath("least_differences.sql").read_text(encoding="utf-8")
-    least = database.sql(sql).to_arrow_table()
-    database.close()
+    with duckdb.connect() as database:
+        database.execute("SET enable_progress_bar = false")
+        database.execute("SET enable_external_access = false")
+        database.register("block_events", ds.dataset(files, format="parquet"))
+        known = database.sql(
+            "SELECT host, local, remote, COUNT(*) AS messages FROM block_events WHERE local IS NOT NULL GROUP BY ALL ORDER BY ALL"
+        ).to_arrow_table()
+        ends = [Connection(row["host"], row["local"], row["remote"]) for row in known.to_pylist()]
+        connections = known.add_column(3, "peer", pa.array(peers(ends), pa.string()))
+        database.register("connections", connections)
+        sql = resources.files("slotmark.benches.cluster").joinpath("least_differences.sql").read_text(encoding="utf-8")
+        least = database.sql(sql).to_arrow_table()
     numbers = {host: number for number, host in enumerate(hosts)}
     offsets = clock_offsets(
         len(hosts),

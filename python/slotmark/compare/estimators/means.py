@@ -119,7 +119,7 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measure
         settled = Judgement("inconclusive", f"one {_named(metric)} tells nothing of chance")
         return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=conditional)
     basis = _basis(metric, found, ours, theirs)
-    base = _level(ours.runs, found)
+    base = found.mean_of(ours.runs)
     # What can't be below 0 can't become less by more than all of it.
     floor = -max(base, 0.0) if min(ours.smallest, theirs.smallest) >= 0 else -np.inf
     delta, bounds = (msgspec.structs.replace(one, low=max(one.low, floor)) for one in (found.delta, found.bounds))
@@ -145,13 +145,6 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measure
         conditional=conditional,
         basis=basis,
     )
-
-
-def _level(runs: Sequence[Units], found: MeanDifference) -> float:
-    """The mean that the difference is from: of runs' means, or of all samples."""
-    if found.over == "runs":
-        return float(np.mean([one.mean for one in runs]))
-    return float(sum(one.sums.sum() for one in runs) / sum(one.counts.sum() for one in runs))
 
 
 def _basis(metric: Metric, found: MeanDifference, ours: _Side, theirs: _Side) -> Basis:

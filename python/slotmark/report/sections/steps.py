@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from slotmark.compare.explain import Explained, Explanation
-from slotmark.numbers import number, p_value, signed
+from slotmark.numbers import number, p_value, percent, signed
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Table
 from slotmark.report.sections.cells import headed, in_a_sentence
 from slotmark.words import listed
@@ -30,7 +30,7 @@ def explained_in_words(explanation: Explanation) -> list[Block]:
     return said
 
 
-def step_tables(one: Explained) -> list[Block]:
+def step_tables(one: Explained, confidence: float) -> list[Block]:
     """A metric's steps: the waterfall, and the figures that it shows."""
     scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
     rows = [
@@ -66,7 +66,7 @@ def step_tables(one: Explained) -> list[Block]:
         f"Samples that are split: {split}. The logs don't tell all steps of the others.",
     ]
     title = f"Steps of {headed(one.metric, unit)}"
-    caption = f"{one.metric.name}, {unit}: from the baseline's mean to the candidate's, step by step; whiskers are 95 % intervals."
+    caption = f"{one.metric.name}, {unit}: from the baseline's mean to the candidate's, step by step; whiskers are {percent(confidence)} intervals."
     return [
         Figure(title, caption, _waterfall(one, scale, unit)),
         Table(title, columns, [*rows, whole], notes),

@@ -19,7 +19,7 @@ export SLOTMARK_PREVIEW_CHAIN := $(CURDIR)/$(PREVIEW)
 endif
 
 # What live clusters run: they are of Linux's own parts.
-LIVE := $(if $(filter Linux,$(shell uname)),slotmark-wan slotmark-node)
+LIVE := $(if $(filter Linux,$(shell uname)),slotmark-wan slotmark-node slotmark-txgen)
 
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
 CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests

@@ -3,7 +3,7 @@
 use minicbor::data::Type;
 use minicbor::decode::Error;
 use minicbor::{Decoder, Encoder};
-use slotmark_chain::{Point, Tip};
+use slotmark_chain::{Hash32, Point, Tip};
 
 /// Why bytes are no message (yet).
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +53,38 @@ pub enum KeepAliveRequest {
     /// Goodbye.
     Done,
 }
+
+/// What a server asks for in tx-submission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TxSubmissionRequest {
+    /// Ids of further transactions.
+    Ids {
+        /// Whether to wait until there is one.
+        blocking: bool,
+        /// So many of those offered first were taken.
+        acknowledged: u16,
+        /// How many at most.
+        requested: u16,
+    },
+    /// The transactions of these ids.
+    Transactions(Vec<Hash32>),
+}
+
+/// What a client says in tx-submission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TxSubmissionReply<'t> {
+    /// Go on and ask.
+    Init,
+    /// Ids of transactions, each with its size in bytes.
+    Ids(Vec<(Hash32, u32)>),
+    /// Transactions.
+    Transactions(Vec<&'t [u8]>),
+    /// There will be no more.
+    Done,
+}
+
+/// The number of Conway among the eras that have transactions, from 0 for Byron on.
+const CONWAY: u8 = 6;
 
 /// What a server says in chain-sync besides roll-forward, which has a reader of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,6 +157,101 @@ pub(crate) fn put_tip(out: &mut Vec<u8>, tip: &Tip) {
 
 pub(crate) fn put_uint(out: &mut Vec<u8>, number: u64) {
     Encoder::new(out).u64(number).map(drop).expect("a Vec takes every byte");
+}
+
+/// Reads a list of definite or indefinite length.
+fn list<T>(decoder: &mut Decoder<'_>, mut item: impl FnMut(&mut Decoder<'_>) -> Result<T, MessageError>) -> Result<Vec<T>, MessageError> {
+    let mut items = Vec::new();
+    let mut left = decoder.array()?;
+    loop {
+        match &mut left {
+            Some(0) => return Ok(items),
+            Some(left) => *left -= 1,
+            None if decoder.datatype()? == Type::Break => {
+                decoder.skip()?;
+                return Ok(items);
+            }
+            None => {}
+        }
+        items.push(item(decoder)?);
+    }
+}
+
+impl TxSubmissionRequest {
+    /// Reads a message from the beginning of `bytes`.
+    ///
+    /// # Errors
+    /// It isn't whole, or isn't one.
+    pub fn decode(bytes: &[u8]) -> Decoded<Self> {
+        let mut decoder = Decoder::new(bytes);
+        let length = array(&mut decoder, &[2, 4])?;
+        let message = match decoder.u64()? {
+            0 => Self::Ids { blocking: decoder.bool()?, acknowledged: decoder.u16()?, requested: decoder.u16()? },
+            2 => Self::Transactions(list(&mut decoder, |decoder| {
+                let length = array(decoder, &[2])?;
+                let era = decoder.u8()?;
+                if era != CONWAY {
+                    return Err(MessageError::Malformed(format!("a transaction of era {era}, expected {CONWAY}")));
+                }
+                let id = decoder.bytes()?.try_into();
+                close(decoder, length)?;
+                id.map_err(|_| MessageError::Malformed("an id that has not 32 bytes".into()))
+            })?),
+            tag => return unknown("tx-submission", tag),
+        };
+        close(&mut decoder, length)?;
+        Ok((message, decoder.position()))
+    }
+
+    /// Appends the message.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut encoder = Encoder::new(out);
+        let mut put = || {
+            match self {
+                Self::Ids { blocking, acknowledged, requested } => {
+                    encoder.array(4)?.u8(0)?.bool(*blocking)?.u16(*acknowledged)?.u16(*requested)?;
+                }
+                Self::Transactions(ids) => {
+                    encoder.array(2)?.u8(2)?.begin_array()?;
+                    for id in ids {
+                        encoder.array(2)?.u8(CONWAY)?.bytes(id)?;
+                    }
+                    encoder.end()?;
+                }
+            }
+            Ok::<_, minicbor::encode::Error<std::convert::Infallible>>(())
+        };
+        put().expect("a Vec takes every byte");
+    }
+}
+
+impl TxSubmissionReply<'_> {
+    /// Appends the message.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut encoder = Encoder::new(out);
+        let mut put = || {
+            match self {
+                Self::Init => drop(encoder.array(1)?.u8(6)?),
+                Self::Ids(ids) => {
+                    encoder.array(2)?.u8(1)?.begin_array()?;
+                    for (id, bytes) in ids {
+                        encoder.array(2)?.array(2)?.u8(CONWAY)?.bytes(id)?.u32(*bytes)?;
+                    }
+                    encoder.end()?;
+                }
+                Self::Transactions(transactions) => {
+                    encoder.array(2)?.u8(3)?.begin_array()?;
+                    for transaction in transactions {
+                        encoder.array(2)?.u8(CONWAY)?.tag(minicbor::data::Tag::new(24))?.bytes(transaction)?;
+                    }
+                    encoder.end()?;
+                }
+                Self::Done => drop(encoder.array(1)?.u8(4)?),
+            }
+            Ok::<_, minicbor::encode::Error<std::convert::Infallible>>(())
+        };
+        put().expect("a Vec takes every byte");
+    }
 }
 
 impl ChainSyncRequest {
@@ -293,6 +420,17 @@ impl KeepAliveRequest {
         close(&mut decoder, length)?;
         Ok((message, decoder.position()))
     }
+
+    /// Appends the message.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Ping(cookie) => {
+                out.extend([0x82, 0x00]);
+                put_uint(out, u64::from(*cookie));
+            }
+            Self::Done => out.extend([0x81, 0x02]),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -302,6 +440,30 @@ mod tests {
 
     fn points() -> impl Strategy<Value = Point> {
         prop_oneof![Just(Point::Origin), (any::<u64>(), any::<[u8; 32]>()).prop_map(|(slot, hash)| Point::Block { slot, hash })]
+    }
+
+    #[test]
+    fn requests_of_tx_submission_come_back_and_are_not_whole_before_their_end() {
+        for request in [
+            TxSubmissionRequest::Ids { blocking: true, acknowledged: 0, requested: 3 },
+            TxSubmissionRequest::Ids { blocking: false, acknowledged: 300, requested: 0 },
+            TxSubmissionRequest::Transactions(vec![]),
+            TxSubmissionRequest::Transactions(vec![[1; 32], [2; 32]]),
+        ] {
+            let mut wire = Vec::new();
+            request.encode(&mut wire);
+            assert_eq!(TxSubmissionRequest::decode(&wire), Ok((request, wire.len())));
+            for length in 0..wire.len() {
+                assert_eq!(TxSubmissionRequest::decode(&wire[..length]), Err(MessageError::Incomplete));
+            }
+        }
+        // Of definite length, as other nodes may write it; of another era; of no such message.
+        let id = [&[0x82, 6, 0x58, 32][..], &[7; 32]].concat();
+        let definite = [&[0x82, 2, 0x81][..], &id].concat();
+        assert_eq!(TxSubmissionRequest::decode(&definite), Ok((TxSubmissionRequest::Transactions(vec![[7; 32]]), definite.len())));
+        let babbage: Vec<u8> = definite.iter().enumerate().map(|(place, byte)| if place == 4 { 5 } else { *byte }).collect();
+        assert!(matches!(TxSubmissionRequest::decode(&babbage), Err(MessageError::Malformed(what)) if what.contains("era 5")));
+        assert!(matches!(TxSubmissionRequest::decode(&[0x82, 1, 0x80]), Err(MessageError::Malformed(_))));
     }
 
     proptest! {
@@ -339,6 +501,7 @@ mod tests {
             let _ = ChainSyncReply::decode_tip(&bytes);
             let _ = BlockFetchRequest::decode(&bytes);
             let _ = KeepAliveRequest::decode(&bytes);
+            let _ = TxSubmissionRequest::decode(&bytes);
             let _ = crate::handshake::Proposal::decode(&bytes);
             let _ = crate::handshake::Answer::decode(&bytes);
         }

@@ -1,0 +1,41 @@
+//! Submits signed transactions to nodes at an asked rate, over node-to-node tx-submission.
+//!
+//! A [`Schedule`] says when each transaction is due; the connections to all targets take from it, so that a transaction goes to
+//! one target, whichever asks first. Each [`Record`] has the times of one transaction.
+
+mod inclusion;
+mod record;
+mod schedule;
+mod submission;
+
+use std::net::SocketAddr;
+use std::sync::mpsc::Sender;
+use std::thread;
+
+pub use inclusion::{Included, wait_for_inclusion};
+pub use record::{Record, Summary, now_ns};
+pub use schedule::Schedule;
+pub use submission::{SubmissionError, submit_to};
+
+/// How one target's connection ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The target.
+    pub target: SocketAddr,
+    /// Why before all was submitted, where it was.
+    pub error: Option<SubmissionError>,
+}
+
+/// Submits what is scheduled to all targets, each over a connection of its own, until nothing is left or all connections are lost.
+///
+/// Every transaction that was offered is sent to `records` once: when it was acknowledged, or when its connection ended.
+pub fn submit(targets: &[SocketAddr], magic: u32, schedule: &Schedule, records: &Sender<Record>) -> Vec<Ended> {
+    thread::scope(|scope| {
+        let connections = targets.iter().map(|&target| {
+            let records = records.clone();
+            scope.spawn(move || Ended { target, error: submit_to(target, magic, schedule, &records).err() })
+        });
+        let connections: Vec<_> = connections.collect();
+        connections.into_iter().map(|connection| connection.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}

@@ -1,0 +1,200 @@
+//! `slotmark-txgen`: a workload from a bed's funds, submitted to nodes.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use slotmark_synth::SynthError;
+use slotmark_synth::bed::Bed;
+use slotmark_synth::load::{Load, LoadKind, SignedTransaction, prepare};
+use slotmark_txgen::{Ended, Included, Schedule, Summary, now_ns, submit, wait_for_inclusion};
+
+/// Submits a workload's transactions from a bed's funds to nodes, at an asked rate, over node-to-node tx-submission.
+///
+/// First each fund is split by one transaction; when those are in blocks, the load begins. Records are JSON lines: one for each
+/// transaction that was offered, with its times in ns since 1970. Standard output has a JSON line for each phase.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Example: slotmark-txgen --bed bed --target 127.0.0.1:30000 --socket node-0/node.socket --tps 8 --transactions 480 -o tx.jsonl"
+)]
+struct Options {
+    /// The bed whose funds are spent.
+    #[arg(long, value_name = "DIR")]
+    bed: PathBuf,
+    /// Where a node listens; again for more. Each transaction goes to one of them.
+    #[arg(long = "target", value_name = "ADDRESS:PORT", required = true)]
+    targets: Vec<SocketAddr>,
+    /// Transactions a second, over all targets.
+    #[arg(long)]
+    tps: f64,
+    /// How many transactions.
+    #[arg(long, value_name = "N")]
+    transactions: u64,
+    /// What they do.
+    #[arg(long, value_enum, default_value_t = Workload::ValueOnly)]
+    workload: Workload,
+    /// Inputs of a value-only transaction.
+    #[arg(long, default_value_t = 2)]
+    inputs: usize,
+    /// Outputs of a value-only transaction.
+    #[arg(long, default_value_t = 2)]
+    outputs: usize,
+    /// Bytes of payload, as metadata.
+    #[arg(long, default_value_t = 100)]
+    payload: usize,
+    /// What the loop script counts down from: as much as a transaction's budget allows unless given.
+    #[arg(long)]
+    count: Option<u64>,
+    /// Decides the payload and who is paid.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// A node's socket, from which its blocks are read until the split is in them; without it, --settle is waited for.
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// How many seconds the split may take to be in blocks; it is waited for in full without --socket.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    settle: u64,
+    /// Where the records go.
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Workload {
+    ValueOnly,
+    PlutusLoop,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("slotmark-txgen: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<ExitCode, String> {
+    if !(options.tps.is_finite() && options.tps > 0.0) {
+        return Err(format!("--tps {}: expected a number above 0.", options.tps));
+    }
+    let bed = Bed::read(&options.bed).map_err(|error| error.to_string())?;
+    let funds = bed.funds(&options.bed).map_err(|error| error.to_string())?;
+    let kind = match options.workload {
+        Workload::ValueOnly => LoadKind::ValueOnly { inputs: options.inputs, outputs: options.outputs },
+        Workload::PlutusLoop => LoadKind::PlutusLoop { count: options.count },
+    };
+    let load = Load { kind, transactions: options.transactions, payload_bytes: options.payload, seed: options.seed };
+    let stop = Arc::<AtomicBool>::default();
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|error| format!("signals can't be handled ({error})."))?;
+    }
+    let file = File::create(&options.out).map_err(|error| format!("{}: can't be written ({error}).", options.out.display()))?;
+    let mut records = BufWriter::new(file);
+    let go_on = || if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let prepared = prepare(&load, &funds, &mut |_, _| go_on());
+    let prepared = match prepared {
+        Err(SynthError::Interrupted) => return Ok(ExitCode::from(130)),
+        prepared => prepared.map_err(|error| error.to_string())?,
+    };
+    let magic = bed.genesis.network_magic;
+    tell("signed", json!({"split": prepared.split.len(), "transactions": prepared.transactions.len()}));
+    let ids: Vec<_> = prepared.split.iter().map(|transaction| transaction.id).collect();
+    let (split, ended) = offer(prepared.split, f64::INFINITY, options, magic, &stop, None)?;
+    tell("split", json!({"summary": split, "lost": lost(&ended)}));
+    if split.acknowledged < split.transactions {
+        return Err(format!(
+            "only {} of {} transactions of the split were taken: {}",
+            split.acknowledged,
+            split.transactions,
+            reasons(&ended)
+        ));
+    }
+    settle(options, magic, ids)?;
+    tell("begun", json!({"tps": options.tps, "targets": options.targets}));
+    let (summary, ended) = offer(prepared.transactions, options.tps, options, magic, &stop, Some(&mut records))?;
+    records.flush().map_err(|error| format!("{}: can't be written ({error}).", options.out.display()))?;
+    tell("ended", json!({"summary": summary, "lost": lost(&ended)}));
+    for one in &ended {
+        if let Some(error) = &one.error {
+            eprintln!("slotmark-txgen: {error}");
+        }
+    }
+    Ok(if ended.iter().all(|one| one.error.is_some()) { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
+/// Offers transactions to all targets, until all are or a signal comes; each record goes to `out`.
+fn offer(
+    transactions: Vec<SignedTransaction>,
+    rate: f64,
+    options: &Options,
+    magic: u32,
+    stop: &Arc<AtomicBool>,
+    mut out: Option<&mut BufWriter<File>>,
+) -> Result<(Summary, Vec<Ended>), String> {
+    let schedule = Schedule::new(transactions, rate, Arc::clone(stop));
+    let mut summary = Summary::new(schedule.len() as u64, rate);
+    let (sender, receiver) = mpsc::channel();
+    let written = thread::scope(|scope| {
+        let schedule = &schedule;
+        let submitting = scope.spawn(move || submit(&options.targets, magic, schedule, &sender));
+        let mut failed = None;
+        for record in receiver {
+            summary.add(&record);
+            let Some(out) = out.as_mut().filter(|_| failed.is_none()) else { continue };
+            let written = serde_json::to_writer(&mut **out, &record).map_err(io::Error::from).and_then(|()| out.write_all(b"\n"));
+            if let Err(error) = written {
+                failed = Some(format!("{}: can't be written ({error}). Make room and run again.", options.out.display()));
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        let ended = submitting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        failed.map_or(Ok(ended), Err)
+    });
+    written.map(|ended| (summary, ended))
+}
+
+/// Waits until the split is in blocks.
+fn settle(options: &Options, magic: u32, ids: Vec<slotmark_chain::Hash32>) -> Result<(), String> {
+    let limit = Duration::from_secs(options.settle);
+    let Some(socket) = &options.socket else {
+        thread::sleep(limit);
+        return Ok(());
+    };
+    match wait_for_inclusion(socket, magic, ids, limit) {
+        Ok(Included::All) => Ok(()),
+        Ok(Included::Missing(left)) => {
+            Err(format!("{left} transactions of the split are in no block after {} s. Give more time with --settle.", options.settle))
+        }
+        Err(error) => Err(format!("{}: {error}", socket.display())),
+    }
+}
+
+fn lost(ended: &[Ended]) -> Vec<Value> {
+    let one = |one: &Ended| one.error.as_ref().map(|error| json!({"target": one.target, "why": error.to_string()}));
+    ended.iter().filter_map(one).collect()
+}
+
+fn reasons(ended: &[Ended]) -> String {
+    let reasons: Vec<String> = ended.iter().filter_map(|one| one.error.as_ref().map(ToString::to_string)).collect();
+    if reasons.is_empty() { "no connection was lost".to_owned() } else { reasons.join("; ") }
+}
+
+/// Prints a line about a phase.
+fn tell(phase: &str, facts: Value) {
+    let line = json!({"phase": phase, "at_ns": now_ns(), "facts": facts});
+    // Nobody needs to read it.
+    let _ = writeln!(io::stdout(), "{line}");
+}

@@ -1,0 +1,133 @@
+//! When transactions are due.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use slotmark_synth::load::SignedTransaction;
+
+use crate::record::now_ns;
+
+/// How often one who waits looks whether to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Transactions in their order, one due each 1/rate seconds.
+pub struct Schedule {
+    transactions: Vec<SignedTransaction>,
+    /// Transactions a second; infinite for all at once.
+    rate: f64,
+    begin: Instant,
+    begin_ns: u64,
+    /// The first that nobody took.
+    next: Mutex<usize>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Schedule {
+    /// A schedule that begins now, at so many transactions a second; all at once where `rate` is infinite.
+    ///
+    /// When `stop` becomes true, those that nobody took are left out.
+    pub fn new(transactions: Vec<SignedTransaction>, rate: f64, stop: Arc<AtomicBool>) -> Self {
+        Self { transactions, rate, begin: Instant::now(), begin_ns: now_ns(), next: Mutex::new(0), stop }
+    }
+
+    /// The transaction at a place.
+    pub fn transaction(&self, place: usize) -> &SignedTransaction {
+        &self.transactions[place]
+    }
+
+    /// How many transactions there are.
+    pub fn len(&self) -> usize {
+        self.transactions.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.transactions.is_empty()
+    }
+
+    /// When the transaction at a place is due, in ns since 1970.
+    pub fn due_ns(&self, place: usize) -> u64 {
+        self.begin_ns + self.after(place).as_nanos() as u64
+    }
+
+    fn after(&self, place: usize) -> Duration {
+        if self.rate.is_finite() { Duration::from_secs_f64(place as f64 / self.rate) } else { Duration::ZERO }
+    }
+
+    /// Takes at most so many of those that are due and not taken yet; none where none is.
+    pub fn take(&self, most: usize) -> Range<usize> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let (start, end) = (*next, self.end(*next));
+        let elapsed = self.begin.elapsed();
+        while *next < end && *next - start < most && self.after(*next) <= elapsed {
+            *next += 1;
+        }
+        start..*next
+    }
+
+    /// As [`Schedule::take`], but waits until one is due; None where nothing is left.
+    pub fn wait(&self, most: usize) -> Option<Range<usize>> {
+        loop {
+            let taken = self.take(most);
+            if !taken.is_empty() {
+                return Some(taken);
+            }
+            if taken.start == self.end(taken.start) {
+                return None;
+            }
+            thread::sleep(self.after(taken.start).saturating_sub(self.begin.elapsed()).min(LOOK));
+        }
+    }
+
+    /// How many there are for those who ask, when the next is this one.
+    fn end(&self, next: usize) -> usize {
+        if self.stop.load(Ordering::Relaxed) { next } else { self.transactions.len() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(count: usize, rate: f64) -> Schedule {
+        Schedule::new(vec![SignedTransaction { id: [0; 32], bytes: Vec::new() }; count], rate, Arc::default())
+    }
+
+    #[test]
+    fn all_at_once_are_taken_in_order() {
+        let schedule = schedule(5, f64::INFINITY);
+        assert_eq!(schedule.take(2), 0..2);
+        assert_eq!(schedule.wait(10), Some(2..5));
+        assert_eq!(schedule.take(10), 5..5);
+        assert_eq!(schedule.wait(10), None);
+    }
+
+    #[test]
+    fn none_is_taken_before_it_is_due() {
+        let schedule = schedule(20, 200.0);
+        let mut taken = Vec::new();
+        while let Some(places) = schedule.wait(3) {
+            assert!(places.len() <= 3);
+            for place in places {
+                assert!(now_ns() + 1_000_000 >= schedule.due_ns(place), "{place}");
+                taken.push(place);
+            }
+        }
+        assert_eq!(taken, (0..20).collect::<Vec<_>>());
+        assert_eq!(schedule.due_ns(10) - schedule.due_ns(0), 50_000_000);
+    }
+
+    #[test]
+    fn one_who_waits_goes_on_when_it_is_stopped() {
+        let schedule = schedule(2, 1e-6);
+        assert_eq!(schedule.wait(1), Some(0..1));
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| schedule.wait(1));
+            schedule.stop.store(true, Ordering::Relaxed);
+            assert_eq!(waits.join().unwrap(), None);
+        });
+    }
+}

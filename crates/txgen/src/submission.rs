@@ -1,0 +1,252 @@
+//! One connection: handshake, tx-submission and keep-alive, as the side that connects.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use slotmark_chain::Hash32;
+use slotmark_ouroboros::handshake::{Answer, Proposal, Side};
+use slotmark_ouroboros::message::{KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest};
+use slotmark_ouroboros::mux::{HEADER_BYTES, Header, frame, protocol};
+
+use crate::record::{Record, now_ns};
+use crate::schedule::Schedule;
+
+/// Versions that are offered; later ones aren't final.
+const VERSIONS: [u64; 2] = [14, 15];
+/// How long connecting and the answer to the handshake may take: a node's own limit.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+/// How often a keep-alive is sent: a node gives up after 97 s without one.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// Ids that may be offered and not acknowledged.
+const WINDOW: usize = 10;
+/// Bytes of a request at most: a node's own limit.
+const LARGEST_REQUEST: usize = 65_535;
+
+/// Why a connection ended before all was submitted.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each variant's message is its documentation")]
+pub enum SubmissionError {
+    #[error("{target}: can't connect ({source}). Does a node listen there?")]
+    Connect { target: SocketAddr, source: io::Error },
+    #[error("{target}: the connection was lost ({source})")]
+    Lost { target: SocketAddr, source: io::Error },
+    #[error("{target}: refused the handshake, which offered versions 14 and 15 and network magic {magic}: {why}")]
+    Refused { target: SocketAddr, magic: u32, why: String },
+    #[error("{target}: protocol {protocol}: {what}")]
+    Protocol { target: SocketAddr, protocol: u16, what: String },
+}
+
+/// Submits what is scheduled to one target until nothing is left.
+///
+/// # Errors
+/// The target can't be reached, refuses the handshake, breaks the protocol, or the connection is lost.
+pub fn submit_to(target: SocketAddr, magic: u32, schedule: &Schedule, records: &Sender<Record>) -> Result<(), SubmissionError> {
+    let stream = TcpStream::connect_timeout(&target, HANDSHAKE_LIMIT).map_err(|source| SubmissionError::Connect { target, source })?;
+    let lost = |source| SubmissionError::Lost { target, source };
+    stream.set_nodelay(true).map_err(lost)?;
+    stream.set_read_timeout(Some(HANDSHAKE_LIMIT)).map_err(lost)?;
+    let writer = Mutex::new(stream.try_clone().map_err(lost)?);
+    let mut connection = Connection { target, reader: stream, writer: &writer, requests: Vec::new() };
+    connection.shake_hands(magic)?;
+    connection.reader.set_read_timeout(None).map_err(lost)?;
+    let (stop, stopped) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let writer = &writer;
+        scope.spawn(move || keep_alive(writer, &stopped));
+        let mut offers = Offers { target, schedule, records, unacknowledged: VecDeque::new() };
+        let ended = connection.answer_requests(&mut offers);
+        drop(stop);
+        offers.give_up();
+        ended
+    })
+}
+
+/// Sends a keep-alive every now and then until the connection ends. Answers are read with all else, and nothing depends on them.
+fn keep_alive(writer: &Mutex<TcpStream>, stopped: &mpsc::Receiver<()>) {
+    for cookie in 0.. {
+        let mut message = Vec::new();
+        KeepAliveRequest::Ping(cookie).encode(&mut message);
+        // That the connection is lost is noticed where it is read.
+        if send(writer, protocol::KEEP_ALIVE, &message).is_err() || stopped.recv_timeout(KEEP_ALIVE) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+fn send(writer: &Mutex<TcpStream>, number: u16, message: &[u8]) -> io::Result<()> {
+    let mut wire = Vec::with_capacity(message.len() + HEADER_BYTES);
+    frame(&mut wire, number, false, &[message]);
+    writer.lock().unwrap_or_else(PoisonError::into_inner).write_all(&wire)
+}
+
+struct Connection<'c> {
+    target: SocketAddr,
+    reader: TcpStream,
+    writer: &'c Mutex<TcpStream>,
+    /// What came in of tx-submission and wasn't taken yet.
+    requests: Vec<u8>,
+}
+
+impl Connection<'_> {
+    fn protocol_error(&self, number: u16, what: impl ToString) -> SubmissionError {
+        SubmissionError::Protocol { target: self.target, protocol: number, what: what.to_string() }
+    }
+
+    fn send(&self, number: u16, message: &[u8]) -> Result<(), SubmissionError> {
+        send(self.writer, number, message).map_err(|source| SubmissionError::Lost { target: self.target, source })
+    }
+
+    /// Reads a segment: its protocol and payload.
+    fn segment(&mut self) -> Result<(u16, Vec<u8>), SubmissionError> {
+        let lost = |source| SubmissionError::Lost { target: self.target, source };
+        let mut header = [0; HEADER_BYTES];
+        self.reader.read_exact(&mut header).map_err(lost)?;
+        let header = Header::decode(&header).expect("8 bytes");
+        if !header.from_responder {
+            return Err(self.protocol_error(header.protocol, "the target began to ask us, who only submit"));
+        }
+        let mut payload = vec![0; usize::from(header.length)];
+        self.reader.read_exact(&mut payload).map_err(lost)?;
+        Ok((header.protocol, payload))
+    }
+
+    fn shake_hands(&mut self, magic: u32) -> Result<(), SubmissionError> {
+        let mut message = Vec::new();
+        let versions = VERSIONS.map(|version| (version, u64::from(magic), false)).to_vec();
+        Proposal { versions }.encode(&mut message, Side::Node);
+        self.send(protocol::HANDSHAKE, &message)?;
+        let (number, payload) = self.segment()?;
+        if number != protocol::HANDSHAKE {
+            return Err(self.protocol_error(number, "a segment before the handshake was over"));
+        }
+        match Answer::decode(&payload) {
+            Ok((Answer::Accept(version), _)) if VERSIONS.contains(&version) => Ok(()),
+            Ok((Answer::Accept(version), _)) => {
+                Err(self.protocol_error(number, format!("version {version} was accepted, which wasn't offered")))
+            }
+            Ok((Answer::Refuse(why), _)) => Err(SubmissionError::Refused { target: self.target, magic, why }),
+            Ok((Answer::Versions(_), _)) => Err(self.protocol_error(number, "versions are listed, which nobody asked for")),
+            Err(error) => Err(self.protocol_error(number, error)),
+        }
+    }
+
+    fn answer_requests(&mut self, offers: &mut Offers<'_>) -> Result<(), SubmissionError> {
+        let mut message = Vec::new();
+        TxSubmissionReply::Init.encode(&mut message);
+        self.send(protocol::TX_SUBMISSION, &message)?;
+        loop {
+            let request = self.request()?;
+            message.clear();
+            let go_on = offers.reply(&request, &mut message).map_err(|what| self.protocol_error(protocol::TX_SUBMISSION, what))?;
+            self.send(protocol::TX_SUBMISSION, &message)?;
+            if !go_on {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next request of tx-submission.
+    fn request(&mut self) -> Result<TxSubmissionRequest, SubmissionError> {
+        loop {
+            match TxSubmissionRequest::decode(&self.requests) {
+                Ok((request, bytes)) => {
+                    self.requests.drain(..bytes);
+                    return Ok(request);
+                }
+                Err(MessageError::Incomplete) if self.requests.len() <= LARGEST_REQUEST => {}
+                Err(error) => return Err(self.protocol_error(protocol::TX_SUBMISSION, error)),
+            }
+            let (number, payload) = self.segment()?;
+            match number {
+                protocol::TX_SUBMISSION => self.requests.extend(payload),
+                protocol::KEEP_ALIVE => {}
+                _ => return Err(self.protocol_error(number, "a segment that nobody asked for")),
+            }
+        }
+    }
+}
+
+/// What one target was offered, and what it may ask for.
+struct Offers<'c> {
+    target: SocketAddr,
+    schedule: &'c Schedule,
+    records: &'c Sender<Record>,
+    /// In the order in which they were offered, which is that of acknowledgements.
+    unacknowledged: VecDeque<(usize, Record)>,
+}
+
+impl<'c> Offers<'c> {
+    /// Appends the reply to a request; false where it is the last.
+    fn reply(&mut self, request: &TxSubmissionRequest, reply: &mut Vec<u8>) -> Result<bool, String> {
+        match request {
+            TxSubmissionRequest::Ids { blocking, acknowledged, requested } => {
+                self.acknowledge(usize::from(*acknowledged))?;
+                let (left, requested) = (self.unacknowledged.len(), usize::from(*requested));
+                if left + requested > WINDOW {
+                    return Err(format!("{requested} ids were asked for with {left} unacknowledged: expected {WINDOW} in all at most"));
+                }
+                let places = match (*blocking, left) {
+                    (true, 0) if requested > 0 => self.schedule.wait(requested),
+                    (true, _) => return Err(format!("a blocking request for {requested} ids with {left} unacknowledged")),
+                    (false, 0) => return Err("a request that doesn't block, with nothing unacknowledged".to_owned()),
+                    (false, _) if requested == 0 && *acknowledged == 0 => return Err("a request for nothing".to_owned()),
+                    (false, _) => Some(self.schedule.take(requested)),
+                };
+                let Some(places) = places else {
+                    TxSubmissionReply::Done.encode(reply);
+                    return Ok(false);
+                };
+                let sized = |place| {
+                    let transaction = self.schedule.transaction(place);
+                    (transaction.id, transaction.bytes.len() as u32)
+                };
+                TxSubmissionReply::Ids(places.clone().map(sized).collect()).encode(reply);
+                let offered_ns = now_ns();
+                self.unacknowledged.extend(places.map(|place| {
+                    let (id, due_ns) = (self.schedule.transaction(place).id, self.schedule.due_ns(place));
+                    (place, Record { id, target: self.target, due_ns, offered_ns, requested_ns: None, acknowledged_ns: None })
+                }));
+            }
+            TxSubmissionRequest::Transactions(ids) => {
+                let asked_ns = now_ns();
+                let mut bodies = Vec::with_capacity(ids.len());
+                for id in ids {
+                    bodies.push(self.body(id, asked_ns)?);
+                }
+                TxSubmissionReply::Transactions(bodies).encode(reply);
+            }
+        }
+        Ok(true)
+    }
+
+    fn body(&mut self, id: &Hash32, asked_ns: u64) -> Result<&'c [u8], String> {
+        let offered = self.unacknowledged.iter_mut().find(|(_, record)| record.id == *id);
+        let (place, record) = offered.ok_or_else(|| format!("transaction {} was asked for, which wasn't offered", hex::encode(id)))?;
+        record.requested_ns.get_or_insert(asked_ns);
+        Ok(&self.schedule.transaction(*place).bytes)
+    }
+
+    fn acknowledge(&mut self, count: usize) -> Result<(), String> {
+        if count > self.unacknowledged.len() {
+            return Err(format!("{count} ids were acknowledged of {} that were offered", self.unacknowledged.len()));
+        }
+        let acknowledged_ns = Some(now_ns());
+        for (_, record) in self.unacknowledged.drain(..count) {
+            // Nobody reads records any more where all is over.
+            let _ = self.records.send(Record { acknowledged_ns, ..record });
+        }
+        Ok(())
+    }
+
+    /// Records what was never acknowledged.
+    fn give_up(&mut self) {
+        for (_, record) in self.unacknowledged.drain(..) {
+            let _ = self.records.send(record);
+        }
+    }
+}

@@ -318,7 +318,9 @@ def test_the_chain_is_the_chain_without_its_tip(simulated: Simulated) -> None:
 def test_every_metric_of_the_catalogue_is_checked_once(simulated: Simulated) -> None:
     truth, analysis = simulated
     checked = [*counts(truth), *times(truth), *usage(truth)]
-    assert sorted(checked) == sorted(metric.id for metric in analysis.catalogue.metrics)
+    # A simulation has no generator whose transactions could be followed.
+    known = [metric.id for metric in analysis.catalogue.metrics if metric.relation != "submitted"]
+    assert sorted(checked) == sorted(known)
 
 
 def test_counts_are_exact(simulated: Simulated) -> None:

@@ -1,25 +1,88 @@
-//! Whether transactions are in blocks, from a node's chain.
+//! Which blocks transactions are in, from a node's chain.
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use slotmark_chain::hash::blake2b_256;
-use slotmark_chain::{Decoder, Hash32, Point};
+use slotmark_chain::{Block, Decoder, Hash32, Point};
 use slotmark_ouroboros::client::{Client, ClientError};
+
+use crate::record::as_hex;
+
+/// How often one who waits looks whether to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Where a transaction is on a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Inclusion {
+    /// Its id.
+    #[serde(serialize_with = "as_hex")]
+    pub id: Hash32,
+    /// The block that it is in.
+    #[serde(serialize_with = "as_hex")]
+    pub block: Hash32,
+    /// Of the block.
+    pub slot: u64,
+}
+
+/// In which block of a node's chain each of these transactions is, in the order of the chain; those in none are left out.
+///
+/// The chain is read from its first block to the tip that the node has when it is asked.
+///
+/// # Errors
+/// The node can't be followed, or the tip isn't reached within the limit.
+pub fn inclusions(socket: &Path, magic: u32, ids: HashSet<Hash32>, limit: Duration) -> Result<Vec<Inclusion>, ClientError> {
+    let (found, wait) = mpsc::channel();
+    let socket = socket.to_owned();
+    // Left behind when the time is over, as below.
+    thread::spawn(move || drop(found.send(read_to_tip(&socket, magic, &ids))));
+    wait.recv_timeout(limit)
+        .unwrap_or_else(|_| Err(ClientError::WrongBytes(format!("the node didn't hand out its chain within {} s", limit.as_secs()))))
+}
+
+fn read_to_tip(socket: &Path, magic: u32, ids: &HashSet<Hash32>) -> Result<Vec<Inclusion>, ClientError> {
+    let mut client = Client::connect_socket(socket, u64::from(magic))?;
+    let Point::Block { slot: end, .. } = client.tip()? else { return Ok(Vec::new()) };
+    client.find_intersection(&Point::Origin)?;
+    let mut decoder = Decoder::new();
+    // Each block with its own; blocks that the node rolled back are taken away when the next one doesn't follow them.
+    let mut chain: Vec<(Hash32, Vec<Inclusion>)> = Vec::new();
+    loop {
+        let slot = client.next_block(|bytes| {
+            let block = decoder.decode(bytes).map_err(|error| ClientError::WrongBytes(error.to_string()))?;
+            while chain.last().is_some_and(|(last, _)| Some(*last) != block.header.prev_hash) {
+                chain.pop();
+            }
+            let of_block = transactions(&block).filter(|id| ids.contains(id));
+            let of_block = of_block.map(|id| Inclusion { id, block: block.header.hash, slot: block.header.slot }).collect();
+            chain.push((block.header.hash, of_block));
+            Ok(block.header.slot)
+        })?;
+        if slot.is_some_and(|slot| slot >= end) {
+            return Ok(chain.into_iter().flat_map(|(_, of_block)| of_block).collect());
+        }
+    }
+}
+
+fn transactions<'b>(block: &'b Block<'_, '_>) -> impl Iterator<Item = Hash32> + 'b {
+    block.transactions.iter().map(|transaction| blake2b_256(&[transaction.body.of(block.bytes)]))
+}
 
 /// How a wait for transactions ended.
 #[derive(Debug)]
 pub enum Included {
     /// All are in blocks.
     All,
-    /// So many aren't, and the time is over.
+    /// So many aren't, and the time is over, or it was stopped.
     Missing(usize),
 }
 
-/// Waits until all transactions are in blocks of the node behind a socket, for so long at most.
+/// Waits until all transactions are in blocks of the node behind a socket, for so long at most, and not beyond `stop`.
 ///
 /// # Errors
 /// The node can't be followed.
@@ -28,6 +91,7 @@ pub fn wait_for_inclusion(
     magic: u32,
     ids: impl IntoIterator<Item = Hash32>,
     limit: Duration,
+    stop: &AtomicBool,
 ) -> Result<Included, ClientError> {
     let mut missing: HashSet<Hash32> = ids.into_iter().collect();
     let all = missing.len();
@@ -40,16 +104,18 @@ pub fn wait_for_inclusion(
             let _ = found.send(Err(error));
         }
     });
-    let end = std::time::Instant::now() + limit;
+    let end = Instant::now() + limit;
     let mut left = all;
-    while left > 0 {
-        match wait.recv_timeout(end.saturating_duration_since(std::time::Instant::now())) {
+    while left > 0 && !stop.load(Ordering::Relaxed) {
+        let rest = end.saturating_duration_since(Instant::now());
+        match wait.recv_timeout(rest.min(LOOK)) {
             Ok(Ok(now)) => left = now,
             Ok(Err(error)) => return Err(error),
-            Err(_) => return Ok(Included::Missing(left)),
+            Err(_) if rest.is_zero() => break,
+            Err(_) => {}
         }
     }
-    Ok(Included::All)
+    Ok(if left > 0 { Included::Missing(left) } else { Included::All })
 }
 
 /// Follows the chain until all are found, or `left` returns false.
@@ -61,8 +127,8 @@ fn follow(socket: &Path, magic: u32, missing: &mut HashSet<Hash32>, left: &dyn F
         // A roll-backward is passed over: what was found comes again in a block of the other fork, or waits in the mempool.
         client.next_block(|bytes| {
             let block = decoder.decode(bytes).map_err(|error| ClientError::WrongBytes(error.to_string()))?;
-            for transaction in block.transactions {
-                missing.remove(&blake2b_256(&[transaction.body.of(block.bytes)]));
+            for id in transactions(&block) {
+                missing.remove(&id);
             }
             Ok(())
         })?;

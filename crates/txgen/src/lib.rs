@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-pub use inclusion::{Included, wait_for_inclusion};
+pub use inclusion::{Included, Inclusion, inclusions, wait_for_inclusion};
 pub use record::{Record, Summary, now_ns};
 pub use schedule::Schedule;
 pub use submission::{SubmissionError, submit_to};

@@ -1,10 +1,11 @@
 //! `slotmark-txgen`: a workload from a bed's funds, submitted to nodes.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -14,10 +15,14 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use slotmark_chain::Hash32;
 use slotmark_synth::SynthError;
 use slotmark_synth::bed::Bed;
 use slotmark_synth::load::{Load, LoadKind, SignedTransaction, prepare};
-use slotmark_txgen::{Ended, Included, Schedule, Summary, now_ns, submit, wait_for_inclusion};
+use slotmark_txgen::{Ended, Included, Schedule, Summary, inclusions, now_ns, submit, wait_for_inclusion};
+
+/// How long reading a chain may take at the end.
+const READ_LIMIT: Duration = Duration::from_secs(300);
 
 /// Submits a workload's transactions from a bed's funds to nodes, at an asked rate, over node-to-node tx-submission.
 ///
@@ -62,12 +67,17 @@ struct Options {
     /// A node's socket, from which its blocks are read until the split is in them; without it, --settle is waited for.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// How many seconds the split may take to be in blocks; it is waited for in full without --socket.
+    /// How many seconds the split may take to be in blocks, and at the end the last transactions. Without --socket, the split is given
+    /// that time in full.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     settle: u64,
     /// Where the records go.
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
+    /// Where to write, at the end, which block of --socket's chain has which transaction. It ends when all are in blocks, when --settle is
+    /// over, or by Ctrl-C.
+    #[arg(long, value_name = "FILE", requires = "socket")]
+    inclusions: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -110,6 +120,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         prepared => prepared.map_err(|error| error.to_string())?,
     };
     let magic = bed.genesis.network_magic;
+    let load_ids: HashSet<_> = prepared.transactions.iter().map(|transaction| transaction.id).collect();
     tell("signed", json!({"split": prepared.split.len(), "transactions": prepared.transactions.len()}));
     let ids: Vec<_> = prepared.split.iter().map(|transaction| transaction.id).collect();
     let (split, ended) = offer(prepared.split, f64::INFINITY, options, magic, &stop, None)?;
@@ -122,11 +133,15 @@ fn run(options: &Options) -> Result<ExitCode, String> {
             reasons(&ended)
         ));
     }
-    settle(options, magic, ids)?;
+    settle(options, magic, ids, &stop)?;
     tell("begun", json!({"tps": options.tps, "targets": options.targets}));
     let (summary, ended) = offer(prepared.transactions, options.tps, options, magic, &stop, Some(&mut records))?;
     records.flush().map_err(|error| format!("{}: can't be written ({error}).", options.out.display()))?;
-    tell("ended", json!({"summary": summary, "lost": lost(&ended)}));
+    let in_blocks = match (&options.inclusions, &options.socket) {
+        (Some(out), Some(socket)) => Some(write_inclusions(out, socket, options, magic, load_ids, &stop)?),
+        _ => None,
+    };
+    tell("ended", json!({"summary": summary, "in_blocks": in_blocks, "lost": lost(&ended)}));
     for one in &ended {
         if let Some(error) = &one.error {
             eprintln!("slotmark-txgen: {error}");
@@ -166,14 +181,38 @@ fn offer(
     written.map(|ended| (summary, ended))
 }
 
+/// Writes which block has which transaction, once all are in one, or --settle is over, or a signal came; gives how many are in one.
+fn write_inclusions(
+    out: &Path,
+    socket: &Path,
+    options: &Options,
+    magic: u32,
+    ids: HashSet<Hash32>,
+    stop: &AtomicBool,
+) -> Result<usize, String> {
+    let named = |error| format!("{}: {error}", socket.display());
+    wait_for_inclusion(socket, magic, ids.iter().copied(), Duration::from_secs(options.settle), stop).map_err(named)?;
+    let found = inclusions(socket, magic, ids, READ_LIMIT).map_err(named)?;
+    let write = || {
+        let mut file = BufWriter::new(File::create(out)?);
+        for one in &found {
+            serde_json::to_writer(&mut file, one)?;
+            file.write_all(b"\n")?;
+        }
+        file.flush()
+    };
+    write().map_err(|error: io::Error| format!("{}: can't be written ({error}).", out.display()))?;
+    Ok(found.len())
+}
+
 /// Waits until the split is in blocks.
-fn settle(options: &Options, magic: u32, ids: Vec<slotmark_chain::Hash32>) -> Result<(), String> {
+fn settle(options: &Options, magic: u32, ids: Vec<Hash32>, stop: &AtomicBool) -> Result<(), String> {
     let limit = Duration::from_secs(options.settle);
     let Some(socket) = &options.socket else {
         thread::sleep(limit);
         return Ok(());
     };
-    match wait_for_inclusion(socket, magic, ids, limit) {
+    match wait_for_inclusion(socket, magic, ids, limit, stop) {
         Ok(Included::All) => Ok(()),
         Ok(Included::Missing(left)) => {
             Err(format!("{left} transactions of the split are in no block after {} s. Give more time with --settle.", options.settle))

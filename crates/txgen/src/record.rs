@@ -24,7 +24,8 @@ pub struct Record {
     pub acknowledged_ns: Option<u64>,
 }
 
-fn as_hex<S: Serializer>(id: &Hash32, serializer: S) -> Result<S::Ok, S::Error> {
+/// As hexadecimal digits.
+pub(crate) fn as_hex<S: Serializer>(id: &Hash32, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&hex::encode(id))
 }
 

@@ -1,6 +1,7 @@
 //! Waiting until transactions are in a chain that a server hands out.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use slotmark_chain::hash::blake2b_256;
@@ -8,7 +9,7 @@ use slotmark_chain::{Chain, Decoder, Hash32};
 use slotmark_ouroboros::framing::FramedChain;
 use slotmark_ouroboros::server::{Config, Server};
 use slotmark_synth::{Recipe, Workload, forge};
-use slotmark_txgen::{Included, wait_for_inclusion};
+use slotmark_txgen::{Included, Inclusion, inclusions, wait_for_inclusion};
 
 #[test]
 fn transactions_are_found_in_blocks_and_missed_where_they_are_in_none() {
@@ -17,20 +18,28 @@ fn transactions_are_found_in_blocks_and_missed_where_they_are_in_none() {
     forge(&Recipe::new(Workload::ValueOnly, 3), &place, &mut |_| ControlFlow::Continue(())).expect("a chain");
     let chain = Chain::open(&place).expect("a chain");
     let mut decoder = Decoder::new();
-    let mut ids: Vec<Hash32> = Vec::new();
+    let mut expected: Vec<Inclusion> = Vec::new();
     for index in 0..chain.len() {
         let block = decoder.decode(chain.bytes(index)).expect("a block");
-        ids.extend(block.transactions.iter().map(|transaction| blake2b_256(&[transaction.body.of(block.bytes)])));
+        let (hash, slot) = (block.header.hash, block.header.slot);
+        let ids = block.transactions.iter().map(|transaction| blake2b_256(&[transaction.body.of(block.bytes)]));
+        expected.extend(ids.map(|id| Inclusion { id, block: hash, slot }));
     }
+    let mut ids: Vec<Hash32> = expected.iter().map(|one| one.id).collect();
     assert!(ids.len() > 400);
     let socket = folder.path().join("socket");
     let mut config = Config::new(FramedChain::new(chain, 1 << 30).expect("framed"), 42);
     config.socket = Some(socket.clone());
     let _server = Server::start(config, |_| {}).expect("a server");
-    let wait = |ids: Vec<Hash32>, seconds| wait_for_inclusion(&socket, 42, ids, Duration::from_secs(seconds));
+    let (go_on, stopped) = (AtomicBool::new(false), AtomicBool::new(true));
+    let wait = |ids: Vec<Hash32>, seconds| wait_for_inclusion(&socket, 42, ids, Duration::from_secs(seconds), &go_on);
     assert!(matches!(wait(ids.clone(), 60), Ok(Included::All)));
+    let asked = ids.iter().copied().chain([[1; 32]]).collect();
+    assert_eq!(inclusions(&socket, 42, asked, Duration::from_secs(60)).expect("a chain"), expected);
     ids.extend([[1; 32], [2; 32]]);
+    let at_once = wait_for_inclusion(&socket, 42, ids.clone(), Duration::from_secs(600), &stopped);
+    assert!(matches!(at_once, Ok(Included::Missing(_))));
     // The chain ends, and nothing more comes: the wait ends with the time.
     assert!(matches!(wait(ids, 2), Ok(Included::Missing(left)) if left >= 2));
-    assert!(wait_for_inclusion(&folder.path().join("nobody"), 42, [[1; 32]], Duration::from_secs(1)).is_err());
+    assert!(wait_for_inclusion(&folder.path().join("nobody"), 42, [[1; 32]], Duration::from_secs(1), &go_on).is_err());
 }

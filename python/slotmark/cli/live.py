@@ -60,7 +60,12 @@ def run(
     grace: Annotated[
         str, typer.Option(metavar="TIME", help="How long nodes may take to end before they are killed.")
     ] = "30s",
-    seed: Annotated[int, typer.Option(min=0, help="Of jitter and losses of the network.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of jitter and losses of the network, and of what transactions pay.")
+    ] = 1,
+    workload: Annotated[
+        bool, typer.Option("--workload/--no-workload", help="Whether to submit the transactions of the bed's profile.")
+    ] = True,
 ) -> None:
     """Run a cluster of real nodes on this machine, and make a run folder of what they logged.
 
@@ -80,6 +85,7 @@ def run(
         ready_within_s=round(_seconds("--ready-within", ready_within)),
         grace_s=round(_seconds("--grace", grace)),
         seed=seed,
+        workload=workload,
     )
     with _progress() as show:
         live = run_live(request, show, talk.remark)
@@ -123,6 +129,8 @@ def _progress() -> Iterator[Callable[["Progress"], None]]:
                 f"{progress.blocks:,} blocks",
                 f"{agreement.hosts} of {agreement.of} hosts agree",
             ]
+            if progress.tps is not None:
+                words.append(f"{progress.tps:,.1f} transactions a second")
             left = [] if progress.left_s is None else [f"{duration(progress.left_s)} left"]
             say(", ".join([*words, *left]))
 

@@ -212,6 +212,8 @@ class Analysis:
             self._database.fill(name, {"published": "BOOLEAN"}, [(self._published,)])
         elif name in self.run.manifest.tables and name.isidentifier():
             self._run(lambda: self._database.open_table(name, self._words), f"the table '{name}'")
+        elif name in self.catalogue.optional:
+            self._database.fill(name, self.catalogue.optional[name], [])
         else:
             have = ", ".join(self.run.manifest.tables) or "none"
             raise self._failed(what, f"there is no table '{name}', only {have}")

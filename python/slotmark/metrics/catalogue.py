@@ -173,6 +173,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         words: Columns of text in tables, each with SQL that gives all its values: tables are read with numbers in their place.
         shifts: Columns of integers in tables with a host, each with SQL that gives ``host`` and ``shift``: tables are read with
             the host's shift taken from the column. For runs that have the tables which the SQL reads.
+        optional: Tables that not every run has, with the types of their columns: a run without one has none of its rows.
         published: The method of :mod:`slotmark.published` that computes as an established tool or report does; empty for none.
         styled: Whether its tables can be printed in the established tool's styles.
         filterable: Whether one can choose what of a run is analysed.
@@ -193,6 +194,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...] = ()
     words: dict[str, str] = {}
     shifts: dict[str, str] = {}
+    optional: dict[str, dict[str, str]] = {}
     published: str = ""
     styled: bool = False
     filterable: bool = False
@@ -240,6 +242,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     parts: list[Part] = []
     words: dict[str, str] = {}
     shifts: dict[str, str] = {}
+    optional: dict[str, dict[str, str]] = {}
     published: str = ""
     styled: bool = False
     like: str = ""
@@ -295,6 +298,7 @@ def catalogue(bench: str) -> Catalogue:
         parts=tuple(entries.parts),
         words=entries.words,
         shifts=entries.shifts,
+        optional=entries.optional,
         published=entries.published,
         styled=entries.styled,
         filterable=(folder / "filters.toml").is_file(),

@@ -83,7 +83,7 @@ class Database:
         return sorted(self._parser.get_table_names(sql))
 
     def fill(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[object]]) -> None:
-        """Makes a table of at least one row.
+        """Makes a table.
 
         Args:
             name: Of the table.
@@ -92,9 +92,10 @@ class Database:
         """
         typed = ", ".join(f"{_identifier(column)} {kind}" for column, kind in columns.items())
         self.execute(f"CREATE TABLE {_identifier(name)} ({typed})")
-        self._connection.executemany(
-            f"INSERT INTO {_identifier(name)} VALUES ({', '.join('?' for _ in columns)})", rows
-        )
+        if rows:
+            self._connection.executemany(
+                f"INSERT INTO {_identifier(name)} VALUES ({', '.join('?' for _ in columns)})", rows
+            )
 
     def open_table(self, name: str, words: frozenset[str]) -> None:
         """Makes a table of the run known.

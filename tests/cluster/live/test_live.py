@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.live.launching import MARK, leftovers, start_of
+from slotmark.metrics import Analysis
 from slotmark.run import Run, check_run, open_run
 from tests.conftest import REPO, slotmark
 
@@ -51,7 +52,7 @@ def node(tmp_path: Path) -> Callable[..., str]:
 
 
 def run_live(bed: Path, out: Path, node: str, *more: str) -> subprocess.CompletedProcess[str]:
-    options = ("--for", "4s", "--network", "loopback", "--start-in", "3s", "--ready-within", "2min")
+    options = ("--for", "4s", "--network", "loopback", "--no-workload", "--start-in", "3s", "--ready-within", "2min")
     return slotmark("cluster", "run", bed, "--node", node, "-o", out, *options, *more)
 
 
@@ -92,7 +93,7 @@ def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node
     assert manifest.target.name == "stand-in"
     assert manifest.parameters["network"] == "loopback"
     assert manifest.parameters["measured, s"] >= 4
-    assert "no_latencies" in kinds(run)
+    assert {"no_latencies", "no_workload"} <= kinds(run)
     assert not kinds(run) & {"node_died", "node_killed", "cut_short", "stopped_early", "missing_hosts"}
     hosts = run.table("hosts").to_pylist()
     assert [host["host"] for host in hosts] == [f"node-{number}" for number in range(HOSTS)]
@@ -136,7 +137,7 @@ def test_nodes_that_never_get_ready_end_the_run_in_a_line(bed: Path, tmp_path: P
 @contextmanager
 def measuring(bed: Path, out: Path, node: str, *more: str) -> Iterator[subprocess.Popen[str]]:
     """A conductor of a long run, once it measures."""
-    options = ("--for", "1h", "--network", "loopback", "--start-in", "2s", "--node", node)
+    options = ("--for", "1h", "--network", "loopback", "--no-workload", "--start-in", "2s", "--node", node)
     command = [sys.executable, "-m", "slotmark", "cluster", "run", str(bed), "-o", str(out), *options, *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as conductor:
         assert conductor.stderr
@@ -242,8 +243,9 @@ def test_the_emulated_network_carries_a_cluster(bed: Path, tmp_path: Path, node:
     assert run.manifest.parameters["wan"]["own_drops"] == {"device_queue": 0, "refused": 0, "memory": 0}
     assert "no_latencies" not in kinds(run)
     plan = json.loads((tmp_path / "live.logs" / "wan.json").read_bytes())
-    assert {host["name"] for host in plan["hosts"]} == {f"node-{number}" for number in range(HOSTS)}
-    assert all(link["link"]["delay_us"] > 0 for link in plan["links"])
+    assert {host["name"] for host in plan["hosts"]} == {*(f"node-{number}" for number in range(HOSTS)), "generator"}
+    for link in plan["links"]:
+        assert (link["link"]["delay_us"] == 0) == ("generator" in (link["from"], link["to"]))
     assert run.table("node_usage").to_pylist()[-1]["net_read_bytes"] is not None
 
 
@@ -272,13 +274,52 @@ def test_a_damaged_bed_is_refused_in_a_line_and_leaves_nothing(
     assert not (tmp_path / "live.logs").exists()
 
 
-def test_our_own_node_runs(bed: Path, tmp_path: Path) -> None:
-    if not (REPO / "target" / "release" / "slotmark-node").is_file():
-        pytest.skip("slotmark-node isn't built")
+@pytest.mark.parametrize("network", ["loopback", "wan"])
+def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path, network: str) -> None:
+    built = {name: REPO / "target" / "release" / f"slotmark-{name}" for name in ("node", "txgen", "wan")}
+    if missing := [name for name, path in built.items() if not path.is_file()]:
+        pytest.skip(f"{missing} aren't built: make setup does it")
     out = tmp_path / "live"
-    done = slotmark(
-        *("cluster", "run", bed, "--for", "20s", "-o", out, "--node", "slotmark", "--network", "loopback"),
-    )
+    done = slotmark("cluster", "run", bed, "--for", "12s", "-o", out, "--network", network)
+    if "no network namespace can be made" in done.stderr or "/dev/net/tun" in done.stderr:
+        pytest.skip(f"this machine has no network namespaces or TUN devices: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr
+    assert "transactions a second" in done.stderr
     run = open_run(out)
-    assert not kinds(run) & {"node_died", "node_killed", "rejected_lines", "silent_hosts"}
+    check_run(out)
+    assert not kinds(run) & {"node_died", "node_killed", "rejected_lines", "silent_hosts", "no_workload"}
+    told = run.manifest.parameters
+    assert told["transactions asked for, 1/s"] == 8.0
+    submissions = run.table("submissions").to_pylist()
+    assert [row["number"] for row in submissions] == list(range(told["transactions offered"]))
+    assert 0 < told["transactions acknowledged"] <= told["transactions offered"] <= 96
+    assert {row["target"] for row in submissions} <= {f"node-{number}" for number in range(HOSTS)}
+    for row in submissions:
+        times = [row[f"{step}_ns"] for step in ("due", "offered", "requested", "acknowledged")]
+        known = [time for time in times if time is not None]
+        assert known == sorted(known)
+    inclusions = run.table("inclusions").to_pylist()
+    assert len(inclusions) == told["transactions in blocks"] > 0
+    # What the generator read from a node's chain is what the nodes' logs have of that block.
+    slots = {row["block"]: row["slot"] for row in run.table("block_events").to_pylist() if row["event"] == "forged"}
+    assert all(slots[row["block"]] == row["slot"] for row in inclusions)
+    with Analysis(run) as analysis:
+        submitted = analysis.relation("submitted").to_pylist()
+        waited = analysis.samples("submission_to_block").table["value"].to_pylist()
+        everywhere = analysis.samples("submission_to_all_hosts").table["value"].to_pylist()
+    assert sum(row["in_block"] for row in submitted) == len(waited) > 0
+    assert 0 < min(waited) <= min(everywhere)
+    shown = slotmark("show", out)
+    assert "Submission to" in shown.stdout
+
+
+def test_a_workload_that_cannot_be_submitted_ends_the_run_in_a_line(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    # The stand-in listens nowhere.
+    done = run_live(bed, tmp_path / "live", node(), "--workload")
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert "the workload ended by itself" in last
+    assert "can't connect" in last
+    assert not (tmp_path / "live").exists()

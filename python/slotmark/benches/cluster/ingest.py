@@ -66,12 +66,14 @@ class MeasuredHere(msgspec.Struct, frozen=True):
         parameters: What was asked for.
         doubts: What happened that readers of figures must know.
         tables: More tables of the run, by name.
+        filters: What of the logs is the measurement, as conditions beside the profile's own.
     """
 
     machine: MachineFacts
     parameters: dict[str, object]
     doubts: list[Warning]
     tables: dict[str, pa.Table]
+    filters: list[str]
 
 
 class Host(msgspec.Struct):
@@ -329,7 +331,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
             "active slots": f"{genesis.active_slots_coeff:g}",
         },
         parameters={
-            "filters": metadata.filters,
+            "filters": [*metadata.filters, *(here.filters if here else ())],
             "batch": metadata.batch,
             "profile": metadata.profile,
             "era": metadata.era,

@@ -34,6 +34,7 @@ from slotmark.benches.cluster.live.sampling import (
     read_samples,
 )
 from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
+from slotmark.benches.cluster.live.workload import Generator
 from slotmark.benches.process import refuse_without_linux
 from slotmark.benches.unfinished import LOADED
 from slotmark.errors import ServerError, TargetError
@@ -65,6 +66,7 @@ class Progress(msgspec.Struct, frozen=True):
         agreement: How far hosts agree.
         elapsed_s: Of the measurement; 0 before.
         left_s: Of the measurement; None before.
+        tps: Transactions a second that hosts acknowledged in the measurement; None before, and without a workload.
     """
 
     doing: str
@@ -73,6 +75,7 @@ class Progress(msgspec.Struct, frozen=True):
     agreement: Agreement
     elapsed_s: float = 0.0
     left_s: float | None = None
+    tps: float | None = None
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -139,6 +142,8 @@ def run_live(
             try:
                 cluster.start()
                 cluster.wait()
+                if request.workload:
+                    cluster.load()
                 cluster.measure()
             except TargetError:
                 kept = True  # what nodes printed says why
@@ -151,12 +156,13 @@ def run_live(
                 cut, interrupted = "stopped by a signal", True
             kept = True
             measured_s = cluster.measured_s
+            slots = cluster.measured_slots
             cluster.stop()
             statistics = wan.stop() if wan else None
     finally:
         if not kept:
             shutil.rmtree(folder)
-    here = _measured_here(request, node, machine, cluster, folder, statistics, measured_s, cut)
+    here = _measured_here(request, node, machine, cluster, folder, statistics, measured_s, slots, cut)
     run, ingested = ingest(
         IngestRequest(logs=folder, out=request.out, target=node.name),
         lambda _done, _total: None,
@@ -184,6 +190,8 @@ class _Cluster:
         self._start_s, self._sampler = start_s, sampler
         self._on_progress, self._on_remark = on_progress, on_remark
         self._began: float | None = None
+        self._first_slot = 0
+        self.generator: Generator | None = None
         self._next_look = time.monotonic()
         self.nodes: list[Running] = []
         self.doubts: list[Warning] = []
@@ -243,9 +251,38 @@ class _Cluster:
             return False
         return True
 
+    def load(self) -> None:
+        """Starts the workload, and waits until what it spends is in blocks.
+
+        Raises:
+            TargetError: That takes too long, or the generator or a node ends.
+            BedError: The profile has no workload that can be submitted.
+        """
+        near, within_s = self.nodes[0], self._request.ready_within_s
+        self.generator = generator = Generator(
+            self._bed,
+            self._request.bed,
+            self._folder,
+            self._request.seconds,
+            within_s,
+            self._request.seed,
+            self._wan,
+            (near.folder, SOCKET),
+        )
+        self._until(
+            lambda: (
+                "transactions wait for their inputs to be in blocks"
+                if "split" in generator.phases()
+                else "transactions are signed"
+            ),
+            lambda: "begun" in generator.phases(),
+            lambda: f"the workload has not begun ({generator.words})",
+        )
+
     def measure(self) -> None:
         """Lets the cluster run for the time that was asked for. _DiedError where a node ended, and the run with it."""
         self._began = time.monotonic()
+        self._first_slot = self._slot() + 1
         while self.measured_s < self._request.seconds:
             self._look("measuring")
 
@@ -259,6 +296,14 @@ class _Cluster:
         """How long the measurement has lasted; 0 before it."""
         return 0.0 if self._began is None else time.monotonic() - self._began
 
+    @property
+    def measured_slots(self) -> tuple[int, int]:
+        """The first slot that lies in the measurement, and the last so far."""
+        return self._first_slot, self._slot() - 1
+
+    def _slot(self) -> int:
+        return math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
+
     def _agreement(self) -> Agreement:
         return self._watch.agreement([node.host.name for node in self.nodes if node.ended is None])
 
@@ -269,8 +314,12 @@ class _Cluster:
         self._tend()
         self._sampler.sample((node.host.name, node.pid) for node in self.nodes if node.ended is None)
         left_s = None if self._began is None else max(0.0, self._request.seconds - self.measured_s)
-        slot = math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
-        self._on_progress(Progress(doing, slot, self._watch.blocks, self._agreement(), self.measured_s, left_s))
+        tps = None
+        if self.generator and self._began is not None:
+            tps = self.generator.acknowledged / max(1.0, self.measured_s)
+        self._on_progress(
+            Progress(doing, self._slot(), self._watch.blocks, self._agreement(), self.measured_s, left_s, tps)
+        )
         pause_s = self._next_look - time.monotonic()
         if left_s is not None:
             pause_s = min(pause_s, left_s)
@@ -280,6 +329,8 @@ class _Cluster:
         """Finds nodes that ended by themselves, and does what was asked for then."""
         if self._wan and self._wan.ended:
             raise _DiedError("the emulated network ended by itself, and all hosts with it")
+        if self.generator and self.generator.ended:
+            raise _DiedError(f"the workload ended by itself: {self.generator.words}")
         for node in self.nodes:
             if node.ended is None or node.given_up:
                 continue
@@ -302,8 +353,11 @@ class _Cluster:
             raise _DiedError("all nodes have ended")
 
     def stop(self) -> None:
-        """Ends all nodes, those that don't end in time by force."""
+        """Ends the workload, which reads the chain once more, and all nodes, those that don't end in time by force."""
         agreement = self._agreement()
+        if self.generator:
+            self._on_progress(Progress("reading the chain", self._slot(), self._watch.blocks, agreement))
+            self.generator.stop()
 
         def wait(left: int) -> None:
             if time.monotonic() >= self._next_look:
@@ -315,7 +369,9 @@ class _Cluster:
             self.doubts.append(warnings.node_killed(node.host.name, self._request.grace_s))
 
     def kill(self) -> None:
-        """Ends all nodes at once."""
+        """Ends the workload and all nodes at once."""
+        if self.generator:
+            self.generator.kill()
         kill_nodes([node for node in self.nodes if node.ended is None])
 
 
@@ -327,10 +383,12 @@ def _measured_here(
     folder: Path,
     statistics: WanStatistics | None,
     measured_s: float,
+    slots: tuple[int, int],
     cut: str,
 ) -> MeasuredHere:
     usage, used = read_samples(folder / USAGE, USAGE_SCHEMA), read_samples(folder / MACHINE_USAGE, MACHINE_SCHEMA)
-    doubts = [*cluster.doubts, warnings.no_workload()]
+    generator = cluster.generator
+    doubts = [*cluster.doubts, *([] if generator else [warnings.no_workload()])]
     if cut:
         doubts.append(warnings.cut_short(measured_s, request.seconds, cut))
     if machine.load > LOADED * machine.cores:
@@ -356,4 +414,9 @@ def _measured_here(
             doubts.append(warnings.late_packets(late["median"], late["p99"]))
         if dropped := sum(statistics.own_drops.values()):
             doubts.append(warnings.dropped_packets(dropped, statistics.packets))
-    return MeasuredHere(machine, parameters, doubts, {"node_usage": usage, "machine_usage": used})
+    tables = {"node_usage": usage, "machine_usage": used}
+    if generator:
+        tables |= generator.tables()
+        parameters |= generator.outcome()
+    filters = [f"SlotGEq {slots[0]}", f"SlotLEq {slots[1]}"]
+    return MeasuredHere(machine, parameters, doubts, tables, filters)

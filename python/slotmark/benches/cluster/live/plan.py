@@ -1,12 +1,13 @@
 """What is asked for of a live run, and the network that its hosts meet."""
 
+import ipaddress
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from slotmark import _core
-from slotmark.benches.cluster.bed import Bed
+from slotmark.benches.cluster.bed import Bed, Host
 from slotmark.errors import BedError
 
 Network = Literal["wan", "loopback"]
@@ -29,7 +30,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         start_within_s: Between the start of the nodes and slot 0; 0 for as long as so many nodes are given.
         ready_within_s: How long nodes may take until they answer, and then until they agree on a block.
         grace_s: How long nodes may take to end before they are killed.
-        seed: Of jitter and losses of the network.
+        seed: Of jitter and losses of the network, and of transactions.
+        workload: Whether the profile's transactions are submitted.
     """
 
     bed: Path
@@ -42,6 +44,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ready_within_s: int = 300
     grace_s: int = 30
     seed: int = 1
+    workload: bool = True
 
     @property
     def logs(self) -> Path:
@@ -49,10 +52,25 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return self.out.with_name(self.out.name + ".logs")
 
 
+GENERATOR = "generator"
+"""What submits transactions, as a host of the emulated network."""
+
+
+def generator_address(bed: Bed) -> str:
+    """An address for it: the first behind those of all hosts."""
+    return str(max(ipaddress.IPv4Address(host.host_addr) for host in bed.hosts) + 1)
+
+
+def targets(bed: Bed) -> list[Host]:
+    """Whom transactions are submitted to: all hosts with a pool."""
+    return [host for host in bed.hosts if host.pool is not None]
+
+
 def wan_plan(bed: Bed, seed: int) -> dict[str, Any]:
     """The plan of ``slotmark-wan`` for a bed: its links both ways, with the profile's jitter, loss and bandwidth.
 
-    The profile's jitter is a mean; packets are held up to twice as long. A pair without a link carries nothing.
+    The profile's jitter is a mean; packets are held up to twice as long. A pair without a link carries nothing. What submits transactions
+    is a host of its own, beside each of its targets: without latency.
 
     Raises:
         BedError: The profile has no such network.
@@ -73,11 +91,19 @@ def wan_plan(bed: Bed, seed: int) -> dict[str, Any]:
     names = [host.name for host in bed.hosts]
     return {
         "seed": seed,
-        "hosts": [{"name": host.name, "address": host.host_addr} for host in bed.hosts],
+        "hosts": [
+            *({"name": host.name, "address": host.host_addr} for host in bed.hosts),
+            {"name": GENERATOR, "address": generator_address(bed)},
+        ],
         "default": {"delay_us": 0},
         "links": [
             {"from": names[a], "to": names[b], "link": {"delay_us": latency_ns // 1000, **every}}
             for (a, b), latency_ns in sorted(links.items())
+        ]
+        + [
+            {"from": a, "to": b, "link": {"delay_us": 0}}
+            for host in targets(bed)
+            for a, b in ((GENERATOR, host.name), (host.name, GENERATOR))
         ],
     }
 

@@ -9,6 +9,7 @@ from slotmark.benches.cluster.live.plan import Network, Request
 from slotmark.errors import ArgumentError
 
 SOCKET = "node.socket"
+LOOPBACK = "127.0.0.1"
 USAGE = "usage.arrows"
 MACHINE_USAGE = "machine-usage.arrows"
 
@@ -38,7 +39,7 @@ def make_rundir(request: Request, start_s: int) -> Path:
 def host_places(host: Host, network: Network) -> Mapping[str, str]:
     """The values of ``nodes.PLACES`` for a host, with paths from its folder: a socket's path may have only 107 bytes."""
     pool = f"../genesis/pools-keys/pool{host.pool}"
-    address = "127.0.0.1" if network == "loopback" else host.host_addr
+    address = LOOPBACK if network == "loopback" else host.host_addr
     return {
         "config": "config.json",
         "topology": "topology.json",

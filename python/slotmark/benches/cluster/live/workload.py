@@ -1,0 +1,241 @@
+"""The workload of a live cluster: the program that submits its transactions, and what became of each of them."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from slotmark.benches.cluster.bed import Bed
+from slotmark.benches.cluster.live.launching import MARK, Wan, own_mark
+from slotmark.benches.cluster.live.nodes import root
+from slotmark.benches.cluster.live.plan import GENERATOR, targets
+from slotmark.benches.cluster.live.rundir import LOOPBACK
+from slotmark.benches.cluster.sweep import amount
+from slotmark.benches.process import children_group, cut_words
+from slotmark.errors import BedError, RunError, TargetError
+
+_FOLDER = "generator"
+_SUBMISSIONS = "submissions.jsonl"
+_INCLUSIONS = "inclusions.jsonl"
+_STOP_GRACE_S = 330
+"""At its end it reads the whole chain."""
+
+SUBMISSIONS_SCHEMA = pa.schema(
+    [
+        ("number", pa.int64()),
+        ("transaction", pa.string()),
+        ("target", pa.string()),
+        ("due_ns", pa.int64()),
+        ("offered_ns", pa.int64()),
+        ("requested_ns", pa.int64()),
+        ("acknowledged_ns", pa.int64()),
+    ]
+)
+"""Table ``submissions``: docs/tables.md."""
+
+INCLUSIONS_SCHEMA = pa.schema([("transaction", pa.string()), ("block", pa.string()), ("slot", pa.int64())])
+"""Table ``inclusions``: docs/tables.md."""
+
+
+class Workload(msgspec.Struct, frozen=True):
+    """What a bed's profile has submitted.
+
+    Attributes:
+        name: ``value-only`` or ``plutus-loop``.
+        tps: Transactions a second.
+        most: Transactions in all.
+        words: What the generator is told of a transaction.
+    """
+
+    name: str
+    tps: float
+    most: int
+    words: tuple[str, ...]
+
+    def transactions(self, seconds: float) -> int:
+        """How many are due in so many seconds."""
+        return min(self.most, math.ceil(self.tps * seconds))
+
+
+def workload_of(bed: Bed) -> Workload:
+    """The workload of a bed's profile.
+
+    Raises:
+        BedError: The profile has none that can be submitted.
+    """
+    try:
+        of_profile = bed.profile["workload"]
+        payload = ("--payload", str(round(amount(of_profile["payload"]))))
+        if of_profile["script"]:
+            name, words = "plutus-loop", payload
+        else:
+            inputs, outputs = int(of_profile["inputs"]), int(of_profile["outputs"])
+            name, words = "value-only", ("--inputs", str(inputs), "--outputs", str(outputs), *payload)
+        return Workload(name, float(of_profile["tps"]), int(of_profile["tx_count"]), words)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BedError(
+            f"bed.json: its profile has no workload that can be submitted ({error!r}). Make the bed anew, or use --no-workload."
+        ) from error
+
+
+class Phase(msgspec.Struct, frozen=True):
+    """A line of the generator's standard output."""
+
+    phase: str
+    at_ns: int
+    facts: dict[str, Any]
+
+
+class Generator:
+    """The running generator; ends with :meth:`stop`, and by itself when this process ends.
+
+    Args:
+        bed: Its funds are spent.
+        bed_folder: Where the bed is.
+        folder: The run directory.
+        seconds: How long transactions are submitted, once their inputs are in blocks.
+        within_s: How long inputs may take to be in blocks.
+        seed: Decides payloads and who is paid.
+        wan: The emulated network; None for loopback.
+        ahead: The folder of the node whose chain is read, and its socket's name in it.
+
+    Raises:
+        TargetError: The program isn't built.
+        BedError: The profile has no workload.
+    """
+
+    def __init__(
+        self,
+        bed: Bed,
+        bed_folder: Path,
+        folder: Path,
+        seconds: float,
+        within_s: int,
+        seed: int,
+        wan: Wan | None,
+        ahead: tuple[Path, str],
+    ) -> None:
+        program = root() / "target" / "release" / "slotmark-txgen"
+        if not program.is_file():
+            raise TargetError(
+                f"{program}: what submits transactions isn't built. Run `make setup`, or use --no-workload."
+            )
+        self.workload = workload_of(bed)
+        self._targets = {f"{host.host_addr if wan else LOOPBACK}:{host.port}": host.name for host in targets(bed)}
+        self._folder = folder / _FOLDER
+        self._folder.mkdir()
+        self._read = self._acknowledged = 0
+        near, socket = ahead
+        command = [
+            *(wan.inside(GENERATOR) if wan else []),
+            str(program),
+            *("--bed", str(bed_folder.resolve()), "--workload", self.workload.name, *self.workload.words),
+            *(word for address in self._targets for word in ("--target", address)),
+            *("--tps", repr(self.workload.tps), "--transactions", str(self.workload.transactions(seconds))),
+            *("--seed", str(seed), "--socket", socket, "--settle", str(within_s)),
+            *("-o", str((self._folder / _SUBMISSIONS).resolve())),
+            *("--inclusions", str((self._folder / _INCLUSIONS).resolve())),
+        ]
+        with (self._folder / "stdout").open("wb") as out, (self._folder / "stderr").open("wb") as errors:
+            # In the node's folder, so that its socket has a short name: a longer one than 107 bytes can't be opened.
+            self._process = subprocess.Popen(
+                command,
+                cwd=near,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=errors,
+                process_group=children_group(),
+                env={**os.environ, MARK: own_mark()},
+            )
+
+    @property
+    def ended(self) -> int | None:
+        """How it ended, as ``Popen.returncode``; None while it runs."""
+        return self._process.poll()
+
+    @property
+    def words(self) -> str:
+        """What it printed about what went wrong."""
+        return cut_words((self._folder / "stderr").read_text(encoding="utf-8", errors="replace").strip()) or "no words"
+
+    def phases(self) -> dict[str, Phase]:
+        """What it has reached so far, by name: ``signed``, ``split``, ``begun``, ``ended``."""
+        lines = (self._folder / "stdout").read_bytes().split(b"\n")[:-1]
+        found = (msgspec.json.decode(line, type=Phase) for line in lines)
+        return {phase.phase: phase for phase in found}
+
+    @property
+    def acknowledged(self) -> int:
+        """Transactions that targets have acknowledged, as far as they are written down."""
+        with suppress(FileNotFoundError), (self._folder / _SUBMISSIONS).open("rb") as file:
+            file.seek(self._read)
+            new = file.read()
+            self._read += len(new)
+            self._acknowledged += new.count(b"\n")
+        return self._acknowledged
+
+    def stop(self) -> None:
+        """Ends it, and waits until it has written which block has which transaction."""
+        if self.ended is None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(_STOP_GRACE_S)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        if self.ended is None:
+            self._process.kill()
+            self._process.wait()
+
+    def outcome(self) -> dict[str, object]:
+        """How much of the workload was done, in words and numbers; little where it didn't end as it should."""
+        asked: dict[str, object] = {"transactions asked for, 1/s": self.workload.tps}
+        if (ended := self.phases().get("ended")) is None:
+            return asked
+        summary = ended.facts["summary"]
+        return asked | {
+            "transactions offered, 1/s": summary["tps_offered"] and round(summary["tps_offered"], 3),
+            "transactions offered": summary["offered"],
+            "transactions acknowledged": summary["acknowledged"],
+            "transactions in blocks": ended.facts["in_blocks"],
+            **({"targets lost": [one["why"] for one in lost]} if (lost := ended.facts["lost"]) else {}),
+        }
+
+    def tables(self) -> dict[str, pa.Table]:
+        """What became of each transaction: tables ``submissions`` and ``inclusions``.
+
+        Raises:
+            RunError: The generator's records can't be read.
+        """
+        rows = sorted(self._lines(_SUBMISSIONS), key=lambda row: (row["due_ns"], row["id"]))
+        submissions = [
+            {**row, "number": number, "transaction": row["id"], "target": self._targets[row["target"]]}
+            for number, row in enumerate(rows)
+        ]
+        inclusions = [{**row, "transaction": row["id"]} for row in self._lines(_INCLUSIONS)]
+        return {
+            "submissions": pa.Table.from_pylist(submissions, SUBMISSIONS_SCHEMA),
+            "inclusions": pa.Table.from_pylist(inclusions, INCLUSIONS_SCHEMA),
+        }
+
+    def _lines(self, name: str) -> Sequence[Mapping[str, Any]]:
+        path = self._folder / name
+        try:
+            whole = path.read_bytes().rpartition(b"\n")[0]
+            return [json.loads(line) for line in whole.split(b"\n") if line]
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"{path}: can't be read ({error}). The logs beside it can be ingested without it."
+            ) from error

@@ -1,0 +1,94 @@
+"""What became of submitted transactions, on a made-up cluster whose every time is known."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from slotmark.benches.cluster.ingest import MeasuredHere, Request, ingest
+from slotmark.benches.cluster.live.workload import INCLUSIONS_SCHEMA, SUBMISSIONS_SCHEMA
+from slotmark.cli import app
+from slotmark.metrics import Analysis
+from slotmark.run import Run, machine_facts
+from tests.cluster.made_up_logs import Cluster, block_hash, ts
+
+# The slot, and its part, in which each was due, its target, and the block that has it.
+TRANSACTIONS = (
+    (4.5, "node-1", "b1"),  # before the measurement
+    (5.0, "node-0", "b1"),
+    (12.5, "node-1", "b1"),
+    (13.0, "node-0", ""),  # a later one of its target is in a block: lost
+    (14.0, "node-0", "b2"),
+    (33.0, "node-1", ""),  # the last of its target: on its way
+)
+
+
+def logs(folder: Path, *, forged_ms: float = 60.0) -> Path:
+    """Two hosts; block n is forged into slot 10 n + 4 by node-0, and adopted by both 120 ms and 400 ms into it."""
+    cluster = Cluster(2)
+    for number in range(4):
+        slot = 10 * number + 4
+        cluster.forge(0, slot, number, f"b{number}", f"b{number - 1}" if number else None, forged_ms=forged_ms)
+        cluster.observe(1, slot, number, f"b{number}", adopted_ms=400.0)
+    return cluster.write(folder)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("submitted")
+    submissions = [
+        {
+            "number": number,
+            "transaction": f"t{number}",
+            "target": target,
+            "due_ns": ts(due),
+            "offered_ns": ts(due, 3),
+            "requested_ns": ts(due, 4),
+            "acknowledged_ns": None,
+        }
+        for number, (due, target, _block) in enumerate(TRANSACTIONS)
+    ]
+    inclusions = [
+        {"transaction": f"t{number}", "block": block_hash(block), "slot": 10 * int(block[1:]) + 4}
+        for number, (_due, _target, block) in enumerate(TRANSACTIONS)
+        if block
+    ]
+    tables = {
+        "submissions": pa.Table.from_pylist(submissions, SUBMISSIONS_SCHEMA),
+        "inclusions": pa.Table.from_pylist(inclusions, INCLUSIONS_SCHEMA),
+    }
+    here = MeasuredHere(machine_facts(), {}, [], tables, ["SlotGEq 5", "SlotLEq 40"])
+    return ingest(Request(logs=logs(folder / "logs"), out=folder / "run"), lambda _done, _total: None, here)[0]
+
+
+def test_waits_are_counted_from_when_a_transaction_was_due(run: Run) -> None:
+    with Analysis(run) as analysis:
+        values = {
+            metric: analysis.samples(metric).table["value"].to_pylist()
+            for metric in ("submission_to_block", "submission_to_all_hosts", "submission_lateness", "transactions_lost")
+        }
+    assert values["submission_to_block"] == pytest.approx([9.06, 1.56, 10.06])
+    assert values["submission_to_all_hosts"] == pytest.approx([9.4, 1.9, 10.4])
+    assert values["submission_lateness"] == pytest.approx([0.003] * 5)
+    assert values["transactions_lost"] == [0, 0, 100, 0]
+
+
+def test_what_was_due_outside_the_measurement_is_left_out(run: Run) -> None:
+    with Analysis(run) as analysis:
+        assert [str(one) for one in analysis.filters] == ["SlotGEq 5", "SlotLEq 40"]
+        assert analysis.relation("submitted")["number"].to_pylist() == [1, 2, 3, 4, 5]
+    with Analysis(run, filters=[]) as analysis:
+        assert analysis.relation("submitted").num_rows == len(TRANSACTIONS)
+
+
+def test_runs_into_which_nothing_was_submitted_have_no_such_rows(run: Run, tmp_path: Path) -> None:
+    without, _ = ingest(Request(logs=logs(tmp_path / "logs", forged_ms=59.5), out=tmp_path / "without"))
+    with Analysis(without) as analysis:
+        assert analysis.samples("submission_to_block").table.num_rows == 0
+    shown = CliRunner().invoke(app, ["show", str(without.path)])
+    assert shown.exit_code == 0, shown.output
+    assert "Submission" not in shown.output
+    compared = CliRunner().invoke(app, ["compare", str(without.path), str(run.path), "--filter", "none"])
+    assert compared.exit_code == 0, compared.output
+    assert "Only one of the two runs has 'Submission to block': it is not compared." in " ".join(compared.output.split())

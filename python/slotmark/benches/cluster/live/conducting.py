@@ -158,10 +158,9 @@ def run_live(
                 cut, interrupted = _why(error), isinstance(error, KeyboardInterrupt)
             finally:
                 kept = kept or cluster.measures
-            measured_s = cluster.measured_s
             cluster.stop()
             statistics = wan.stop() if wan else None
-        here = _measured_here(request, node, machine, cluster, folder, statistics, measured_s, cut)
+        here = _measured_here(request, node, machine, cluster, folder, statistics, cut)
         run, ingested = ingest(
             IngestRequest(logs=folder, out=request.out, target=node.name),
             lambda _done, _total: None,
@@ -195,6 +194,8 @@ class _Cluster:
         self._start_s, self._sampler = start_s, sampler
         self._on_progress, self._on_remark = on_progress, on_remark
         self._began: float | None = None
+        self._ended: float | None = None
+        self.began_ns = self.ended_ns = 0
         self._next_look = time.monotonic()
         self.nodes: list[Running] = []
         self.doubts: list[Warning] = []
@@ -255,10 +256,18 @@ class _Cluster:
         return True
 
     def measure(self) -> None:
-        """Lets the cluster run for the time that was asked for. _DiedError where a node ended, and the run with it."""
-        self._began = time.monotonic()
-        while self.measured_s < self._request.seconds:
-            self._look("measuring")
+        """Lets the cluster run for the time that was asked for, between ``began_ns`` and ``ended_ns``, which are since 1970.
+
+        Raises:
+            _DiedError: A node ended, and the run with it.
+        """
+        try:
+            self.began_ns, self._began = time.time_ns(), time.monotonic()
+            while self.measured_s < self._request.seconds:
+                self._look("measuring")
+            self._sample()
+        finally:
+            self._ended, self.ended_ns = time.monotonic(), time.time_ns()
 
     @property
     def measures(self) -> bool:
@@ -267,8 +276,8 @@ class _Cluster:
 
     @property
     def measured_s(self) -> float:
-        """How long the measurement has lasted; 0 before it."""
-        return 0.0 if self._began is None else time.monotonic() - self._began
+        """How long the measurement has lasted, or lasted in all; 0 before it."""
+        return 0.0 if self._began is None else (self._ended or time.monotonic()) - self._began
 
     def _agreement(self) -> Agreement:
         return self._watch.agreement([node.host.name for node in self.nodes if node.ended is None])
@@ -278,7 +287,7 @@ class _Cluster:
         self._next_look = max(self._next_look + 1.0, time.monotonic())
         self._watch.look()
         self._tend()
-        self._sampler.sample((node.host.name, node.pid) for node in self.nodes if node.ended is None)
+        self._sample()
         left_s = None if self._began is None else max(0.0, self._request.seconds - self.measured_s)
         slot = math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
         self._on_progress(Progress(doing, slot, self._watch.blocks, self._agreement(), self.measured_s, left_s))
@@ -286,6 +295,9 @@ class _Cluster:
         if left_s is not None:
             pause_s = min(pause_s, left_s)
         time.sleep(max(0.0, pause_s))
+
+    def _sample(self) -> None:
+        self._sampler.sample((node.host.name, node.pid) for node in self.nodes if node.ended is None)
 
     def _tend(self) -> None:
         """Finds nodes that ended by themselves, and does what was asked for then."""
@@ -337,24 +349,23 @@ def _measured_here(
     cluster: _Cluster,
     folder: Path,
     statistics: WanStatistics | None,
-    measured_s: float,
     cut: str,
 ) -> MeasuredHere:
     usage, used = read_samples(folder / USAGE, USAGE_SCHEMA), read_samples(folder / MACHINE_USAGE, MACHINE_SCHEMA)
     doubts = [*cluster.doubts, warnings.no_workload()]
     if cut:
-        doubts.append(warnings.cut_short(measured_s, request.seconds, cut))
+        doubts.append(warnings.cut_short(cluster.measured_s, request.seconds, cut))
     if machine.load > LOADED * machine.cores:
         doubts.append(warnings.machine_loaded(machine.load, machine.cores))
-    busy = busyness(usage, used)
+    busy = busyness(usage, used, cluster.began_ns, cluster.ended_ns)
     if busy and busy.waiting > WAITING_LIMIT:
         doubts.append(warnings.machine_shared(busy.waiting, WAITING_LIMIT, busy.busy))
     parameters: dict[str, object] = {
         "node": request.node,
         "network": request.network,
         "asked for, s": request.seconds,
-        "measured, s": round(measured_s, 3),
-        "measured until": datetime.now(UTC).isoformat(timespec="seconds"),
+        "measured, s": round(cluster.measured_s, 3),
+        "measured until": datetime.fromtimestamp(cluster.ended_ns / 1e9, UTC).isoformat(timespec="milliseconds"),
     }
     if busy:
         parameters |= {"nodes waited for a processor": round(busy.waiting, 4), "processors busy": round(busy.busy, 4)}

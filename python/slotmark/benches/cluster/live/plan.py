@@ -80,4 +80,3 @@ def wan_plan(bed: Bed, seed: int) -> dict[str, Any]:
             for (a, b), latency_ns in sorted(links.items())
         ],
     }
-

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark import _core, warnings
+from slotmark import warnings
 from slotmark.benches.cluster.bed import Bed, read_bed
 from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
 from slotmark.benches.cluster.ingest import Request as IngestRequest
+from slotmark.benches.cluster.live.answering import TipQuery
 from slotmark.benches.cluster.live.launching import (
     Running,
     Wan,
@@ -36,7 +37,7 @@ from slotmark.benches.cluster.live.sampling import (
 from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
 from slotmark.benches.process import refuse_without_linux
 from slotmark.benches.unfinished import LOADED
-from slotmark.errors import ServerError, TargetError
+from slotmark.errors import TargetError
 from slotmark.run import MachineFacts, Run, machine_facts
 from slotmark.warnings import Warning
 
@@ -47,6 +48,9 @@ _LEAD_PER_HOST_S = 0.5
 _SHORT_LIFE_S = 10
 _MOST_RESTARTS = 3
 """A node that lived so short, so often one after the other, isn't started again."""
+
+_QUERIES_END_S = 5
+"""How long queries may take to end after their nodes: other processes may still hold the nodes' sockets."""
 
 WAITING_LIMIT = 0.1
 """The share of the time in which nodes could have run and had no processor, above which the machine was measured."""
@@ -83,14 +87,12 @@ class LiveRun(msgspec.Struct, frozen=True):
         ingested: What became of the logs' lines.
         cut: Why it ended before its time, in words; empty where it didn't.
         interrupted: Whether that was a signal.
-        wan: What the emulated network did; None without one.
     """
 
     run: Run
     ingested: Ingested
     cut: str
     interrupted: bool
-    wan: WanStatistics | None
 
 
 class _DiedError(Exception):
@@ -172,7 +174,7 @@ def run_live(
         else:
             shutil.rmtree(folder)
         raise
-    return LiveRun(run, ingested, cut, interrupted, statistics)
+    return LiveRun(run, ingested, cut, interrupted)
 
 
 class _Cluster:
@@ -197,6 +199,7 @@ class _Cluster:
         self._ended: float | None = None
         self.began_ns = self.ended_ns = 0
         self._next_look = time.monotonic()
+        self._queries: dict[str, TipQuery] = {}
         self.nodes: list[Running] = []
         self.doubts: list[Warning] = []
 
@@ -248,12 +251,12 @@ class _Cluster:
     def _is_ready(self, node: Running) -> bool:
         if self._node.recipe.ready == "log":
             return self._watch.logs[node.host.name].ready
-        try:
+        query = self._queries.get(node.host.name)
+        if query is None or query.failed:
             # By the process's own folder: a socket's path may have only 107 bytes, and the run directory's can be longer.
-            _core.node_tip(f"/proc/{node.pid}/cwd/{SOCKET}", False, self._bed.genesis.network_magic)
-        except ServerError:
-            return False
-        return True
+            query = TipQuery(f"/proc/{node.pid}/cwd/{SOCKET}", self._bed.genesis.network_magic)
+            self._queries[node.host.name] = query
+        return query.answered
 
     def measure(self) -> None:
         """Lets the cluster run for the time that was asked for, between ``began_ns`` and ``ended_ns``, which are since 1970.
@@ -279,6 +282,10 @@ class _Cluster:
         """How long the measurement has lasted, or lasted in all; 0 before it."""
         return 0.0 if self._began is None else (self._ended or time.monotonic()) - self._began
 
+    @property
+    def _slot(self) -> int:
+        return math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
+
     def _agreement(self) -> Agreement:
         return self._watch.agreement([node.host.name for node in self.nodes if node.ended is None])
 
@@ -289,8 +296,7 @@ class _Cluster:
         self._tend()
         self._sample()
         left_s = None if self._began is None else max(0.0, self._request.seconds - self.measured_s)
-        slot = math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
-        self._on_progress(Progress(doing, slot, self._watch.blocks, self._agreement(), self.measured_s, left_s))
+        self._on_progress(Progress(doing, self._slot, self._watch.blocks, self._agreement(), self.measured_s, left_s))
         pause_s = self._next_look - time.monotonic()
         if left_s is not None:
             pause_s = min(pause_s, left_s)
@@ -301,11 +307,10 @@ class _Cluster:
 
     def _tend(self) -> None:
         """Finds nodes that ended by themselves, and does what was asked for then."""
-        if self._wan and self._wan.ended:
-            raise _DiedError("the emulated network ended by itself, and all hosts with it")
-        for node in self.nodes:
-            if node.ended is None or node.given_up:
-                continue
+        ended = [node for node in self.nodes if node.ended is not None and not node.given_up]
+        if self._wan and self._wan.ended is not None:  # looked at last: it takes the nodes with it
+            raise _DiedError(f"the emulated network ended by itself, and all hosts with it: {self._wan.last_words()}")
+        for node in ended:
             words = f"{node.host.name} ended by itself: {node.last_words()}"
             self.doubts.append(warnings.node_died(node.host.name, node.last_words()))
             self._on_remark(words)  # a user who reads it may stop the run: the doubt is kept by then
@@ -331,15 +336,18 @@ class _Cluster:
         def wait(left: int) -> None:
             if time.monotonic() >= self._next_look:
                 self._next_look = time.monotonic() + 1.0
-                self._on_progress(Progress(f"stopping, {left} left", 0, self._watch.blocks, agreement))
+                self._on_progress(Progress(f"stopping, {left} left", self._slot, self._watch.blocks, agreement))
 
         for node in stop_nodes(self.nodes, self._request.grace_s, wait):
             self._on_remark(f"{node.host.name} didn't end within {self._request.grace_s} s and was killed")
             self.doubts.append(warnings.node_killed(node.host.name, self._request.grace_s))
 
     def kill(self) -> None:
-        """Ends all nodes at once."""
+        """Ends all nodes at once, and with them what they were asked."""
         kill_nodes([node for node in self.nodes if node.ended is None])
+        end = time.monotonic() + _QUERIES_END_S
+        for query in self._queries.values():
+            query.wait(max(0.0, end - time.monotonic()))
 
 
 def _measured_here(

@@ -1,13 +1,15 @@
 """What is asked for of a live run, and the network that its hosts meet."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.sweep import amount
 from slotmark.errors import BedError, SimulationError
+
+if TYPE_CHECKING:
+    from slotmark.benches.cluster.bed import Bed
 
 Network = Literal["wan", "loopback"]
 """How hosts reach each other: over the emulated network, or at once."""
@@ -49,7 +51,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return self.out.with_name(self.out.name + ".logs")
 
 
-def wan_plan(bed: Bed, seed: int) -> dict[str, Any]:
+def wan_plan(bed: "Bed", seed: int) -> dict[str, Any]:
     """The plan of ``slotmark-wan`` for a bed: its links both ways, with the profile's jitter, loss and bandwidth.
 
     The profile's jitter is a mean; packets are held up to twice as long. A pair without a link carries nothing.

@@ -58,7 +58,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "submissions": pa.Table.from_pylist(submissions, SUBMISSIONS_SCHEMA),
         "inclusions": pa.Table.from_pylist(inclusions, INCLUSIONS_SCHEMA),
     }
-    here = MeasuredHere(machine_facts(), {}, [], tables, ["SlotGEq 5", "SlotLEq 40"])
+    here = MeasuredHere(machine_facts(), {}, {"measured": ["SlotGEq 5", "SlotLEq 40"]}, [], tables)
     return ingest(Request(logs=logs(folder / "logs"), out=folder / "run"), lambda _done, _total: None, here)[0]
 
 
@@ -91,4 +91,6 @@ def test_runs_into_which_nothing_was_submitted_have_no_such_rows(run: Run, tmp_p
     assert "Submission" not in shown.output
     compared = CliRunner().invoke(app, ["compare", str(without.path), str(run.path), "--filter", "none"])
     assert compared.exit_code == 0, compared.output
-    assert "Only one of the two runs has 'Submission to block': it is not compared." in " ".join(compared.output.split())
+    assert "Only one of the two runs has 'Submission to block': it is not compared." in " ".join(
+        compared.output.split()
+    )

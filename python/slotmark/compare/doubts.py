@@ -27,9 +27,21 @@ _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the to
 """Facts of a target that should be equal between runs of it."""
 
 _OF_NO_MATTER = frozenset(
-    {"seed", "batch", "tag", "profile", "processes", "sweep", "settings", "blocks", "moved along", "model error"}
+    {
+        "seed",
+        "batch",
+        "tag",
+        "profile",
+        "node",
+        "processes",
+        "sweep",
+        "settings",
+        "blocks",
+        "moved along",
+        "model error",
+    }
 )
-"""Parameters that may differ."""
+"""Parameters that may differ; the node's command is what is compared."""
 
 
 def between(baseline: Side, candidate: Side) -> list[Warning]:

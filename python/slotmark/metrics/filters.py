@@ -15,6 +15,10 @@ FILTER_COLUMNS = {"place": "BIGINT", "tag": "VARCHAR", "name": "VARCHAR", "argum
 """The columns of the table ``filters`` that SQL reads, with their types."""
 
 
+MEASURED = "measured"
+"""By which name a manifest's ``observed`` has the conditions on what lies in the measurement."""
+
+
 class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a filter can ask for.
 
@@ -106,15 +110,19 @@ def parse_filters(texts: Iterable[str], bench: str) -> list[Filter]:
 
 
 def filters_of_run(run: Run) -> list[Filter]:
-    """What the run's own profile asks for.
+    """What the run's own profile asks for, and what of it lies in the measurement where that is known.
 
     Raises:
         ArgumentError: It asks for a filter that there isn't.
     """
-    asked = run.manifest.parameters.get("filters", [])
-    if not isinstance(asked, list) or not all(isinstance(one, str) for one in asked):
-        raise ArgumentError(f"{run.path / 'run.json'}: its filters are no list of names. Choose some with --filter.")
-    return parse_filters(asked, run.manifest.bench)
+    found = []
+    for asked in (run.manifest.parameters.get("filters", []), run.manifest.observed.get(MEASURED, [])):
+        if not isinstance(asked, list) or not all(isinstance(one, str) for one in asked):
+            raise ArgumentError(
+                f"{run.path / 'run.json'}: its filters are no list of names. Choose some with --filter."
+            )
+        found += parse_filters(asked, run.manifest.bench)
+    return found
 
 
 def filter_rows(filters: Sequence[Filter], bench: str) -> list[tuple[int, str, str, float | None, str]]:

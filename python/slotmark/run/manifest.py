@@ -84,6 +84,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         target: The thing under test.
         workload: What the target was made to do, one entry a fact, in the order in which to show them.
         parameters: What was asked for on the command line, seed included.
+        observed: What was seen of the run as a whole that nobody asked for, as how busy the machine was; no two runs have the same.
         session: Runs measured together, interleaved, share it; only their samples can be paired.
         machine: Facts about the machine before the first measurement; None where it was measured elsewhere, as on a cluster.
         started: ISO 8601, UTC.
@@ -102,6 +103,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     target: Target
     workload: dict[str, str]
     parameters: dict[str, Any]
+    observed: dict[str, Any] = {}
     session: str
     machine: MachineFacts | None
     started: str

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from slotmark.benches.cluster.live.launching import MARK, leftovers, start_of
 from slotmark.metrics import Analysis
 from slotmark.run import Run, check_run, open_run
+from tests.cluster.live.machine import of_conductor, skip_without_network, skip_without_router
 from tests.conftest import REPO, slotmark
 
 HOSTS = 3
@@ -67,19 +70,6 @@ def until(what: str, condition: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-def of_conductor(pid: int) -> list[int]:
-    """Processes that a conductor started and that haven't ended."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            text = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
-        except OSError:
-            continue
-        if f"{MARK}={pid}:".encode() in text:
-            found.append(int(entry.name))
-    return found
-
-
 def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
     out = tmp_path / "live"
     done = run_live(bed, out, node())
@@ -92,7 +82,7 @@ def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node
     assert manifest.machine is not None
     assert manifest.target.name == "stand-in"
     assert manifest.parameters["network"] == "loopback"
-    assert manifest.parameters["measured, s"] >= 4
+    assert manifest.observed["measured, s"] >= 4
     assert {"no_latencies", "no_workload"} <= kinds(run)
     assert not kinds(run) & {"node_died", "node_killed", "cut_short", "stopped_early", "missing_hosts"}
     hosts = run.table("hosts").to_pylist()
@@ -111,6 +101,13 @@ def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node
         assert of_host[-1]["net_read_bytes"] is None
     machine = run.table("machine_usage").to_pylist()
     assert machine[-1]["busy_ns"] > machine[0]["busy_ns"]
+    until_ns = datetime.fromisoformat(manifest.parameters["measured until"]).timestamp() * 1e9
+    began_ns = until_ns - manifest.observed["measured, s"] * 1e9
+    slack_ns = 2_000_000  # both are rounded to ms
+    during = [row["ts_ns"] for row in machine if began_ns - slack_ns <= row["ts_ns"] <= until_ns + slack_ns]
+    assert len(during) >= 2
+    assert during[-1] == machine[-1]["ts_ns"]
+    assert machine[0]["ts_ns"] < began_ns
     shown = slotmark("show", out)
     assert shown.returncode == 0, shown.stderr
     # What nodes had is kept beside the run, and nothing of them runs.
@@ -134,10 +131,23 @@ def test_nodes_that_never_get_ready_end_the_run_in_a_line(bed: Path, tmp_path: P
     assert not (tmp_path / "live").exists()
 
 
+def test_nodes_that_hang_end_the_run_in_a_line(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    recipe = tmp_path / "stand-in" / "node.toml"
+    by_log = 'ready = "log"\n        ready_text = "ready to follow"'
+    assert by_log in recipe.read_text()
+    recipe.write_text(recipe.read_text().replace(by_log, 'ready = "socket"'))
+    done = run_live(bed, tmp_path / "live", node("--hangs"), "--ready-within", "1s")
+    assert done.returncode == 2, done.stderr
+    assert "3 nodes don't answer, as node-0" in done.stderr.splitlines()[-1]
+    assert (tmp_path / "live.logs" / "node-0" / "node.socket").is_socket()
+
+
 @contextmanager
-def measuring(bed: Path, out: Path, node: str, *more: str) -> Iterator[subprocess.Popen[str]]:
+def measuring(
+    bed: Path, out: Path, node: str, *more: str, network: str = "loopback"
+) -> Iterator[subprocess.Popen[str]]:
     """A conductor of a long run, once it measures."""
-    options = ("--for", "1h", "--network", "loopback", "--no-workload", "--start-in", "2s", "--node", node)
+    options = ("--for", "1h", "--network", network, "--no-workload", "--start-in", "2s", "--node", node)
     command = [sys.executable, "-m", "slotmark", "cluster", "run", str(bed), "-o", str(out), *options, *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as conductor:
         assert conductor.stderr
@@ -145,6 +155,7 @@ def measuring(bed: Path, out: Path, node: str, *more: str) -> Iterator[subproces
             said = []
             while "measuring" not in (line := conductor.stderr.readline()):
                 said.append(line)
+                skip_without_network("".join(said))
                 assert line, said
             yield conductor
         finally:
@@ -181,13 +192,43 @@ def test_a_node_that_dies_is_named_with_its_last_lines(
             assert conductor.poll() is None
             conductor.send_signal(signal.SIGINT)
         _, rest = conductor.communicate(timeout=PATIENCE_S)
-    assert f"node-1 ended by itself: exit code 1; the end of {place / 'stderr'}: the store is gone" in line
+    assert f"node-1 ended by itself: it exited 1; the end of {place / 'stderr'}: the store is gone" in line
     assert conductor.returncode == (2 if on_death == "stop" else 130), rest
     assert "Traceback" not in rest
     doubts = {warning.kind: warning for warning in open_run(tmp_path / "live").manifest.warnings}
     assert doubts["node_died"].subject == "node-1"
     assert ("the store is gone" in doubts["cut_short"].text) == (on_death == "stop")
     assert (place / "stdout").read_text().count("ready to follow") == (2 if on_death == "restart" else 1)
+
+
+def test_a_log_that_goes_ends_the_run_and_what_was_measured_is_kept(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    log = tmp_path / "live.logs" / "node-1" / "stdout"
+    with measuring(bed, tmp_path / "live", node()) as conductor:
+        log.rename(log.with_name("stdout-moved"))
+        _, said = conductor.communicate(timeout=PATIENCE_S)
+    assert conductor.returncode == 2, said
+    assert f"{log} can't be written or read: No such file or directory" in said.splitlines()[-1]
+    run = open_run(tmp_path / "live")
+    (cut,) = [warning for warning in run.manifest.warnings if warning.kind == "cut_short"]
+    assert str(log) in cut.text
+    assert len(run.table("hosts")) == HOSTS
+    assert not of_conductor(conductor.pid)
+
+
+def test_a_full_disk_leaves_what_nodes_logged(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    logs = tmp_path / "live.logs"
+    with measuring(bed, tmp_path / "live", node()) as conductor:
+        resource.prlimit(conductor.pid, resource.RLIMIT_FSIZE, (0, 0))  # no file of the conductor's own can grow
+        _, said = conductor.communicate(timeout=PATIENCE_S)
+    assert conductor.returncode == 2, said
+    assert "Traceback" not in said
+    assert f"{logs}: what nodes logged is kept there" in said
+    assert "make room" in said.splitlines()[-1]
+    assert not (tmp_path / "live").exists()
+    assert all((logs / f"node-{number}" / "stdout").stat().st_size > 0 for number in range(HOSTS))
+    assert not of_conductor(conductor.pid)
 
 
 def test_nothing_runs_on_when_the_conductor_is_killed(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
@@ -231,22 +272,38 @@ def test_a_node_that_there_is_not_is_refused_in_a_line(bed: Path, tmp_path: Path
 
 
 def test_the_emulated_network_carries_a_cluster(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
-    if not (REPO / "target" / "release" / "slotmark-wan").is_file():
-        pytest.skip("slotmark-wan isn't built: make setup does it")
+    skip_without_router()
     out = tmp_path / "live"
     done = run_live(bed, out, node(), "--network", "wan")
-    if "no network namespace can be made" in done.stderr or "/dev/net/tun" in done.stderr:
-        pytest.skip(f"this machine has no network namespaces or TUN devices: {done.stderr.strip()}")
+    skip_without_network(done.stderr)
     assert done.returncode == 0, done.stderr
     run = open_run(out)
     assert run.manifest.parameters["network"] == "wan"
-    assert run.manifest.parameters["wan"]["own_drops"] == {"device_queue": 0, "refused": 0, "memory": 0}
+    assert run.manifest.observed["wan"]["own_drops"] == {"device_queue": 0, "refused": 0, "memory": 0}
     assert "no_latencies" not in kinds(run)
     plan = json.loads((tmp_path / "live.logs" / "wan.json").read_bytes())
     assert {host["name"] for host in plan["hosts"]} == {*(f"node-{number}" for number in range(HOSTS)), "generator"}
     for link in plan["links"]:
         assert (link["link"]["delay_us"] == 0) == ("generator" in (link["from"], link["to"]))
     assert run.table("node_usage").to_pylist()[-1]["net_read_bytes"] is not None
+
+
+def test_a_router_that_dies_ends_the_run_with_how_it_ended(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    skip_without_router()
+    with measuring(bed, tmp_path / "live", node(), "--on-death", "go-on", network="wan") as conductor:
+        (router,) = [
+            pid
+            for pid in of_conductor(conductor.pid)
+            if b"slotmark-wan\0run" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        os.kill(router, signal.SIGKILL)
+        _, said = conductor.communicate(timeout=PATIENCE_S)
+    assert conductor.returncode == 2, said
+    why = "the emulated network ended by itself, and all hosts with it: it was killed by signal 9"
+    assert why in said.splitlines()[-1]
+    doubts = {warning.kind: warning for warning in open_run(tmp_path / "live").manifest.warnings}
+    assert why in doubts["cut_short"].text
+    assert "node_died" not in doubts
 
 
 def test_a_signal_before_the_measurement_leaves_nothing(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
@@ -288,8 +345,7 @@ def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path, 
     run = open_run(out)
     check_run(out)
     assert not kinds(run) & {"node_died", "node_killed", "rejected_lines", "silent_hosts", "no_workload"}
-    told = run.manifest.parameters
-    assert told["transactions asked for, 1/s"] == 8.0
+    told = run.manifest.observed
     submissions = run.table("submissions").to_pylist()
     assert [row["number"] for row in submissions] == list(range(told["transactions offered"]))
     assert 0 < told["transactions acknowledged"] <= told["transactions offered"] <= 96

@@ -64,16 +64,16 @@ class MeasuredHere(msgspec.Struct, frozen=True):
     Attributes:
         machine: Facts about the machine before the run.
         parameters: What was asked for.
+        observed: What was seen of the run as a whole.
         doubts: What happened that readers of figures must know.
         tables: More tables of the run, by name.
-        filters: What of the logs is the measurement, as conditions beside the profile's own.
     """
 
     machine: MachineFacts
     parameters: dict[str, object]
+    observed: dict[str, object]
     doubts: list[Warning]
     tables: dict[str, pa.Table]
-    filters: list[str]
 
 
 class Host(msgspec.Struct):
@@ -331,7 +331,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
             "active slots": f"{genesis.active_slots_coeff:g}",
         },
         parameters={
-            "filters": [*metadata.filters, *(here.filters if here else ())],
+            "filters": metadata.filters,
             "batch": metadata.batch,
             "profile": metadata.profile,
             "era": metadata.era,
@@ -340,6 +340,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
             "clocks": "corrected" if cluster.correct_clocks else "as logged",
             **(here.parameters if here else {}),
         },
+        observed=here.observed if here else {},
         session=f"{metadata.tag}-{digest}",
         machine=here.machine if here else None,
         started=_moment(min((host.first_ts_ns for host in ingested.hosts if host.first_ts_ns is not None), default=0)),

@@ -47,7 +47,7 @@ def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
         ("target", " ".join(filter(None, (target.name, target.version, target.commit)))),
         ("language", " ".join(filter(None, (target.language, target.toolchain))) or "-"),
         *manifest.workload.items(),
-        *((name, _shown(value)) for name, value in manifest.parameters.items()),
+        *((name, _shown(value)) for name, value in (manifest.parameters | manifest.observed).items()),
         *(_machine_facts(manifest.machine) if manifest.machine else []),
         *manifest.versions.items(),
         ("session", manifest.session),

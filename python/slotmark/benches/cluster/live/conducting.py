@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark import _core, warnings
+from slotmark import warnings
 from slotmark.benches.cluster.bed import Bed, read_bed
 from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
 from slotmark.benches.cluster.ingest import Request as IngestRequest
+from slotmark.benches.cluster.live.answering import TipQuery
 from slotmark.benches.cluster.live.launching import (
     Running,
     Wan,
@@ -36,9 +37,9 @@ from slotmark.benches.cluster.live.sampling import (
 from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
 from slotmark.benches.cluster.live.workload import Generator
 from slotmark.benches.process import refuse_without_linux
-from slotmark.benches.unfinished import LOADED
-from slotmark.errors import ServerError, TargetError
-from slotmark.run import MachineFacts, Run, machine_facts
+from slotmark.errors import TargetError
+from slotmark.metrics.filters import MEASURED
+from slotmark.run import MachineFacts, Run, machine_doubts, machine_facts
 from slotmark.warnings import Warning
 
 _LEAD_S = 5
@@ -48,6 +49,9 @@ _LEAD_PER_HOST_S = 0.5
 _SHORT_LIFE_S = 10
 _MOST_RESTARTS = 3
 """A node that lived so short, so often one after the other, isn't started again."""
+
+_QUERIES_END_S = 5
+"""How long queries may take to end after their nodes: other processes may still hold the nodes' sockets."""
 
 WAITING_LIMIT = 0.1
 """The share of the time in which nodes could have run and had no processor, above which the machine was measured."""
@@ -86,18 +90,25 @@ class LiveRun(msgspec.Struct, frozen=True):
         ingested: What became of the logs' lines.
         cut: Why it ended before its time, in words; empty where it didn't.
         interrupted: Whether that was a signal.
-        wan: What the emulated network did; None without one.
     """
 
     run: Run
     ingested: Ingested
     cut: str
     interrupted: bool
-    wan: WanStatistics | None
 
 
 class _DiedError(Exception):
     """A node ended by itself, and with it the run."""
+
+
+def _why(error: BaseException) -> str:
+    """Why a measurement ended before its time, in words."""
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped by a signal"
+    if isinstance(error, OSError):
+        return f"{error.filename or 'what is measured'} can't be written or read: {error.strerror or error}"
+    return str(error).removesuffix(".")
 
 
 def run_live(
@@ -105,7 +116,8 @@ def run_live(
 ) -> LiveRun:
     """Runs a cluster and makes its run folder.
 
-    A signal, as Ctrl-C, during the measurement ends it: what was measured until then is kept. Before it, nothing is.
+    Whatever ends the measurement early, as a signal, a node's death or a full disk, what was measured until then is kept: as a run folder
+    that is marked as cut, or where none can be made as the run directory. Before the measurement, nothing is.
 
     Args:
         request: What to run.
@@ -118,6 +130,7 @@ def run_live(
         TargetError: There is no such node; or nodes don't get ready, don't agree, or die before the measurement.
         ServerError: The emulated network can't be made.
         LogError: The logs can't be ingested; they are kept.
+        OSError: A file can't be written or read; the run directory is kept where the measurement had begun.
         KeyboardInterrupt: A signal came before the measurement, or a second one while nodes were ending.
     """
     refuse_without_linux("a live cluster")
@@ -145,30 +158,28 @@ def run_live(
                 if request.workload:
                     cluster.load()
                 cluster.measure()
-            except TargetError:
-                kept = True  # what nodes printed says why
-                raise
-            except _DiedError as death:
-                cut = str(death)
-            except KeyboardInterrupt:
+            except (_DiedError, TargetError, OSError, KeyboardInterrupt) as error:
                 if not cluster.measures:
+                    kept = isinstance(error, TargetError)  # what nodes printed says why
                     raise
-                cut, interrupted = "stopped by a signal", True
-            kept = True
-            measured_s = cluster.measured_s
-            slots = cluster.measured_slots
+                cut, interrupted = _why(error), isinstance(error, KeyboardInterrupt)
+            finally:
+                kept = kept or cluster.measures
             cluster.stop()
             statistics = wan.stop() if wan else None
-    finally:
-        if not kept:
+        here = _measured_here(request, node, machine, cluster, folder, statistics, cut)
+        run, ingested = ingest(
+            IngestRequest(logs=folder, out=request.out, target=node.name),
+            lambda _done, _total: None,
+            here,
+        )
+    except BaseException:
+        if kept:
+            on_remark(f"{folder}: what nodes logged is kept there")
+        else:
             shutil.rmtree(folder)
-    here = _measured_here(request, node, machine, cluster, folder, statistics, measured_s, slots, cut)
-    run, ingested = ingest(
-        IngestRequest(logs=folder, out=request.out, target=node.name),
-        lambda _done, _total: None,
-        here,
-    )
-    return LiveRun(run, ingested, cut, interrupted, statistics)
+        raise
+    return LiveRun(run, ingested, cut, interrupted)
 
 
 class _Cluster:
@@ -190,9 +201,11 @@ class _Cluster:
         self._start_s, self._sampler = start_s, sampler
         self._on_progress, self._on_remark = on_progress, on_remark
         self._began: float | None = None
-        self._first_slot = 0
+        self._ended: float | None = None
+        self.began_ns = self.ended_ns = 0
         self.generator: Generator | None = None
         self._next_look = time.monotonic()
+        self._queries: dict[str, TipQuery] = {}
         self.nodes: list[Running] = []
         self.doubts: list[Warning] = []
 
@@ -244,12 +257,12 @@ class _Cluster:
     def _is_ready(self, node: Running) -> bool:
         if self._node.recipe.ready == "log":
             return self._watch.logs[node.host.name].ready
-        try:
+        query = self._queries.get(node.host.name)
+        if query is None or query.failed:
             # By the process's own folder: a socket's path may have only 107 bytes, and the run directory's can be longer.
-            _core.node_tip(f"/proc/{node.pid}/cwd/{SOCKET}", False, self._bed.genesis.network_magic)
-        except ServerError:
-            return False
-        return True
+            query = TipQuery(f"/proc/{node.pid}/cwd/{SOCKET}", self._bed.genesis.network_magic)
+            self._queries[node.host.name] = query
+        return query.answered
 
     def load(self) -> None:
         """Starts the workload, and waits until what it spends is in blocks.
@@ -280,11 +293,18 @@ class _Cluster:
         )
 
     def measure(self) -> None:
-        """Lets the cluster run for the time that was asked for. _DiedError where a node ended, and the run with it."""
-        self._began = time.monotonic()
-        self._first_slot = self._slot() + 1
-        while self.measured_s < self._request.seconds:
-            self._look("measuring")
+        """Lets the cluster run for the time that was asked for, between ``began_ns`` and ``ended_ns``, which are since 1970.
+
+        Raises:
+            _DiedError: A node ended, and the run with it.
+        """
+        try:
+            self.began_ns, self._began = time.time_ns(), time.monotonic()
+            while self.measured_s < self._request.seconds:
+                self._look("measuring")
+            self._sample()
+        finally:
+            self._ended, self.ended_ns = time.monotonic(), time.time_ns()
 
     @property
     def measures(self) -> bool:
@@ -293,16 +313,19 @@ class _Cluster:
 
     @property
     def measured_s(self) -> float:
-        """How long the measurement has lasted; 0 before it."""
-        return 0.0 if self._began is None else time.monotonic() - self._began
+        """How long the measurement has lasted, or lasted in all; 0 before it."""
+        return 0.0 if self._began is None else (self._ended or time.monotonic()) - self._began
+
+    @property
+    def _slot(self) -> int:
+        return math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
 
     @property
     def measured_slots(self) -> tuple[int, int]:
-        """The first slot that lies in the measurement, and the last so far."""
-        return self._first_slot, self._slot() - 1
-
-    def _slot(self) -> int:
-        return math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
+        """The first slot that lies in the measurement, and the last."""
+        slot_ns = self._bed.genesis.slot_length_ns
+        first = -(-(self.began_ns - self._start_s * 10**9) // slot_ns)
+        return first, (self.ended_ns - self._start_s * 10**9) // slot_ns - 1
 
     def _agreement(self) -> Agreement:
         return self._watch.agreement([node.host.name for node in self.nodes if node.ended is None])
@@ -312,28 +335,30 @@ class _Cluster:
         self._next_look = max(self._next_look + 1.0, time.monotonic())
         self._watch.look()
         self._tend()
-        self._sampler.sample((node.host.name, node.pid) for node in self.nodes if node.ended is None)
+        self._sample()
         left_s = None if self._began is None else max(0.0, self._request.seconds - self.measured_s)
         tps = None
         if self.generator and self._began is not None:
             tps = self.generator.acknowledged / max(1.0, self.measured_s)
         self._on_progress(
-            Progress(doing, self._slot(), self._watch.blocks, self._agreement(), self.measured_s, left_s, tps)
+            Progress(doing, self._slot, self._watch.blocks, self._agreement(), self.measured_s, left_s, tps)
         )
         pause_s = self._next_look - time.monotonic()
         if left_s is not None:
             pause_s = min(pause_s, left_s)
         time.sleep(max(0.0, pause_s))
 
+    def _sample(self) -> None:
+        self._sampler.sample((node.host.name, node.pid) for node in self.nodes if node.ended is None)
+
     def _tend(self) -> None:
         """Finds nodes that ended by themselves, and does what was asked for then."""
-        if self._wan and self._wan.ended:
-            raise _DiedError("the emulated network ended by itself, and all hosts with it")
+        ended = [node for node in self.nodes if node.ended is not None and not node.given_up]
+        if self._wan and self._wan.ended is not None:  # looked at last: it takes the nodes with it
+            raise _DiedError(f"the emulated network ended by itself, and all hosts with it: {self._wan.last_words()}")
         if self.generator and self.generator.ended:
             raise _DiedError(f"the workload ended by itself: {self.generator.words}")
-        for node in self.nodes:
-            if node.ended is None or node.given_up:
-                continue
+        for node in ended:
             words = f"{node.host.name} ended by itself: {node.last_words()}"
             self.doubts.append(warnings.node_died(node.host.name, node.last_words()))
             self._on_remark(words)  # a user who reads it may stop the run: the doubt is kept by then
@@ -356,23 +381,26 @@ class _Cluster:
         """Ends the workload, which reads the chain once more, and all nodes, those that don't end in time by force."""
         agreement = self._agreement()
         if self.generator:
-            self._on_progress(Progress("reading the chain", self._slot(), self._watch.blocks, agreement))
+            self._on_progress(Progress("reading the chain", self._slot, self._watch.blocks, agreement))
             self.generator.stop()
 
         def wait(left: int) -> None:
             if time.monotonic() >= self._next_look:
                 self._next_look = time.monotonic() + 1.0
-                self._on_progress(Progress(f"stopping, {left} left", 0, self._watch.blocks, agreement))
+                self._on_progress(Progress(f"stopping, {left} left", self._slot, self._watch.blocks, agreement))
 
         for node in stop_nodes(self.nodes, self._request.grace_s, wait):
             self._on_remark(f"{node.host.name} didn't end within {self._request.grace_s} s and was killed")
             self.doubts.append(warnings.node_killed(node.host.name, self._request.grace_s))
 
     def kill(self) -> None:
-        """Ends the workload and all nodes at once."""
+        """Ends the workload and all nodes at once, and with them what they were asked."""
         if self.generator:
             self.generator.kill()
         kill_nodes([node for node in self.nodes if node.ended is None])
+        end = time.monotonic() + _QUERIES_END_S
+        for query in self._queries.values():
+            query.wait(max(0.0, end - time.monotonic()))
 
 
 def _measured_here(
@@ -382,33 +410,34 @@ def _measured_here(
     cluster: _Cluster,
     folder: Path,
     statistics: WanStatistics | None,
-    measured_s: float,
-    slots: tuple[int, int],
     cut: str,
 ) -> MeasuredHere:
     usage, used = read_samples(folder / USAGE, USAGE_SCHEMA), read_samples(folder / MACHINE_USAGE, MACHINE_SCHEMA)
     generator = cluster.generator
     doubts = [*cluster.doubts, *([] if generator else [warnings.no_workload()])]
     if cut:
-        doubts.append(warnings.cut_short(measured_s, request.seconds, cut))
-    if machine.load > LOADED * machine.cores:
-        doubts.append(warnings.machine_loaded(machine.load, machine.cores))
-    busy = busyness(usage, used)
+        doubts.append(warnings.cut_short(cluster.measured_s, request.seconds, cut))
+    doubts += machine_doubts(machine)
+    busy = busyness(usage, used, cluster.began_ns, cluster.ended_ns)
     if busy and busy.waiting > WAITING_LIMIT:
         doubts.append(warnings.machine_shared(busy.waiting, WAITING_LIMIT, busy.busy))
     parameters: dict[str, object] = {
         "node": request.node,
         "network": request.network,
         "asked for, s": request.seconds,
-        "measured, s": round(measured_s, 3),
-        "measured until": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    first, last = cluster.measured_slots
+    observed: dict[str, object] = {
+        MEASURED: [f"SlotGEq {first}", f"SlotLEq {last}"],
+        "measured, s": round(cluster.measured_s, 3),
+        "measured until": datetime.fromtimestamp(cluster.ended_ns / 1e9, UTC).isoformat(timespec="milliseconds"),
     }
     if busy:
-        parameters |= {"nodes waited for a processor": round(busy.waiting, 4), "processors busy": round(busy.busy, 4)}
+        observed |= {"nodes waited for a processor": round(busy.waiting, 4), "processors busy": round(busy.busy, 4)}
     if request.network == "loopback":
         doubts.append(warnings.no_latencies())
     if statistics:
-        parameters["wan"] = msgspec.to_builtins(statistics)
+        observed["wan"] = msgspec.to_builtins(statistics)
         late = statistics.lateness_us
         if late and late["median"] > LATE_LIMIT_US:
             doubts.append(warnings.late_packets(late["median"], late["p99"]))
@@ -417,6 +446,5 @@ def _measured_here(
     tables = {"node_usage": usage, "machine_usage": used}
     if generator:
         tables |= generator.tables()
-        parameters |= generator.outcome()
-    filters = [f"SlotGEq {slots[0]}", f"SlotLEq {slots[1]}"]
-    return MeasuredHere(machine, parameters, doubts, tables, filters)
+        observed |= generator.outcome()
+    return MeasuredHere(machine, parameters, observed, doubts, tables)

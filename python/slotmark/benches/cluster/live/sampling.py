@@ -6,9 +6,8 @@ Counters are since the start of a process, or of the machine: what a second took
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slotmark.benches.process import cpu_ns
+from slotmark.benches.process import cpu_ns, stat_fields
 
 USAGE_SCHEMA = pa.schema(
     [
@@ -69,11 +68,10 @@ class Sampler:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends the streams."""
-        self._usage.close()
-        self._machine.close()
-        for file in self._files:
-            file.close()
+        """Ends the streams, those on a full disk without their ends: what is in them can be read."""
+        for closed in (self._usage, self._machine, *self._files):
+            with suppress(OSError):
+                closed.close()
 
     def sample(self, processes: Iterable[tuple[str, int]]) -> None:
         """Takes a sample of each process, given with its host's name, and of the machine."""
@@ -87,7 +85,7 @@ class Sampler:
 
     def _of(self, pid: int) -> dict[str, int | None]:
         folder = Path(f"/proc/{pid}")
-        fields = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        fields = stat_fields(pid)
         io = dict(re.findall(r"^(\w+): (\d+)$", (folder / "io").read_text(encoding="ascii"), re.MULTILINE))
         read, written = _network_bytes(folder / "net" / "dev") if self._own_networks else (None, None)
         return {
@@ -161,19 +159,31 @@ class Busyness(msgspec.Struct, frozen=True):
     busy: float
 
 
-def busyness(usage: pa.Table, machine: pa.Table) -> Busyness | None:
-    """How busy the machine was over all samples; None with fewer than two of them."""
+def busyness(usage: pa.Table, machine: pa.Table, began_ns: int, ended_ns: int) -> Busyness | None:
+    """How busy the machine was between two moments, by the samples from then; None with fewer than two of the machine.
+
+    Args:
+        usage: Of :data:`USAGE_SCHEMA`.
+        machine: Of :data:`MACHINE_SCHEMA`.
+        began_ns: The first moment, since 1970 as ``ts_ns``.
+        ended_ns: The last moment.
+    """
+    within = (pc.field("ts_ns") >= began_ns) & (pc.field("ts_ns") <= ended_ns)
+    usage, machine = usage.filter(within), machine.filter(within)
     if machine.num_rows < 2:
         return None
     ran = waited = 0
-    for host in set(usage["host"].to_pylist()):
-        rows = usage.filter(pc.field("host") == host)
-        ran += _grown(rows["cpu_ns"].to_pylist())
-        waited += _grown(rows["runqueue_ns"].to_pylist())
-    busy, idle = (_grown(machine[name].to_pylist()) for name in ("busy_ns", "idle_ns"))
+    before: dict[str, tuple[int, int]] = {}
+    rows = zip(*(usage[name].to_pylist() for name in ("host", "cpu_ns", "runqueue_ns")), strict=True)
+    for host, on_cpu, off_cpu in rows:
+        if host in before:
+            ran += _grown(before[host][0], on_cpu)
+            waited += _grown(before[host][1], off_cpu)
+        before[host] = on_cpu, off_cpu
+    busy, idle = (machine[name][-1].as_py() - machine[name][0].as_py() for name in ("busy_ns", "idle_ns"))
     return Busyness(waited / (ran + waited) if ran + waited else 0.0, busy / (busy + idle) if busy + idle else 0.0)
 
 
-def _grown(counter: Sequence[int]) -> int:
+def _grown(earlier: int, later: int) -> int:
     """By how much a counter grew; where it fell its process was started anew, and it counts from 0."""
-    return sum(later - earlier if later >= earlier else later for earlier, later in pairwise(counter))
+    return later - earlier if later >= earlier else later

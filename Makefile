@@ -1,6 +1,6 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build targets wheel demo demo-chainsync demo-ledger test test-shared test-slow bench attack lint format licences lock clean
+.PHONY: help setup build targets wheel demo demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
@@ -68,6 +68,9 @@ wheel: build ## the package to install elsewhere, with our clients, replay engin
 
 demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	examples/cluster/run.sh
+
+demo-cluster: build ## run two clusters of five real nodes for a minute each, compare, say where the report is
+	examples/live/run.sh
 
 demo-chainsync: build $(PREVIEW) ## run clients over a chain, print the comparison, say where the report is
 	examples/chainsync/run.sh

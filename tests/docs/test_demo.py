@@ -1,5 +1,6 @@
 """The demos, in a small form."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.live.machine import skip_without_programs
 from tests.conftest import REPO
 
 
@@ -45,9 +47,29 @@ def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str]
     assert not (out / "logs").exists()
 
 
+@pytest.mark.timeout(900)
+def test_the_live_demo_finds_the_delay_that_it_plants(environment: dict[str, str], tmp_path: Path) -> None:
+    skip_without_programs()
+    out = tmp_path / "demo"
+    done = subprocess.run(
+        [REPO / "examples" / "live" / "run.sh", "25", out, "loopback"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((out / "report" / "report.json").read_text(encoding="utf-8"))
+    (adopted,) = (row for row in report["rows"] if row["metric"]["name"] == "Fetched to adopted")
+    usual, delayed = (side["minimum"] for side in adopted["summaries"])
+    assert usual < 0.04 <= delayed
+
+
 def test_the_demos_are_what_make_runs() -> None:
     makefile = (REPO / "Makefile").read_text(encoding="utf-8")
-    for name in ("cluster", "chainsync", "ledger"):
+    for name in ("cluster", "live", "chainsync", "ledger"):
         script = f"examples/{name}/run.sh"
         assert f"\t{script}\n" in makefile
         assert os.access(REPO / script, os.X_OK)

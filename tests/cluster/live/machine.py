@@ -14,6 +14,13 @@ def skip_without_router() -> None:
         pytest.skip("slotmark-wan isn't built: make setup does it")
 
 
+def skip_without_programs() -> None:
+    """Skips where our own node, or what submits transactions to it, isn't built."""
+    built = {name: REPO / "target" / "release" / f"slotmark-{name}" for name in ("node", "txgen")}
+    if missing := [name for name, path in built.items() if not path.is_file()]:
+        pytest.skip(f"slotmark-{' and slotmark-'.join(missing)} not built: make setup does it")
+
+
 def skip_without_network(said: str) -> None:
     """Skips where these words are of a machine that can't have an emulated network."""
     if "no network namespace can be made" in said or "/dev/net/tun" in said:

@@ -18,7 +18,7 @@ import pytest
 from slotmark.benches.cluster.live.launching import MARK, leftovers, start_of
 from slotmark.metrics import Analysis
 from slotmark.run import Run, check_run, open_run
-from tests.cluster.live.machine import of_conductor, skip_without_network, skip_without_router
+from tests.cluster.live.machine import of_conductor, skip_without_network, skip_without_programs, skip_without_router
 from tests.conftest import REPO, slotmark
 
 HOSTS = 3
@@ -101,7 +101,7 @@ def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node
         assert of_host[-1]["net_read_bytes"] is None
     machine = run.table("machine_usage").to_pylist()
     assert machine[-1]["busy_ns"] > machine[0]["busy_ns"]
-    until_ns = datetime.fromisoformat(manifest.parameters["measured until"]).timestamp() * 1e9
+    until_ns = datetime.fromisoformat(manifest.observed["measured until"]).timestamp() * 1e9
     began_ns = until_ns - manifest.observed["measured, s"] * 1e9
     slack_ns = 2_000_000  # both are rounded to ms
     during = [row["ts_ns"] for row in machine if began_ns - slack_ns <= row["ts_ns"] <= until_ns + slack_ns]
@@ -333,13 +333,12 @@ def test_a_damaged_bed_is_refused_in_a_line_and_leaves_nothing(
 
 @pytest.mark.parametrize("network", ["loopback", "wan"])
 def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path, network: str) -> None:
-    built = {name: REPO / "target" / "release" / f"slotmark-{name}" for name in ("node", "txgen", "wan")}
-    if missing := [name for name, path in built.items() if not path.is_file()]:
-        pytest.skip(f"{missing} aren't built: make setup does it")
+    skip_without_programs()
+    if network == "wan":
+        skip_without_router()
     out = tmp_path / "live"
     done = slotmark("cluster", "run", bed, "--for", "12s", "-o", out, "--network", network)
-    if "no network namespace can be made" in done.stderr or "/dev/net/tun" in done.stderr:
-        pytest.skip(f"this machine has no network namespaces or TUN devices: {done.stderr.strip()}")
+    skip_without_network(done.stderr)
     assert done.returncode == 0, done.stderr
     assert "transactions a second" in done.stderr
     run = open_run(out)

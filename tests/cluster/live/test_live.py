@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -188,6 +189,36 @@ def test_a_node_that_dies_is_named_with_its_last_lines(
     assert doubts["node_died"].subject == "node-1"
     assert ("the store is gone" in doubts["cut_short"].text) == (on_death == "stop")
     assert (place / "stdout").read_text().count("ready to follow") == (2 if on_death == "restart" else 1)
+
+
+def test_a_log_that_goes_ends_the_run_and_what_was_measured_is_kept(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    log = tmp_path / "live.logs" / "node-1" / "stdout"
+    with measuring(bed, tmp_path / "live", node()) as conductor:
+        log.rename(log.with_name("stdout-moved"))
+        _, said = conductor.communicate(timeout=PATIENCE_S)
+    assert conductor.returncode == 2, said
+    assert f"{log} can't be written or read: No such file or directory" in said.splitlines()[-1]
+    run = open_run(tmp_path / "live")
+    (cut,) = [warning for warning in run.manifest.warnings if warning.kind == "cut_short"]
+    assert str(log) in cut.text
+    assert len(run.table("hosts")) == HOSTS
+    assert not of_conductor(conductor.pid)
+
+
+def test_a_full_disk_leaves_what_nodes_logged(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    logs = tmp_path / "live.logs"
+    with measuring(bed, tmp_path / "live", node()) as conductor:
+        resource.prlimit(conductor.pid, resource.RLIMIT_FSIZE, (0, 0))  # no file of the conductor's own can grow
+        _, said = conductor.communicate(timeout=PATIENCE_S)
+    assert conductor.returncode == 2, said
+    assert "Traceback" not in said
+    assert f"{logs}: what nodes logged is kept there" in said
+    assert "make room" in said.splitlines()[-1]
+    assert not (tmp_path / "live").exists()
+    assert all((logs / f"node-{number}" / "stdout").stat().st_size > 0 for number in range(HOSTS))
+    assert not of_conductor(conductor.pid)
 
 
 def test_nothing_runs_on_when_the_conductor_is_killed(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:

@@ -100,12 +100,22 @@ class _DiedError(Exception):
     """A node ended by itself, and with it the run."""
 
 
+def _why(error: BaseException) -> str:
+    """Why a measurement ended before its time, in words."""
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped by a signal"
+    if isinstance(error, OSError):
+        return f"{error.filename or 'what is measured'} can't be written or read: {error.strerror or error}"
+    return str(error).removesuffix(".")
+
+
 def run_live(
     request: Request, on_progress: Callable[[Progress], None], on_remark: Callable[[str], None] = lambda _text: None
 ) -> LiveRun:
     """Runs a cluster and makes its run folder.
 
-    A signal, as Ctrl-C, during the measurement ends it: what was measured until then is kept. Before it, nothing is.
+    Whatever ends the measurement early, as a signal, a node's death or a full disk, what was measured until then is kept: as a run folder
+    that is marked as cut, or where none can be made as the run directory. Before the measurement, nothing is.
 
     Args:
         request: What to run.
@@ -118,6 +128,7 @@ def run_live(
         TargetError: There is no such node; or nodes don't get ready, don't agree, or die before the measurement.
         ServerError: The emulated network can't be made.
         LogError: The logs can't be ingested; they are kept.
+        OSError: A file can't be written or read; the run directory is kept where the measurement had begun.
         KeyboardInterrupt: A signal came before the measurement, or a second one while nodes were ending.
     """
     refuse_without_linux("a live cluster")
@@ -145,29 +156,29 @@ def run_live(
                 if request.workload:
                     cluster.load()
                 cluster.measure()
-            except TargetError:
-                kept = True  # what nodes printed says why
-                raise
-            except _DiedError as death:
-                cut = str(death)
-            except KeyboardInterrupt:
+            except (_DiedError, TargetError, OSError, KeyboardInterrupt) as error:
                 if not cluster.measures:
+                    kept = isinstance(error, TargetError)  # what nodes printed says why
                     raise
-                cut, interrupted = "stopped by a signal", True
-            kept = True
+                cut, interrupted = _why(error), isinstance(error, KeyboardInterrupt)
+            finally:
+                kept = kept or cluster.measures
             measured_s = cluster.measured_s
             slots = cluster.measured_slots
             cluster.stop()
             statistics = wan.stop() if wan else None
-    finally:
-        if not kept:
+        here = _measured_here(request, node, machine, cluster, folder, statistics, measured_s, slots, cut)
+        run, ingested = ingest(
+            IngestRequest(logs=folder, out=request.out, target=node.name),
+            lambda _done, _total: None,
+            here,
+        )
+    except BaseException:
+        if kept:
+            on_remark(f"{folder}: what nodes logged is kept there")
+        else:
             shutil.rmtree(folder)
-    here = _measured_here(request, node, machine, cluster, folder, statistics, measured_s, slots, cut)
-    run, ingested = ingest(
-        IngestRequest(logs=folder, out=request.out, target=node.name),
-        lambda _done, _total: None,
-        here,
-    )
+        raise
     return LiveRun(run, ingested, cut, interrupted, statistics)
 
 

@@ -69,11 +69,10 @@ class Sampler:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends the streams."""
-        self._usage.close()
-        self._machine.close()
-        for file in self._files:
-            file.close()
+        """Ends the streams, those on a full disk without their ends: what is in them can be read."""
+        for closed in (self._usage, self._machine, *self._files):
+            with suppress(OSError):
+                closed.close()
 
     def sample(self, processes: Iterable[tuple[str, int]]) -> None:
         """Takes a sample of each process, given with its host's name, and of the machine."""

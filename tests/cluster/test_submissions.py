@@ -91,4 +91,6 @@ def test_runs_into_which_nothing_was_submitted_have_no_such_rows(run: Run, tmp_p
     assert "Submission" not in shown.output
     compared = CliRunner().invoke(app, ["compare", str(without.path), str(run.path), "--filter", "none"])
     assert compared.exit_code == 0, compared.output
-    assert "Only one of the two runs has 'Submission to block': it is not compared." in " ".join(compared.output.split())
+    assert "Only one of the two runs has 'Submission to block': it is not compared." in " ".join(
+        compared.output.split()
+    )

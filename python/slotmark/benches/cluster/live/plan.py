@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from slotmark import _core
 from slotmark.benches.cluster.bed import Bed, Host
-from slotmark.errors import BedError
+from slotmark.benches.cluster.sweep import amount
+from slotmark.errors import BedError, SimulationError
 
 Network = Literal["wan", "loopback"]
 """How hosts reach each other: over the emulated network, or at once."""
@@ -78,11 +78,11 @@ def wan_plan(bed: Bed, seed: int) -> dict[str, Any]:
     try:
         network = bed.profile["network"]
         every = {
-            "jitter_us": 2 * _smallest(network["jitter"]) // 1000,
+            "jitter_us": 2 * round(amount(network["jitter"])) // 1000,
             "loss_ppm": round(network["loss"] * 1e6),
-            "bandwidth_bits_per_s": _smallest(network["bandwidth"]),
+            "bandwidth_bits_per_s": round(amount(network["bandwidth"])),
         }
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, SimulationError) as error:
         raise BedError(f"bed.json: its profile has no network ({error!r}). Make the bed anew.") from error
     links: dict[tuple[int, int], int] = {}
     for link in bed.links:
@@ -95,7 +95,7 @@ def wan_plan(bed: Bed, seed: int) -> dict[str, Any]:
             *({"name": host.name, "address": host.host_addr} for host in bed.hosts),
             {"name": GENERATOR, "address": generator_address(bed)},
         ],
-        "default": {"delay_us": 0},
+        "default": {"delay_us": 0, "loss_ppm": 1_000_000},  # all packets: the profile has no latency for such a pair
         "links": [
             {"from": names[a], "to": names[b], "link": {"delay_us": latency_ns // 1000, **every}}
             for (a, b), latency_ns in sorted(links.items())
@@ -106,12 +106,3 @@ def wan_plan(bed: Bed, seed: int) -> dict[str, Any]:
             for a, b in ((GENERATOR, host.name), (host.name, GENERATOR))
         ],
     }
-
-
-def _smallest(text: str) -> int:
-    """A quantity of the profile in the smallest unit of its kind: ns, bits per second."""
-    found = _core.quantity(text)
-    if found is None:
-        raise TypeError(text)
-    number, _, _, worth = found
-    return round(number * worth)

@@ -1,0 +1,109 @@
+"""The emulated network of a bed, with programs inside that reach each other or don't."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from slotmark.benches.cluster.bed import Bed, read_bed
+from slotmark.benches.cluster.live.launching import Wan
+from slotmark.benches.cluster.live.plan import GENERATOR, wan_plan
+from slotmark.errors import ServerError
+from tests.conftest import REPO, slotmark
+
+PATIENCE_S = 120
+"""How long a condition is waited for on a machine that has much else to do."""
+
+DATAGRAMS = 20
+
+PROGRAM = f"""
+import contextlib, socket, sys
+
+role, own, next_host, last = sys.argv[1:]
+datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+datagrams.bind((own, 4000))
+datagrams.setblocking(False)
+if role != "first":
+    with socket.create_server((own, 4000)) as server:
+        server.settimeout({PATIENCE_S})
+        print("ready", flush=True)
+        server.accept()
+if role != "last":
+    for _ in range({DATAGRAMS}):
+        datagrams.sendto(role.encode(), (last, 4000))
+    socket.create_connection((next_host, 4000), timeout={PATIENCE_S})
+came = set()
+with contextlib.suppress(BlockingIOError):
+    while True:
+        came.add(datagrams.recv(100).decode())
+print(*sorted(came))
+"""
+"""A host of a line: sends datagrams to its end, connects to the next once it was connected to itself, and prints what datagrams came.
+
+Packets that a host sends are taken in order, so what the first host sent to the last without a delay would be there before what the
+one in the middle sends after it.
+"""
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Bed:
+    """A bed of three hosts in a line: the first and the last have no link."""
+    folder = tmp_path_factory.mktemp("line") / "bed"
+    made = slotmark(
+        *("cluster", "create", "value-only-5", "--hosts", "3", "-o", folder),
+        *("--set", 'network.topology={kind="line"}', "--set", "utxo_entries=100", "--set", "delegators=10"),
+    )
+    assert made.returncode == 0, made.stderr
+    return read_bed(folder)
+
+
+@contextmanager
+def started(words: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A program, killed at the end."""
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_only_hosts_with_a_link_reach_each_other(line: Bed, tmp_path: Path) -> None:
+    if not (REPO / "target" / "release" / "slotmark-wan").is_file():
+        pytest.skip("slotmark-wan isn't built: make setup does it")
+    plan = wan_plan(line, 1)
+    assert {(link["from"], link["to"]) for link in plan["links"] if GENERATOR not in (link["from"], link["to"])} == {
+        ("node-0", "node-1"),
+        ("node-1", "node-0"),
+        ("node-1", "node-2"),
+        ("node-2", "node-1"),
+    }
+    try:
+        wan = Wan(plan, tmp_path)
+    except ServerError as error:
+        if "no network namespace can be made" in str(error) or "/dev/net/tun" in str(error):
+            pytest.skip(f"this machine has no network namespaces or TUN devices: {error}")
+        raise
+    first, middle, last = (host.host_addr for host in line.hosts)
+
+    def words(host: str, role: str, own: str, next_host: str) -> list[str]:
+        return [*wan.inside(host), sys.executable, "-c", PROGRAM, role, own, next_host, last]
+
+    try:
+        with (
+            started(words("node-2", "last", last, "")) as at_last,
+            started(words("node-1", "middle", middle, last)) as at_middle,
+        ):
+            for process in (at_last, at_middle):
+                assert process.stdout
+                assert process.stdout.readline() == "ready\n"
+            with started(words("node-0", "first", first, middle)) as at_first:
+                assert at_first.communicate(timeout=PATIENCE_S)[0] == "\n"
+            assert at_middle.communicate(timeout=PATIENCE_S)[0] == "\n"
+            assert at_last.communicate(timeout=PATIENCE_S)[0] == "middle\n"
+    finally:
+        statistics = wan.stop()
+    assert statistics is not None
+    assert statistics.lost_as_planned >= DATAGRAMS

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,13 @@ def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node
         assert of_host[-1]["net_read_bytes"] is None
     machine = run.table("machine_usage").to_pylist()
     assert machine[-1]["busy_ns"] > machine[0]["busy_ns"]
+    until_ns = datetime.fromisoformat(manifest.parameters["measured until"]).timestamp() * 1e9
+    began_ns = until_ns - manifest.parameters["measured, s"] * 1e9
+    slack_ns = 2_000_000  # both are rounded to ms
+    during = [row["ts_ns"] for row in machine if began_ns - slack_ns <= row["ts_ns"] <= until_ns + slack_ns]
+    assert len(during) >= 2
+    assert during[-1] == machine[-1]["ts_ns"]
+    assert machine[0]["ts_ns"] < began_ns
     shown = slotmark("show", out)
     assert shown.returncode == 0, shown.stderr
     # What nodes had is kept beside the run, and nothing of them runs.

@@ -163,11 +163,9 @@ def run_live(
                 cut, interrupted = _why(error), isinstance(error, KeyboardInterrupt)
             finally:
                 kept = kept or cluster.measures
-            measured_s = cluster.measured_s
-            slots = cluster.measured_slots
             cluster.stop()
             statistics = wan.stop() if wan else None
-        here = _measured_here(request, node, machine, cluster, folder, statistics, measured_s, slots, cut)
+        here = _measured_here(request, node, machine, cluster, folder, statistics, cut)
         run, ingested = ingest(
             IngestRequest(logs=folder, out=request.out, target=node.name),
             lambda _done, _total: None,
@@ -201,7 +199,8 @@ class _Cluster:
         self._start_s, self._sampler = start_s, sampler
         self._on_progress, self._on_remark = on_progress, on_remark
         self._began: float | None = None
-        self._first_slot = 0
+        self._ended: float | None = None
+        self.began_ns = self.ended_ns = 0
         self.generator: Generator | None = None
         self._next_look = time.monotonic()
         self.nodes: list[Running] = []
@@ -291,11 +290,18 @@ class _Cluster:
         )
 
     def measure(self) -> None:
-        """Lets the cluster run for the time that was asked for. _DiedError where a node ended, and the run with it."""
-        self._began = time.monotonic()
-        self._first_slot = self._slot() + 1
-        while self.measured_s < self._request.seconds:
-            self._look("measuring")
+        """Lets the cluster run for the time that was asked for, between ``began_ns`` and ``ended_ns``, which are since 1970.
+
+        Raises:
+            _DiedError: A node ended, and the run with it.
+        """
+        try:
+            self.began_ns, self._began = time.time_ns(), time.monotonic()
+            while self.measured_s < self._request.seconds:
+                self._look("measuring")
+            self._sample()
+        finally:
+            self._ended, self.ended_ns = time.monotonic(), time.time_ns()
 
     @property
     def measures(self) -> bool:
@@ -304,16 +310,16 @@ class _Cluster:
 
     @property
     def measured_s(self) -> float:
-        """How long the measurement has lasted; 0 before it."""
-        return 0.0 if self._began is None else time.monotonic() - self._began
+        """How long the measurement has lasted, or lasted in all; 0 before it."""
+        return 0.0 if self._began is None else (self._ended or time.monotonic()) - self._began
 
     @property
     def measured_slots(self) -> tuple[int, int]:
-        """The first slot that lies in the measurement, and the last so far."""
-        return self._first_slot, self._slot() - 1
+        """The first slot that lies in the measurement, and the last."""
+        return self._slot(self.began_ns) + 1, self._slot(self.ended_ns) - 1
 
-    def _slot(self) -> int:
-        return math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
+    def _slot(self, ns: int) -> int:
+        return (ns - self._start_s * 10**9) // self._bed.genesis.slot_length_ns
 
     def _agreement(self) -> Agreement:
         return self._watch.agreement([node.host.name for node in self.nodes if node.ended is None])
@@ -323,18 +329,23 @@ class _Cluster:
         self._next_look = max(self._next_look + 1.0, time.monotonic())
         self._watch.look()
         self._tend()
-        self._sampler.sample((node.host.name, node.pid) for node in self.nodes if node.ended is None)
+        self._sample()
         left_s = None if self._began is None else max(0.0, self._request.seconds - self.measured_s)
         tps = None
         if self.generator and self._began is not None:
             tps = self.generator.acknowledged / max(1.0, self.measured_s)
         self._on_progress(
-            Progress(doing, self._slot(), self._watch.blocks, self._agreement(), self.measured_s, left_s, tps)
+            Progress(
+                doing, self._slot(time.time_ns()), self._watch.blocks, self._agreement(), self.measured_s, left_s, tps
+            )
         )
         pause_s = self._next_look - time.monotonic()
         if left_s is not None:
             pause_s = min(pause_s, left_s)
         time.sleep(max(0.0, pause_s))
+
+    def _sample(self) -> None:
+        self._sampler.sample((node.host.name, node.pid) for node in self.nodes if node.ended is None)
 
     def _tend(self) -> None:
         """Finds nodes that ended by themselves, and does what was asked for then."""
@@ -367,7 +378,7 @@ class _Cluster:
         """Ends the workload, which reads the chain once more, and all nodes, those that don't end in time by force."""
         agreement = self._agreement()
         if self.generator:
-            self._on_progress(Progress("reading the chain", self._slot(), self._watch.blocks, agreement))
+            self._on_progress(Progress("reading the chain", self._slot(time.time_ns()), self._watch.blocks, agreement))
             self.generator.stop()
 
         def wait(left: int) -> None:
@@ -393,26 +404,24 @@ def _measured_here(
     cluster: _Cluster,
     folder: Path,
     statistics: WanStatistics | None,
-    measured_s: float,
-    slots: tuple[int, int],
     cut: str,
 ) -> MeasuredHere:
     usage, used = read_samples(folder / USAGE, USAGE_SCHEMA), read_samples(folder / MACHINE_USAGE, MACHINE_SCHEMA)
     generator = cluster.generator
     doubts = [*cluster.doubts, *([] if generator else [warnings.no_workload()])]
     if cut:
-        doubts.append(warnings.cut_short(measured_s, request.seconds, cut))
+        doubts.append(warnings.cut_short(cluster.measured_s, request.seconds, cut))
     if machine.load > LOADED * machine.cores:
         doubts.append(warnings.machine_loaded(machine.load, machine.cores))
-    busy = busyness(usage, used)
+    busy = busyness(usage, used, cluster.began_ns, cluster.ended_ns)
     if busy and busy.waiting > WAITING_LIMIT:
         doubts.append(warnings.machine_shared(busy.waiting, WAITING_LIMIT, busy.busy))
     parameters: dict[str, object] = {
         "node": request.node,
         "network": request.network,
         "asked for, s": request.seconds,
-        "measured, s": round(measured_s, 3),
-        "measured until": datetime.now(UTC).isoformat(timespec="seconds"),
+        "measured, s": round(cluster.measured_s, 3),
+        "measured until": datetime.fromtimestamp(cluster.ended_ns / 1e9, UTC).isoformat(timespec="milliseconds"),
     }
     if busy:
         parameters |= {"nodes waited for a processor": round(busy.waiting, 4), "processors busy": round(busy.busy, 4)}
@@ -429,5 +438,6 @@ def _measured_here(
     if generator:
         tables |= generator.tables()
         parameters |= generator.outcome()
-    filters = [f"SlotGEq {slots[0]}", f"SlotLEq {slots[1]}"]
+    first, last = cluster.measured_slots
+    filters = [f"SlotGEq {first}", f"SlotLEq {last}"]
     return MeasuredHere(machine, parameters, doubts, tables, filters)

@@ -6,9 +6,8 @@ Counters are since the start of a process, or of the machine: what a second took
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -160,19 +159,31 @@ class Busyness(msgspec.Struct, frozen=True):
     busy: float
 
 
-def busyness(usage: pa.Table, machine: pa.Table) -> Busyness | None:
-    """How busy the machine was over all samples; None with fewer than two of them."""
+def busyness(usage: pa.Table, machine: pa.Table, began_ns: int, ended_ns: int) -> Busyness | None:
+    """How busy the machine was between two moments, by the samples from then; None with fewer than two of the machine.
+
+    Args:
+        usage: Of :data:`USAGE_SCHEMA`.
+        machine: Of :data:`MACHINE_SCHEMA`.
+        began_ns: The first moment, since 1970 as ``ts_ns``.
+        ended_ns: The last moment.
+    """
+    within = (pc.field("ts_ns") >= began_ns) & (pc.field("ts_ns") <= ended_ns)
+    usage, machine = usage.filter(within), machine.filter(within)
     if machine.num_rows < 2:
         return None
     ran = waited = 0
-    for host in set(usage["host"].to_pylist()):
-        rows = usage.filter(pc.field("host") == host)
-        ran += _grown(rows["cpu_ns"].to_pylist())
-        waited += _grown(rows["runqueue_ns"].to_pylist())
-    busy, idle = (_grown(machine[name].to_pylist()) for name in ("busy_ns", "idle_ns"))
+    before: dict[str, tuple[int, int]] = {}
+    rows = zip(*(usage[name].to_pylist() for name in ("host", "cpu_ns", "runqueue_ns")), strict=True)
+    for host, on_cpu, off_cpu in rows:
+        if host in before:
+            ran += _grown(before[host][0], on_cpu)
+            waited += _grown(before[host][1], off_cpu)
+        before[host] = on_cpu, off_cpu
+    busy, idle = (machine[name][-1].as_py() - machine[name][0].as_py() for name in ("busy_ns", "idle_ns"))
     return Busyness(waited / (ran + waited) if ran + waited else 0.0, busy / (busy + idle) if busy + idle else 0.0)
 
 
-def _grown(counter: Sequence[int]) -> int:
+def _grown(earlier: int, later: int) -> int:
     """By how much a counter grew; where it fell its process was started anew, and it counts from 0."""
-    return sum(later - earlier if later >= earlier else later for earlier, later in pairwise(counter))
+    return later - earlier if later >= earlier else later

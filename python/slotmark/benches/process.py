@@ -1,13 +1,15 @@
-"""Processes that are measured: how they are started, and what the OS reports of their CPU clock, context switches and memory."""
+"""Processes that are measured: how they are started and how they ended, and what the OS reports of their CPU clock, context switches and memory."""
 
 import os
 import platform
+import selectors
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from slotmark.errors import PlatformError
 
@@ -91,6 +93,27 @@ def split_cores() -> tuple[frozenset[int], frozenset[int]]:
     """One core for the server and all others for the client; both empty where there is only one."""
     first, *others = sorted(os.sched_getaffinity(0))
     return (frozenset([first]), frozenset(others)) if others else (frozenset(), frozenset())
+
+
+def first_line(pipe: IO[bytes], timeout_s: float) -> bytes | None:
+    """The first line of a pipe, shorter where the pipe ended before; None where neither came in time."""
+    deadline = time.monotonic() + timeout_s
+    line = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while not line.endswith(b"\n"):
+            if not selector.select(timeout=max(0.0, deadline - time.monotonic())):
+                return None
+            byte = os.read(pipe.fileno(), 1)  # what comes behind the line is read from the pipe's own buffer later
+            if not byte:
+                break
+            line += byte
+    return line
+
+
+def how_ended(code: int) -> str:
+    """How a process ended, as words behind its name: ``exited 1``, ``was killed by signal 9``; the code is ``Popen.returncode``."""
+    return f"was killed by signal {-code}" if code < 0 else f"exited {code}"
 
 
 MOST_SAID = 300

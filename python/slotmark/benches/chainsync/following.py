@@ -17,7 +17,7 @@ from slotmark import _core
 from slotmark.benches.chainsync.invocation import LEAVE_S, Failed, Ready
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
-from slotmark.benches.process import children_group, cut_words
+from slotmark.benches.process import children_group, cut_words, how_ended
 from slotmark.errors import ProofError, TargetError
 
 
@@ -192,8 +192,7 @@ class Follower:
         if isinstance(gone, Failed):
             raise TargetError(f"{self}: {cut_words(gone.message)}")
         if gone:
-            code = self._process.wait()
-            how = f"was killed by signal {-code}" if code < 0 else f"exited {code}"
+            how = how_ended(self._process.wait())
             raise TargetError(f"{self}: {how} while it followed.{self._last_words()}")
         if self.ended is not None:
             raise TargetError(f"{self}: left the node: {self.ended.why}.{self._last_words()}")
@@ -208,7 +207,7 @@ class Follower:
         except subprocess.TimeoutExpired:
             raise self._broken(f"it was still there {LEAVE_S} s after its standard input had ended") from None
         if code and self.ended is None:
-            raise self._broken(f"it exited {code} after its standard input had ended")
+            raise self._broken(f"it {how_ended(code)} after its standard input had ended")
 
     def _read(self) -> bool | Failed:
         """Takes the records that have come; True where there are no more to come, or the last one where that says why."""

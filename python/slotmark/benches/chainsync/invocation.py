@@ -16,7 +16,15 @@ import msgspec
 
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
-from slotmark.benches.process import children_group, cpu_ns, cut_words, peak_bytes, started_on, voluntary_switches
+from slotmark.benches.process import (
+    children_group,
+    cpu_ns,
+    cut_words,
+    how_ended,
+    peak_bytes,
+    started_on,
+    voluntary_switches,
+)
 from slotmark.errors import TargetError
 
 LEAVE_S = 10
@@ -242,7 +250,7 @@ def _follow(
     ):
         raise lines.broken(complaint)
     if process.returncode:
-        raise lines.broken(f"it exited {process.returncode} after `done`")
+        raise lines.broken(f"it {how_ended(process.returncode)} after `done`")
     return Invocation(
         ready=ready,
         started=started,
@@ -323,8 +331,7 @@ class _Lines:
 
     def ended(self) -> TargetError:
         self._alive()
-        code = self._process.wait()
-        how = f"was killed by signal {-code}" if code < 0 else f"exited {code}"
+        how = how_ended(self._process.wait())
         return TargetError(f"{self._about}: {how} before `done`.{self._said()}")
 
     def _said(self) -> str:

@@ -1,7 +1,6 @@
 """The server that a session's targets follow: our own over a chain folder, or somebody else's node."""
 
 import os
-import selectors
 import signal
 import socket
 import struct
@@ -12,12 +11,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Protocol, Self
+from typing import Protocol, Self
 
 import msgspec
 
 from slotmark.benches.chainsync.setting import Setting
-from slotmark.benches.process import children_group, peak_bytes, started_on
+from slotmark.benches.process import children_group, first_line, how_ended, peak_bytes, started_on
 from slotmark.errors import ArgumentError, ServerError
 
 START_TIMEOUT_S = 120
@@ -60,22 +59,6 @@ class Server(Protocol):
 
 LOOK_US = 100
 """How long our server looks for a request before it sleeps, where it has a core of its own."""
-
-
-def first_line(pipe: IO[bytes], timeout_s: float) -> bytes | None:
-    """The first line of a pipe, shorter where the pipe ended before; None where neither came in time."""
-    deadline = time.monotonic() + timeout_s
-    line = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while not line.endswith(b"\n"):
-            if not selector.select(timeout=max(0.0, deadline - time.monotonic())):
-                return None
-            byte = os.read(pipe.fileno(), 1)  # what comes behind the line is read from the pipe's own buffer later
-            if not byte:
-                break
-            line += byte
-    return line
 
 
 class Listening(msgspec.Struct):
@@ -160,7 +143,9 @@ class ReplayServer:
                 )
             if not line:
                 process.wait()
-                raise ServerError(self._last_words() or f"the server exited {process.returncode} before it listened.")
+                raise ServerError(
+                    self._last_words() or f"the server {how_ended(process.returncode)} before it listened."
+                )
             self._listening = msgspec.json.decode(line, type=Listening)
         except BaseException:
             self.__exit__(None, None, None)
@@ -239,9 +224,8 @@ class ReplayServer:
         time.sleep(0.05)  # a client sees the end of a connection before the process is gone
         code = self._running().poll()
         if code is not None:
-            how = f"was killed by signal {-code}" if code < 0 else f"exited {code}"
             raise ServerError(
-                f"the server {how} in the middle of the session. Nothing was kept. {self._last_words()}".strip()
+                f"the server {how_ended(code)} in the middle of the session. Nothing was kept. {self._last_words()}".strip()
             )
 
 

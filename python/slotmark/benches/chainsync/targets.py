@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from slotmark.benches.chainsync.setting import Mode, Setting
-from slotmark.benches.process import children_group
+from slotmark.benches.process import children_group, how_ended
 from slotmark.errors import TargetError, did_you_mean
 
 CONTRACT = 1
@@ -238,7 +238,7 @@ def describe(name: str, command: Sequence[str]) -> Description:
     if answer.returncode:
         said = answer.stderr.decode(errors="replace").strip().splitlines()
         raise TargetError(
-            f"--target {name}: `describe` exited {answer.returncode}{': ' + said[-1] if said else ''}. See docs/targets.md."
+            f"--target {name}: `describe` {how_ended(answer.returncode)}{': ' + said[-1] if said else ''}. See docs/targets.md."
         )
     try:
         description = msgspec.json.decode(answer.stdout, type=Description)

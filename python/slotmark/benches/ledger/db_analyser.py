@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark.benches.process import cut_words
+from slotmark.benches.process import cut_words, how_ended
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
 
 NAME = "db-analyser"
@@ -148,7 +148,7 @@ def _help(label: str, words: list[str]) -> str:
     if ended.returncode or not _FLAG.search(shown):
         last = cut_words((shown.strip().splitlines() or ["nothing"])[-1])
         raise TargetError(
-            f"{label}: `{command}` exited {ended.returncode} and printed no flags, but: {last}. Check the program."
+            f"{label}: `{command}` {how_ended(ended.returncode)} and printed no flags, but: {last}. Check the program."
         )
     return shown
 

@@ -7,6 +7,7 @@ import argparse
 import hashlib
 import json
 import signal
+import socket
 import sys
 import time
 from collections.abc import Mapping
@@ -70,6 +71,7 @@ def main() -> None:
     parser.add_argument("--shelley-kes-key", type=Path)
     parser.add_argument("--hosts", type=int, required=True)
     parser.add_argument("--stays", type=int, help="the host that ignores SIGINT")
+    parser.add_argument("--hangs", action="store_true", help="have a socket at which no connection is ever accepted")
     parser.add_argument("--mute", action="store_true", help="never be ready")
     given, _ = parser.parse_known_args()
     number = given.port - FIRST_PORT
@@ -78,6 +80,11 @@ def main() -> None:
     config = json.loads(given.config.read_bytes())
     genesis = json.loads((given.config.parent / config["ShelleyGenesisFile"]).read_bytes())
     signal.signal(signal.SIGINT, signal.SIG_IGN if number == given.stays else end)
+    if given.hangs:
+        listener, first = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+        listener.bind("node.socket")
+        listener.listen(0)
+        first.connect("node.socket")  # whoever comes next waits for a place in the queue
     if not given.mute:
         say("Startup.Ready", kind="ready to follow")
     die = Path("die")

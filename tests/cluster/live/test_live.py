@@ -18,6 +18,7 @@ import pytest
 from slotmark.benches.cluster.live.launching import MARK, leftovers, start_of
 from slotmark.metrics import Analysis
 from slotmark.run import Run, check_run, open_run
+from tests.cluster.live.machine import of_conductor, skip_without_network, skip_without_router
 from tests.conftest import REPO, slotmark
 
 HOSTS = 3
@@ -67,19 +68,6 @@ def until(what: str, condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < end, f"waited in vain until {what}"
         time.sleep(0.05)
-
-
-def of_conductor(pid: int) -> list[int]:
-    """Processes that a conductor started and that haven't ended."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            text = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
-        except OSError:
-            continue
-        if f"{MARK}={pid}:".encode() in text:
-            found.append(int(entry.name))
-    return found
 
 
 def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
@@ -143,10 +131,23 @@ def test_nodes_that_never_get_ready_end_the_run_in_a_line(bed: Path, tmp_path: P
     assert not (tmp_path / "live").exists()
 
 
+def test_nodes_that_hang_end_the_run_in_a_line(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    recipe = tmp_path / "stand-in" / "node.toml"
+    by_log = 'ready = "log"\n        ready_text = "ready to follow"'
+    assert by_log in recipe.read_text()
+    recipe.write_text(recipe.read_text().replace(by_log, 'ready = "socket"'))
+    done = run_live(bed, tmp_path / "live", node("--hangs"), "--ready-within", "1s")
+    assert done.returncode == 2, done.stderr
+    assert "3 nodes don't answer, as node-0" in done.stderr.splitlines()[-1]
+    assert (tmp_path / "live.logs" / "node-0" / "node.socket").is_socket()
+
+
 @contextmanager
-def measuring(bed: Path, out: Path, node: str, *more: str) -> Iterator[subprocess.Popen[str]]:
+def measuring(
+    bed: Path, out: Path, node: str, *more: str, network: str = "loopback"
+) -> Iterator[subprocess.Popen[str]]:
     """A conductor of a long run, once it measures."""
-    options = ("--for", "1h", "--network", "loopback", "--no-workload", "--start-in", "2s", "--node", node)
+    options = ("--for", "1h", "--network", network, "--no-workload", "--start-in", "2s", "--node", node)
     command = [sys.executable, "-m", "slotmark", "cluster", "run", str(bed), "-o", str(out), *options, *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as conductor:
         assert conductor.stderr
@@ -154,6 +155,7 @@ def measuring(bed: Path, out: Path, node: str, *more: str) -> Iterator[subproces
             said = []
             while "measuring" not in (line := conductor.stderr.readline()):
                 said.append(line)
+                skip_without_network("".join(said))
                 assert line, said
             yield conductor
         finally:
@@ -190,7 +192,7 @@ def test_a_node_that_dies_is_named_with_its_last_lines(
             assert conductor.poll() is None
             conductor.send_signal(signal.SIGINT)
         _, rest = conductor.communicate(timeout=PATIENCE_S)
-    assert f"node-1 ended by itself: exit code 1; the end of {place / 'stderr'}: the store is gone" in line
+    assert f"node-1 ended by itself: it exited 1; the end of {place / 'stderr'}: the store is gone" in line
     assert conductor.returncode == (2 if on_death == "stop" else 130), rest
     assert "Traceback" not in rest
     doubts = {warning.kind: warning for warning in open_run(tmp_path / "live").manifest.warnings}
@@ -270,12 +272,10 @@ def test_a_node_that_there_is_not_is_refused_in_a_line(bed: Path, tmp_path: Path
 
 
 def test_the_emulated_network_carries_a_cluster(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
-    if not (REPO / "target" / "release" / "slotmark-wan").is_file():
-        pytest.skip("slotmark-wan isn't built: make setup does it")
+    skip_without_router()
     out = tmp_path / "live"
     done = run_live(bed, out, node(), "--network", "wan")
-    if "no network namespace can be made" in done.stderr or "/dev/net/tun" in done.stderr:
-        pytest.skip(f"this machine has no network namespaces or TUN devices: {done.stderr.strip()}")
+    skip_without_network(done.stderr)
     assert done.returncode == 0, done.stderr
     run = open_run(out)
     assert run.manifest.parameters["network"] == "wan"
@@ -286,6 +286,24 @@ def test_the_emulated_network_carries_a_cluster(bed: Path, tmp_path: Path, node:
     for link in plan["links"]:
         assert (link["link"]["delay_us"] == 0) == ("generator" in (link["from"], link["to"]))
     assert run.table("node_usage").to_pylist()[-1]["net_read_bytes"] is not None
+
+
+def test_a_router_that_dies_ends_the_run_with_how_it_ended(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
+    skip_without_router()
+    with measuring(bed, tmp_path / "live", node(), "--on-death", "go-on", network="wan") as conductor:
+        (router,) = [
+            pid
+            for pid in of_conductor(conductor.pid)
+            if b"slotmark-wan\0run" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        os.kill(router, signal.SIGKILL)
+        _, said = conductor.communicate(timeout=PATIENCE_S)
+    assert conductor.returncode == 2, said
+    why = "the emulated network ended by itself, and all hosts with it: it was killed by signal 9"
+    assert why in said.splitlines()[-1]
+    doubts = {warning.kind: warning for warning in open_run(tmp_path / "live").manifest.warnings}
+    assert why in doubts["cut_short"].text
+    assert "node_died" not in doubts
 
 
 def test_a_signal_before_the_measurement_leaves_nothing(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
@@ -320,8 +338,7 @@ def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path, 
         pytest.skip(f"{missing} aren't built: make setup does it")
     out = tmp_path / "live"
     done = slotmark("cluster", "run", bed, "--for", "12s", "-o", out, "--network", network)
-    if "no network namespace can be made" in done.stderr or "/dev/net/tun" in done.stderr:
-        pytest.skip(f"this machine has no network namespaces or TUN devices: {done.stderr.strip()}")
+    skip_without_network(done.stderr)
     assert done.returncode == 0, done.stderr
     assert "transactions a second" in done.stderr
     run = open_run(out)

@@ -1,5 +1,6 @@
 """The emulated network of a bed, with programs inside that reach each other or don't."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.bed import Bed, read_bed
+from slotmark.benches.cluster.live import launching
 from slotmark.benches.cluster.live.launching import Wan
 from slotmark.benches.cluster.live.plan import GENERATOR, wan_plan
 from slotmark.errors import ServerError
-from tests.conftest import REPO, slotmark
+from tests.cluster.live.machine import of_conductor, skip_without_network, skip_without_router
+from tests.conftest import slotmark
 
 PATIENCE_S = 120
 """How long a condition is waited for on a machine that has much else to do."""
@@ -71,8 +74,7 @@ def started(words: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_only_hosts_with_a_link_reach_each_other(line: Bed, tmp_path: Path) -> None:
-    if not (REPO / "target" / "release" / "slotmark-wan").is_file():
-        pytest.skip("slotmark-wan isn't built: make setup does it")
+    skip_without_router()
     plan = wan_plan(line, 1)
     assert {(link["from"], link["to"]) for link in plan["links"] if GENERATOR not in (link["from"], link["to"])} == {
         ("node-0", "node-1"),
@@ -83,8 +85,7 @@ def test_only_hosts_with_a_link_reach_each_other(line: Bed, tmp_path: Path) -> N
     try:
         wan = Wan(plan, tmp_path)
     except ServerError as error:
-        if "no network namespace can be made" in str(error) or "/dev/net/tun" in str(error):
-            pytest.skip(f"this machine has no network namespaces or TUN devices: {error}")
+        skip_without_network(str(error))
         raise
     first, middle, last = (host.host_addr for host in line.hosts)
 
@@ -107,3 +108,35 @@ def test_only_hosts_with_a_link_reach_each_other(line: Bed, tmp_path: Path) -> N
         statistics = wan.stop()
     assert statistics is not None
     assert statistics.lost_as_planned >= DATAGRAMS
+
+
+def router(folder: Path, text: str) -> Path:
+    """A program in the place of the router."""
+    program = folder / "router"
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_a_router_that_never_gets_ready_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = router(tmp_path, "exec sleep 1000")
+    monkeypatch.setattr(launching, "wan_program", lambda: program)
+    monkeypatch.setattr(launching, "ROUTER_START_S", 3)
+    with pytest.raises(ServerError, match="the emulated network wasn't there within 3 s and was stopped"):
+        Wan({}, tmp_path)
+    assert not of_conductor(os.getpid())
+
+
+def test_last_words_of_a_router_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = router(tmp_path, """echo '{"ready":{}}'; echo 'slotmark-wan: no more memory' >&2; exit 3""")
+    monkeypatch.setattr(launching, "wan_program", lambda: program)
+    wan = Wan({}, tmp_path)
+    assert wan.last_words() == f"it exited 3; the end of {tmp_path / 'wan.stderr'}: slotmark-wan: no more memory"
+    assert wan.ended == 3
+    assert wan.stop() is None
+
+
+def test_a_router_that_refuses_its_plan_is_named_with_why(tmp_path: Path) -> None:
+    skip_without_router()
+    with pytest.raises(ServerError, match=r"^--network wan: .*wan\.json.*missing field `hosts`"):
+        Wan({"default": {"delay_us": 0}}, tmp_path)

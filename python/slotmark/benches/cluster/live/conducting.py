@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark import _core, warnings
+from slotmark import warnings
 from slotmark.benches.cluster.bed import Bed, read_bed
 from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
 from slotmark.benches.cluster.ingest import Request as IngestRequest
+from slotmark.benches.cluster.live.answering import TipQuery
 from slotmark.benches.cluster.live.launching import (
     Running,
     Wan,
@@ -37,7 +38,7 @@ from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
 from slotmark.benches.cluster.live.workload import Generator
 from slotmark.benches.process import refuse_without_linux
 from slotmark.benches.unfinished import LOADED
-from slotmark.errors import ServerError, TargetError
+from slotmark.errors import TargetError
 from slotmark.run import MachineFacts, Run, machine_facts
 from slotmark.warnings import Warning
 
@@ -48,6 +49,9 @@ _LEAD_PER_HOST_S = 0.5
 _SHORT_LIFE_S = 10
 _MOST_RESTARTS = 3
 """A node that lived so short, so often one after the other, isn't started again."""
+
+_QUERIES_END_S = 5
+"""How long queries may take to end after their nodes: other processes may still hold the nodes' sockets."""
 
 WAITING_LIMIT = 0.1
 """The share of the time in which nodes could have run and had no processor, above which the machine was measured."""
@@ -86,14 +90,12 @@ class LiveRun(msgspec.Struct, frozen=True):
         ingested: What became of the logs' lines.
         cut: Why it ended before its time, in words; empty where it didn't.
         interrupted: Whether that was a signal.
-        wan: What the emulated network did; None without one.
     """
 
     run: Run
     ingested: Ingested
     cut: str
     interrupted: bool
-    wan: WanStatistics | None
 
 
 class _DiedError(Exception):
@@ -177,7 +179,7 @@ def run_live(
         else:
             shutil.rmtree(folder)
         raise
-    return LiveRun(run, ingested, cut, interrupted, statistics)
+    return LiveRun(run, ingested, cut, interrupted)
 
 
 class _Cluster:
@@ -203,6 +205,7 @@ class _Cluster:
         self.began_ns = self.ended_ns = 0
         self.generator: Generator | None = None
         self._next_look = time.monotonic()
+        self._queries: dict[str, TipQuery] = {}
         self.nodes: list[Running] = []
         self.doubts: list[Warning] = []
 
@@ -254,12 +257,12 @@ class _Cluster:
     def _is_ready(self, node: Running) -> bool:
         if self._node.recipe.ready == "log":
             return self._watch.logs[node.host.name].ready
-        try:
+        query = self._queries.get(node.host.name)
+        if query is None or query.failed:
             # By the process's own folder: a socket's path may have only 107 bytes, and the run directory's can be longer.
-            _core.node_tip(f"/proc/{node.pid}/cwd/{SOCKET}", False, self._bed.genesis.network_magic)
-        except ServerError:
-            return False
-        return True
+            query = TipQuery(f"/proc/{node.pid}/cwd/{SOCKET}", self._bed.genesis.network_magic)
+            self._queries[node.host.name] = query
+        return query.answered
 
     def load(self) -> None:
         """Starts the workload, and waits until what it spends is in blocks.
@@ -316,9 +319,13 @@ class _Cluster:
     @property
     def measured_slots(self) -> tuple[int, int]:
         """The first slot that lies in the measurement, and the last."""
-        return self._slot(self.began_ns) + 1, self._slot(self.ended_ns) - 1
+        return self._slot_at(self.began_ns) + 1, self._slot_at(self.ended_ns) - 1
 
-    def _slot(self, ns: int) -> int:
+    @property
+    def _slot(self) -> int:
+        return self._slot_at(time.time_ns())
+
+    def _slot_at(self, ns: int) -> int:
         return (ns - self._start_s * 10**9) // self._bed.genesis.slot_length_ns
 
     def _agreement(self) -> Agreement:
@@ -335,9 +342,7 @@ class _Cluster:
         if self.generator and self._began is not None:
             tps = self.generator.acknowledged / max(1.0, self.measured_s)
         self._on_progress(
-            Progress(
-                doing, self._slot(time.time_ns()), self._watch.blocks, self._agreement(), self.measured_s, left_s, tps
-            )
+            Progress(doing, self._slot, self._watch.blocks, self._agreement(), self.measured_s, left_s, tps)
         )
         pause_s = self._next_look - time.monotonic()
         if left_s is not None:
@@ -349,13 +354,13 @@ class _Cluster:
 
     def _tend(self) -> None:
         """Finds nodes that ended by themselves, and does what was asked for then."""
-        if self._wan and self._wan.ended:
-            raise _DiedError("the emulated network ended by itself, and all hosts with it")
-        if self.generator and self.generator.ended:
-            raise _DiedError(f"the workload ended by itself: {self.generator.words}")
-        for node in self.nodes:
-            if node.ended is None or node.given_up:
-                continue
+        ended = [node for node in self.nodes if node.ended is not None and not node.given_up]
+        workload_ended = self.generator is not None and bool(self.generator.ended)
+        if self._wan and self._wan.ended is not None:  # looked at last: it takes all others with it
+            raise _DiedError(f"the emulated network ended by itself, and all hosts with it: {self._wan.last_words()}")
+        if self.generator and workload_ended:
+            raise _DiedError(f"the workload ended by itself: {self.generator.last_words()}")
+        for node in ended:
             words = f"{node.host.name} ended by itself: {node.last_words()}"
             self.doubts.append(warnings.node_died(node.host.name, node.last_words()))
             self._on_remark(words)  # a user who reads it may stop the run: the doubt is kept by then
@@ -378,23 +383,26 @@ class _Cluster:
         """Ends the workload, which reads the chain once more, and all nodes, those that don't end in time by force."""
         agreement = self._agreement()
         if self.generator:
-            self._on_progress(Progress("reading the chain", self._slot(time.time_ns()), self._watch.blocks, agreement))
+            self._on_progress(Progress("reading the chain", self._slot, self._watch.blocks, agreement))
             self.generator.stop()
 
         def wait(left: int) -> None:
             if time.monotonic() >= self._next_look:
                 self._next_look = time.monotonic() + 1.0
-                self._on_progress(Progress(f"stopping, {left} left", 0, self._watch.blocks, agreement))
+                self._on_progress(Progress(f"stopping, {left} left", self._slot, self._watch.blocks, agreement))
 
         for node in stop_nodes(self.nodes, self._request.grace_s, wait):
             self._on_remark(f"{node.host.name} didn't end within {self._request.grace_s} s and was killed")
             self.doubts.append(warnings.node_killed(node.host.name, self._request.grace_s))
 
     def kill(self) -> None:
-        """Ends the workload and all nodes at once."""
+        """Ends the workload and all nodes at once, and with them what they were asked."""
         if self.generator:
             self.generator.kill()
         kill_nodes([node for node in self.nodes if node.ended is None])
+        end = time.monotonic() + _QUERIES_END_S
+        for query in self._queries.values():
+            query.wait(max(0.0, end - time.monotonic()))
 
 
 def _measured_here(

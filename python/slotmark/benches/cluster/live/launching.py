@@ -14,11 +14,14 @@ import msgspec
 
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.nodes import Node, root
-from slotmark.benches.process import children_group, cut_words
+from slotmark.benches.process import children_group, cut_words, first_line, how_ended
 from slotmark.errors import ServerError, TargetError
 
 MARK = "SLOTMARK_CLUSTER"
 """The variable by which processes of a live cluster are known: the conductor's process id and when it was started."""
+
+ROUTER_START_S = 120
+"""How long the router may take until all hosts are there: a namespace and a device for each."""
 
 _ROUTER_GRACE_S = 30
 _LAST_LINES = 5
@@ -60,34 +63,51 @@ class Wan:
     """A running emulated network; ends with :meth:`stop`, and by itself when this process ends."""
 
     def __init__(self, plan: dict[str, Any], folder: Path) -> None:
-        """Starts the router. ServerError, with its own words, where it can't be."""
+        """Starts the router. ServerError, with its own words, where it can't be, or where it isn't ready in time."""
         file = folder / "wan.json"
         file.write_text(json.dumps(plan), encoding="utf-8")
         self._program = str(wan_program())
-        self._process = subprocess.Popen(
-            [self._program, "run", str(file)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            process_group=children_group(),
-            env={**os.environ, MARK: own_mark()},
-            text=True,
-            errors="replace",
-        )
+        self._errors = folder / "wan.stderr"
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [self._program, "run", str(file)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                process_group=children_group(),
+                env={**os.environ, MARK: own_mark()},
+            )
         self._statistics: WanStatistics | None = None
         assert self._process.stdout
-        if not self._process.stdout.readline():
-            _, said = self._process.communicate()
-            raise ServerError(f"--network wan: {cut_words(said.strip().removeprefix('slotmark-wan: '))}")
+        try:
+            line = first_line(self._process.stdout, ROUTER_START_S)
+            if line is None:
+                raise ServerError(
+                    f"--network wan: the emulated network wasn't there within {ROUTER_START_S} s and was stopped. Run it again when "
+                    "the machine has less to do, or choose --network loopback."
+                )
+            if not line.endswith(b"\n"):
+                code = self._process.wait()
+                words = self._errors.read_text(encoding="utf-8", errors="replace").strip()
+                raise ServerError(
+                    f"--network wan: {cut_words(words.removeprefix('slotmark-wan: ')) or how_ended(code)}"
+                )
+        except BaseException:
+            self._kill()
+            raise
 
     def inside(self, host: str) -> list[str]:
         """Words before a command by which it runs as a host."""
         return [self._program, "exec", "--wan", str(self._process.pid), "--host", host, "--"]
 
     @property
-    def ended(self) -> bool:
-        """Whether the router has ended, and with it all hosts."""
-        return self._process.poll() is not None
+    def ended(self) -> int | None:
+        """How the router ended, and with it all hosts, as ``Popen.returncode``; None while it runs."""
+        return self._process.poll()
+
+    def last_words(self) -> str:
+        """How it ended, and its last lines."""
+        return last_words_of(self._process.wait(), self._errors)
 
     def stop(self) -> WanStatistics | None:
         """Ends the network; gives what it did, None where it had ended before or was killed."""
@@ -96,9 +116,12 @@ class Wan:
                 said, _ = self._process.communicate(timeout=_ROUTER_GRACE_S)
                 self._statistics = msgspec.json.decode(said, type=dict[str, WanStatistics])["statistics"]
             except (subprocess.TimeoutExpired, msgspec.DecodeError, KeyError):
-                self._process.kill()
-                self._process.wait()
+                self._kill()
         return self._statistics
+
+    def _kill(self) -> None:
+        with self._process:
+            self._process.kill()
 
 
 class Running:
@@ -160,12 +183,16 @@ class Running:
 
     def last_words(self) -> str:
         """How it ended, and its last lines: those of its standard error, or where there are none of its log."""
-        code = self.ended
-        how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
-        for name in ("stderr", "stdout"):
-            if lines := _last_lines(self.folder / name):
-                return f"{how}; the end of {self.folder / name}: {cut_words(' | '.join(lines))}"
-        return f"{how}; it printed nothing"
+        return last_words_of(self.process.wait(), self.folder / "stderr", self.log)
+
+
+def last_words_of(code: int, *files: Path) -> str:
+    """How a process ended, and the last lines of the first of its files that has any."""
+    how = f"it {how_ended(code)}"
+    for file in files:
+        if lines := _last_lines(file):
+            return f"{how}; the end of {file}: {cut_words(' | '.join(lines))}"
+    return f"{how}; it printed nothing"
 
 
 def _last_lines(path: Path) -> list[str]:

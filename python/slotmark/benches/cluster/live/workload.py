@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed
-from slotmark.benches.cluster.live.launching import MARK, Wan, own_mark
+from slotmark.benches.cluster.live.launching import MARK, Wan, last_words_of, own_mark
 from slotmark.benches.cluster.live.nodes import root
 from slotmark.benches.cluster.live.plan import GENERATOR, targets
 from slotmark.benches.cluster.live.rundir import LOOPBACK
@@ -165,6 +165,10 @@ class Generator:
     def words(self) -> str:
         """What it printed about what went wrong."""
         return cut_words((self._folder / "stderr").read_text(encoding="utf-8", errors="replace").strip()) or "no words"
+
+    def last_words(self) -> str:
+        """How it ended, and its last lines."""
+        return last_words_of(self._process.wait(), self._folder / "stderr")
 
     def phases(self) -> dict[str, Phase]:
         """What it has reached so far, by name: ``signed``, ``split``, ``begun``, ``ended``."""

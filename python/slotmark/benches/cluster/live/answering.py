@@ -1,0 +1,34 @@
+"""Whether nodes answer at their sockets."""
+
+from contextlib import suppress
+from threading import Thread
+
+from slotmark import _core
+from slotmark.errors import ServerError
+
+
+class TipQuery:
+    """A query of a node's tip, made by a thread of its own: a node that hangs may never answer it.
+
+    Attributes:
+        answered: Whether the node has answered.
+    """
+
+    def __init__(self, socket: str, magic: int) -> None:
+        self.answered = False
+        self._thread = Thread(target=self._ask, args=(socket, magic), daemon=True)
+        self._thread.start()
+
+    def _ask(self, socket: str, magic: int) -> None:
+        with suppress(ServerError):
+            _core.node_tip(socket, False, magic)
+            self.answered = True
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended without an answer."""
+        return not self._thread.is_alive() and not self.answered
+
+    def wait(self, limit_s: float) -> None:
+        """Waits until it has ended, as it does soon after its node."""
+        self._thread.join(limit_s)

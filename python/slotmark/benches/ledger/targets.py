@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ from slotmark.benches.ledger import db_analyser
 from slotmark.benches.ledger.engine import BACKENDS, program
 from slotmark.errors import ArgumentError, did_you_mean
 
-_PLACE = re.compile(r"\{(chain|out|state|db|blocks)\}")
+_PLACE = re.compile(r"\{(chain|out|state|db|blocks|prepared)\}")
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -21,12 +21,14 @@ class Program(msgspec.Struct, frozen=True):
         name: As the user calls it; its run folder's name too.
         words: The words that start it, with ``{chain}`` or ``{db}``, ``{out}`` and ``{state}`` in them.
         ours: Whether it is our engine.
+        with_prepared: Of our engine with a genesis, the words by which it takes ``{prepared}`` in its place.
         from_snapshot: Whether it begins at a snapshot of the ledger, so that those beside the chain are in ``{db}`` too.
     """
 
     name: str
     words: tuple[str, ...]
     ours: bool = False
+    with_prepared: tuple[str, ...] = ()
     from_snapshot: bool = False
 
     def command(
@@ -36,18 +38,11 @@ class Program(msgspec.Struct, frozen=True):
 
         Each place is filled once: a path that looks like a place stays a path. Our engine takes what was prepared in the place of the genesis.
         """
-        places: Mapping[str, str] = {
-            "chain": str(chain),
-            "out": str(out),
-            "state": str(state),
-            "db": str(db),
-            "blocks": str(blocks),
-        }
-        words = [_PLACE.sub(lambda found: places[found[1]], word) for word in self.words]
-        if self.ours and prepared:
-            at = words.index("--genesis")
-            words[at : at + 2] = ["--prepared", str(prepared)]
-        return words
+        places = {"chain": str(chain), "out": str(out), "state": str(state), "db": str(db), "blocks": str(blocks)}
+        words = self.words
+        if prepared and self.with_prepared:
+            words, places["prepared"] = self.with_prepared, str(prepared)
+        return [_PLACE.sub(lambda found: places.get(found[1], found[0]), word) for word in words]
 
 
 def engines(backends: Sequence[str], *, genesis: Path | None, blocks: int | None, flush_every: int) -> list[Program]:
@@ -59,13 +54,16 @@ def engines(backends: Sequence[str], *, genesis: Path | None, blocks: int | None
             raise ArgumentError(
                 f"--backend {store}: no such store.{did_you_mean(store, BACKENDS)} There are {', '.join(BACKENDS)}."
             )
-        words = [
+        before = (
             *(str(program()), "--chain", "{chain}", "--out", "{out}", "--state", "{state}", "--backend", store),
             *("--flush-every", str(flush_every)),
-            *(["--genesis", str(genesis)] if genesis else []),
-            *(["--blocks", str(blocks)] if blocks else []),
-        ]
-        found.append(Program(name or store, tuple(words), ours=True))
+        )
+        after = ("--blocks", str(blocks)) if blocks else ()
+        words, with_prepared = (*before, *after), ()
+        if genesis:
+            words = (*before, "--genesis", str(genesis), *after)
+            with_prepared = (*before, "--prepared", "{prepared}", *after)
+        found.append(Program(name or store, words, ours=True, with_prepared=with_prepared))
     return found
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from slotmark.errors import RunError
-from slotmark.run import MachineFacts, Manifest, RunWriter, Target, check_run, machine_facts, open_run
+from slotmark.run import MachineFacts, Manifest, RunWriter, Target, check_run, machine_doubts, machine_facts, open_run
 
 TABLE = pa.table({"a": [1, 2, 3]})
 
@@ -267,6 +267,13 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     parquet.symlink_to(tmp_path / "elsewhere.parquet")
     with pytest.raises(RunError, match="leads out of the run folder"):
         open_run(folder)
+
+
+def test_a_machine_with_other_work_is_doubted() -> None:
+    facts = msgspec.structs.replace(machine_facts(), cores=4, load=2.0)
+    assert not machine_doubts(facts)
+    (doubt,) = machine_doubts(msgspec.structs.replace(facts, load=2.01))
+    assert (doubt.kind, "2.01 on 4 cores" in doubt.text) == ("machine_loaded", True)
 
 
 def test_machine_facts_are_this_machine() -> None:

@@ -17,14 +17,11 @@ import msgspec
 
 from slotmark import warnings
 from slotmark.errors import ArgumentError, RunError
-from slotmark.run import MachineFacts
+from slotmark.run import MachineFacts, machine_doubts
 from slotmark.warnings import Warning
 
 FILE = "unfinished-session.jsonl"
 """Its name below the folder that ``--out`` names."""
-
-LOADED = 0.5
-"""The load average a core, before the first round, above which something else was running."""
 
 
 class Numbered(Protocol):
@@ -116,13 +113,11 @@ class Unfinished(Generic[R]):
 
     def doubts(self) -> list[Warning]:
         """Doubts about how the session went: other work was running before it, or it was cut and resumed."""
-        machine = self.head.machine
-        loaded = machine.load > LOADED * machine.cores
         cut_after = [
             one.number - 1 for one, last in zip(self.done[1:], self.done, strict=False) if one.part != last.part
         ]
         return [
-            *([warnings.machine_loaded(machine.load, machine.cores)] if loaded else []),
+            *machine_doubts(self.head.machine),
             *([warnings.resumed(cut_after)] if cut_after else []),
         ]
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from slotmark import warnings
+from slotmark.warnings import Warning
+
 
 class MachineFacts(msgspec.Struct, frozen=True):
     """What the machine was when a run began.
@@ -51,6 +54,17 @@ def machine_facts() -> MachineFacts:
         load=os.getloadavg()[0],
         hostname_hash=_hash(socket.gethostname() + (_first_line("/etc/machine-id") or "")),
     )
+
+
+LOADED = 0.5
+"""The load average per core, before a measurement, above which something else was running."""
+
+
+def machine_doubts(machine: MachineFacts) -> list[Warning]:
+    """Doubts about the machine as it was before a measurement: other work was running."""
+    if machine.load <= LOADED * machine.cores:
+        return []
+    return [warnings.machine_loaded(machine.load, machine.cores)]
 
 
 def usable_cores() -> int:

@@ -37,9 +37,8 @@ from slotmark.benches.cluster.live.sampling import (
 from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
 from slotmark.benches.cluster.live.workload import Generator
 from slotmark.benches.process import refuse_without_linux
-from slotmark.benches.unfinished import LOADED
 from slotmark.errors import TargetError
-from slotmark.run import MachineFacts, Run, machine_facts
+from slotmark.run import MachineFacts, Run, machine_doubts, machine_facts
 from slotmark.warnings import Warning
 
 _LEAD_S = 5
@@ -419,8 +418,7 @@ def _measured_here(
     doubts = [*cluster.doubts, *([] if generator else [warnings.no_workload()])]
     if cut:
         doubts.append(warnings.cut_short(cluster.measured_s, request.seconds, cut))
-    if machine.load > LOADED * machine.cores:
-        doubts.append(warnings.machine_loaded(machine.load, machine.cores))
+    doubts += machine_doubts(machine)
     busy = busyness(usage, used, cluster.began_ns, cluster.ended_ns)
     if busy and busy.waiting > WAITING_LIMIT:
         doubts.append(warnings.machine_shared(busy.waiting, WAITING_LIMIT, busy.busy))

@@ -50,6 +50,12 @@ _guards: list[subprocess.Popen[bytes]] = []
 """Keeps the pipe open until this process ends."""
 
 
+def stat_fields(pid: int) -> list[str]:
+    """The fields of a process's ``/proc/PID/stat`` from the third on, its state; see proc(5). OSError where there is no such process."""
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    return text.rpartition(")")[2].split()  # the second is its name in parentheses, and a name may have any character
+
+
 def cpu_ns(pid: int) -> int:
     """CPU time of a living process, all threads, user and system, in ns."""
     return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)

@@ -14,7 +14,7 @@ import msgspec
 
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.nodes import Node, root
-from slotmark.benches.process import children_group, cut_words, first_line, how_ended
+from slotmark.benches.process import children_group, cut_words, first_line, how_ended, stat_fields
 from slotmark.errors import ServerError, TargetError
 
 MARK = "SLOTMARK_CLUSTER"
@@ -38,7 +38,7 @@ def wan_program() -> Path:
 
 def start_of(pid: int) -> int:
     """When a process was started, in the kernel's ticks: with its id, what no other process has. OSError where there is none."""
-    return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19])
+    return int(stat_fields(pid)[19])
 
 
 def own_mark() -> str:

@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slotmark.benches.process import cpu_ns
+from slotmark.benches.process import cpu_ns, stat_fields
 
 USAGE_SCHEMA = pa.schema(
     [
@@ -85,7 +85,7 @@ class Sampler:
 
     def _of(self, pid: int) -> dict[str, int | None]:
         folder = Path(f"/proc/{pid}")
-        fields = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        fields = stat_fields(pid)
         io = dict(re.findall(r"^(\w+): (\d+)$", (folder / "io").read_text(encoding="ascii"), re.MULTILINE))
         read, written = _network_bytes(folder / "net" / "dev") if self._own_networks else (None, None)
         return {

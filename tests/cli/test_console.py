@@ -5,22 +5,37 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from slotmark import warnings
 from slotmark.cli.console import LINE_EVERY_S, ProgressLines, duration, harmless, talk
 
 
-def test_names_are_never_markup_and_never_steer_the_terminal() -> None:
+def said(talking: Callable[[], None]) -> str:
+    """What is printed as remarks."""
     talk.console.file, file = io.StringIO(), talk.console.file
     try:
-        talk.remark("no log of [/x], node-[red]b and \x1b[2Jc, \x9b31m :smile:")
-        said = talk.console.file.getvalue()
+        talking()
+        return talk.console.file.getvalue()
     finally:
         talk.console.file = file
+
+
+def test_names_are_never_markup_and_never_steer_the_terminal() -> None:
+    text = "no log of [/x], node-[red]b and \x1b[2Jc, \x9b31m :smile:"
     assert (
-        said == "no log of [/x], node-[red]b and \N{REPLACEMENT CHARACTER}[2Jc, \N{REPLACEMENT CHARACTER}31m :smile:\n"
+        said(lambda: talk.remark(text))
+        == "no log of [/x], node-[red]b and \N{REPLACEMENT CHARACTER}[2Jc, \N{REPLACEMENT CHARACTER}31m :smile:\n"
     )
     assert harmless("a\tb\n") == "a\tb\n"
+
+
+def test_a_doubt_is_a_line_with_what_it_is_about() -> None:
+    doubts = [warnings.node_died("node-1", "it exited 1"), warnings.no_workload()]
+    of_node, of_run = said(lambda: talk.doubts(doubts)).splitlines()
+    assert of_node.startswith("! node-1: The node ended by itself (it exited 1).")
+    assert of_run == f"! {doubts[1].text}"
 
 
 def test_progress_without_a_terminal_is_a_line_every_few_seconds() -> None:

@@ -5,13 +5,15 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from slotmark.warnings import Warning
 
 LINE_EVERY_S = 5
 """Time between two lines of progress: short work prints none."""
@@ -38,6 +40,11 @@ class Talk:
     def remark(self, text: str) -> None:
         """Prints a line."""
         self.console.print(harmless(text), markup=False, emoji=False)
+
+    def doubts(self, found: Iterable["Warning"]) -> None:
+        """Prints a line for each doubt about a run, with what it is about."""
+        for doubt in found:
+            self.remark(f"! {doubt.subject + ': ' if doubt.subject else ''}{doubt.text}")
 
     @contextmanager
     def doing(self) -> Iterator[Callable[[str], None]]:

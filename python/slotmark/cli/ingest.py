@@ -79,5 +79,4 @@ def ingest(
         f"{run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
         f"{ingested.bytes / 1e6:,.1f} MB"
     )
-    for warning in run.manifest.warnings:
-        talk.remark(f"! {warning.text}")
+    talk.doubts(run.manifest.warnings)

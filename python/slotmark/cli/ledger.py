@@ -215,8 +215,7 @@ def noise(
     finally:
         if not (runs_folder / FILE).exists():
             shutil.rmtree(runs_folder, ignore_errors=True)
-    for doubt in runs[0].manifest.warnings:
-        talk.remark(f"! {doubt.text}")
+    talk.doubts(runs[0].manifest.warnings)
     for line in noise_lines(found, comparison):
         typer.echo(line)
     typer.echo(file)
@@ -261,8 +260,7 @@ def import_(
         runs = import_recordings([recording], subtract_table_read=subtract_table_read)
     for run in runs:
         work, processes = run.manifest.workload, run.manifest.parameters["processes"]
-        for doubt in run.manifest.warnings:
-            talk.remark(f"! {doubt.subject}: {doubt.text}")
+        talk.doubts(run.manifest.warnings)
         typer.echo(
             f"{run.path}: {processes} process{'es' if processes > 1 else ''}, {work['blocks']} blocks, "
             f"slots {work['first slot']} to {work['last slot']}"

@@ -93,8 +93,7 @@ def run(
     talk.remark(
         f"{live.run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {request.logs}"
     )
-    for warning in live.run.manifest.warnings:
-        talk.remark(f"! {warning.subject + ': ' if warning.subject else ''}{warning.text}")
+    talk.doubts(live.run.manifest.warnings)
     typer.echo(live.run.path)
     if live.interrupted:
         raise KeyboardInterrupt

@@ -2,33 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slotmark.benches.cluster.live.plan import Network, OnDeath
 from slotmark.cli.console import duration, talk
 from slotmark.cli.quantities import duration_us
 from slotmark.errors import ArgumentError, TargetError
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.conducting import Progress
-
-
-class Network(StrEnum):
-    """How hosts reach each other."""
-
-    wan = "wan"
-    loopback = "loopback"
-
-
-class OnDeath(StrEnum):
-    """What becomes of a run in which a node ends by itself."""
-
-    stop = "stop"
-    restart = "restart"
-    go_on = "go-on"
 
 
 def run(
@@ -49,8 +34,8 @@ def run(
     ] = "slotmark",
     network: Annotated[
         Network, typer.Option(help="Latencies of the bed, in a network emulated in user space; or none.")
-    ] = Network.wan,
-    on_death: Annotated[OnDeath, typer.Option(help="What to do when a node ends by itself.")] = OnDeath.stop,
+    ] = "wan",
+    on_death: Annotated[OnDeath, typer.Option(help="What to do when a node ends by itself.")] = "stop",
     start_in: Annotated[
         str, typer.Option(metavar="TIME", help="From the start of the nodes to slot 0; by their number by default.")
     ] = "",
@@ -79,8 +64,8 @@ def run(
         node=node,
         seconds=_seconds("--for", lasting),
         out=out,
-        network=network.value,
-        on_death=on_death.value,
+        network=network,
+        on_death=on_death,
         start_within_s=round(_seconds("--start-in", start_in)) if start_in else 0,
         ready_within_s=round(_seconds("--ready-within", ready_within)),
         grace_s=round(_seconds("--grace", grace)),

@@ -2,13 +2,15 @@
 
 import ipaddress
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from slotmark.benches.cluster.bed import Bed, Host
 from slotmark.benches.cluster.sweep import amount
 from slotmark.errors import BedError, SimulationError
+
+if TYPE_CHECKING:
+    from slotmark.benches.cluster.bed import Bed, Host
 
 Network = Literal["wan", "loopback"]
 """How hosts reach each other: over the emulated network, or at once."""
@@ -56,17 +58,17 @@ GENERATOR = "generator"
 """What submits transactions, as a host of the emulated network."""
 
 
-def generator_address(bed: Bed) -> str:
+def generator_address(bed: "Bed") -> str:
     """An address for it: the first behind those of all hosts."""
     return str(max(ipaddress.IPv4Address(host.host_addr) for host in bed.hosts) + 1)
 
 
-def targets(bed: Bed) -> list[Host]:
+def targets(bed: "Bed") -> list["Host"]:
     """Whom transactions are submitted to: all hosts with a pool."""
     return [host for host in bed.hosts if host.pool is not None]
 
 
-def wan_plan(bed: Bed, seed: int) -> dict[str, Any]:
+def wan_plan(bed: "Bed", seed: int) -> dict[str, Any]:
     """The plan of ``slotmark-wan`` for a bed: its links both ways, with the profile's jitter, loss and bandwidth.
 
     The profile's jitter is a mean; packets are held up to twice as long. A pair without a link carries nothing. What submits transactions

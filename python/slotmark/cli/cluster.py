@@ -7,6 +7,7 @@ import typer
 
 from slotmark.cli import live
 from slotmark.cli.console import progress, talk
+from slotmark.cli.profiles import PROFILE, set_option
 
 app = typer.Typer(
     help="Run a cluster of real nodes on this machine; make what it needs, and check that.",
@@ -17,22 +18,12 @@ app = typer.Typer(
 
 @app.command(epilog="Example: slotmark cluster create value-only-5 -o bed")
 def create(
-    profile: Annotated[
-        str,
-        typer.Argument(metavar="PROFILE", help="A TOML file or a shipped profile; `simulate --profiles` lists those."),
-    ],
+    profile: Annotated[str, PROFILE],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.")],
     hosts: Annotated[
         int | None, typer.Option(min=1, help="Hosts, instead of the profile's; its topology rule is applied to them.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change a parameter: utxo_entries=10000, delegators=1000, live.funds=50; again for more.",
-        ),
-    ] = None,
+    settings: Annotated[list[str] | None, set_option("utxo_entries=10000, delegators=1000, live.funds=50")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides all keys.")] = 1,
 ) -> None:
     """Make a bed: genesis files, keys, topologies and configurations for a cluster of nodes. The same options give the same bytes."""

@@ -7,24 +7,15 @@ import typer
 
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.cli.console import progress
+from slotmark.cli.profiles import PROFILE, Settings
 from slotmark.errors import ArgumentError
 
 STEPS = 7
 
 
 def predict(
-    profile: Annotated[
-        str,
-        typer.Argument(metavar="PROFILE", help="A TOML file or a shipped profile; `simulate --profiles` lists those."),
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change a parameter: ledger_tick.mean=33ms, tps*=2, rtt[us-east-1].mean=1ms; again for more.",
-        ),
-    ] = None,
+    profile: Annotated[str, PROFILE],
+    settings: Settings = None,
     sweep: Annotated[
         str | None,
         typer.Option(metavar="PARAM=LOW..HIGH", help="Predict over a range of a parameter: block_size=22kB..180kB."),

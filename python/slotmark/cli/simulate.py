@@ -6,27 +6,19 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import progress, talk
+from slotmark.cli.profiles import PROFILE, Settings
 from slotmark.errors import ArgumentError
 
 
 def simulate(
-    profile: Annotated[
-        str | None, typer.Argument(metavar="PROFILE", help="A TOML file or a shipped profile; --profiles lists those.")
-    ] = None,
+    profile: Annotated[str | None, PROFILE] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "-o", "--out", metavar="DIR", help="The new run directory, or run folder with --direct; needed to simulate."
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change a parameter: ledger_tick.mean=33ms, tps*=2, rtt[us-east-1].mean=1ms; again for more.",
-        ),
-    ] = None,
+    settings: Settings = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 1,
     slots: Annotated[int | None, typer.Option(min=1, help="Slots, instead of the profile's.")] = None,
     topology: Annotated[

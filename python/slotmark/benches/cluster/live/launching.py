@@ -13,8 +13,9 @@ from typing import IO, Any
 import msgspec
 
 from slotmark.benches.cluster.bed import Host
-from slotmark.benches.cluster.live.nodes import Node, root
+from slotmark.benches.cluster.live.nodes import Node
 from slotmark.benches.process import children_group, cut_words, first_line, how_ended, stat_fields
+from slotmark.benches.shipped import program
 from slotmark.errors import ServerError, TargetError
 
 MARK = "SLOTMARK_CLUSTER"
@@ -30,7 +31,7 @@ _LAST_BYTES = 1 << 16
 
 def wan_program() -> Path:
     """The router's program; TargetError where it isn't built."""
-    path = root() / "target" / "release" / "slotmark-wan"
+    path = program("slotmark-wan")
     if not path.is_file():
         raise TargetError(f"{path}: the emulated network isn't built. Run `make setup`, or choose --network loopback.")
     return path

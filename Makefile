@@ -5,9 +5,7 @@ SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
 PY := .venv/bin/python
-INSIDE := python/slotmark/benches/chainsync/inside
-ENGINE_INSIDE := python/slotmark/benches/ledger/inside
-LIVE_INSIDE := python/slotmark/benches/cluster/live/inside
+INSIDE := python/slotmark/inside
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Data that is not part of the project; where it is there, the real chain is unpacked from it, and more tests run.
@@ -57,14 +55,12 @@ $(PREVIEW): | .build/python
 endif
 
 wheel: build ## the package to install elsewhere, with our clients, replay engine, node and emulated network inside, in .build/wheels
-	for name in native floor; do \
-	  install -D target/release/slotmark-target-$$name $(INSIDE)/$$name/slotmark-target-$$name && \
-	  printf 'command = ["./slotmark-target-%s"]\nbuild = []\nneeds = []\n' $$name >$(INSIDE)/$$name/target.toml; done
-	install -D target/release/slotmark-replay $(ENGINE_INSIDE)/slotmark-replay
-	mkdir -p $(LIVE_INSIDE)/target/release && cp -r nodes $(LIVE_INSIDE)/
-	for name in $(LIVE); do install target/release/$$name $(LIVE_INSIDE)/target/release/; done
+	mkdir -p $(INSIDE)/target/release && cp -r nodes $(INSIDE)/
+	for name in native floor; do mkdir -p $(INSIDE)/targets/$$name && \
+	  printf 'command = ["../../target/release/slotmark-target-%s"]\nbuild = []\nneeds = []\n' $$name >$(INSIDE)/targets/$$name/target.toml; done
+	for name in slotmark-target-native slotmark-target-floor slotmark-replay $(LIVE); do install target/release/$$name $(INSIDE)/target/release/; done
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
-	  status=$$?; rm -r $(INSIDE) $(ENGINE_INSIDE) $(LIVE_INSIDE); exit $$status
+	  status=$$?; rm -r $(INSIDE); exit $$status
 
 demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	examples/cluster/run.sh

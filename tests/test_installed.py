@@ -81,3 +81,9 @@ def test_the_replay_engine_inside_runs(slotmark: Command) -> None:
     slotmark("chain", "synth", "--workload", "value-only", "--blocks", "50", "-o", "small")
     slotmark("ledger", "run", "--chain", "small", "--backend", "memory,lsm", "--rounds", "2", "-o", "replays")
     assert "UTxO application" in slotmark("show", "replays/lsm").stdout
+
+
+def test_the_node_inside_runs(slotmark: Command) -> None:
+    slotmark("cluster", "create", "value-only-5", "--hosts", "3", "-o", "bed")
+    slotmark("cluster", "run", "bed", "--node", "slotmark", "--network", "loopback", "--for", "2s", "-o", "live")
+    slotmark("check", "live")

@@ -14,6 +14,7 @@ import msgspec
 
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.process import children_group, how_ended
+from slotmark.benches.shipped import INSIDE, root
 from slotmark.errors import TargetError, did_you_mean
 
 CONTRACT = 1
@@ -149,19 +150,19 @@ def build_all(targets: Sequence[BuiltIn], on_line: Callable[[str, str], None]) -
 
 
 def targets_folder() -> Path:
-    """Where the built-in targets are: ``$SLOTMARK_TARGETS``, or ``targets/`` of the checkout that slotmark was built from."""
+    """Where the built-in targets are: ``$SLOTMARK_TARGETS``, or ``targets/``."""
     named = os.environ.get("SLOTMARK_TARGETS")
-    return Path(named) if named else Path(__file__).resolve().parents[4] / "targets"
+    return Path(named) if named else root() / "targets"
 
 
-INSIDE = Path(__file__).parent / "inside"
-"""The targets inside an installed slotmark, as `make wheel` puts them there; no folder in a checkout."""
+_INSIDE = INSIDE / "targets"
+"""The targets inside an installed slotmark; no folder in a checkout."""
 
 
 def built_ins() -> dict[str, BuiltIn]:
-    """The targets that come with slotmark, by name: those of the source tree, or those inside where there is none."""
+    """The targets that come with slotmark, by name: those inside an installed one, and those of :func:`targets_folder`."""
     found: dict[str, BuiltIn] = {}
-    for file in sorted(INSIDE.glob("*/target.toml")) + sorted(targets_folder().glob("*/target.toml")):
+    for file in sorted(_INSIDE.glob("*/target.toml")) + sorted(targets_folder().glob("*/target.toml")):
         try:
             recipe = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Recipe)
         except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
@@ -213,7 +214,7 @@ def _built_in_command(known: dict[str, BuiltIn], name: str) -> tuple[str, ...]:
 
 def _elsewhere() -> str:
     """Where other targets come from, where slotmark runs without its source tree."""
-    if targets_folder().is_dir():
+    if targets_folder() != _INSIDE and targets_folder().is_dir():
         return ""
     return " The other clients are built in slotmark's source tree: name its folder of targets in SLOTMARK_TARGETS."
 

@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 
+from slotmark.benches import shipped
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.run import SourceFile
 
@@ -14,18 +15,13 @@ PROGRAM = "slotmark-replay"
 _BESIDE = ("byron-genesis.json", "alonzo-genesis.json", "conway-genesis.json")
 """The genesis files that it reads beside Shelley's, where they are there."""
 
-_INSIDE = Path(__file__).parent / "inside" / PROGRAM
-"""Where it is in an installed slotmark, as `make wheel` puts it there; nothing in a checkout."""
-
-_BUILT = Path(__file__).resolve().parents[4] / "target" / "release" / PROGRAM
-
 
 def program() -> Path:
     """The engine's program; TargetError where it isn't built."""
-    for path in (_INSIDE, _BUILT):
-        if path.is_file():
-            return path
-    raise TargetError(f"{_BUILT}: the replay engine isn't built. Run `make setup`.")
+    path = shipped.program(PROGRAM)
+    if not path.is_file():
+        raise TargetError(f"{path}: the replay engine isn't built. Run `make setup`.")
+    return path
 
 
 def genesis_files(shelley: Path) -> list[SourceFile]:

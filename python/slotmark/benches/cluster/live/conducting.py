@@ -317,15 +317,16 @@ class _Cluster:
         return 0.0 if self._began is None else (self._ended or time.monotonic()) - self._began
 
     @property
-    def _slot(self) -> int:
-        return math.floor((time.time() - self._start_s) * 1e9 / self._bed.genesis.slot_length_ns)
-
-    @property
     def measured_slots(self) -> tuple[int, int]:
         """The first slot that lies in the measurement, and the last."""
-        slot_ns = self._bed.genesis.slot_length_ns
-        first = -(-(self.began_ns - self._start_s * 10**9) // slot_ns)
-        return first, (self.ended_ns - self._start_s * 10**9) // slot_ns - 1
+        return self._slot_at(self.began_ns) + 1, self._slot_at(self.ended_ns) - 1
+
+    @property
+    def _slot(self) -> int:
+        return self._slot_at(time.time_ns())
+
+    def _slot_at(self, ns: int) -> int:
+        return (ns - self._start_s * 10**9) // self._bed.genesis.slot_length_ns
 
     def _agreement(self) -> Agreement:
         return self._watch.agreement([node.host.name for node in self.nodes if node.ended is None])
@@ -354,10 +355,11 @@ class _Cluster:
     def _tend(self) -> None:
         """Finds nodes that ended by themselves, and does what was asked for then."""
         ended = [node for node in self.nodes if node.ended is not None and not node.given_up]
-        if self._wan and self._wan.ended is not None:  # looked at last: it takes the nodes with it
+        workload_ended = self.generator is not None and bool(self.generator.ended)
+        if self._wan and self._wan.ended is not None:  # looked at last: it takes all others with it
             raise _DiedError(f"the emulated network ended by itself, and all hosts with it: {self._wan.last_words()}")
-        if self.generator and self.generator.ended:
-            raise _DiedError(f"the workload ended by itself: {self.generator.words}")
+        if self.generator and workload_ended:
+            raise _DiedError(f"the workload ended by itself: {self.generator.last_words()}")
         for node in ended:
             words = f"{node.host.name} ended by itself: {node.last_words()}"
             self.doubts.append(warnings.node_died(node.host.name, node.last_words()))

@@ -13,8 +13,9 @@ from typing import IO, Any
 import msgspec
 
 from slotmark.benches.cluster.bed import Host
-from slotmark.benches.cluster.live.nodes import Node, root
+from slotmark.benches.cluster.live.nodes import Node
 from slotmark.benches.process import children_group, cut_words, first_line, how_ended, stat_fields
+from slotmark.benches.shipped import program
 from slotmark.errors import ServerError, TargetError
 
 MARK = "SLOTMARK_CLUSTER"
@@ -30,7 +31,7 @@ _LAST_BYTES = 1 << 16
 
 def wan_program() -> Path:
     """The router's program; TargetError where it isn't built."""
-    path = root() / "target" / "release" / "slotmark-wan"
+    path = program("slotmark-wan")
     if not path.is_file():
         raise TargetError(f"{path}: the emulated network isn't built. Run `make setup`, or choose --network loopback.")
     return path
@@ -107,7 +108,7 @@ class Wan:
 
     def last_words(self) -> str:
         """How it ended, and its last lines."""
-        return _last_words(self._process.wait(), self._errors)
+        return last_words_of(self._process.wait(), self._errors)
 
     def stop(self) -> WanStatistics | None:
         """Ends the network; gives what it did, None where it had ended before or was killed."""
@@ -183,10 +184,11 @@ class Running:
 
     def last_words(self) -> str:
         """How it ended, and its last lines: those of its standard error, or where there are none of its log."""
-        return _last_words(self.process.wait(), self.folder / "stderr", self.log)
+        return last_words_of(self.process.wait(), self.folder / "stderr", self.log)
 
 
-def _last_words(code: int, *files: Path) -> str:
+def last_words_of(code: int, *files: Path) -> str:
+    """How a process ended, and the last lines of the first of its files that has any."""
     how = f"it {how_ended(code)}"
     for file in files:
         if lines := _last_lines(file):

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from slotmark.benches.shipped import root
 from slotmark.errors import TargetError, did_you_mean
 
 LIKE = "cardano-node"
@@ -83,15 +84,6 @@ class Node(msgspec.Struct, frozen=True):
 
 def _filled(text: str, places: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: places.get(found[1], found[0]), text)
-
-
-INSIDE = Path(__file__).parent / "inside"
-"""What an installed slotmark has of `nodes/` and `target/release/`, as `make wheel` puts it there; no folder in a checkout."""
-
-
-def root() -> Path:
-    """The folder with ``nodes/`` and ``target/release/``: inside an installed slotmark, or the checkout that it was built from."""
-    return INSIDE if INSIDE.is_dir() else Path(__file__).resolve().parents[5]
 
 
 def nodes_folder() -> Path:

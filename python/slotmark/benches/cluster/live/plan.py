@@ -63,7 +63,7 @@ def generator_address(bed: "Bed") -> str:
     return str(max(ipaddress.IPv4Address(host.host_addr) for host in bed.hosts) + 1)
 
 
-def targets(bed: "Bed") -> "list[Host]":
+def targets(bed: "Bed") -> list["Host"]:
     """Whom transactions are submitted to: all hosts with a pool."""
     return [host for host in bed.hosts if host.pool is not None]
 

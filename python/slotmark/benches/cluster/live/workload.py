@@ -14,13 +14,13 @@ import msgspec
 import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed
-from slotmark.benches.cluster.live.launching import MARK, Wan, own_mark
-from slotmark.benches.cluster.live.nodes import root
+from slotmark.benches.cluster.live.launching import MARK, Wan, last_words_of, own_mark
 from slotmark.benches.cluster.live.plan import GENERATOR, targets
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.sweep import amount
 from slotmark.benches.process import children_group, cut_words
-from slotmark.errors import BedError, RunError, TargetError
+from slotmark.benches.shipped import program
+from slotmark.errors import BedError, RunError, SimulationError, TargetError
 
 _FOLDER = "generator"
 _SUBMISSIONS = "submissions.jsonl"
@@ -80,7 +80,7 @@ def workload_of(bed: Bed) -> Workload:
             inputs, outputs = int(of_profile["inputs"]), int(of_profile["outputs"])
             name, words = "value-only", ("--inputs", str(inputs), "--outputs", str(outputs), *payload)
         return Workload(name, float(of_profile["tps"]), int(of_profile["tx_count"]), words)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, SimulationError) as error:
         raise BedError(
             f"bed.json: its profile has no workload that can be submitted ({error!r}). Make the bed anew, or use --no-workload."
         ) from error
@@ -123,10 +123,10 @@ class Generator:
         wan: Wan | None,
         ahead: tuple[Path, str],
     ) -> None:
-        program = root() / "target" / "release" / "slotmark-txgen"
-        if not program.is_file():
+        generator = program("slotmark-txgen")
+        if not generator.is_file():
             raise TargetError(
-                f"{program}: what submits transactions isn't built. Run `make setup`, or use --no-workload."
+                f"{generator}: what submits transactions isn't built. Run `make setup`, or use --no-workload."
             )
         self.workload = workload_of(bed)
         self._targets = {f"{host.host_addr if wan else LOOPBACK}:{host.port}": host.name for host in targets(bed)}
@@ -136,7 +136,7 @@ class Generator:
         near, socket = ahead
         command = [
             *(wan.inside(GENERATOR) if wan else []),
-            str(program),
+            str(generator),
             *("--bed", str(bed_folder.resolve()), "--workload", self.workload.name, *self.workload.words),
             *(word for address in self._targets for word in ("--target", address)),
             *("--tps", repr(self.workload.tps), "--transactions", str(self.workload.transactions(seconds))),
@@ -165,6 +165,10 @@ class Generator:
     def words(self) -> str:
         """What it printed about what went wrong."""
         return cut_words((self._folder / "stderr").read_text(encoding="utf-8", errors="replace").strip()) or "no words"
+
+    def last_words(self) -> str:
+        """How it ended, and its last lines."""
+        return last_words_of(self._process.wait(), self._folder / "stderr")
 
     def phases(self) -> dict[str, Phase]:
         """What it has reached so far, by name: ``signed``, ``split``, ``begun``, ``ended``."""

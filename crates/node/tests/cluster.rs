@@ -6,9 +6,8 @@ use std::ops::ControlFlow;
 
 use slotmark_chain::Chain;
 use slotmark_praos::check::check_chain;
-use slotmark_tracelog::{HostFrom, Plan, Source};
 
-use bed::{Bed, Node, Shape, wait_for, wait_for_agreement};
+use bed::{Bed, Node, Shape, ingest, wait_for, wait_for_agreement};
 
 const SHAPE: Shape = Shape { pools: 3, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
 
@@ -31,20 +30,6 @@ fn three_nodes_agree_on_a_valid_chain() {
     assert!(least >= 20, "{least} blocks settled");
     assert!(settled.iter().all(|chain| chain[..least] == settled[0][..least]));
     ingest(&bed, &[0, 1, 2]);
-}
-
-/// Ingests the logs of nodes; gives the rows of each table.
-fn ingest(bed: &Bed, numbers: &[usize]) -> std::collections::BTreeMap<String, u64> {
-    let tables = bed.folder.path().join("tables");
-    std::fs::create_dir(&tables).unwrap();
-    let source = |number: &usize| Source { host: format!("node-{number}"), path: bed.folder.path().join(format!("node-{number}/stdout")) };
-    let plan = Plan { sources: numbers.iter().map(source).collect(), tables, threads: 1, host_from: HostFrom::Path };
-    let ingested = slotmark_tracelog::ingest(&plan, &|_, _| ControlFlow::Continue(())).unwrap();
-    assert_eq!((ingested.rejected, &ingested.reasons), (0, &vec![]), "{:?}", ingested.first_rejections);
-    for host in &ingested.hosts {
-        assert_eq!((host.rejected, host.backwards, host.short_hashes), (0, 0, 0), "{}", host.host);
-    }
-    ingested.tables
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! Peers that break rules, against a real node over real sockets: the node drops them, and stays with honest ones.
+
+mod bed;
+
+use ed25519_dalek::SigningKey;
+use slotmark_praos::certificate::Certificate;
+use slotmark_praos::{kes, vrf};
+use slotmark_synth::assembly::{NewHeader, Transactions, assemble};
+
+use bed::peer::{Peer, listen};
+use bed::{Bed, MAGIC, Node, Shape, wait_for, wait_for_agreement};
+
+const SHAPE: Shape = Shape { pools: 1, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
+/// Numbers of the nodes: the one pool's, one that makes no blocks, and a peer that the test plays.
+const POOL: usize = 0;
+const NODE: usize = 1;
+const PEER: usize = 2;
+
+/// Waits until a node's standard error has some words.
+fn wait_for_words(words: &str, node: &mut Node) {
+    wait_for(words, std::slice::from_mut(node), |nodes| nodes[0].errors().contains(words).then_some(()));
+}
+
+/// A block whose signatures are right, of a pool that nobody has heard of, in slot 0.
+fn block_of_a_stranger(number: u64, previous: Option<[u8; 32]>) -> Vec<u8> {
+    let cold = SigningKey::from_bytes(&[77; 32]);
+    let (vrf, kes) = (vrf::SigningKey::from_seed(&[77; 32]), kes::SigningKey::from_seed(&[77; 32]));
+    let header = NewHeader {
+        number,
+        slot: 0,
+        previous,
+        cold_key: cold.verifying_key().to_bytes(),
+        vrf_key: vrf.verification_key(),
+        output: &vrf.evaluate(&[0; 32]),
+        proof: &vrf.prove(&[0; 32]),
+        certificate: &Certificate::sign(&cold, kes.verification_key(), 0, 0),
+        version: (10, 0),
+    };
+    let mut block = Vec::new();
+    assemble(&mut block, &header, &Transactions::default().body(), |message| kes.sign(message));
+    block
+}
+
+#[test]
+fn a_header_that_states_the_origin_as_a_hash_is_refused() {
+    let bed = Bed::new(SHAPE);
+    let listener = listen(&bed, PEER);
+    let mut node = bed.start(NODE, &[POOL, PEER], &[]);
+    for (previous, words) in [
+        // Behind no block at all nothing could be checked.
+        (Some([0; 32]), "a header that breaks the rule previous-hash"),
+        (None, "a header that breaks the rule block-number"),
+        (Some([1; 32]), "a header that does not follow the one before it"),
+    ] {
+        let peer = Peer::accept(&listener, 14, MAGIC as u8);
+        assert_eq!(peer.serve(&[block_of_a_stranger(1_000, previous)], <[u8]>::to_vec), 0);
+        wait_for_words(words, &mut node);
+    }
+    let mut nodes = [bed.start(POOL, &[], &[]), node];
+    wait_for_agreement(3, &mut nodes);
+    nodes.into_iter().for_each(Node::stop);
+}

@@ -8,7 +8,7 @@ use slotmark_praos::{kes, vrf};
 use slotmark_synth::assembly::{NewHeader, Transactions, assemble};
 
 use bed::peer::{Peer, listen};
-use bed::{Bed, MAGIC, Node, Shape, wait_for, wait_for_agreement};
+use bed::{Bed, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement};
 
 const SHAPE: Shape = Shape { pools: 1, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
 /// Numbers of the nodes: the one pool's, one that makes no blocks, and a peer that the test plays.
@@ -58,5 +58,37 @@ fn a_header_that_states_the_origin_as_a_hash_is_refused() {
     }
     let mut nodes = [bed.start(POOL, &[], &[]), node];
     wait_for_agreement(3, &mut nodes);
+    nodes.into_iter().for_each(Node::stop);
+}
+
+#[test]
+fn what_is_added_to_a_block_on_its_way_is_not_held_against_the_block() {
+    let bed = Bed::new(SHAPE);
+    let mut nodes = [bed.start(POOL, &[], &[])];
+    wait_for_agreement(3, &mut nodes);
+    let blocks = run(fetch_chain(&bed, POOL));
+    nodes.into_iter().for_each(Node::stop);
+
+    // The pool's node is away: there is only the peer to ask.
+    let listener = listen(&bed, PEER);
+    let mut node = bed.start(NODE, &[POOL, PEER], &[]);
+    let spoil: [fn(&[u8]) -> Vec<u8>; 4] = [
+        |block| [block, &[0]].concat(),
+        |block| [&[0x82, 0x06], &block[2..]].concat(),
+        |block| [&[0x83], &block[1..], &[0]].concat(),
+        |block| [&[0x82, 0x07, 0x9f], &block[3..], &[0xff]].concat(),
+    ];
+    for (times, spoil) in (1..).zip(spoil) {
+        let asked = Peer::accept(&listener, 14, MAGIC as u8).serve(&blocks, spoil);
+        assert!(asked > 0);
+        wait_for("the peer to be dropped", std::slice::from_mut(&mut node), |nodes| {
+            (nodes[0].errors().matches("a block that can't be read").count() == times).then_some(())
+        });
+    }
+    assert!(!node.errors().contains("was refused"), "{}", node.errors());
+    drop(listener);
+    let number = blocks.len() as i64;
+    let mut nodes = [bed.start(POOL, &[], &[]), node];
+    wait_for_agreement(number + 2, &mut nodes);
     nodes.into_iter().for_each(Node::stop);
 }

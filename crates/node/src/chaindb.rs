@@ -171,9 +171,11 @@ impl ChainDb {
         let mut ledger = ChainState::new(Some(&genesis));
         let mut decoder = Decoder::new();
         for index in 0..store.settled_len() {
-            let Some(block) = store.settled(index)? else { break };
-            let damaged =
-                || NodeError::content(std::path::Path::new("immutable"), format!("block {index}"), "a block that fits the genesis");
+            let damaged = || {
+                let expected = "a Conway block that fits the genesis; remove the database folder to fetch the chain anew";
+                NodeError::content(store.folder(), format!("settled block {index}, counted from 0"), expected)
+            };
+            let block = store.settled(index)?.ok_or_else(damaged)?;
             let decoded = decoder.decode(&block.bytes).map_err(|_| damaged())?;
             let body_bytes = u64::from(decoded.body.end - decoded.body.start);
             let step = ledger.step(&decoded.header, body_bytes, Some(&decoded)).map_err(|_| damaged())?;
@@ -323,11 +325,11 @@ impl ChainDb {
         };
         let body_bytes = header.body_size.unwrap_or(0);
         let step = state.step(&header, body_bytes, None).map_err(HeaderFault::Unreadable)?;
-        let mut outcome = step.outcome;
-        outcome.merge(check_header(&header, &step.surroundings(Some(&self.genesis))));
         if step.epoch.is_none() || step.leader == Leader::Unknown {
             return Err(HeaderFault::Unchecked);
         }
+        let mut outcome = step.outcome;
+        outcome.merge(check_header(&header, &step.surroundings(Some(&self.genesis))));
         outcome.result().map_err(HeaderFault::Breaks)?;
         let vrf = header.vrf[0].and_then(|vrf| vrf.output.try_into().ok());
         let (Some(vrf), Some(issuer), Some(certificate)) = (vrf, header.issuer, header.certificate) else {
@@ -523,8 +525,6 @@ impl ChainDb {
     }
 }
 
-/// The hash at a point; [`ORIGIN`] at the origin.
-pub fn hash_of(point: &Point) -> Hash32 {
 /// The hash before a header; [`ORIGIN`] before the first one, which states none: a header that states that hash isn't the first.
 fn parent_of(header: &Header<'_>) -> Result<Hash32, HeaderFault> {
     match header.prev_hash {
@@ -534,6 +534,8 @@ fn parent_of(header: &Header<'_>) -> Result<Hash32, HeaderFault> {
     }
 }
 
+/// The hash at a point; [`ORIGIN`] at the origin.
+pub fn hash_of(point: &Point) -> Hash32 {
     match point {
         Point::Origin => ORIGIN,
         Point::Block { hash, .. } => *hash,

@@ -71,7 +71,10 @@ impl StoredBlock {
 }
 
 /// All blocks, for those who serve them and for the one who decides which are the chain.
-pub struct Store(Mutex<Blocks>);
+pub struct Store {
+    blocks: Mutex<Blocks>,
+    folder: PathBuf,
+}
 
 struct Blocks {
     settled: ChainAppender,
@@ -105,11 +108,16 @@ impl Store {
         let settled = ChainAppender::open(folder.join("immutable"), chunk_slots)?;
         let mut blocks = Blocks { settled, volatile: HashMap::new(), logs: VecDeque::new(), folder: volatile };
         let read = blocks.read_logs()?;
-        Ok((Self(Mutex::new(blocks)), read))
+        Ok((Self { blocks: Mutex::new(blocks), folder: folder.to_path_buf() }, read))
+    }
+
+    /// The database folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn lock(&self) -> MutexGuard<'_, Blocks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a block that may become part of the chain.

@@ -3,9 +3,11 @@
 mod bed;
 
 use ed25519_dalek::SigningKey;
+use slotmark_chain::block::decode_header;
+use slotmark_chain::{ChainAppender, NewBlock};
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::{kes, vrf};
-use slotmark_synth::assembly::{NewHeader, Transactions, assemble};
+use slotmark_synth::assembly::{HEADER_OFFSET, NewHeader, Transactions, assemble};
 
 use bed::peer::{Peer, listen};
 use bed::{Bed, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement};
@@ -91,4 +93,25 @@ fn what_is_added_to_a_block_on_its_way_is_not_held_against_the_block() {
     let mut nodes = [bed.start(POOL, &[], &[]), node];
     wait_for_agreement(number + 2, &mut nodes);
     nodes.into_iter().for_each(Node::stop);
+}
+
+#[test]
+fn a_settled_block_of_another_era_ends_the_node_with_its_place() {
+    let bed = Bed::new(SHAPE);
+    let database = bed.folder.path().join("node-1/db");
+    std::fs::create_dir_all(&database).unwrap();
+    let mut bytes = block_of_a_stranger(0, None);
+    bytes[1] = 6;
+    let header = decode_header(&bytes).unwrap();
+    let header_size = (header.span.end - header.span.start) as u16;
+    let (slot, hash) = (header.slot, header.hash);
+    let block = NewBlock { bytes: &bytes, header_offset: HEADER_OFFSET as u16, header_size, slot, hash };
+    ChainAppender::open(database.join("immutable"), 10 * SHAPE.security_parameter).unwrap().append(&block).unwrap();
+    let mut node = bed.start(NODE, &[], &[]);
+    assert_eq!(node.child.wait().unwrap().code(), Some(2));
+    assert_eq!(
+        node.errors(),
+        "slotmark-node: db: settled block 0, counted from 0: expected a Conway block that fits the genesis; \
+         remove the database folder to fetch the chain anew.\n"
+    );
 }

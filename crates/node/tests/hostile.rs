@@ -5,6 +5,7 @@ mod bed;
 use ed25519_dalek::SigningKey;
 use slotmark_chain::block::decode_header;
 use slotmark_chain::{ChainAppender, NewBlock};
+use slotmark_ouroboros::mux::protocol;
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::{kes, vrf};
 use slotmark_synth::assembly::{HEADER_OFFSET, NewHeader, Transactions, assemble};
@@ -93,6 +94,30 @@ fn what_is_added_to_a_block_on_its_way_is_not_held_against_the_block() {
     let mut nodes = [bed.start(POOL, &[], &[]), node];
     wait_for_agreement(number + 2, &mut nodes);
     nodes.into_iter().for_each(Node::stop);
+}
+
+#[test]
+fn a_tip_of_the_highest_number_is_a_number_like_any_other() {
+    let bed = Bed::new(SHAPE);
+    let listener = listen(&bed, PEER);
+    let node = bed.start(NODE, &[PEER], &[]);
+    let mut peer = Peer::accept(&listener, 14, MAGIC as u8);
+    let (mut requests, mut intersect) = (0, true);
+    while requests < 300 {
+        let (number, message) = peer.next().expect("requests for headers");
+        if number == protocol::CHAIN_SYNC_N2N {
+            if std::mem::take(&mut intersect) {
+                let mut reply = vec![0x83, 5, 0x80, 0x82, 0x82, 0, 0x58, 32];
+                reply.extend([7; 32]);
+                reply.extend([&[0x1b][..], &[0xff; 8]].concat());
+                peer.send(number, &reply);
+            } else {
+                assert_eq!(message, [0x81, 0]);
+                requests += 1;
+            }
+        }
+    }
+    node.stop();
 }
 
 #[test]

@@ -182,7 +182,7 @@ impl Core {
             .or_else(|| (candidate == self.db.root()).then(|| self.db.root_tip().map(|tip| tip.block_no)).flatten());
         let ahead = match (upstream.tip, number) {
             (Some(tip), Some(number)) => tip.block_no.saturating_sub(number),
-            (Some(tip), None) => tip.block_no + 1,
+            (Some(tip), None) => tip.block_no.saturating_add(1),
             (None, _) => 0,
         };
         let ahead = ahead.saturating_sub(upstream.held.len() as u64);

@@ -2,6 +2,9 @@
 
 mod bed;
 
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+
 use ed25519_dalek::SigningKey;
 use slotmark_chain::block::decode_header;
 use slotmark_chain::{ChainAppender, NewBlock};
@@ -11,7 +14,7 @@ use slotmark_praos::{kes, vrf};
 use slotmark_synth::assembly::{HEADER_OFFSET, NewHeader, Transactions, assemble};
 
 use bed::peer::{Peer, listen};
-use bed::{Bed, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement};
+use bed::{Bed, DEADLINE, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement};
 
 const SHAPE: Shape = Shape { pools: 1, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
 /// Numbers of the nodes: the one pool's, one that makes no blocks, and a peer that the test plays.
@@ -97,6 +100,22 @@ fn what_is_added_to_a_block_on_its_way_is_not_held_against_the_block() {
 }
 
 #[test]
+fn a_version_that_was_not_proposed_is_refused() {
+    let bed = Bed::new(SHAPE);
+    let listener = listen(&bed, PEER);
+    let mut node = bed.start(NODE, &[PEER], &[]);
+    for (version, magic, words) in [
+        (13, MAGIC as u8, "it accepted version 13, which was not proposed"),
+        (14, 43, "it accepted version 14 with network magic 43 instead of 42"),
+    ] {
+        assert_eq!(Peer::accept(&listener, version, magic).next(), None);
+        wait_for_words(words, &mut node);
+    }
+    assert!(Peer::accept(&listener, 14, MAGIC as u8).next().is_some());
+    node.stop();
+}
+
+#[test]
 fn a_tip_of_the_highest_number_is_a_number_like_any_other() {
     let bed = Bed::new(SHAPE);
     let listener = listen(&bed, PEER);
@@ -117,6 +136,17 @@ fn a_tip_of_the_highest_number_is_a_number_like_any_other() {
             }
         }
     }
+    node.stop();
+}
+
+#[test]
+fn a_local_client_without_a_handshake_is_hung_up_on() {
+    let bed = Bed::new(SHAPE);
+    let mut node = bed.start(NODE, &[], &[]);
+    let socket = node.folder.join("node.socket");
+    let mut client = wait_for("the socket", std::slice::from_mut(&mut node), |_| UnixStream::connect(&socket).ok());
+    client.set_read_timeout(Some(DEADLINE)).unwrap();
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
     node.stop();
 }
 

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::handshake::{Outcome, Shake, answer, decode, proposal};
+use super::handshake::{Outcome, Shake, answer, confirm, decode, proposal};
 use super::limits::Limits;
 use super::writer::Outbox;
 use super::{Network, Origin};
@@ -110,7 +110,8 @@ pub(super) async fn run(
 /// Sees to a connection with a local client until it ends.
 pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
     let mut segments = Segments::default();
-    if shake_hands_locally(&mut stream, &mut segments, network.magic).await.is_err() {
+    let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands_locally(&mut stream, &mut segments, network.magic));
+    if !matches!(shaken.await, Ok(Ok(()))) {
         return;
     }
     let (reader, writer) = stream.into_split();
@@ -180,7 +181,7 @@ async fn shake_hands(stream: &mut TcpStream, segments: &mut Segments, magic: u32
             Outcome::Agreed { initiator_only } => Ok(initiator_only),
             Outcome::Ended(why) => Err(why),
         },
-        (Origin::Dialled, true, Shake::Accepted { initiator_only, .. }) => Ok(initiator_only),
+        (Origin::Dialled, true, Shake::Accepted(accepted)) => confirm(accepted, magic),
         (Origin::Dialled, true, Shake::Refused) => Err("it refused the handshake".into()),
         _ => Err("a message of the handshake that has no place here".into()),
     }

@@ -2,12 +2,16 @@
 
 mod bed;
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use ed25519_dalek::SigningKey;
+use serde_json::Value;
 use slotmark_chain::Chain;
+use slotmark_chain::hash::blake2b_224;
 use slotmark_praos::check::check_chain;
 
-use bed::{Bed, Node, Shape, ingest, wait_for, wait_for_agreement};
+use bed::{Bed, Node, Shape, certificate_number, ingest, wait_for, wait_for_agreement};
 
 const SHAPE: Shape = Shape { pools: 3, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
 
@@ -24,12 +28,29 @@ fn three_nodes_agree_on_a_valid_chain() {
     let bed = Bed::new(SHAPE);
     let mut nodes = bed.start_all(&[]);
     wait_for_agreement(45, &mut nodes);
+    check_certificate_numbers(&nodes);
     nodes.into_iter().for_each(Node::stop);
     let settled: Vec<Vec<[u8; 32]>> = (0..3).map(|number| check_settled(&bed, number)).collect();
     let least = settled.iter().map(Vec::len).min().unwrap();
     assert!(least >= 20, "{least} blocks settled");
     assert!(settled.iter().all(|chain| chain[..least] == settled[0][..least]));
     ingest(&bed, &[0, 1, 2]);
+}
+
+/// Checks that each line of a selection has the number of the certificate of the pool that made the tip.
+fn check_certificate_numbers(nodes: &[Node]) {
+    let numbers = (1..=SHAPE.pools as u8).map(|pool| {
+        let cold_key = SigningKey::from_bytes(&[pool; 32]).verifying_key().to_bytes();
+        (hex::encode(blake2b_224(&[&cold_key])), certificate_number(pool))
+    });
+    let numbers: HashMap<String, u64> = numbers.collect();
+    for line in nodes.iter().map(Node::log).collect::<String>().lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let view = &line["data"]["newTipSelectView"];
+        if let Some(issuer) = view["issuerHash"].as_str() {
+            assert_eq!(view["issueNo"].as_u64(), Some(numbers[issuer]), "{line}");
+        }
+    }
 }
 
 #[test]

@@ -385,11 +385,9 @@ impl Core {
             for (place, Adopted { hash, view }) in switch.joined.iter().enumerate() {
                 let text = hex::encode(hash);
                 let tip = LogPoint { block: Some((text.as_bytes(), view.slot)) };
-                let select_view = SelectView { block_no: view.number as i64, slot: view.slot, issuer: 0, vrf: 0 };
-                // A switch is told of its new tip alone.
-                if switch.left.is_empty() {
-                    self.log.line_of_selection(view.issuer, view.vrf, forms::AddedToCurrentChain { view: select_view, tip });
-                } else if place + 1 == switch.joined.len() {
+                let select_view =
+                    SelectView { block_no: view.number as i64, slot: view.slot, certificate_no: view.sequence, issuer: 0, vrf: 0 };
+                if is_fork {
                     self.log.line_of_selection(view.issuer, view.vrf, forms::SwitchedToAFork { view: select_view, tip });
                 }
             }

@@ -136,8 +136,7 @@ impl Core {
     pub(super) fn mempool_changed(&mut self) {
         let ids: Vec<Hash32> = self.mempool.after(0).map(|waiting| waiting.id).collect();
         let changed = |held: &HeldMempool| !held.transactions.iter().map(|(id, _)| id).eq(&ids);
-        let waiting = self.peers.iter().filter(|(_, peer)| peer.local.waits && peer.local.mempool.as_ref().is_some_and(changed));
-        let waiting: Vec<u32> = waiting.map(|(peer, _)| *peer).collect();
+        let waiting = self.peers_where(|peer| peer.local.waits && peer.local.mempool.as_ref().is_some_and(changed));
         waiting.into_iter().for_each(|peer| self.hold_mempool(peer));
     }
 

@@ -90,8 +90,7 @@ impl Core {
     }
 
     fn offer_to_all(&mut self) {
-        let waiting: Vec<u32> = self.peers.iter().filter(|(_, peer)| peer.offering.waits_for > 0).map(|(peer, _)| *peer).collect();
-        waiting.into_iter().for_each(|peer| self.offer(peer, false));
+        self.peers_where(|peer| peer.offering.waits_for > 0).into_iter().for_each(|peer| self.offer(peer, false));
     }
 
     /// A peer offers ids or transactions.

@@ -32,6 +32,15 @@ pub(super) struct LocalState {
     mempool: Option<HeldMempool>,
     /// Whether it waits for the mempool to change.
     waits: bool,
+    /// A transaction that waits for room in the mempool.
+    submitted: Option<Arc<[u8]>>,
+}
+
+impl LocalState {
+    /// Whether a transaction waits for room.
+    pub(super) fn submits(&self) -> bool {
+        self.submitted.is_some()
+    }
 }
 
 /// The mempool as a client holds it.
@@ -47,15 +56,13 @@ impl Core {
         let tip = self.tip();
         let reply = match message {
             Local::Submit(bytes) => {
-                let reply = match self.add_transaction(&bytes) {
-                    Ok(_) => Local::Accepted,
-                    Err(Refused::Known) => Local::Refused("the transaction is in the mempool already".into()),
-                    Err(Refused::Full) => Local::Refused("the mempool is full".into()),
-                    Err(Refused::Invalid(why)) => Local::Refused(why),
-                };
-                self.mempool_grew();
-                self.mempool_changed();
-                reply
+                let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
+                if state.local.submits() {
+                    return Err("a transaction while another one waits for its answer".into());
+                }
+                state.local.submitted = Some(bytes);
+                self.submit(peer);
+                return Ok(());
             }
             Local::Acquire(target) => {
                 let held = match target {
@@ -118,6 +125,22 @@ impl Core {
             state.send(Message::Local(reply));
         }
         Ok(())
+    }
+
+    /// Offers a client's transaction to the mempool, and answers the client; not yet where there is no room.
+    pub(super) fn submit(&mut self, peer: u32) {
+        let Some(bytes) = self.peers.get(&peer).and_then(|state| state.local.submitted.clone()) else { return };
+        let reply = match self.add_transaction(&bytes) {
+            Ok(_) => Local::Accepted,
+            Err(Refused::Known) => Local::Refused("the transaction is in the mempool already".into()),
+            Err(Refused::Full) => return,
+            Err(Refused::Invalid(why)) => Local::Refused(why),
+        };
+        if let Some(state) = self.peers.get_mut(&peer) {
+            state.local.submitted = None;
+            state.send(Message::Local(reply));
+        }
+        self.mempool_grew();
     }
 
     fn hold_mempool(&mut self, peer: u32) {

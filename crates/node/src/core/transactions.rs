@@ -7,7 +7,7 @@ use slotmark_chain::Hash32;
 use slotmark_tracelog::{AnyTransactions, MempoolSize, Peer, Transaction, forms};
 
 use super::Core;
-use crate::mempool::Refused;
+use crate::mempool::{Refused, transaction_id};
 use crate::message::Message;
 use crate::network::WINDOW;
 
@@ -146,7 +146,7 @@ impl Core {
         let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
         let (accepted, rejected) = (state.offered.accepted, state.offered.rejected);
         self.log.line(forms::TxInboundProcessed { peer: Peer(peer), accepted, rejected });
-        self.offer_to_all();
+        self.mempool_grew();
         self.ask_for_ids(peer);
         Ok(())
     }
@@ -161,17 +161,18 @@ impl Core {
                 self.log.line(forms::AddedTx { mempool: self.mempool_size(), transaction });
             }
             Err(Refused::Invalid(_)) => {
-                let id = slotmark_chain::hash::blake2b_256(&[bytes]);
-                self.log.line(forms::RejectedTx { mempool: self.mempool_size(), transaction: Transaction(short(&id)) });
+                let transaction = Transaction(short(&transaction_id(bytes)));
+                self.log.line(forms::RejectedTx { mempool: self.mempool_size(), transaction });
             }
             Err(Refused::Known | Refused::Full) => {}
         }
         added
     }
 
-    /// Goes on after the mempool took something from elsewhere.
+    /// Passes on what the mempool took in: to peers, and to local clients that wait for a change of it.
     pub(super) fn mempool_grew(&mut self) {
         self.offer_to_all();
+        self.mempool_changed();
     }
 
     fn mempool_size(&self) -> MempoolSize {
@@ -187,12 +188,12 @@ impl Core {
                 self.log.line(forms::RemoveTxs { mempool: self.mempool_size(), transactions: AnyTransactions(&numbers) });
             }
         }
-        let waiting: Vec<u32> = self.peers.iter().filter(|(_, peer)| !peer.offered.held.is_empty()).map(|(peer, _)| *peer).collect();
-        for peer in waiting {
+        for peer in self.peers_where(|peer| !peer.offered.held.is_empty()) {
             if let Err(why) = self.take_transactions(peer) {
                 self.drop_peer(peer, why);
             }
         }
+        self.peers_where(|peer| peer.local.submits()).into_iter().for_each(|peer| self.submit(peer));
         self.mempool_changed();
     }
 }

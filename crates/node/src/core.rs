@@ -237,7 +237,7 @@ impl Core {
                 Ok(())
             }
             Message::TxInit | Message::TxIds(_) | Message::Txs(_) | Message::TxDone => self.offered_message(peer, message),
-            Message::RequestTxIds { .. } | Message::RequestTxs(_) => self.offering_message(peer, message),
+            Message::TxRequest(request) => self.offering_message(peer, request),
             Message::Local(local) => self.local_message(peer, local),
             _ => Ok(()),
         })

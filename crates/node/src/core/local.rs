@@ -7,7 +7,7 @@ use minicbor::Decoder;
 use minicbor::data::Tag;
 use slotmark_chain::block::decode_output;
 use slotmark_chain::{Hash32, Point, Tip};
-use slotmark_ouroboros::message::MessageError;
+use slotmark_ouroboros::message::{MessageError, list, put_point};
 use slotmark_praos::stake::Stake;
 use slotmark_tracelog::date_of;
 
@@ -16,7 +16,7 @@ use crate::chaindb::slot_of;
 use crate::clock::now_ns;
 use crate::local::{Local, Target};
 use crate::mempool::{Mempool, Refused};
-use crate::message::{Message, hash, list, put, put_point};
+use crate::message::{Message, hash, put};
 
 /// The era of all queries: Conway.
 const ERA: u64 = 6;

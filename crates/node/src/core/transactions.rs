@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use slotmark_chain::Hash32;
+use slotmark_ouroboros::message::TxSubmissionRequest;
 use slotmark_tracelog::{AnyTransactions, MempoolSize, Peer, Transaction, forms};
 
 use super::Core;
@@ -37,11 +38,11 @@ pub(super) struct Offered {
 
 impl Core {
     /// A peer asks for ids or transactions.
-    pub(super) fn offering_message(&mut self, peer: u32, message: Message) -> Result<(), String> {
+    pub(super) fn offering_message(&mut self, peer: u32, request: TxSubmissionRequest) -> Result<(), String> {
         let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
         let offering = &mut state.offering;
-        match message {
-            Message::RequestTxIds { blocking, acknowledged, requested } => {
+        match request {
+            TxSubmissionRequest::Ids { blocking, acknowledged, requested } => {
                 let before = offering.unacknowledged.len();
                 if usize::from(acknowledged) > before {
                     return Err(format!("it acknowledged {acknowledged} transactions of {before}"));
@@ -58,14 +59,13 @@ impl Core {
                 offering.waits_for = requested;
                 self.offer(peer, !blocking);
             }
-            Message::RequestTxs(ids) => {
+            TxSubmissionRequest::Transactions(ids) => {
                 if ids.iter().any(|id| !offering.unacknowledged.contains(id)) {
                     return Err("it asked for a transaction that was not offered".into());
                 }
                 let transactions = ids.iter().filter_map(|id| self.mempool.get(id)).map(|waiting| waiting.bytes.clone()).collect();
                 state.send(Message::Txs(transactions));
             }
-            _ => {}
         }
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Core {
                     self.ask_for_ids(peer);
                 } else {
                     state.offered.wanted = wanted.clone();
-                    state.send(Message::RequestTxs(wanted));
+                    state.send(Message::TxRequest(TxSubmissionRequest::Transactions(wanted)));
                 }
             }
             Message::Txs(transactions) => {
@@ -125,7 +125,7 @@ impl Core {
     fn ask_for_ids(&mut self, peer: u32) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         let acknowledged = std::mem::take(&mut state.offered.ids);
-        state.send(Message::RequestTxIds { blocking: true, acknowledged, requested: WINDOW });
+        state.send(Message::TxRequest(TxSubmissionRequest::Ids { blocking: true, acknowledged, requested: WINDOW }));
     }
 
     /// Offers a peer's transactions to the mempool, for as long as there is room.

@@ -6,15 +6,19 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 
 use ed25519_dalek::SigningKey;
+use pallas_network::facades::NodeClient;
+use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
 use slotmark_chain::block::decode_header;
 use slotmark_chain::{ChainAppender, NewBlock};
+use slotmark_ouroboros::message::{TxSubmissionReply, TxSubmissionRequest};
 use slotmark_ouroboros::mux::protocol;
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::{kes, vrf};
 use slotmark_synth::assembly::{HEADER_OFFSET, NewHeader, Transactions, assemble};
 
 use bed::peer::{Peer, listen};
-use bed::{Bed, DEADLINE, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement};
+use bed::wallet::Wallet;
+use bed::{Bed, DEADLINE, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement, wait_for_sockets};
 
 const SHAPE: Shape = Shape { pools: 1, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
 /// Numbers of the nodes: the one pool's, one that makes no blocks, and a peer that the test plays.
@@ -140,11 +144,45 @@ fn a_tip_of_the_highest_number_is_a_number_like_any_other() {
 }
 
 #[test]
+fn one_transaction_is_not_sent_twice_for_one_request() {
+    let bed = Bed::new(SHAPE);
+    let listener = listen(&bed, PEER);
+    let mut node = bed.start(NODE, &[PEER], &[]);
+    let socket = node.folder.join("node.socket");
+    wait_for_sockets(std::slice::from_mut(&mut node));
+    let transaction = Wallet::new(&bed, POOL).spend(200_000, 0);
+    let answer = run(async {
+        let mut client = NodeClient::connect(&socket, MAGIC).await.unwrap();
+        client.submission().submit_tx(EraTx(6, transaction.bytes.clone())).await.unwrap()
+    });
+    assert_eq!(answer, Response::Accepted);
+
+    let mut peer = Peer::accept(&listener, 14, MAGIC as u8);
+    let ask = |peer: &mut Peer, request: &TxSubmissionRequest| {
+        let mut message = Vec::new();
+        request.encode(&mut message);
+        peer.send(protocol::TX_SUBMISSION, &message);
+    };
+    ask(&mut peer, &TxSubmissionRequest::Ids { blocking: true, acknowledged: 0, requested: 10 });
+    while let Some((number, message)) = peer.next() {
+        if number == protocol::TX_SUBMISSION
+            && let TxSubmissionReply::Ids(ids) = TxSubmissionReply::decode(&message).unwrap().0
+        {
+            assert_eq!(ids, [(transaction.id, transaction.bytes.len() as u32)]);
+            ask(&mut peer, &TxSubmissionRequest::Transactions(vec![transaction.id; 2]));
+        }
+    }
+    wait_for_words("it asked for other or more transactions than were offered", &mut node);
+    node.stop();
+}
+
+#[test]
 fn a_local_client_without_a_handshake_is_hung_up_on() {
     let bed = Bed::new(SHAPE);
     let mut node = bed.start(NODE, &[], &[]);
     let socket = node.folder.join("node.socket");
-    let mut client = wait_for("the socket", std::slice::from_mut(&mut node), |_| UnixStream::connect(&socket).ok());
+    wait_for_sockets(std::slice::from_mut(&mut node));
+    let mut client = UnixStream::connect(&socket).unwrap();
     client.set_read_timeout(Some(DEADLINE)).unwrap();
     assert_eq!(client.read(&mut [0]).unwrap(), 0);
     node.stop();

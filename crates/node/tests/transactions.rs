@@ -12,7 +12,7 @@ use slotmark_chain::block::Decoder;
 use slotmark_chain::hash::blake2b_256;
 
 use bed::wallet::{Signed, Wallet};
-use bed::{Bed, MAGIC, Node, Shape, fetch_chain, ingest, run, wait_for};
+use bed::{Bed, MAGIC, Node, Shape, fetch_chain, ingest, run, wait_for, wait_for_sockets};
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
 /// Nodes in the order in which transactions pass them: each knows the next one.
@@ -65,9 +65,7 @@ fn transactions_of_a_local_client_land_in_blocks_of_another_node() {
     let (mut alice, mut bob) = (Wallet::new(&bed, 0), Wallet::new(&bed, 1));
     // The forger isn't there yet, so that nothing leaves the mempools.
     let mut nodes = [bed.start(RELAY, &[FORGER], &[]), bed.start(ENTRY, &[RELAY], &[])];
-    for node in [0, 1] {
-        wait_for("a socket", &mut nodes, |nodes| nodes[node].folder.join("node.socket").exists().then_some(()));
-    }
+    wait_for_sockets(&mut nodes);
 
     // One that spends what another one in the mempool makes; a fee that is too small; one that spends the same again, and the
     // first one itself once more.

@@ -60,8 +60,9 @@ impl Core {
                 self.offer(peer, !blocking);
             }
             TxSubmissionRequest::Transactions(ids) => {
-                if ids.iter().any(|id| !offering.unacknowledged.contains(id)) {
-                    return Err("it asked for a transaction that was not offered".into());
+                // One that is asked for again and again would make answers of any size.
+                if ids.len() > offering.unacknowledged.len() || ids.iter().any(|id| !offering.unacknowledged.contains(id)) {
+                    return Err("it asked for other or more transactions than were offered".into());
                 }
                 let transactions = ids.iter().filter_map(|id| self.mempool.get(id)).map(|waiting| waiting.bytes.clone()).collect();
                 state.send(Message::Txs(transactions));
@@ -188,12 +189,13 @@ impl Core {
                 self.log.line(forms::RemoveTxs { mempool: self.mempool_size(), transactions: AnyTransactions(&numbers) });
             }
         }
+        // Local clients first, who wait with one transaction each: a peer with many could take all room again and again.
+        self.peers_where(|peer| peer.local.submits()).into_iter().for_each(|peer| self.submit(peer));
         for peer in self.peers_where(|peer| !peer.offered.held.is_empty()) {
             if let Err(why) = self.take_transactions(peer) {
                 self.drop_peer(peer, why);
             }
         }
-        self.peers_where(|peer| peer.local.submits()).into_iter().for_each(|peer| self.submit(peer));
         self.mempool_changed();
     }
 }

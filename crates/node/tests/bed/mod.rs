@@ -9,6 +9,7 @@ use std::fs;
 use std::future::Future;
 use std::net::Ipv4Addr;
 use std::ops::ControlFlow;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -291,6 +292,12 @@ pub fn wait_for<T>(what: &str, nodes: &mut [Node], mut check: impl FnMut(&[Node]
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Waits until all nodes listen for local clients.
+pub fn wait_for_sockets(nodes: &mut [Node]) {
+    let listens = |node: &Node| UnixStream::connect(node.folder.join("node.socket")).is_ok();
+    wait_for("sockets", nodes, |nodes| nodes.iter().all(listens).then_some(()));
 }
 
 /// Waits until all nodes have the same tip, of this number at least; gives its number.

@@ -52,7 +52,7 @@ impl Block {
     }
 
     fn select_view(&self) -> SelectView {
-        SelectView { block_no: self.number(), slot: self.slot, issuer: self.forger, vrf: self.vrf }
+        SelectView { block_no: self.number(), slot: self.slot, certificate_no: 0, issuer: self.forger, vrf: self.vrf }
     }
 }
 

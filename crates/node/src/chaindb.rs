@@ -3,13 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use slotmark_chain::block::{DecodeError, Decoder, Era, body_is_proven, decode_header_alone};
+use slotmark_chain::block::{DecodeError, Decoder, Era, Header, body_is_proven, decode_header_alone};
 use slotmark_chain::hash::blake2b_224;
 use slotmark_chain::rule::{Outcome, Rule};
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_praos::check::check_transactions;
 use slotmark_praos::genesis::Genesis;
-use slotmark_praos::header::check_header;
+use slotmark_praos::header::{Leader, check_header};
 use slotmark_praos::state::{ChainState, Outlook, Undo};
 
 use crate::error::NodeError;
@@ -79,6 +79,8 @@ pub enum HeaderFault {
     NoParent,
     /// It breaks a rule.
     Breaks(Rule),
+    /// What its proofs are held against isn't known.
+    Unchecked,
     /// It is behind a block that was refused.
     BehindInvalid,
 }
@@ -89,6 +91,7 @@ impl std::fmt::Display for HeaderFault {
             Self::Unreadable(error) => write!(f, "a header that can't be read: {error}"),
             Self::NoParent => f.write_str("a header whose predecessor is not known"),
             Self::Breaks(rule) => write!(f, "a header that breaks the rule {rule}: {}", rule.requirement()),
+            Self::Unchecked => f.write_str("a header whose epoch or stake is not known, so that its proofs cannot be checked"),
             Self::BehindInvalid => f.write_str("a header behind a block that was refused"),
         }
     }
@@ -168,9 +171,11 @@ impl ChainDb {
         let mut ledger = ChainState::new(Some(&genesis));
         let mut decoder = Decoder::new();
         for index in 0..store.settled_len() {
-            let Some(block) = store.settled(index)? else { break };
-            let damaged =
-                || NodeError::content(std::path::Path::new("immutable"), format!("block {index}"), "a block that fits the genesis");
+            let damaged = || {
+                let expected = "a Conway block that fits the genesis; remove the database folder to fetch the chain anew";
+                NodeError::content(store.folder(), format!("settled block {index}, counted from 0"), expected)
+            };
+            let block = store.settled(index)?.ok_or_else(damaged)?;
             let decoded = decoder.decode(&block.bytes).map_err(|_| damaged())?;
             let body_bytes = u64::from(decoded.body.end - decoded.body.start);
             let step = ledger.step(&decoded.header, body_bytes, Some(&decoded)).map_err(|_| damaged())?;
@@ -289,7 +294,7 @@ impl ChainDb {
     /// It can't be read.
     pub fn read(header: &[u8]) -> Result<Summary, HeaderFault> {
         let header = decode_header_alone(Era::Conway, header).map_err(HeaderFault::Unreadable)?;
-        Ok(Summary { hash: header.hash, parent: header.prev_hash.unwrap_or(ORIGIN), slot: header.slot, number: header.block_no })
+        Ok(Summary { hash: header.hash, parent: parent_of(&header)?, slot: header.slot, number: header.block_no })
     }
 
     /// Whether a header can be held against what is known: not where stake isn't known so far ahead of the ledger.
@@ -309,7 +314,7 @@ impl ChainDb {
         if let Some(known) = self.entries.get(&hash) {
             return if known.invalid { Err(HeaderFault::BehindInvalid) } else { Ok(hash) };
         }
-        let parent = header.prev_hash.unwrap_or(ORIGIN);
+        let parent = parent_of(&header)?;
         if self.entries.get(&parent).is_some_and(|parent| parent.invalid) {
             return Err(HeaderFault::BehindInvalid);
         }
@@ -320,6 +325,9 @@ impl ChainDb {
         };
         let body_bytes = header.body_size.unwrap_or(0);
         let step = state.step(&header, body_bytes, None).map_err(HeaderFault::Unreadable)?;
+        if step.epoch.is_none() || step.leader == Leader::Unknown {
+            return Err(HeaderFault::Unchecked);
+        }
         let mut outcome = step.outcome;
         outcome.merge(check_header(&header, &step.surroundings(Some(&self.genesis))));
         outcome.result().map_err(HeaderFault::Breaks)?;
@@ -514,6 +522,15 @@ impl ChainDb {
             }
         }
         Ok(())
+    }
+}
+
+/// The hash before a header; [`ORIGIN`] before the first one, which states none: a header that states that hash isn't the first.
+fn parent_of(header: &Header<'_>) -> Result<Hash32, HeaderFault> {
+    match header.prev_hash {
+        None => Ok(ORIGIN),
+        Some(ORIGIN) => Err(HeaderFault::Breaks(Rule::PreviousHash)),
+        Some(hash) => Ok(hash),
     }
 }
 

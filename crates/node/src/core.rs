@@ -9,13 +9,14 @@ mod slots;
 mod transactions;
 mod upstream;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_ledger::Environment;
+use slotmark_praos::state::Outlook;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::chaindb::{ChainDb, slot_of};
@@ -96,7 +97,9 @@ pub struct Core {
     db: ChainDb,
     credentials: Option<Credentials>,
     mempool: Mempool,
-    peers: HashMap<u32, PeerState>,
+    /// What transactions are under, by the tip and the epoch that it is for.
+    outlook: Option<((Hash32, u64), Outlook)>,
+    peers: BTreeMap<u32, PeerState>,
     /// Blocks that were asked for, and of whom.
     in_flight: HashMap<Hash32, u32>,
     /// Whether something changed that fetching depends on, and since when.
@@ -107,7 +110,7 @@ pub struct Core {
     /// The last such header whose block was refused.
     trap: Option<crate::chaindb::View>,
     last_slot: Option<u64>,
-    dropped: std::collections::HashSet<Hash32>,
+    dropped: HashSet<Hash32>,
 }
 
 impl Core {
@@ -130,14 +133,15 @@ impl Core {
             db,
             credentials,
             mempool: Mempool::default(),
-            peers: HashMap::new(),
+            outlook: None,
+            peers: BTreeMap::new(),
             in_flight: HashMap::new(),
             undecided: None,
             last_decision: Instant::now(),
             tentative: None,
             trap: None,
             last_slot: None,
-            dropped: std::collections::HashSet::new(),
+            dropped: HashSet::new(),
         }
     }
 
@@ -233,10 +237,15 @@ impl Core {
                 Ok(())
             }
             Message::TxInit | Message::TxIds(_) | Message::Txs(_) | Message::TxDone => self.offered_message(peer, message),
-            Message::RequestTxIds { .. } | Message::RequestTxs(_) => self.offering_message(peer, message),
+            Message::TxRequest(request) => self.offering_message(peer, request),
             Message::Local(local) => self.local_message(peer, local),
             _ => Ok(()),
         })
+    }
+
+    /// The peers that match, in the order in which they came.
+    fn peers_where(&self, is_wanted: impl Fn(&PeerState) -> bool) -> Vec<u32> {
+        self.peers.iter().filter(|(_, peer)| is_wanted(peer)).map(|(number, _)| *number).collect()
     }
 
     /// Ends a connection.
@@ -281,7 +290,11 @@ impl Core {
     /// Runs something with the mempool and what its transactions are held against; None where the ledger isn't known.
     fn with_mempool<T>(&mut self, run: impl FnOnce(&mut Mempool, &Rules<'_>, u64) -> T) -> Option<T> {
         let slot = self.clock.slot_at(now_ns()).unwrap_or(0).max(self.tip_slot() + 1);
-        let outlook = self.db.outlook(&self.db.tip_hash(), slot)?;
+        let key = (self.db.tip_hash(), slot / self.db.genesis().epoch_slots);
+        if self.outlook.as_ref().is_none_or(|(known, _)| *known != key) {
+            self.outlook = Some((key, self.db.outlook(&key.0, slot)?));
+        }
+        let (_, outlook) = self.outlook.as_ref()?;
         let stake = self.db.ledger().stake()?;
         let environment = Environment { slot, network: Some(self.settings.network), parameters: outlook.parameters.as_deref() };
         let rules = Rules { stake, environment, with_scripts: !self.options.no_scripts };

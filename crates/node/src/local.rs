@@ -4,51 +4,51 @@ use std::sync::Arc;
 
 use minicbor::Decoder;
 use slotmark_chain::{Hash32, Point};
-use slotmark_ouroboros::message::MessageError;
+use slotmark_ouroboros::message::{MessageError, encoded, point, put_encoded};
 use slotmark_ouroboros::mux::protocol;
 
-use crate::message::{encoded, hash, point, put, put_encoded, unexpected};
+use crate::message::{hash, put, unexpected};
 
 /// A message of such a protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Local {
-    /// A transaction is offered.
+    /// From the client: a transaction to submit.
     Submit(Arc<[u8]>),
-    /// It is in the mempool.
+    /// The transaction is in the mempool.
     Accepted,
-    /// It isn't, and why.
+    /// Why the transaction is not in the mempool.
     Refused(String),
-    /// The state at a point is asked for.
+    /// From the client: hold the ledger's state at a point.
     Acquire(Target),
-    /// It is held.
+    /// The state is held.
     Acquired,
-    /// It isn't: too old (0), or not on the chain (1).
+    /// The state isn't held: its point is too old (0), or not on the chain (1).
     NotAcquired(u8),
-    /// A query, as encoded.
+    /// From the client: a query, as encoded.
     Query(Vec<u8>),
-    /// Its result, as encoded.
+    /// The query's result, as encoded.
     Answer(Vec<u8>),
-    /// The state is let go.
+    /// From the client: hold the state no longer.
     Release,
-    /// The mempool as it is now is asked for, or, where one is held, as it is after the next change.
+    /// From the client: hold the mempool as it is now or, where one is held, as it is after the next change.
     AcquireMempool,
-    /// It is held, with its slot.
+    /// The mempool is held; its slot.
     MempoolAcquired(u64),
-    /// The next transaction in it is asked for.
+    /// From the client: the next transaction in the held mempool.
     NextTx,
-    /// Here it is; None where there is none.
+    /// The next transaction; None behind the last one.
     Tx(Option<Arc<[u8]>>),
-    /// Whether a transaction is in it.
+    /// From the client: whether a transaction is in the held mempool.
     HasTx(Hash32),
-    /// It is, or it isn't.
+    /// Whether it is.
     Has(bool),
-    /// Its sizes are asked for.
+    /// From the client: the sizes of the held mempool.
     GetSizes,
     /// Capacity and size in bytes, and the number of transactions.
     Sizes(u64, u64, u64),
-    /// It is let go.
+    /// From the client: hold the mempool no longer.
     ReleaseMempool,
-    /// The client ends a protocol.
+    /// From the client: the end of a protocol.
     Done(u16),
 }
 

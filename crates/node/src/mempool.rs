@@ -263,6 +263,11 @@ impl Parts {
     }
 }
 
+/// A transaction's id; the hash of all its bytes where it can't be read.
+pub fn transaction_id(bytes: &[u8]) -> Hash32 {
+    blake2b_256(&[Parts::of(bytes).map_or(bytes, |parts| &bytes[parts.body])])
+}
+
 type Places = (Vec<Place>, Vec<Place>, Vec<(Place, EncodedOutput)>);
 
 /// What a transaction spends, refers to and makes.

@@ -4,18 +4,18 @@
 
 use std::sync::Arc;
 
-use minicbor::data::{Tag, Type};
 use minicbor::{Decoder, Encoder};
 use slotmark_chain::{Hash32, Point, Tip};
-use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, KeepAliveRequest, MessageError};
+use slotmark_ouroboros::message::{
+    BlockFetchRequest, ChainSyncReply, ChainSyncRequest, KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest, encoded,
+    point, put_encoded, put_tip,
+};
 use slotmark_ouroboros::mux::protocol;
 
 use crate::local::Local;
 
-/// Conway among the eras of headers and transactions.
+/// Conway among the eras of headers.
 const ERA: u64 = 6;
-/// The tag of CBOR inside CBOR.
-const ENCODED: u64 = 24;
 
 /// A message of any protocol. Its variant decides which side sends it.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,19 +46,10 @@ pub enum Message {
     BatchDone,
     /// Tx-submission: the client is ready.
     TxInit,
-    /// Tx-submission: the server asks for ids.
-    RequestTxIds {
-        /// Whether to wait for one.
-        blocking: bool,
-        /// How many of the oldest are done with.
-        acknowledged: u16,
-        /// How many are asked for at most.
-        requested: u16,
-    },
+    /// Tx-submission, from the server.
+    TxRequest(TxSubmissionRequest),
     /// Tx-submission: ids and sizes.
     TxIds(Vec<(Hash32, u32)>),
-    /// Tx-submission: the server asks for transactions.
-    RequestTxs(Vec<Hash32>),
     /// Tx-submission: transactions.
     Txs(Vec<Arc<[u8]>>),
     /// Tx-submission: the client ends.
@@ -83,7 +74,7 @@ impl Message {
             Self::BlockFetch(_) => (protocol::BLOCK_FETCH, false),
             Self::StartBatch | Self::NoBlocks | Self::Block(_) | Self::BatchDone => (protocol::BLOCK_FETCH, true),
             Self::TxInit | Self::TxIds(_) | Self::Txs(_) | Self::TxDone => (protocol::TX_SUBMISSION, false),
-            Self::RequestTxIds { .. } | Self::RequestTxs(_) => (protocol::TX_SUBMISSION, true),
+            Self::TxRequest(_) => (protocol::TX_SUBMISSION, true),
             Self::KeepAlive(_) => (protocol::KEEP_ALIVE, false),
             Self::Alive(_) => (protocol::KEEP_ALIVE, true),
             Self::Local(local) => (local.protocol(), local.is_from_responder()),
@@ -98,12 +89,12 @@ impl Message {
             Self::RollForward(header, tip) => {
                 out.extend([0x83, 0x02, 0x82, ERA as u8]);
                 put_encoded(out, header);
-                put_tip(out, *tip);
+                put_tip(out, &tip_on_wire(*tip));
             }
             Self::RollForwardBlock(block, tip) => {
                 out.extend([0x83, 0x02]);
                 put_encoded(out, block);
-                put_tip(out, *tip);
+                put_tip(out, &tip_on_wire(*tip));
             }
             Self::RollBackward(point, tip) => ChainSyncReply::RollBackward(*point).encode(out, &tip_on_wire(*tip)),
             Self::IntersectFound(point, tip) => ChainSyncReply::IntersectFound(*point).encode(out, &tip_on_wire(*tip)),
@@ -116,35 +107,12 @@ impl Message {
                 put_encoded(out, block);
             }
             Self::BatchDone => out.extend([0x81, 0x05]),
-            Self::TxInit => out.extend([0x81, 0x06]),
-            Self::RequestTxIds { blocking, acknowledged, requested } => {
-                put(out, |e| e.array(4)?.u8(0)?.bool(*blocking)?.u16(*acknowledged)?.u16(*requested)?.ok());
-            }
-            Self::TxIds(ids) => put(out, |e| {
-                e.array(2)?.u8(1)?.begin_array()?;
-                for (id, bytes) in ids {
-                    e.array(2)?.array(2)?.u64(ERA)?.bytes(id)?.u32(*bytes)?;
-                }
-                e.end()?.ok()
-            }),
-            Self::RequestTxs(ids) => put(out, |e| {
-                e.array(2)?.u8(2)?.begin_array()?;
-                for id in ids {
-                    e.array(2)?.u64(ERA)?.bytes(id)?;
-                }
-                e.end()?.ok()
-            }),
-            Self::Txs(transactions) => {
-                out.extend([0x82, 0x03, 0x9f]);
-                for transaction in transactions {
-                    out.extend([0x82, ERA as u8]);
-                    put_encoded(out, transaction);
-                }
-                out.push(0xff);
-            }
-            Self::TxDone => out.extend([0x81, 0x04]),
-            Self::KeepAlive(KeepAliveRequest::Ping(cookie)) => put(out, |e| e.array(2)?.u8(0)?.u16(*cookie)?.ok()),
-            Self::KeepAlive(KeepAliveRequest::Done) => out.extend([0x81, 0x02]),
+            Self::TxRequest(request) => request.encode(out),
+            Self::TxInit => TxSubmissionReply::Init.encode(out),
+            Self::TxIds(ids) => TxSubmissionReply::Ids(ids.clone()).encode(out),
+            Self::Txs(transactions) => TxSubmissionReply::Transactions(transactions.iter().map(AsRef::as_ref).collect()).encode(out),
+            Self::TxDone => TxSubmissionReply::Done.encode(out),
+            Self::KeepAlive(request) => request.encode(out),
             Self::Alive(cookie) => put(out, |e| e.array(2)?.u8(1)?.u16(*cookie)?.ok()),
             Self::Local(local) => local.encode(out),
         }
@@ -160,7 +128,13 @@ impl Message {
             (protocol::CHAIN_SYNC_N2N, true) => chain_sync_reply(bytes),
             (protocol::BLOCK_FETCH, false) => Ok(Self::BlockFetch(BlockFetchRequest::decode(bytes)?.0)),
             (protocol::BLOCK_FETCH, true) => block_fetch_reply(bytes),
-            (protocol::TX_SUBMISSION, _) => tx_submission(from_responder, bytes),
+            (protocol::TX_SUBMISSION, true) => Ok(Self::TxRequest(TxSubmissionRequest::decode(bytes)?.0)),
+            (protocol::TX_SUBMISSION, false) => Ok(match TxSubmissionReply::decode(bytes)?.0 {
+                TxSubmissionReply::Init => Self::TxInit,
+                TxSubmissionReply::Ids(ids) => Self::TxIds(ids),
+                TxSubmissionReply::Transactions(transactions) => Self::Txs(transactions.into_iter().map(Arc::from).collect()),
+                TxSubmissionReply::Done => Self::TxDone,
+            }),
             (protocol::KEEP_ALIVE, false) => Ok(Self::KeepAlive(KeepAliveRequest::decode(bytes)?.0)),
             (protocol::KEEP_ALIVE, true) => {
                 let mut decoder = Decoder::new(bytes);
@@ -196,42 +170,12 @@ pub(crate) fn put(out: &mut Vec<u8>, write: impl FnOnce(&mut Put<'_>) -> PutResu
     write(&mut Encoder::new(out)).expect("a Vec takes every byte");
 }
 
-/// Appends bytes as CBOR inside CBOR.
-pub(crate) fn put_encoded(out: &mut Vec<u8>, bytes: &[u8]) {
-    put(out, |e| e.tag(Tag::new(ENCODED))?.bytes(bytes)?.ok());
-}
-
 fn tip_on_wire(tip: Option<Tip>) -> Tip {
     tip.unwrap_or(Tip { point: Point::Origin, block_no: 0 })
 }
 
-/// Appends a tip: `[point, block number]`.
-pub(crate) fn put_tip(out: &mut Vec<u8>, tip: Option<Tip>) {
-    let tip = tip_on_wire(tip);
-    out.push(0x82);
-    put_point(out, &tip.point);
-    put(out, |e| e.u64(tip.block_no)?.ok());
-}
-
-/// Appends a point.
-pub(crate) fn put_point(out: &mut Vec<u8>, point: &Point) {
-    match point {
-        Point::Origin => out.push(0x80),
-        Point::Block { slot, hash } => put(out, |e| e.array(2)?.u64(*slot)?.bytes(hash)?.ok()),
-    }
-}
-
 pub(crate) fn unexpected<T>(name: &str) -> Result<T, MessageError> {
     Err(MessageError::Malformed(format!("{name} has no such message here")))
-}
-
-/// Reads a point: `[]` or `[slot, hash]`.
-pub(crate) fn point(decoder: &mut Decoder<'_>) -> Result<Point, MessageError> {
-    match decoder.array()? {
-        Some(0) => Ok(Point::Origin),
-        Some(2) => Ok(Point::Block { slot: decoder.u64()?, hash: hash(decoder)? }),
-        _ => Err(MessageError::Malformed("a point of neither 0 nor 2 items".into())),
-    }
 }
 
 pub(crate) fn hash(decoder: &mut Decoder<'_>) -> Result<Hash32, MessageError> {
@@ -243,14 +187,6 @@ fn tip(decoder: &mut Decoder<'_>) -> Result<Option<Tip>, MessageError> {
     let point = point(decoder)?;
     let block_no = decoder.u64()?;
     Ok((point != Point::Origin).then_some(Tip { point, block_no }))
-}
-
-/// Reads CBOR inside CBOR.
-pub(crate) fn encoded<'b>(decoder: &mut Decoder<'b>) -> Result<&'b [u8], MessageError> {
-    if decoder.tag()? != Tag::new(ENCODED) {
-        return Err(MessageError::Malformed("a tag other than 24".into()));
-    }
-    Ok(decoder.bytes()?)
 }
 
 fn chain_sync_reply(bytes: &[u8]) -> Result<Message, MessageError> {
@@ -284,61 +220,6 @@ fn block_fetch_reply(bytes: &[u8]) -> Result<Message, MessageError> {
     })
 }
 
-fn tx_submission(from_responder: bool, bytes: &[u8]) -> Result<Message, MessageError> {
-    let mut decoder = Decoder::new(bytes);
-    decoder.array()?;
-    Ok(match (decoder.u64()?, from_responder) {
-        (0, true) => Message::RequestTxIds { blocking: decoder.bool()?, acknowledged: decoder.u16()?, requested: decoder.u16()? },
-        (2, true) => Message::RequestTxs(list(&mut decoder, |decoder| {
-            decoder.array()?;
-            era(decoder)?;
-            hash(decoder)
-        })?),
-        (1, false) => Message::TxIds(list(&mut decoder, |decoder| {
-            decoder.array()?;
-            decoder.array()?;
-            era(decoder)?;
-            Ok((hash(decoder)?, decoder.u32()?))
-        })?),
-        (3, false) => Message::Txs(list(&mut decoder, |decoder| {
-            decoder.array()?;
-            era(decoder)?;
-            Ok(encoded(decoder)?.into())
-        })?),
-        (4, false) => Message::TxDone,
-        (6, false) => Message::TxInit,
-        _ => return unexpected("tx-submission"),
-    })
-}
-
-fn era(decoder: &mut Decoder<'_>) -> Result<(), MessageError> {
-    match decoder.u64()? {
-        ERA => Ok(()),
-        other => Err(MessageError::Malformed(format!("a transaction of era {other}, expected {ERA}, Conway"))),
-    }
-}
-
-/// Reads a list, of definite length or not.
-pub(crate) fn list<T>(
-    decoder: &mut Decoder<'_>,
-    mut item: impl FnMut(&mut Decoder<'_>) -> Result<T, MessageError>,
-) -> Result<Vec<T>, MessageError> {
-    let mut items = Vec::new();
-    let mut left = decoder.array()?;
-    loop {
-        match &mut left {
-            Some(0) => return Ok(items),
-            Some(left) => *left -= 1,
-            None if decoder.datatype()? == Type::Break => {
-                decoder.skip()?;
-                return Ok(items);
-            }
-            None => {}
-        }
-        items.push(item(decoder)?);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,10 +244,10 @@ mod tests {
             Message::Block(bytes.clone()),
             Message::BatchDone,
             Message::TxInit,
-            Message::RequestTxIds { blocking: true, acknowledged: 3, requested: 10 },
+            Message::TxRequest(TxSubmissionRequest::Ids { blocking: true, acknowledged: 3, requested: 10 }),
             Message::TxIds(vec![([1; 32], 300), ([2; 32], 70_000)]),
             Message::TxIds(vec![]),
-            Message::RequestTxs(vec![[1; 32]]),
+            Message::TxRequest(TxSubmissionRequest::Transactions(vec![[1; 32]])),
             Message::Txs(vec![bytes.clone(), bytes]),
             Message::TxDone,
             Message::KeepAlive(KeepAliveRequest::Ping(77)),

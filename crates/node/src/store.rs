@@ -15,11 +15,14 @@ use slotmark_chain::{ChainAppender, ChainError, Hash32, NewBlock, Point};
 use slotmark_synth::assembly::HEADER_OFFSET;
 
 use crate::error::NodeError;
+use crate::message::length;
 
 /// A log is followed by a new one at so many bytes.
 const LOG_BYTES: u64 = 8 << 20;
 /// Bytes before a block in a log: its length and its CRC-32.
 const RECORD_HEAD: usize = 8;
+/// What a block of Conway begins with: `[7, [`, the second of five items.
+const BLOCK_HEAD: [u8; HEADER_OFFSET] = [0x82, 0x07, 0x85];
 /// The most bytes that a block may have.
 const MAX_BLOCK_BYTES: usize = 2_500_000;
 
@@ -41,12 +44,19 @@ pub struct StoredBlock {
 }
 
 impl StoredBlock {
-    /// Reads a block's place off its header; None where it has none that can be read.
+    /// Reads a block's place off its header; None where it has none that can be read, or the bytes are not those of one block
+    /// of Conway alone.
+    ///
+    /// The body's hash covers neither what stands before the header nor what comes behind the body. Whoever passes a block on
+    /// could change those, and a block that its producer made well would be refused for it.
     pub fn new(bytes: Arc<[u8]>) -> Option<Self> {
+        if !bytes.starts_with(&BLOCK_HEAD) || length(&bytes) != Ok(Some(bytes.len())) {
+            return None;
+        }
         let header = decode_header(&bytes).ok()?;
         let (hash, parent, slot, number) = (header.hash, header.prev_hash, header.slot, header.block_no);
         let header_size = (header.span.end - header.span.start) as usize;
-        (header.span.start as usize == HEADER_OFFSET).then_some(Self { hash, parent, slot, number, bytes, header_size })
+        Some(Self { hash, parent, slot, number, bytes, header_size })
     }
 
     /// Its header.
@@ -61,7 +71,10 @@ impl StoredBlock {
 }
 
 /// All blocks, for those who serve them and for the one who decides which are the chain.
-pub struct Store(Mutex<Blocks>);
+pub struct Store {
+    blocks: Mutex<Blocks>,
+    folder: PathBuf,
+}
 
 struct Blocks {
     settled: ChainAppender,
@@ -95,11 +108,16 @@ impl Store {
         let settled = ChainAppender::open(folder.join("immutable"), chunk_slots)?;
         let mut blocks = Blocks { settled, volatile: HashMap::new(), logs: VecDeque::new(), folder: volatile };
         let read = blocks.read_logs()?;
-        Ok((Self(Mutex::new(blocks)), read))
+        Ok((Self { blocks: Mutex::new(blocks), folder: folder.to_path_buf() }, read))
+    }
+
+    /// The database folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn lock(&self) -> MutexGuard<'_, Blocks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a block that may become part of the chain.

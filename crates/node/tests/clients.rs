@@ -2,7 +2,6 @@
 
 mod bed;
 
-use std::future::Future;
 use std::time::Duration;
 
 use pallas_network::facades::{NodeClient, PeerClient};
@@ -12,52 +11,10 @@ use pallas_network::miniprotocols::localstate::queries_v16;
 use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
 use slotmark_chain::hash::blake2b_256;
 
-use bed::{Bed, DEADLINE, Node, Shape, wait_for, wait_for_agreement};
+use bed::wallet::Wallet;
+use bed::{Bed, MAGIC, Node, Shape, run, wait_for, wait_for_agreement};
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
-const MAGIC: u64 = 42;
-
-/// Runs something that needs a runtime, and doesn't wait for ever.
-fn run<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(DEADLINE, work).await.expect("an answer in time") })
-}
-
-/// Bytes in CBOR: the head of a major type and an argument below 2^32.
-fn head(major: u8, argument: u64) -> Vec<u8> {
-    let mut head = match argument {
-        0..24 => vec![argument as u8],
-        24..0x100 => vec![24, argument as u8],
-        0x100..0x1_0000 => [&[25][..], &(argument as u16).to_be_bytes()].concat(),
-        _ => [&[27][..], &argument.to_be_bytes()].concat(),
-    };
-    head[0] |= major << 5;
-    head
-}
-
-/// A transaction that sends all a pool's funds to where they are, with this fee.
-fn transaction(bed: &Bed, pool: usize, fee: u64) -> (Vec<u8>, [u8; 32]) {
-    use ed25519_dalek::Signer;
-    let (address, key) = &bed.funds[pool];
-    let mut body = vec![0xa3, 0x00, 0xd9, 0x01, 0x02, 0x81, 0x82, 0x58, 0x20];
-    body.extend(blake2b_256(&[address]));
-    body.extend([0x00, 0x01, 0x81, 0xa2, 0x00, 0x58, 57]);
-    body.extend(address);
-    body.push(0x01);
-    body.extend(head(0, 1_000_000_000_000_000 - fee));
-    body.push(0x02);
-    body.extend(head(0, fee));
-    let id = blake2b_256(&[&body]);
-    let mut bytes = vec![0x84];
-    bytes.extend(&body);
-    bytes.extend([0xa1, 0x00, 0xd9, 0x01, 0x02, 0x81, 0x82, 0x58, 0x20]);
-    bytes.extend(key.verifying_key().to_bytes());
-    bytes.extend([0x58, 0x40]);
-    bytes.extend(key.sign(&id).to_bytes());
-    bytes.extend([0xf5, 0xf6]);
-    (bytes, id)
-}
-
 #[test]
 fn a_peer_follows_the_chain_and_fetches_its_blocks() {
     let bed = Bed::new(SHAPE);
@@ -108,7 +65,7 @@ fn a_local_client_follows_asks_and_submits() {
     let mut nodes = bed.start_all(&[]);
     wait_for_agreement(3, &mut nodes);
     let socket = bed.folder.path().join("node-0/node.socket");
-    let (bytes, id) = transaction(&bed, 0, 200_000);
+    let transaction = Wallet::new(&bed, 0).spend(200_000, 0);
     run(async {
         let mut client = NodeClient::connect(&socket, MAGIC).await.unwrap();
         client.chainsync().intersect_origin().await.unwrap();
@@ -135,17 +92,17 @@ fn a_local_client_follows_asks_and_submits() {
         query.send_release().await.unwrap();
 
         // Too small a fee, then enough.
-        let (cheap, _) = transaction(&bed, 0, 1);
-        let refused = client.submission().submit_tx(EraTx(6, cheap)).await.unwrap();
+        let cheap = Wallet::new(&bed, 0).spend(1, 0);
+        let refused = client.submission().submit_tx(EraTx(6, cheap.bytes)).await.unwrap();
         assert!(matches!(refused, Response::Rejected(_)), "{refused:?}");
-        assert_eq!(client.submission().submit_tx(EraTx(6, bytes)).await.unwrap(), Response::Accepted);
+        assert_eq!(client.submission().submit_tx(EraTx(6, transaction.bytes)).await.unwrap(), Response::Accepted);
 
         loop {
             let query = client.statequery();
             query.acquire(None).await.unwrap();
             let unspent = queries_v16::get_utxo_by_address(query, 6, addresses.clone()).await.unwrap();
             query.send_release().await.unwrap();
-            if unspent.iter().any(|(place, _)| place.transaction_id.to_vec() == id) {
+            if unspent.iter().any(|(place, _)| place.transaction_id.to_vec() == transaction.id) {
                 assert_eq!(unspent.len(), 1);
                 break;
             }

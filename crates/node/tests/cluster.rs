@@ -2,13 +2,16 @@
 
 mod bed;
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use ed25519_dalek::SigningKey;
+use serde_json::Value;
 use slotmark_chain::Chain;
+use slotmark_chain::hash::blake2b_224;
 use slotmark_praos::check::check_chain;
-use slotmark_tracelog::{HostFrom, Plan, Source};
 
-use bed::{Bed, Node, Shape, wait_for, wait_for_agreement};
+use bed::{Bed, Node, Shape, certificate_number, ingest, wait_for, wait_for_agreement};
 
 const SHAPE: Shape = Shape { pools: 3, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
 
@@ -25,6 +28,7 @@ fn three_nodes_agree_on_a_valid_chain() {
     let bed = Bed::new(SHAPE);
     let mut nodes = bed.start_all(&[]);
     wait_for_agreement(45, &mut nodes);
+    check_certificate_numbers(&nodes);
     nodes.into_iter().for_each(Node::stop);
     let settled: Vec<Vec<[u8; 32]>> = (0..3).map(|number| check_settled(&bed, number)).collect();
     let least = settled.iter().map(Vec::len).min().unwrap();
@@ -33,18 +37,20 @@ fn three_nodes_agree_on_a_valid_chain() {
     ingest(&bed, &[0, 1, 2]);
 }
 
-/// Ingests the logs of nodes; gives the rows of each table.
-fn ingest(bed: &Bed, numbers: &[usize]) -> std::collections::BTreeMap<String, u64> {
-    let tables = bed.folder.path().join("tables");
-    std::fs::create_dir(&tables).unwrap();
-    let source = |number: &usize| Source { host: format!("node-{number}"), path: bed.folder.path().join(format!("node-{number}/stdout")) };
-    let plan = Plan { sources: numbers.iter().map(source).collect(), tables, threads: 1, host_from: HostFrom::Path };
-    let ingested = slotmark_tracelog::ingest(&plan, &|_, _| ControlFlow::Continue(())).unwrap();
-    assert_eq!((ingested.rejected, &ingested.reasons), (0, &vec![]), "{:?}", ingested.first_rejections);
-    for host in &ingested.hosts {
-        assert_eq!((host.rejected, host.backwards, host.short_hashes), (0, 0, 0), "{}", host.host);
+/// Checks that each line of a selection has the number of the certificate of the pool that made the tip.
+fn check_certificate_numbers(nodes: &[Node]) {
+    let numbers = (1..=SHAPE.pools as u8).map(|pool| {
+        let cold_key = SigningKey::from_bytes(&[pool; 32]).verifying_key().to_bytes();
+        (hex::encode(blake2b_224(&[&cold_key])), certificate_number(pool))
+    });
+    let numbers: HashMap<String, u64> = numbers.collect();
+    for line in nodes.iter().map(Node::log).collect::<String>().lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let view = &line["data"]["newTipSelectView"];
+        if let Some(issuer) = view["issuerHash"].as_str() {
+            assert_eq!(view["issueNo"].as_u64(), Some(numbers[issuer]), "{line}");
+        }
     }
-    ingested.tables
 }
 
 #[test]

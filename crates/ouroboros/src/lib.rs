@@ -4,6 +4,7 @@
 pub mod client;
 pub mod framing;
 pub mod handshake;
+pub mod ingress;
 pub mod message;
 pub mod mux;
 pub mod relay;

@@ -1,6 +1,6 @@
 //! The mini-protocols' messages, as CBOR.
 
-use minicbor::data::Type;
+use minicbor::data::{Tag, Type};
 use minicbor::decode::Error;
 use minicbor::{Decoder, Encoder};
 use slotmark_chain::{Hash32, Point, Tip};
@@ -85,6 +85,8 @@ pub enum TxSubmissionReply<'t> {
 
 /// The number of Conway among the eras that have transactions, from 0 for Byron on.
 const CONWAY: u8 = 6;
+/// The tag of CBOR inside CBOR.
+const ENCODED: u64 = 24;
 
 /// What a server says in chain-sync besides roll-forward, which has a reader of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,8 +123,11 @@ fn unknown<T>(protocol: &str, tag: u64) -> Result<T, MessageError> {
     Err(MessageError::Malformed(format!("{protocol} has no message {tag} here")))
 }
 
-/// A point: `[]` or `[slot, hash]`.
-fn point(decoder: &mut Decoder<'_>) -> Result<Point, MessageError> {
+/// Reads a point: `[]` or `[slot, hash]`.
+///
+/// # Errors
+/// It isn't whole, or isn't one.
+pub fn point(decoder: &mut Decoder<'_>) -> Result<Point, MessageError> {
     let length = decoder.array()?;
     let empty = length == Some(0) || (length.is_none() && decoder.datatype()? == Type::Break);
     if empty {
@@ -139,7 +144,7 @@ fn point(decoder: &mut Decoder<'_>) -> Result<Point, MessageError> {
 }
 
 /// Appends a point.
-pub(crate) fn put_point(out: &mut Vec<u8>, point: &Point) {
+pub fn put_point(out: &mut Vec<u8>, point: &Point) {
     let mut encoder = Encoder::new(out);
     match point {
         Point::Origin => encoder.array(0).map(drop),
@@ -149,7 +154,7 @@ pub(crate) fn put_point(out: &mut Vec<u8>, point: &Point) {
 }
 
 /// Appends a tip: `[point, block number]`.
-pub(crate) fn put_tip(out: &mut Vec<u8>, tip: &Tip) {
+pub fn put_tip(out: &mut Vec<u8>, tip: &Tip) {
     out.push(0x82);
     put_point(out, &tip.point);
     put_uint(out, tip.block_no);
@@ -159,8 +164,30 @@ pub(crate) fn put_uint(out: &mut Vec<u8>, number: u64) {
     Encoder::new(out).u64(number).map(drop).expect("a Vec takes every byte");
 }
 
+/// Reads CBOR inside CBOR.
+///
+/// # Errors
+/// It isn't whole, or isn't that.
+pub fn encoded<'b>(decoder: &mut Decoder<'b>) -> Result<&'b [u8], MessageError> {
+    if decoder.tag()? != Tag::new(ENCODED) {
+        return Err(MessageError::Malformed(format!("a tag other than {ENCODED}")));
+    }
+    Ok(decoder.bytes()?)
+}
+
+/// Appends bytes as CBOR inside CBOR.
+pub fn put_encoded(out: &mut Vec<u8>, bytes: &[u8]) {
+    Encoder::new(out).tag(Tag::new(ENCODED)).and_then(|e| e.bytes(bytes)).map(drop).expect("a Vec takes every byte");
+}
+
 /// Reads a list of definite or indefinite length.
-fn list<T>(decoder: &mut Decoder<'_>, mut item: impl FnMut(&mut Decoder<'_>) -> Result<T, MessageError>) -> Result<Vec<T>, MessageError> {
+///
+/// # Errors
+/// It isn't whole, or isn't one.
+pub fn list<'b, T>(
+    decoder: &mut Decoder<'b>,
+    mut item: impl FnMut(&mut Decoder<'b>) -> Result<T, MessageError>,
+) -> Result<Vec<T>, MessageError> {
     let mut items = Vec::new();
     let mut left = decoder.array()?;
     loop {
@@ -187,16 +214,7 @@ impl TxSubmissionRequest {
         let length = array(&mut decoder, &[2, 4])?;
         let message = match decoder.u64()? {
             0 => Self::Ids { blocking: decoder.bool()?, acknowledged: decoder.u16()?, requested: decoder.u16()? },
-            2 => Self::Transactions(list(&mut decoder, |decoder| {
-                let length = array(decoder, &[2])?;
-                let era = decoder.u8()?;
-                if era != CONWAY {
-                    return Err(MessageError::Malformed(format!("a transaction of era {era}, expected {CONWAY}")));
-                }
-                let id = decoder.bytes()?.try_into();
-                close(decoder, length)?;
-                id.map_err(|_| MessageError::Malformed("an id that has not 32 bytes".into()))
-            })?),
+            2 => Self::Transactions(list(&mut decoder, id)?),
             tag => return unknown("tx-submission", tag),
         };
         close(&mut decoder, length)?;
@@ -225,7 +243,48 @@ impl TxSubmissionRequest {
     }
 }
 
-impl TxSubmissionReply<'_> {
+/// What stands behind the era of Conway: `[6, …]`.
+fn of_conway<'b, T>(decoder: &mut Decoder<'b>, read: impl FnOnce(&mut Decoder<'b>) -> Result<T, MessageError>) -> Result<T, MessageError> {
+    let length = array(decoder, &[2])?;
+    let era = decoder.u8()?;
+    if era != CONWAY {
+        return Err(MessageError::Malformed(format!("a transaction of era {era}, expected {CONWAY}")));
+    }
+    let found = read(decoder)?;
+    close(decoder, length)?;
+    Ok(found)
+}
+
+/// A transaction's id: `[6, hash]`.
+fn id(decoder: &mut Decoder<'_>) -> Result<Hash32, MessageError> {
+    let read = |decoder: &mut Decoder<'_>| Ok(decoder.bytes()?.try_into());
+    of_conway(decoder, read)?.map_err(|_| MessageError::Malformed("an id that has not 32 bytes".into()))
+}
+
+impl<'t> TxSubmissionReply<'t> {
+    /// Reads a message from the beginning of `bytes`.
+    ///
+    /// # Errors
+    /// It isn't whole, or isn't one.
+    pub fn decode(bytes: &'t [u8]) -> Decoded<Self> {
+        let mut decoder = Decoder::new(bytes);
+        let length = array(&mut decoder, &[1, 2])?;
+        let message = match decoder.u64()? {
+            1 => Self::Ids(list(&mut decoder, |decoder| {
+                let length = array(decoder, &[2])?;
+                let offered = (id(decoder)?, decoder.u32()?);
+                close(decoder, length)?;
+                Ok(offered)
+            })?),
+            3 => Self::Transactions(list(&mut decoder, |decoder| of_conway(decoder, encoded))?),
+            4 => Self::Done,
+            6 => Self::Init,
+            tag => return unknown("tx-submission", tag),
+        };
+        close(&mut decoder, length)?;
+        Ok((message, decoder.position()))
+    }
+
     /// Appends the message.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut encoder = Encoder::new(out);
@@ -242,7 +301,7 @@ impl TxSubmissionReply<'_> {
                 Self::Transactions(transactions) => {
                     encoder.array(2)?.u8(3)?.begin_array()?;
                     for transaction in transactions {
-                        encoder.array(2)?.u8(CONWAY)?.tag(minicbor::data::Tag::new(24))?.bytes(transaction)?;
+                        encoder.array(2)?.u8(CONWAY)?.tag(Tag::new(ENCODED))?.bytes(transaction)?;
                     }
                     encoder.end()?;
                 }
@@ -267,24 +326,7 @@ impl ChainSyncRequest {
         let length = array(&mut decoder, &[1, 2])?;
         let message = match decoder.u64()? {
             0 => Self::RequestNext,
-            4 => {
-                let mut points = Vec::new();
-                let count = decoder.array()?;
-                let mut left = count;
-                loop {
-                    match &mut left {
-                        Some(0) => break,
-                        Some(left) => *left -= 1,
-                        None if decoder.datatype()? == Type::Break => {
-                            decoder.skip()?;
-                            break;
-                        }
-                        None => {}
-                    }
-                    points.push(point(&mut decoder)?);
-                }
-                Self::FindIntersect(points)
-            }
+            4 => Self::FindIntersect(list(&mut decoder, point)?),
             7 => Self::Done,
             tag => return unknown("chain-sync", tag),
         };
@@ -443,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_tx_submission_come_back_and_are_not_whole_before_their_end() {
+    fn messages_of_tx_submission_come_back_and_are_not_whole_before_their_end() {
         for request in [
             TxSubmissionRequest::Ids { blocking: true, acknowledged: 0, requested: 3 },
             TxSubmissionRequest::Ids { blocking: false, acknowledged: 300, requested: 0 },
@@ -455,6 +497,19 @@ mod tests {
             assert_eq!(TxSubmissionRequest::decode(&wire), Ok((request, wire.len())));
             for length in 0..wire.len() {
                 assert_eq!(TxSubmissionRequest::decode(&wire[..length]), Err(MessageError::Incomplete));
+            }
+        }
+        for reply in [
+            TxSubmissionReply::Init,
+            TxSubmissionReply::Ids(vec![([1; 32], 300), ([2; 32], 70_000)]),
+            TxSubmissionReply::Transactions(vec![&[0x84; 300], &[]]),
+            TxSubmissionReply::Done,
+        ] {
+            let mut wire = Vec::new();
+            reply.encode(&mut wire);
+            assert_eq!(TxSubmissionReply::decode(&wire), Ok((reply, wire.len())));
+            for length in 0..wire.len() {
+                assert_eq!(TxSubmissionReply::decode(&wire[..length]), Err(MessageError::Incomplete));
             }
         }
         // Of definite length, as other nodes may write it; of another era; of no such message.
@@ -502,6 +557,7 @@ mod tests {
             let _ = BlockFetchRequest::decode(&bytes);
             let _ = KeepAliveRequest::decode(&bytes);
             let _ = TxSubmissionRequest::decode(&bytes);
+            let _ = TxSubmissionReply::decode(&bytes);
             let _ = crate::handshake::Proposal::decode(&bytes);
             let _ = crate::handshake::Answer::decode(&bytes);
         }

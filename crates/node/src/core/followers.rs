@@ -1,11 +1,12 @@
 //! Serving the chain: peers and local clients that follow it, each at a point of its own.
 
-use slotmark_chain::{Hash32, Point};
+use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_ouroboros::message::ChainSyncRequest;
 use slotmark_tracelog::{Peer, Point as LogPoint, Tip as LogTip, forms};
 
 use super::Core;
-use crate::chaindb::{ORIGIN, Switch, hash_of};
+use crate::chaindb::{ORIGIN, Switch, hash_of, slot_of};
+use crate::log::Log;
 use crate::message::Message;
 use crate::store::StoredBlock;
 
@@ -97,11 +98,8 @@ impl Core {
             if follower.requests == 0 {
                 return;
             }
-            let (tip, waited) = (self.tip(), follower.waits);
-            let hash_text = tip.map(|tip| (hex::encode(hash_of(&tip.point)), tip));
-            let log_tip = LogTip {
-                block: hash_text.as_ref().map(|(text, tip)| (text.as_bytes(), tip.block_no as i64, crate::chaindb::slot_of(&tip.point))),
-            };
+            // cardano-node logs what it sends to those who wait at the tip, and to nodes alone under this name.
+            let (tip, logged) = (self.tip(), follower.waits && !is_local);
             let (message, at) = if follower.goes_back {
                 (Message::RollBackward(follower.at, tip), follower.at)
             } else {
@@ -120,15 +118,11 @@ impl Core {
                     },
                 }
             };
-            let text = hex::encode(hash_of(&at));
-            let log_point = LogPoint { block: if let Point::Block { slot, .. } = at { Some((text.as_bytes(), slot)) } else { None } };
             let is_forward = !matches!(message, Message::RollBackward(..));
-            // cardano-node logs what it sends to those who wait at the tip, and to nodes alone under this name.
-            let logged = waited && !is_local;
             if logged && is_forward {
-                self.log.line(forms::SendingHeader { peer: Peer(peer), block: log_point, tip: log_tip });
+                self.log_instruction(peer, &at, tip, |log, peer, block, tip| log.line(forms::SendingHeader { peer, block, tip }));
             } else if logged {
-                self.log.line(forms::RollingBack { peer: Peer(peer), to: log_point, tip: log_tip });
+                self.log_instruction(peer, &at, tip, |log, peer, to, tip| log.line(forms::RollingBack { peer, to, tip }));
             }
             let Some(state) = self.peers.get_mut(&peer) else { return };
             state.send(message);
@@ -136,9 +130,17 @@ impl Core {
             (state.follower.goes_back, state.follower.waits) = (false, false);
             state.follower.requests -= 1;
             if logged && is_forward {
-                self.log.line(forms::HeaderSent { peer: Peer(peer), block: log_point, tip: log_tip });
+                self.log_instruction(peer, &at, tip, |log, peer, block, tip| log.line(forms::HeaderSent { peer, block, tip }));
             }
         }
+    }
+
+    /// Logs an instruction to a follower with its point and the tip.
+    fn log_instruction(&self, peer: u32, at: &Point, tip: Option<Tip>, write: impl FnOnce(&Log, Peer, LogPoint<'_>, LogTip<'_>)) {
+        let (text, tip_text) = (hex::encode(hash_of(at)), tip.map(|tip| hex::encode(hash_of(&tip.point))).unwrap_or_default());
+        let point = LogPoint { block: (*at != Point::Origin).then(|| (text.as_bytes(), slot_of(at))) };
+        let tip = LogTip { block: tip.map(|tip| (tip_text.as_bytes(), tip.block_no as i64, slot_of(&tip.point))) };
+        write(&self.log, Peer(peer), point, tip);
     }
 
     fn forward(&self, next: &Next, is_local: bool) -> Option<(Message, Point)> {
@@ -164,8 +166,7 @@ impl Core {
     /// Announces a header whose block is about to be validated.
     pub(super) fn announce_tentatively(&mut self, hash: Hash32) {
         self.tentative = Some(hash);
-        let peers: Vec<u32> = self.peers.iter().filter(|(_, peer)| !peer.is_local && peer.follower.waits).map(|(peer, _)| *peer).collect();
-        peers.into_iter().for_each(|peer| self.serve(peer));
+        self.peers_where(|peer| !peer.is_local && peer.follower.waits).into_iter().for_each(|peer| self.serve(peer));
     }
 
     /// Takes back a header that was announced and whose block was refused.
@@ -183,8 +184,7 @@ impl Core {
         {
             self.send_back(|at| switch.left.contains(at), fork);
         }
-        let peers: Vec<u32> = self.peers.iter().filter(|(_, peer)| peer.follower.waits).map(|(peer, _)| *peer).collect();
-        peers.into_iter().for_each(|peer| self.serve(peer));
+        self.peers_where(|peer| peer.follower.waits).into_iter().for_each(|peer| self.serve(peer));
     }
 
     /// Sends those who are at certain blocks back to a point.

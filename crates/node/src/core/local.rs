@@ -7,7 +7,7 @@ use minicbor::Decoder;
 use minicbor::data::Tag;
 use slotmark_chain::block::decode_output;
 use slotmark_chain::{Hash32, Point, Tip};
-use slotmark_ouroboros::message::MessageError;
+use slotmark_ouroboros::message::{MessageError, list, put_point};
 use slotmark_praos::stake::Stake;
 use slotmark_tracelog::date_of;
 
@@ -16,7 +16,7 @@ use crate::chaindb::slot_of;
 use crate::clock::now_ns;
 use crate::local::{Local, Target};
 use crate::mempool::{Mempool, Refused};
-use crate::message::{Message, hash, list, put, put_point};
+use crate::message::{Message, hash, put};
 
 /// The era of all queries: Conway.
 const ERA: u64 = 6;
@@ -32,6 +32,15 @@ pub(super) struct LocalState {
     mempool: Option<HeldMempool>,
     /// Whether it waits for the mempool to change.
     waits: bool,
+    /// A transaction that waits for room in the mempool.
+    submitted: Option<Arc<[u8]>>,
+}
+
+impl LocalState {
+    /// Whether a transaction waits for room.
+    pub(super) fn submits(&self) -> bool {
+        self.submitted.is_some()
+    }
 }
 
 /// The mempool as a client holds it.
@@ -47,15 +56,13 @@ impl Core {
         let tip = self.tip();
         let reply = match message {
             Local::Submit(bytes) => {
-                let reply = match self.add_transaction(&bytes) {
-                    Ok(_) => Local::Accepted,
-                    Err(Refused::Known) => Local::Refused("the transaction is in the mempool already".into()),
-                    Err(Refused::Full) => Local::Refused("the mempool is full".into()),
-                    Err(Refused::Invalid(why)) => Local::Refused(why),
-                };
-                self.mempool_grew();
-                self.mempool_changed();
-                reply
+                let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
+                if state.local.submits() {
+                    return Err("a transaction while another one waits for its answer".into());
+                }
+                state.local.submitted = Some(bytes);
+                self.submit(peer);
+                return Ok(());
             }
             Local::Acquire(target) => {
                 let held = match target {
@@ -120,6 +127,22 @@ impl Core {
         Ok(())
     }
 
+    /// Offers a client's transaction to the mempool, and answers the client; not yet where there is no room.
+    pub(super) fn submit(&mut self, peer: u32) {
+        let Some(bytes) = self.peers.get(&peer).and_then(|state| state.local.submitted.clone()) else { return };
+        let reply = match self.add_transaction(&bytes) {
+            Ok(_) => Local::Accepted,
+            Err(Refused::Known) => Local::Refused("the transaction is in the mempool already".into()),
+            Err(Refused::Full) => return,
+            Err(Refused::Invalid(why)) => Local::Refused(why),
+        };
+        if let Some(state) = self.peers.get_mut(&peer) {
+            state.local.submitted = None;
+            state.send(Message::Local(reply));
+        }
+        self.mempool_grew();
+    }
+
     fn hold_mempool(&mut self, peer: u32) {
         let slot = self.clock.slot_at(now_ns()).unwrap_or(0);
         let max_body_bytes = self.db.genesis().parameters.max_body_bytes;
@@ -136,8 +159,7 @@ impl Core {
     pub(super) fn mempool_changed(&mut self) {
         let ids: Vec<Hash32> = self.mempool.after(0).map(|waiting| waiting.id).collect();
         let changed = |held: &HeldMempool| !held.transactions.iter().map(|(id, _)| id).eq(&ids);
-        let waiting = self.peers.iter().filter(|(_, peer)| peer.local.waits && peer.local.mempool.as_ref().is_some_and(changed));
-        let waiting: Vec<u32> = waiting.map(|(peer, _)| *peer).collect();
+        let waiting = self.peers_where(|peer| peer.local.waits && peer.local.mempool.as_ref().is_some_and(changed));
         waiting.into_iter().for_each(|peer| self.hold_mempool(peer));
     }
 

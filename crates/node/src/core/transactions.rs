@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use slotmark_chain::Hash32;
+use slotmark_ouroboros::message::TxSubmissionRequest;
 use slotmark_tracelog::{AnyTransactions, MempoolSize, Peer, Transaction, forms};
 
 use super::Core;
-use crate::mempool::Refused;
+use crate::mempool::{Refused, transaction_id};
 use crate::message::Message;
 use crate::network::WINDOW;
 
@@ -37,11 +38,11 @@ pub(super) struct Offered {
 
 impl Core {
     /// A peer asks for ids or transactions.
-    pub(super) fn offering_message(&mut self, peer: u32, message: Message) -> Result<(), String> {
+    pub(super) fn offering_message(&mut self, peer: u32, request: TxSubmissionRequest) -> Result<(), String> {
         let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
         let offering = &mut state.offering;
-        match message {
-            Message::RequestTxIds { blocking, acknowledged, requested } => {
+        match request {
+            TxSubmissionRequest::Ids { blocking, acknowledged, requested } => {
                 let before = offering.unacknowledged.len();
                 if usize::from(acknowledged) > before {
                     return Err(format!("it acknowledged {acknowledged} transactions of {before}"));
@@ -58,14 +59,14 @@ impl Core {
                 offering.waits_for = requested;
                 self.offer(peer, !blocking);
             }
-            Message::RequestTxs(ids) => {
-                if ids.iter().any(|id| !offering.unacknowledged.contains(id)) {
-                    return Err("it asked for a transaction that was not offered".into());
+            TxSubmissionRequest::Transactions(ids) => {
+                // One that is asked for again and again would make answers of any size.
+                if ids.len() > offering.unacknowledged.len() || ids.iter().any(|id| !offering.unacknowledged.contains(id)) {
+                    return Err("it asked for other or more transactions than were offered".into());
                 }
                 let transactions = ids.iter().filter_map(|id| self.mempool.get(id)).map(|waiting| waiting.bytes.clone()).collect();
                 state.send(Message::Txs(transactions));
             }
-            _ => {}
         }
         Ok(())
     }
@@ -90,8 +91,7 @@ impl Core {
     }
 
     fn offer_to_all(&mut self) {
-        let waiting: Vec<u32> = self.peers.iter().filter(|(_, peer)| peer.offering.waits_for > 0).map(|(peer, _)| *peer).collect();
-        waiting.into_iter().for_each(|peer| self.offer(peer, false));
+        self.peers_where(|peer| peer.offering.waits_for > 0).into_iter().for_each(|peer| self.offer(peer, false));
     }
 
     /// A peer offers ids or transactions.
@@ -106,7 +106,7 @@ impl Core {
                     self.ask_for_ids(peer);
                 } else {
                     state.offered.wanted = wanted.clone();
-                    state.send(Message::RequestTxs(wanted));
+                    state.send(Message::TxRequest(TxSubmissionRequest::Transactions(wanted)));
                 }
             }
             Message::Txs(transactions) => {
@@ -126,7 +126,7 @@ impl Core {
     fn ask_for_ids(&mut self, peer: u32) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         let acknowledged = std::mem::take(&mut state.offered.ids);
-        state.send(Message::RequestTxIds { blocking: true, acknowledged, requested: WINDOW });
+        state.send(Message::TxRequest(TxSubmissionRequest::Ids { blocking: true, acknowledged, requested: WINDOW }));
     }
 
     /// Offers a peer's transactions to the mempool, for as long as there is room.
@@ -147,7 +147,7 @@ impl Core {
         let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
         let (accepted, rejected) = (state.offered.accepted, state.offered.rejected);
         self.log.line(forms::TxInboundProcessed { peer: Peer(peer), accepted, rejected });
-        self.offer_to_all();
+        self.mempool_grew();
         self.ask_for_ids(peer);
         Ok(())
     }
@@ -162,17 +162,18 @@ impl Core {
                 self.log.line(forms::AddedTx { mempool: self.mempool_size(), transaction });
             }
             Err(Refused::Invalid(_)) => {
-                let id = slotmark_chain::hash::blake2b_256(&[bytes]);
-                self.log.line(forms::RejectedTx { mempool: self.mempool_size(), transaction: Transaction(short(&id)) });
+                let transaction = Transaction(short(&transaction_id(bytes)));
+                self.log.line(forms::RejectedTx { mempool: self.mempool_size(), transaction });
             }
             Err(Refused::Known | Refused::Full) => {}
         }
         added
     }
 
-    /// Goes on after the mempool took something from elsewhere.
+    /// Passes on what the mempool took in: to peers, and to local clients that wait for a change of it.
     pub(super) fn mempool_grew(&mut self) {
         self.offer_to_all();
+        self.mempool_changed();
     }
 
     fn mempool_size(&self) -> MempoolSize {
@@ -188,8 +189,9 @@ impl Core {
                 self.log.line(forms::RemoveTxs { mempool: self.mempool_size(), transactions: AnyTransactions(&numbers) });
             }
         }
-        let waiting: Vec<u32> = self.peers.iter().filter(|(_, peer)| !peer.offered.held.is_empty()).map(|(peer, _)| *peer).collect();
-        for peer in waiting {
+        // Local clients first, who wait with one transaction each: a peer with many could take all room again and again.
+        self.peers_where(|peer| peer.local.submits()).into_iter().for_each(|peer| self.submit(peer));
+        for peer in self.peers_where(|peer| !peer.offered.held.is_empty()) {
             if let Err(why) = self.take_transactions(peer) {
                 self.drop_peer(peer, why);
             }

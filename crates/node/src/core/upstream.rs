@@ -64,6 +64,13 @@ impl Upstream {
     }
 }
 
+impl PeerState {
+    /// The last header of the peer's chain that is in the tree.
+    fn candidate(&self) -> Option<&Hash32> {
+        self.upstream.as_ref()?.candidate.as_ref()
+    }
+}
+
 impl Core {
     pub(super) fn upstream_message(&mut self, peer: u32, message: Message) -> Result<(), String> {
         let Some(upstream) = self.upstream_mut(peer) else { return Ok(()) };
@@ -111,9 +118,7 @@ impl Core {
 
     /// Looks again at what was held back.
     pub(super) fn look_again(&mut self) {
-        let held: Vec<u32> =
-            self.peers.iter().filter(|(_, peer)| peer.upstream.as_ref().is_some_and(Upstream::is_held)).map(|(peer, _)| *peer).collect();
-        for peer in held {
+        for peer in self.peers_where(|peer| peer.upstream.as_ref().is_some_and(Upstream::is_held)) {
             if let Err(why) = self.look_at_headers(peer) {
                 self.drop_peer(peer, why);
             }
@@ -182,7 +187,7 @@ impl Core {
             .or_else(|| (candidate == self.db.root()).then(|| self.db.root_tip().map(|tip| tip.block_no)).flatten());
         let ahead = match (upstream.tip, number) {
             (Some(tip), Some(number)) => tip.block_no.saturating_sub(number),
-            (Some(tip), None) => tip.block_no + 1,
+            (Some(tip), None) => tip.block_no.saturating_add(1),
             (None, _) => 0,
         };
         let ahead = ahead.saturating_sub(upstream.held.len() as u64);
@@ -206,11 +211,11 @@ impl Core {
         let current = self.db.entry(&self.db.tip_hash()).map(|entry| entry.view);
         let mut candidates: Vec<(View, Hash32)> = Vec::new();
         for peer in self.peers.values() {
-            let Some(hash) = peer.upstream.as_ref().and_then(|upstream| upstream.candidate) else { continue };
-            let Some(entry) = self.db.entry(&hash) else { continue };
+            let Some(hash) = peer.candidate() else { continue };
+            let Some(entry) = self.db.entry(hash) else { continue };
             let is_better = current.is_none_or(|current| entry.view.is_preferred_to(&current));
-            if is_better && !entry.invalid && !candidates.iter().any(|(_, known)| *known == hash) {
-                candidates.push((entry.view, hash));
+            if is_better && !entry.invalid && !candidates.iter().any(|(_, known)| known == hash) {
+                candidates.push((entry.view, *hash));
             }
         }
         candidates.sort_by(|(one, _), (other, _)| other.number.cmp(&one.number).then(one.vrf.cmp(&other.vrf)));
@@ -246,11 +251,7 @@ impl Core {
             let mut range: Vec<Hash32> = Vec::new();
             for (hash, bytes) in missing {
                 let follows = range.last().is_none_or(|last| self.db.entry(hash).is_some_and(|entry| entry.parent == *last));
-                let has = self.peers[&peer]
-                    .upstream
-                    .as_ref()
-                    .and_then(|upstream| upstream.candidate)
-                    .is_some_and(|own| self.descends(&own, candidate, hash));
+                let has = self.peers[&peer].candidate().is_some_and(|own| self.descends(own, candidate, hash));
                 if !follows || !has || (in_flight > 0 && in_flight + bytes > MAX_IN_FLIGHT_BYTES) {
                     break;
                 }
@@ -340,12 +341,8 @@ impl Core {
         let refused = self.add_block(&block)?;
         // Whoever announces a header before its block is validated may send one bad block; not one that is built upon.
         for hash in refused {
-            let candidates = self.peers.iter().filter_map(|(number, peer)| Some((*number, peer.upstream.as_ref()?.candidate?)));
-            let guilty: Vec<u32> = candidates
-                .filter(|(_, own)| self.descends(own, &ORIGIN, &hash) && (self.options.no_pipelining || *own != hash))
-                .map(|(number, _)| number)
-                .collect();
-            for peer in guilty {
+            let is_guilty = |own: &Hash32| self.descends(own, &ORIGIN, &hash) && (self.options.no_pipelining || *own != hash);
+            for peer in self.peers_where(|peer| peer.candidate().is_some_and(is_guilty)) {
                 self.drop_peer(peer, format!("its chain has the block {}, which is not valid", hex::encode(hash)));
             }
         }
@@ -382,15 +379,18 @@ impl Core {
             eprintln!("slotmark-node: block {} was refused: {why}", hex::encode(hash));
         }
         if let Some(switch) = &selection.switch {
-            for (place, Adopted { hash, view }) in switch.joined.iter().enumerate() {
+            // A switch is logged with its new tip alone.
+            let is_fork = !switch.left.is_empty();
+            let logged = if is_fork { switch.joined.len().saturating_sub(1) } else { 0 };
+            for Adopted { hash, view } in &switch.joined[logged..] {
                 let text = hex::encode(hash);
                 let tip = LogPoint { block: Some((text.as_bytes(), view.slot)) };
-                let select_view = SelectView { block_no: view.number as i64, slot: view.slot, issuer: 0, vrf: 0 };
-                // A switch is told of its new tip alone.
-                if switch.left.is_empty() {
-                    self.log.line_of_selection(view.issuer, view.vrf, forms::AddedToCurrentChain { view: select_view, tip });
-                } else if place + 1 == switch.joined.len() {
+                let select_view =
+                    SelectView { block_no: view.number as i64, slot: view.slot, certificate_no: view.sequence, issuer: 0, vrf: 0 };
+                if is_fork {
                     self.log.line_of_selection(view.issuer, view.vrf, forms::SwitchedToAFork { view: select_view, tip });
+                } else {
+                    self.log.line_of_selection(view.issuer, view.vrf, forms::AddedToCurrentChain { view: select_view, tip });
                 }
             }
             self.follow_switch(switch);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use slotmark_chain::Point;
 use slotmark_ouroboros::handshake::{Answer, Proposal, Side};
+use slotmark_ouroboros::ingress::Ingress;
 use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest};
 use slotmark_ouroboros::mux::{HEADER_BYTES, Header, frame, protocol};
 use slotmark_tracelog::{Peer, forms};
@@ -15,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::handshake::{Outcome, Shake, answer, decode, proposal};
+use super::handshake::{Outcome, Shake, answer, confirm, decode, proposal};
 use super::limits::Limits;
 use super::writer::Outbox;
 use super::{Network, Origin};
@@ -110,7 +111,8 @@ pub(super) async fn run(
 /// Sees to a connection with a local client until it ends.
 pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
     let mut segments = Segments::default();
-    if shake_hands_locally(&mut stream, &mut segments, network.magic).await.is_err() {
+    let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands_locally(&mut stream, &mut segments, network.magic));
+    if !matches!(shaken.await, Ok(Ok(()))) {
         return;
     }
     let (reader, writer) = stream.into_split();
@@ -180,7 +182,7 @@ async fn shake_hands(stream: &mut TcpStream, segments: &mut Segments, magic: u32
             Outcome::Agreed { initiator_only } => Ok(initiator_only),
             Outcome::Ended(why) => Err(why),
         },
-        (Origin::Dialled, true, Shake::Accepted { initiator_only, .. }) => Ok(initiator_only),
+        (Origin::Dialled, true, Shake::Accepted(accepted)) => confirm(accepted, magic),
         (Origin::Dialled, true, Shake::Refused) => Err("it refused the handshake".into()),
         _ => Err("a message of the handshake that has no place here".into()),
     }
@@ -209,7 +211,7 @@ struct Connection {
     may_answer: bool,
     may_ask: bool,
     /// What came of messages that aren't whole, by protocol and direction.
-    begun: HashMap<(u16, bool), Vec<u8>>,
+    begun: HashMap<(u16, bool), Ingress>,
     /// Requests for headers that wait until answers are on their way.
     held: u32,
     /// Ranges of blocks for the task that sends them, and what ends it.
@@ -320,29 +322,31 @@ impl Connection {
             return Err(format!("a segment of protocol {} from its {side}, which is not spoken here", header.protocol));
         }
         let key = (header.protocol, header.from_responder);
-        let mut bytes = self.begun.remove(&key).unwrap_or_default();
-        bytes.extend_from_slice(payload);
+        let mut held = self.begun.remove(&key).unwrap_or_default();
+        held.push(payload);
         let mut at = 0;
-        loop {
-            let limit = self.limits.as_ref().map_or(LOCAL_BYTES, |limits| limits.max_bytes(header.protocol, header.from_responder));
+        if held.ripe() {
             let malformed = |error| format!("a message of protocol {} that can't be read: {error}", header.protocol);
-            let end = length(&bytes[at..]).map_err(malformed)?;
-            if end.unwrap_or(bytes.len() - at) > limit {
-                return Err(format!("a message of protocol {} of more than {limit} bytes", header.protocol));
-            }
-            let Some(end) = end else { break };
-            let message = Message::decode(header.protocol, header.from_responder, &bytes[at..at + end]).map_err(malformed)?;
-            at += end;
-            self.message(message)?;
-            if at == bytes.len() {
-                break;
+            while let Some(bytes) = length(&held.bytes()[at..]).map_err(malformed)? {
+                self.check_size(header, bytes)?;
+                let message = &held.bytes()[at..at + bytes];
+                let message = Message::decode(header.protocol, header.from_responder, message).map_err(malformed)?;
+                at += bytes;
+                self.message(message)?;
             }
         }
-        if at < bytes.len() {
-            bytes.drain(..at);
-            self.begun.insert(key, bytes);
+        let left = held.bytes().len() - at;
+        self.check_size(header, left)?;
+        if left > 0 {
+            self.begun.insert(key, if at == 0 { held } else { Ingress::holding(&held.bytes()[at..]) });
         }
         Ok(())
+    }
+
+    /// Checks the bytes of a message, or of what is here of it.
+    fn check_size(&self, header: Header, bytes: usize) -> Result<(), String> {
+        let limit = self.limits.as_ref().map_or(LOCAL_BYTES, |limits| limits.max_bytes(header.protocol, header.from_responder));
+        if bytes > limit { Err(format!("a message of protocol {} of more than {limit} bytes", header.protocol)) } else { Ok(()) }
     }
 
     fn message(&mut self, message: Message) -> Result<(), String> {

@@ -22,8 +22,8 @@ pub(super) struct Stated {
 pub(super) enum Shake {
     /// Versions that a side speaks.
     Proposal(Vec<Stated>),
-    /// The version that is spoken, and whether its side only initiates.
-    Accepted { version: u64, initiator_only: bool },
+    /// The version that is spoken, with what its side states of it.
+    Accepted(Stated),
     /// No.
     Refused,
 }
@@ -81,6 +81,18 @@ pub(super) fn answer(proposed: &[Stated], magic: u32, out: &mut Vec<u8>) -> Outc
     Outcome::Agreed { initiator_only: stated.initiator_only }
 }
 
+/// Holds the version that a peer accepted against what was proposed; gives whether its side only initiates.
+pub(super) fn confirm(accepted: Stated, magic: u32) -> Result<bool, String> {
+    let Stated { version, magic: other, initiator_only, .. } = accepted;
+    if !VERSIONS.contains(&version) {
+        return Err(format!("it accepted version {version}, which was not proposed"));
+    }
+    if other != u64::from(magic) {
+        return Err(format!("it accepted version {version} with network magic {other} instead of {magic}"));
+    }
+    Ok(initiator_only)
+}
+
 /// Reads a message of the handshake.
 pub(super) fn decode(bytes: &[u8]) -> Result<Shake, MessageError> {
     let mut decoder = Decoder::new(bytes);
@@ -100,8 +112,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Shake, MessageError> {
         }
         1 => {
             let version = decoder.u64()?;
-            let data = data(version, &bytes[decoder.position()..])?;
-            Ok(Shake::Accepted { version, initiator_only: data.initiator_only })
+            Ok(Shake::Accepted(data(version, &bytes[decoder.position()..])?))
         }
         2 => Ok(Shake::Refused),
         _ => Err(MessageError::Malformed("no message of a handshake".into())),
@@ -126,7 +137,9 @@ mod tests {
         assert_eq!(stated.len(), 2);
         let mut out = Vec::new();
         assert!(matches!(answer(&stated, 42, &mut out), Outcome::Agreed { initiator_only: false }));
-        assert_eq!(decode(&out), Ok(Shake::Accepted { version: 15, initiator_only: false }));
+        assert_eq!(decode(&out), Ok(Shake::Accepted(stated[1])));
+        assert_eq!(confirm(stated[1], 42), Ok(false));
+        assert!(confirm(stated[1], 43).is_err() && confirm(Stated { version: 16, ..stated[1] }, 42).is_err());
         out.clear();
         assert!(matches!(answer(&stated, 43, &mut out), Outcome::Ended(_)));
         assert_eq!(decode(&out), Ok(Shake::Refused));

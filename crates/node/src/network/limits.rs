@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest};
+use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, TxSubmissionRequest};
 use slotmark_ouroboros::mux::protocol;
 
 use crate::message::Message;
@@ -113,11 +113,11 @@ impl Limits {
                     self.block_fetch = within(LONG, "an answer to a request for blocks within 60 s");
                 }
             }
-            Message::RequestTxIds { blocking, requested, .. } => {
+            Message::TxRequest(TxSubmissionRequest::Ids { blocking, requested, .. }) => {
                 self.offers = Offers::Ids { blocking: *blocking, at_most: *requested };
                 self.tx_submission = if *blocking { None } else { within(SHORT, "ids of transactions within 10 s") };
             }
-            Message::RequestTxs(_) => {
+            Message::TxRequest(TxSubmissionRequest::Transactions(_)) => {
                 self.offers = Offers::Transactions;
                 self.tx_submission = within(SHORT, "transactions within 10 s");
             }
@@ -284,7 +284,7 @@ mod tests {
 
         assert!(limits.received(&Message::TxIds(vec![]), now).is_err());
         assert!(limits.received(&Message::TxInit, now).is_ok() && limits.received(&Message::TxInit, now).is_err());
-        limits.sent(&Message::RequestTxIds { blocking: true, acknowledged: 0, requested: 1 }, now);
+        limits.sent(&Message::TxRequest(TxSubmissionRequest::Ids { blocking: true, acknowledged: 0, requested: 1 }), now);
         assert!(limits.received(&Message::TxIds(vec![([0; 32], 1), ([1; 32], 1)]), now).is_err());
 
         assert!(limits.check(now + Duration::from_secs(900)).is_ok());

@@ -1,10 +1,15 @@
 //! A small network of real nodes on this machine: genesis files, keys, topology, processes.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod peer;
+pub mod wallet;
+
 use std::collections::BTreeMap;
 use std::fs;
+use std::future::Future;
 use std::net::Ipv4Addr;
 use std::ops::ControlFlow;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -12,16 +17,33 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ed25519_dalek::SigningKey;
+use pallas_network::facades::PeerClient;
+use pallas_network::miniprotocols::Point;
+use pallas_network::miniprotocols::chainsync::NextResponse;
 use serde_json::{Map, Value, json};
+use slotmark_chain::block::{Era, decode_header_alone};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::envelope::{Envelope, Enveloped, KesSigningKey, OperationalCertificate, VrfSigningKey};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::{kes, vrf};
 use slotmark_synth::{Recipe, Workload};
+use slotmark_tracelog::{HostFrom, Plan, Source};
 
 /// Nobody waits longer than this for anything.
 pub const DEADLINE: Duration = Duration::from_secs(240);
+
+/// Lovelace of each pool.
+pub const FUNDS: u64 = 1_000_000_000_000_000;
+
+/// The networks' number.
+pub const MAGIC: u64 = 42;
+
+/// Runs something that needs a runtime, and doesn't wait for ever.
+pub fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(DEADLINE, work).await.expect("an answer in time") })
+}
 
 /// What a network is like.
 #[derive(Clone, Copy)]
@@ -67,7 +89,7 @@ impl Bed {
             let cold = SigningKey::from_bytes(&[number; 32]);
             let vrf = vrf::SigningKey::from_seed(&[number; 32]);
             let kes = kes::SigningKey::from_seed(&[number; 32]);
-            let certificate = Certificate::sign(&cold, kes.verification_key(), 0, 0);
+            let certificate = Certificate::sign(&cold, kes.verification_key(), certificate_number(number), 0);
             let cold_key = cold.verifying_key().to_bytes();
             let keys = genesis.join(format!("pools-keys/pool{number}"));
             fs::create_dir_all(&keys).unwrap();
@@ -79,7 +101,7 @@ impl Bed {
             let staking = SigningKey::from_bytes(&[200 + number; 32]);
             let [payment_hash, stake_hash] = [&payment, &staking].map(|key| blake2b_224(&[key.verifying_key().as_bytes()]));
             let address = [&[0x00][..], &payment_hash, &stake_hash].concat();
-            initial.insert(hex::encode(&address), json!(1_000_000_000_000_000_u64));
+            initial.insert(hex::encode(&address), json!(FUNDS));
             let vrf_hash = hex::encode(blake2b_256(&[&vrf.verification_key()]));
             stake.insert(hex::encode(stake_hash), json!(id));
             pools.insert(
@@ -166,6 +188,11 @@ impl Bed {
     }
 }
 
+/// The number of a pool's operational certificate, which need not be 0.
+pub fn certificate_number(pool: u8) -> u64 {
+    u64::from(pool % 2)
+}
+
 fn write(path: &Path, content: &impl Enveloped) {
     fs::write(path, Envelope::of(content).text()).unwrap();
 }
@@ -219,6 +246,35 @@ impl Drop for Node {
     }
 }
 
+/// Ingests the logs of nodes; gives the rows of each table.
+pub fn ingest(bed: &Bed, numbers: &[usize]) -> BTreeMap<String, u64> {
+    let tables = bed.folder.path().join("tables");
+    fs::create_dir(&tables).unwrap();
+    let source = |number: &usize| Source { host: format!("node-{number}"), path: bed.folder.path().join(format!("node-{number}/stdout")) };
+    let plan = Plan { sources: numbers.iter().map(source).collect(), tables, threads: 1, host_from: HostFrom::Path };
+    let ingested = slotmark_tracelog::ingest(&plan, &|_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!((ingested.rejected, &ingested.reasons), (0, &vec![]), "{:?}", ingested.first_rejections);
+    for host in &ingested.hosts {
+        assert_eq!((host.rejected, host.backwards, host.short_hashes), (0, 0, 0), "{}", host.host);
+    }
+    ingested.tables
+}
+
+/// All blocks of a node's chain, as a peer gets them.
+pub async fn fetch_chain(bed: &Bed, number: usize) -> Vec<Vec<u8>> {
+    let mut peer = PeerClient::connect(format!("{}:3001", bed.address(number)), MAGIC).await.unwrap();
+    let (_, tip) = peer.chainsync().find_intersect(vec![Point::Origin]).await.unwrap();
+    let first = loop {
+        if let NextResponse::RollForward(header, _) = peer.chainsync().request_next().await.unwrap() {
+            let header = decode_header_alone(Era::Conway, &header.cbor).unwrap();
+            break Point::Specific(header.slot, header.hash.to_vec());
+        }
+    };
+    let blocks = peer.blockfetch().fetch_range((first, tip.0)).await.unwrap();
+    peer.abort().await;
+    blocks
+}
+
 /// Waits until something is so.
 pub fn wait_for<T>(what: &str, nodes: &mut [Node], mut check: impl FnMut(&[Node]) -> Option<T>) -> T {
     let began = Instant::now();
@@ -236,6 +292,12 @@ pub fn wait_for<T>(what: &str, nodes: &mut [Node], mut check: impl FnMut(&[Node]
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Waits until all nodes listen for local clients.
+pub fn wait_for_sockets(nodes: &mut [Node]) {
+    let listens = |node: &Node| UnixStream::connect(node.folder.join("node.socket")).is_ok();
+    wait_for("sockets", nodes, |nodes| nodes.iter().all(listens).then_some(()));
 }
 
 /// Waits until all nodes have the same tip, of this number at least; gives its number.

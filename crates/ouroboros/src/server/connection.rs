@@ -10,11 +10,11 @@ use slotmark_chain::{ChainError, Point, Tip};
 
 use super::ConnectionReport;
 use super::growth::{Growth, LOOK_EVERY};
-use super::ingress::Ingress;
 use super::limits::{Heard, TimeLimits};
 use super::stream::{Stream, thread_cpu_ns};
 use crate::framing::{Framed, FramedChain, Framing};
 use crate::handshake::{Answer, Proposal, Side};
+use crate::ingress::Ingress;
 use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, MessageError};
 use crate::mux::{HEADER_BYTES, Header, frame, protocol};
 

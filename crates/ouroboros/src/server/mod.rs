@@ -2,7 +2,6 @@
 
 mod connection;
 mod growth;
-mod ingress;
 mod limits;
 pub(crate) mod stream;
 

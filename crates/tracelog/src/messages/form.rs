@@ -281,6 +281,8 @@ pub struct SelectView {
     pub block_no: i64,
     /// The tip's slot.
     pub slot: u64,
+    /// Number of the operational certificate that the tip was made under.
+    pub certificate_no: u64,
     /// The host that made the tip.
     pub issuer: u32,
     /// The value that decides between blocks of equal height.
@@ -292,7 +294,9 @@ impl<'a> Datum<'a> for SelectView {
     fn write(&self, out: &mut impl Out) {
         out.put(b"{\"blockNo\":");
         out.whole(self.block_no);
-        out.put(b",\"issueNo\":0,\"issuerHash\":\"");
+        out.put(b",\"issueNo\":");
+        out.whole(self.certificate_no as i64);
+        out.put(b",\"issuerHash\":\"");
         out.issuer(self.issuer);
         out.put(b"\",\"kind\":\"PraosTiebreakerView\",\"slotNo\":");
         out.whole(self.slot as i64);

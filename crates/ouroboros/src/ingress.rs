@@ -5,7 +5,7 @@ use minicbor::data::Token;
 
 /// The beginning of a message whose end isn't here yet.
 #[derive(Default)]
-pub(super) struct Ingress {
+pub struct Ingress {
     bytes: Vec<u8>,
     walk: Walk,
     tried: usize,
@@ -13,21 +13,23 @@ pub(super) struct Ingress {
 
 impl Ingress {
     /// Holds bytes that were tried and aren't a whole message.
-    pub(super) fn holding(bytes: &[u8]) -> Self {
+    pub fn holding(bytes: &[u8]) -> Self {
         Self { bytes: bytes.to_vec(), walk: Walk::default(), tried: bytes.len() }
     }
 
-    pub(super) fn push(&mut self, payload: &[u8]) {
+    /// Adds bytes that came behind those.
+    pub fn push(&mut self, payload: &[u8]) {
         self.bytes.extend_from_slice(payload);
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// What is held.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Whether to try what is held again: where a message is whole, or where there is twice as much as at the last try, so
     /// that nonsense is found out long before its end.
-    pub(super) fn ripe(&mut self) -> bool {
+    pub fn ripe(&mut self) -> bool {
         let ripe = self.walk.reaches_end(&self.bytes) || self.bytes.len() >= 2 * self.tried;
         if ripe {
             self.tried = self.bytes.len();

@@ -1,0 +1,210 @@
+//! Peers that break rules, against a real node over real sockets: the node drops them, and stays with honest ones.
+
+mod bed;
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+
+use ed25519_dalek::SigningKey;
+use pallas_network::facades::NodeClient;
+use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
+use slotmark_chain::block::decode_header;
+use slotmark_chain::{ChainAppender, NewBlock};
+use slotmark_ouroboros::message::{TxSubmissionReply, TxSubmissionRequest};
+use slotmark_ouroboros::mux::protocol;
+use slotmark_praos::certificate::Certificate;
+use slotmark_praos::{kes, vrf};
+use slotmark_synth::assembly::{HEADER_OFFSET, NewHeader, Transactions, assemble};
+
+use bed::peer::{Peer, listen};
+use bed::wallet::Wallet;
+use bed::{Bed, DEADLINE, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement, wait_for_sockets};
+
+const SHAPE: Shape = Shape { pools: 1, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
+/// Numbers of the nodes: the one pool's, one that makes no blocks, and a peer that the test plays.
+const POOL: usize = 0;
+const NODE: usize = 1;
+const PEER: usize = 2;
+
+/// Waits until a node's standard error has some words.
+fn wait_for_words(words: &str, node: &mut Node) {
+    wait_for(words, std::slice::from_mut(node), |nodes| nodes[0].errors().contains(words).then_some(()));
+}
+
+/// A block whose signatures are right, of a pool that nobody has heard of, in slot 0.
+fn block_of_a_stranger(number: u64, previous: Option<[u8; 32]>) -> Vec<u8> {
+    let cold = SigningKey::from_bytes(&[77; 32]);
+    let (vrf, kes) = (vrf::SigningKey::from_seed(&[77; 32]), kes::SigningKey::from_seed(&[77; 32]));
+    let header = NewHeader {
+        number,
+        slot: 0,
+        previous,
+        cold_key: cold.verifying_key().to_bytes(),
+        vrf_key: vrf.verification_key(),
+        output: &vrf.evaluate(&[0; 32]),
+        proof: &vrf.prove(&[0; 32]),
+        certificate: &Certificate::sign(&cold, kes.verification_key(), 0, 0),
+        version: (10, 0),
+    };
+    let mut block = Vec::new();
+    assemble(&mut block, &header, &Transactions::default().body(), |message| kes.sign(message));
+    block
+}
+
+#[test]
+fn a_header_that_states_the_origin_as_a_hash_is_refused() {
+    let bed = Bed::new(SHAPE);
+    let listener = listen(&bed, PEER);
+    let mut node = bed.start(NODE, &[POOL, PEER], &[]);
+    for (previous, words) in [
+        // Behind no block at all nothing could be checked.
+        (Some([0; 32]), "a header that breaks the rule previous-hash"),
+        (None, "a header that breaks the rule block-number"),
+        (Some([1; 32]), "a header that does not follow the one before it"),
+    ] {
+        let peer = Peer::accept(&listener, 14, MAGIC as u8);
+        assert_eq!(peer.serve(&[block_of_a_stranger(1_000, previous)], <[u8]>::to_vec), 0);
+        wait_for_words(words, &mut node);
+    }
+    let mut nodes = [bed.start(POOL, &[], &[]), node];
+    wait_for_agreement(3, &mut nodes);
+    nodes.into_iter().for_each(Node::stop);
+}
+
+#[test]
+fn what_is_added_to_a_block_on_its_way_is_not_held_against_the_block() {
+    let bed = Bed::new(SHAPE);
+    let mut nodes = [bed.start(POOL, &[], &[])];
+    wait_for_agreement(3, &mut nodes);
+    let blocks = run(fetch_chain(&bed, POOL));
+    nodes.into_iter().for_each(Node::stop);
+
+    // The pool's node is away: there is only the peer to ask.
+    let listener = listen(&bed, PEER);
+    let mut node = bed.start(NODE, &[POOL, PEER], &[]);
+    let spoil: [fn(&[u8]) -> Vec<u8>; 4] = [
+        |block| [block, &[0]].concat(),
+        |block| [&[0x82, 0x06], &block[2..]].concat(),
+        |block| [&[0x83], &block[1..], &[0]].concat(),
+        |block| [&[0x82, 0x07, 0x9f], &block[3..], &[0xff]].concat(),
+    ];
+    for (times, spoil) in (1..).zip(spoil) {
+        let asked = Peer::accept(&listener, 14, MAGIC as u8).serve(&blocks, spoil);
+        assert!(asked > 0);
+        wait_for("the peer to be dropped", std::slice::from_mut(&mut node), |nodes| {
+            (nodes[0].errors().matches("a block that can't be read").count() == times).then_some(())
+        });
+    }
+    assert!(!node.errors().contains("was refused"), "{}", node.errors());
+    drop(listener);
+    let number = blocks.len() as i64;
+    let mut nodes = [bed.start(POOL, &[], &[]), node];
+    wait_for_agreement(number + 2, &mut nodes);
+    nodes.into_iter().for_each(Node::stop);
+}
+
+#[test]
+fn a_version_that_was_not_proposed_is_refused() {
+    let bed = Bed::new(SHAPE);
+    let listener = listen(&bed, PEER);
+    let mut node = bed.start(NODE, &[PEER], &[]);
+    for (version, magic, words) in [
+        (13, MAGIC as u8, "it accepted version 13, which was not proposed"),
+        (14, 43, "it accepted version 14 with network magic 43 instead of 42"),
+    ] {
+        assert_eq!(Peer::accept(&listener, version, magic).next(), None);
+        wait_for_words(words, &mut node);
+    }
+    assert!(Peer::accept(&listener, 14, MAGIC as u8).next().is_some());
+    node.stop();
+}
+
+#[test]
+fn a_tip_of_the_highest_number_is_a_number_like_any_other() {
+    let bed = Bed::new(SHAPE);
+    let listener = listen(&bed, PEER);
+    let node = bed.start(NODE, &[PEER], &[]);
+    let mut peer = Peer::accept(&listener, 14, MAGIC as u8);
+    let (mut requests, mut intersect) = (0, true);
+    while requests < 300 {
+        let (number, message) = peer.next().expect("requests for headers");
+        if number == protocol::CHAIN_SYNC_N2N {
+            if std::mem::take(&mut intersect) {
+                let mut reply = vec![0x83, 5, 0x80, 0x82, 0x82, 0, 0x58, 32];
+                reply.extend([7; 32]);
+                reply.extend([&[0x1b][..], &[0xff; 8]].concat());
+                peer.send(number, &reply);
+            } else {
+                assert_eq!(message, [0x81, 0]);
+                requests += 1;
+            }
+        }
+    }
+    node.stop();
+}
+
+#[test]
+fn one_transaction_is_not_sent_twice_for_one_request() {
+    let bed = Bed::new(SHAPE);
+    let listener = listen(&bed, PEER);
+    let mut node = bed.start(NODE, &[PEER], &[]);
+    let socket = node.folder.join("node.socket");
+    wait_for_sockets(std::slice::from_mut(&mut node));
+    let transaction = Wallet::new(&bed, POOL).spend(200_000, 0);
+    let answer = run(async {
+        let mut client = NodeClient::connect(&socket, MAGIC).await.unwrap();
+        client.submission().submit_tx(EraTx(6, transaction.bytes.clone())).await.unwrap()
+    });
+    assert_eq!(answer, Response::Accepted);
+
+    let mut peer = Peer::accept(&listener, 14, MAGIC as u8);
+    let ask = |peer: &mut Peer, request: &TxSubmissionRequest| {
+        let mut message = Vec::new();
+        request.encode(&mut message);
+        peer.send(protocol::TX_SUBMISSION, &message);
+    };
+    ask(&mut peer, &TxSubmissionRequest::Ids { blocking: true, acknowledged: 0, requested: 10 });
+    while let Some((number, message)) = peer.next() {
+        if number == protocol::TX_SUBMISSION
+            && let TxSubmissionReply::Ids(ids) = TxSubmissionReply::decode(&message).unwrap().0
+        {
+            assert_eq!(ids, [(transaction.id, transaction.bytes.len() as u32)]);
+            ask(&mut peer, &TxSubmissionRequest::Transactions(vec![transaction.id; 2]));
+        }
+    }
+    wait_for_words("it asked for other or more transactions than were offered", &mut node);
+    node.stop();
+}
+
+#[test]
+fn a_local_client_without_a_handshake_is_hung_up_on() {
+    let bed = Bed::new(SHAPE);
+    let mut node = bed.start(NODE, &[], &[]);
+    let socket = node.folder.join("node.socket");
+    wait_for_sockets(std::slice::from_mut(&mut node));
+    let mut client = UnixStream::connect(&socket).unwrap();
+    client.set_read_timeout(Some(DEADLINE)).unwrap();
+    assert_eq!(client.read(&mut [0]).unwrap(), 0);
+    node.stop();
+}
+
+#[test]
+fn a_settled_block_of_another_era_ends_the_node_with_its_place() {
+    let bed = Bed::new(SHAPE);
+    let database = bed.folder.path().join("node-1/db");
+    std::fs::create_dir_all(&database).unwrap();
+    let mut bytes = block_of_a_stranger(0, None);
+    bytes[1] = 6;
+    let header = decode_header(&bytes).unwrap();
+    let header_size = (header.span.end - header.span.start) as u16;
+    let (slot, hash) = (header.slot, header.hash);
+    let block = NewBlock { bytes: &bytes, header_offset: HEADER_OFFSET as u16, header_size, slot, hash };
+    ChainAppender::open(database.join("immutable"), 10 * SHAPE.security_parameter).unwrap().append(&block).unwrap();
+    let mut node = bed.start(NODE, &[], &[]);
+    assert_eq!(node.child.wait().unwrap().code(), Some(2));
+    assert_eq!(
+        node.errors(),
+        "slotmark-node: db: settled block 0, counted from 0: expected a Conway block that fits the genesis; \
+         remove the database folder to fetch the chain anew.\n"
+    );
+}

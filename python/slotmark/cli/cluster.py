@@ -67,4 +67,5 @@ def check(
 
 
 app.command("run", epilog="Example: slotmark cluster run bed --node slotmark --for 10m -o runs/live")(live.run)
+app.command("validate", epilog="Example: slotmark cluster validate runs/live")(live.validate)
 app.command("clean", epilog="Example: slotmark cluster clean")(live.clean)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.benches.cluster.live.plan import Network, OnDeath
-from slotmark.cli.console import duration, talk
+from slotmark.cli.console import duration, progress, talk
 from slotmark.cli.quantities import duration_us
 from slotmark.errors import ArgumentError, TargetError
 
@@ -84,6 +84,26 @@ def run(
         raise KeyboardInterrupt
     if live.cut:
         raise TargetError(f"{live.cut}. What was measured until then is in {live.run.path}.")
+
+
+def validate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `cluster run` made.")],
+    bed: Annotated[
+        Path | None, typer.Option(metavar="BED", help="The bed of the run; RUN.logs, which has its files, by default.")
+    ] = None,
+    slots: Annotated[int, typer.Option(min=100, help="How many slots to simulate.")] = 20_000,
+) -> None:
+    """Hold the simulator against a live run: the run's stages and network are simulated, and its block propagation is put beside."""
+    from slotmark.benches.cluster.live.validating import validate as validated
+    from slotmark.cli.validation_table import print_live_validation
+    from slotmark.run import open_run
+
+    opened = open_run(run)
+    with progress("slots") as step:
+        found = validated(
+            opened, bed or run.with_name(run.name + ".logs"), slots, lambda done, total: step(done, total, "simulating")
+        )
+    print_live_validation(found)
 
 
 def clean() -> None:

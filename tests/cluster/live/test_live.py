@@ -366,6 +366,12 @@ def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path, 
     assert 0 < min(waited) <= min(everywhere)
     shown = slotmark("show", out)
     assert "Submission to" in shown.stdout
+    if network == "wan":
+        beside = slotmark("cluster", "validate", out, "--slots", "1000")
+        assert beside.returncode == 0, beside.stderr
+        rows = [line.split() for line in beside.stdout.splitlines() if "adoption" in line]
+        assert [row[0] for row in rows] == ["0.50", "0.80", "0.90", "0.92", "0.94", "0.96", "0.98", "1.00"]
+        assert all(float(cell) > 0 for row in rows for cell in row[2:6])
 
 
 def test_a_workload_that_cannot_be_submitted_ends_the_run_in_a_line(

@@ -1,0 +1,227 @@
+"""The simulator held against a live run: its stages measured, the same network simulated with them, adoption compared."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from slotmark.benches.cluster.bed import Bed, read_bed
+from slotmark.benches.cluster.simulate import Row, load_profile, predict
+from slotmark.errors import BedError, RunError
+from slotmark.metrics import Analysis
+from slotmark.run import Run
+
+SLOTS = 20_000
+"""Slots that are simulated: with fewer, chance in the simulation is as large as its error."""
+
+_SEGMENTS = 10
+"""A block of so many segments is sent at once: its time on the wire is the link's latency."""
+
+_FORGING = {
+    "started": "started_ns",
+    "block_context": "context_ns",
+    "ledger_state": "state_ns",
+    "ledger_view": "view_ns",
+    "leadership": "leading_ns",
+    "ledger_tick": "ticked_ns",
+    "mempool_snapshot": "snapshot_ns",
+    "forge": "forged_ns",
+    "forged_to_announced": "announced_ns",
+    "self_adopt": "adopted_ns",
+}
+"""Stages of the profile's table ``[forging]``, each with its column of the relation ``blocks``."""
+
+_PEER = {"notice_to_fetch": "requested_ns", "fetched_to_announced": "announced_ns", "adopt": "adopted_ns"}
+"""Stages of the profile's table ``[peer]``, each with its column of the relation ``observations``."""
+
+METRICS = (
+    "first_notice",
+    "first_fetch",
+    "peer_fetched",
+    *(f"adopted_by_{centile}" for centile in ("050", "080", "090", "092", "094", "096", "098", "100")),
+)
+"""What is compared."""
+
+_ON_THE_WIRE = """
+WITH told AS (
+    SELECT
+        CAST(event.host AS VARCHAR) AS host,
+        connection.peer,
+        event.block,
+        MIN(CASE WHEN event.event = 'announced' THEN event.ts_ns END) AS announced,
+        MIN(CASE WHEN event.event = 'noticed' THEN event.ts_ns END) AS noticed,
+        MIN(CASE WHEN event.event = 'requested' THEN event.ts_ns END) AS requested,
+        MIN(CASE WHEN event.event = 'sending' THEN event.ts_ns END) AS sending,
+        MIN(CASE WHEN event.event = 'fetched' THEN event.ts_ns END) AS fetched
+    FROM block_events AS event
+    INNER JOIN connections AS connection
+        ON connection.host = event.host AND connection.local = event.local AND connection.remote = event.remote
+    WHERE connection.peer IS NOT NULL
+    GROUP BY event.host, connection.peer, event.block
+)
+
+SELECT
+    ours.host,
+    ours.peer,
+    known.size_bytes,
+    ours.noticed - theirs.announced AS notice_ns,
+    theirs.sending - ours.requested AS serve_ns,
+    ours.fetched - theirs.sending AS receive_ns
+FROM told AS ours
+INNER JOIN told AS theirs ON theirs.host = ours.peer AND theirs.peer = ours.host AND theirs.block = ours.block
+INNER JOIN blocks AS known ON known.block = ours.block
+WHERE known.accepted
+"""
+"""One row per accepted block and pair of hosts, the second of which told the first of it: durations that hold the link's latency."""
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """A stage as the profile has it: a log-normal duration."""
+
+    name: str
+    mean_ns: float
+    sigma: float
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that give a profile this stage."""
+        return f"{self.name}.mean={self.mean_ns / 1e6:.6f}ms", f"{self.name}.sigma={self.sigma:.4f}"
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """One metric, measured and simulated, in s.
+
+    Attributes:
+        name: Of the metric.
+        measured: Mean over the run's blocks; None where there are none.
+        measured_error: Its standard error.
+        simulated: As the simulator has it.
+        simulated_error: Its standard error.
+    """
+
+    name: str
+    measured: float | None
+    measured_error: float | None
+    simulated: float | None
+    simulated_error: float | None
+
+    @property
+    def relative_error(self) -> float | None:
+        """Simulated against measured, less 1."""
+        return None if not self.measured or self.simulated is None else self.simulated / self.measured - 1
+
+
+class Validation(msgspec.Struct, frozen=True):
+    """What a live run and its simulation say of the same cluster.
+
+    Attributes:
+        blocks: Blocks of the live run that were analysed.
+        simulated_blocks: Blocks of the simulation.
+        stages: What was measured and put into the profile.
+        rows: What is compared.
+    """
+
+    blocks: int
+    simulated_blocks: int
+    stages: list[Stage]
+    rows: list[Beside]
+
+
+def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, int], None]) -> Validation:
+    """Measures a live run's stages, simulates its bed with them, and puts both side by side.
+
+    Args:
+        run: A run of ``slotmark cluster run``.
+        bed_folder: The bed, or the run directory, which has its files.
+        slots: How many to simulate.
+        progress: Told slots done and in all; may raise to stop.
+
+    Raises:
+        BedError: There is no bed in the folder.
+        RunError: The run has no blocks to measure.
+        SimulationError: The profile can't be simulated with what was measured.
+    """
+    bed = read_bed(bed_folder)
+    profile = bed_folder / "profile.toml"
+    if not profile.is_file():
+        raise BedError(f"{profile}: isn't there. Name the bed of the run with --bed.")
+    with Analysis(run) as analysis:
+        (blocks,) = analysis.query("SELECT COUNT(*) FILTER (accepted) AS n FROM blocks")["n"].to_pylist()
+        if not blocks:
+            raise RunError(f"{run.path}: no block of it is analysed. Run it for longer.")
+        stages = [*_forging(analysis), *_peer(analysis, bed)]
+        measured = {metric: analysis.samples(metric) for metric in METRICS}
+        tx_bytes = _transaction_bytes(analysis)
+    names = [measured[metric].metric.name for metric in METRICS]
+    settings = [setting for stage in stages for setting in stage.settings]
+    settings += [f"run.slots={slots}", "peer.receive_per_kb=0ms", "peer.host_spread=0.0", f"workload.tx_count={10**9}"]
+    settings += (
+        [f"workload.tx_size={tx_bytes}B"] if tx_bytes else ["workload.tps=0.000001", "workload.refill_tps=0.000001"]
+    )
+    simulated = predict(load_profile(profile, settings), [bed.seed], progress)
+    rows = [
+        _beside(name, measured[metric].table["value"], simulated.row(name))
+        for metric, name in zip(METRICS, names, strict=True)
+    ]
+    return Validation(blocks, simulated.blocks, stages, rows)
+
+
+def _beside(name: str, values: pa.ChunkedArray, row: Row) -> Beside:
+    found = values.to_numpy()
+    mean = float(found.mean()) if len(found) else None
+    error = float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else None
+    return Beside(name, mean, error, row.predicted, row.standard_error)
+
+
+def _forging(analysis: Analysis) -> list[Stage]:
+    table = analysis.query(f"SELECT {', '.join(_FORGING.values())} FROM blocks WHERE accepted")
+    return [_stage(f"forging.{name}", table[column].drop_null().to_numpy()) for name, column in _FORGING.items()]
+
+
+def _peer(analysis: Analysis, bed: Bed) -> list[Stage]:
+    """The stages between hosts; what is on the wire is measured between two clocks, which are the machine's one, less the link's latency."""
+    seen = analysis.query(f"SELECT {', '.join(_PEER.values())} FROM observations")
+    found = [_stage(f"peer.{name}", seen[column].drop_null().to_numpy()) for name, column in _PEER.items()]
+    names = [host.name for host in bed.hosts]
+    latency_ns = {(names[link.follower], names[link.producer]): link.latency_ns for link in bed.links}
+    between = analysis.query(_ON_THE_WIRE).to_pylist()
+    at_once = _SEGMENTS * 1448
+    for name, column, fits in (
+        ("header_notice", "notice_ns", math.inf),
+        ("serve", "serve_ns", math.inf),
+        ("receive", "receive_ns", at_once),
+    ):
+        durations = [
+            row[column] - latency_ns[row["host"], row["peer"]]
+            for row in between
+            if row[column] is not None and row["size_bytes"] <= fits and (row["host"], row["peer"]) in latency_ns
+        ]
+        found.append(_stage(f"peer.{name}", durations))
+    return found
+
+
+def _stage(name: str, durations_ns: "pa.Array | list[float]") -> Stage:
+    """The mean, and the standard deviation of the logarithm. What came early, as a latency's jitter makes it, counts as no time."""
+    values = [max(float(value), 0.0) for value in durations_ns]
+    if not values:
+        raise RunError(f"the run's logs don't tell {name}: it can't be simulated. Run with --network wan, for longer.")
+    mean = sum(values) / len(values)
+    logs = [math.log(value) for value in values if value > 0]
+    centre = sum(logs) / len(logs) if logs else 0.0
+    return Stage(name, mean, math.sqrt(sum((one - centre) ** 2 for one in logs) / len(logs)) if logs else 0.0)
+
+
+def _transaction_bytes(analysis: Analysis) -> int:
+    """Bytes of a block per transaction in it; 0 without transactions."""
+    (row,) = analysis.query(
+        """
+        WITH inside AS (SELECT block, COUNT(*) AS transactions FROM inclusions GROUP BY block)
+
+        SELECT SUM(block.size_bytes) / SUM(inside.transactions) AS bytes
+        FROM inside
+        INNER JOIN blocks AS block ON block.block = inside.block
+        """
+    ).to_pylist()
+    return round(row["bytes"] or 0)

@@ -26,6 +26,9 @@ const POOL: usize = 0;
 const NODE: usize = 1;
 const PEER: usize = 2;
 
+/// What a peer makes of a block.
+type Spoil = fn(&[u8]) -> Vec<u8>;
+
 /// Waits until a node's standard error has some words.
 fn wait_for_words(words: &str, node: &mut Node) {
     wait_for(words, std::slice::from_mut(node), |nodes| nodes[0].errors().contains(words).then_some(()));
@@ -82,7 +85,7 @@ fn what_is_added_to_a_block_on_its_way_is_not_held_against_the_block() {
     // The pool's node is away: there is only the peer to ask.
     let listener = listen(&bed, PEER);
     let mut node = bed.start(NODE, &[POOL, PEER], &[]);
-    let spoil: [fn(&[u8]) -> Vec<u8>; 4] = [
+    let spoil: [Spoil; 4] = [
         |block| [block, &[0]].concat(),
         |block| [&[0x82, 0x06], &block[2..]].concat(),
         |block| [&[0x83], &block[1..], &[0]].concat(),

@@ -381,6 +381,9 @@ def test_a_workload_that_cannot_be_submitted_ends_the_run_in_a_line(
     done = run_live(bed, tmp_path / "live", node(), "--workload")
     assert done.returncode == 2
     last = done.stderr.splitlines()[-1]
-    assert "the workload ended by itself" in last
+    assert (
+        f"the workload ended by itself: it exited 2; the end of {tmp_path / 'live.logs' / 'generator' / 'stderr'}"
+        in last
+    )
     assert "can't connect" in last
     assert not (tmp_path / "live").exists()

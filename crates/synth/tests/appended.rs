@@ -121,3 +121,32 @@ fn a_block_that_is_taken_back_leaves_nothing_behind() {
         state.step(&block.header, u64::from(block.body.end - block.body.start), Some(&block)).unwrap();
     }
 }
+
+#[test]
+fn stake_goes_on_after_a_block_was_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = forged(folder.path(), Workload::ValueOnly, 200);
+    let genesis = Arc::new(Genesis::read(&folder.path().join("forged/genesis/shelley-genesis.json")).unwrap());
+    let (mut straight, mut turned) = (ChainState::new(Some(&genesis)), ChainState::new(Some(&genesis)));
+    let mut decoder = Decoder::new();
+    let mut distributions = Vec::new();
+    for index in 0..chain.len() {
+        let block = decoder.decode(chain.bytes(index)).unwrap();
+        let body_bytes = u64::from(block.body.end - block.body.start);
+        if index == 10 {
+            let (step, undo) = turned.step_with_undo(&block.header, body_bytes, Some(&block));
+            step.unwrap();
+            turned.undo(undo);
+        }
+        let [expected, found] = [&mut straight, &mut turned].map(|state| {
+            let step = state.step(&block.header, body_bytes, Some(&block)).unwrap();
+            (step.leader, step.epoch.unwrap().distribution.clone().unwrap())
+        });
+        assert!(found == expected, "block {index}");
+        if distributions.last() != Some(&expected.1) {
+            distributions.push(expected.1);
+        }
+    }
+    // The genesis's stake, then that of the first blocks, and so on.
+    assert!(distributions.len() > 3, "{} distributions: the chain ends too early", distributions.len());
+}

@@ -467,7 +467,7 @@ impl Check<'_> {
             self.fault(file, what, issue);
         }
         if let Some(IssueCounter { next, cold_key }) = counter
-            && (next != certificate.sequence + 1 || cold_key != cold)
+            && (certificate.sequence.checked_add(1) != Some(next) || cold_key != cold)
         {
             let what = if cold_key == cold {
                 format!("the next number is {next}, and the certificate's {}", certificate.sequence)

@@ -217,8 +217,7 @@ impl Bed {
             }
             go_on.is_continue().then_some(fund)
         });
-        let name = |era: &str| format!("genesis.{}.json", era.to_lowercase());
-        let hashes = network.write_genesis(&genesis, name, &population.pools, &|key| population.stake_hash(key), funds)?;
+        let hashes = network.write_genesis(&genesis, genesis_name, &population.pools, &|key| population.stake_hash(key), funds)?;
         if go_on.is_break() {
             return Err(SynthError::Interrupted);
         }
@@ -233,7 +232,7 @@ impl Bed {
         }
         for (number, host) in self.hosts.iter().enumerate() {
             let place = folder.below(&host.name);
-            let mut configuration = configuration(|era| format!("../genesis/{}", name(era)), &hashes);
+            let mut configuration = configuration(|era| format!("../genesis/{}", genesis_name(era)), &hashes);
             let degree = self.links.iter().filter(|link| link.follower as usize == number).count();
             configuration.extend(bed_options(&host.name, degree, self.concurrency));
             place.json("config.json", &configuration.into())?;
@@ -330,6 +329,11 @@ struct Excess {
     parameter: &'static str,
     /// What it is, and what is expected.
     what: String,
+}
+
+/// The name of an era's genesis file.
+fn genesis_name(era: &str) -> String {
+    format!("genesis.{}.json", era.to_lowercase())
 }
 
 /// The least length of an epoch, and why.

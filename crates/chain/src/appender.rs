@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::block::decode_header;
 use crate::error::ChainError;
-use crate::immutable::{ENTRY_BYTES, chunk_path};
+use crate::immutable::{ENTRY_BYTES, chunk_numbers, chunk_path, index_error};
 use crate::point::{Hash32, Point};
 use crate::writer::NewBlock;
 
@@ -30,6 +30,17 @@ struct Place {
     size: u32,
 }
 
+/// An entry of a secondary index, as it stands there.
+struct Entry {
+    position: usize,
+    offset: u64,
+    /// Where its block ends at the latest: where the next one begins, or the chunk ends.
+    limit: u64,
+    crc32: u32,
+    hash: Hash32,
+    slot: u64,
+}
+
 struct OpenChunk {
     number: u64,
     blocks: File,
@@ -46,82 +57,105 @@ impl ChainAppender {
     /// cut off.
     ///
     /// # Errors
-    /// Files can't be read or written, or the indexes of a chunk before the last one are damaged.
+    /// Files can't be read or written, a chunk is missing before the last one or its entries are damaged, or chunks have other
+    /// numbers of slots.
     pub fn open(folder: impl AsRef<Path>, chunk_slots: u64) -> Result<Self, ChainError> {
         let path = folder.as_ref().to_path_buf();
+        fs::create_dir_all(&path).map_err(|source| ChainError::Write { path: path.clone(), source })?;
+        let mut numbers = chunk_numbers(&path)?;
+        // The chunk's own file is made last: what has none isn't there yet.
+        numbers.pop_if(|last| !chunk_path(&path, *last, "chunk").exists());
+        if let Some(first) = numbers.first().filter(|first| **first > 0) {
+            return Err(ChainError::MissingChunk { path: chunk_path(&path, *first, "chunk"), expected: 0 });
+        }
         let mut chain = Self { path, chunk_slots: chunk_slots.max(1), places: Vec::new(), open: None };
-        chain.load().map_err(|source| ChainError::Write { path: chain.path.clone(), source })?;
+        let last = numbers.pop();
+        for number in numbers {
+            chain.load_chunk(number)?;
+        }
+        if let Some(last) = last {
+            chain.open = Some(chain.load_last_chunk(last)?);
+        }
         Ok(chain)
     }
 
-    fn load(&mut self) -> io::Result<()> {
-        fs::create_dir_all(&self.path)?;
-        let mut number = 0;
-        while chunk_path(&self.path, number, "chunk").exists() {
-            let is_last = !chunk_path(&self.path, number + 1, "chunk").exists();
-            let open = self.load_chunk(number, is_last)?;
-            self.open = Some(open);
-            number += 1;
-        }
-        Ok(())
-    }
-
-    /// Reads a chunk's indexes; of the last chunk, checks every block and makes the indexes anew.
-    fn load_chunk(&mut self, number: u64, is_last: bool) -> io::Result<OpenChunk> {
-        let entries = fs::read(chunk_path(&self.path, number, "secondary")).or_else(|error| match error.kind() {
-            io::ErrorKind::NotFound if is_last => Ok(Vec::new()),
-            _ => Err(error),
-        })?;
-        let blocks = fs::read(chunk_path(&self.path, number, "chunk")).map(|blocks| if is_last { blocks } else { Vec::new() })?;
-        let length = if is_last { blocks.len() as u64 } else { fs::metadata(chunk_path(&self.path, number, "chunk"))?.len() };
-        let be64 = |bytes: &[u8]| u64::from_be_bytes(bytes[..8].try_into().expect("8 bytes"));
-        let raw: Vec<&[u8]> = entries.chunks_exact(ENTRY_BYTES).collect();
-        let mut kept = 0;
-        let mut end = 0;
-        for (position, entry) in raw.iter().enumerate() {
-            let offset = be64(entry);
-            // A block ends where the next one begins; the last one where its own CBOR does, for there may be a torn one behind.
-            let limit = raw.get(position + 1).map_or(length, |next| be64(next));
-            if offset != end || limit > length || offset >= limit {
+    /// Takes in the entries of a chunk before the last one, which must be whole.
+    fn load_chunk(&mut self, number: u64) -> Result<(), ChainError> {
+        let path = chunk_path(&self.path, number, "secondary");
+        let secondary = fs::read(&path).map_err(|source| ChainError::Io { path, source })?;
+        let path = chunk_path(&self.path, number, "chunk");
+        let length = fs::metadata(&path).map_err(|source| ChainError::Io { path, source })?.len();
+        let (mut end, mut last_crc32) = (0, None);
+        for entry in entries(&secondary, length) {
+            if !entry.fits(end, length) {
                 break;
             }
-            let mut size = limit - offset;
-            if is_last {
-                let bytes = &blocks[offset as usize..limit as usize];
-                let crc = u32::from_be_bytes(entry[12..16].try_into().expect("4 bytes"));
-                let Some(whole) = item_length(bytes).filter(|whole| crc32fast::hash(&bytes[..*whole]) == crc) else { break };
-                size = whole as u64;
-            }
-            let slot = be64(&entry[48..]);
-            let hash = entry[16..48].try_into().expect("32 bytes");
-            self.places.push(Place { slot, hash, chunk: number, offset, size: size as u32 });
-            (kept, end) = (position + 1, offset + size);
+            self.add(number, &entry, entry.limit - entry.offset)?;
+            (end, last_crc32) = (entry.limit, Some(entry.crc32));
         }
-        if !is_last && kept != raw.len() {
-            let what = format!("{:05}.secondary: its entries don't fit the chunk's {length} bytes", number);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-        }
-        let append = |kind: &str| OpenOptions::new().append(true).create(true).open(chunk_path(&self.path, number, kind));
-        let mut open = OpenChunk {
-            number,
-            blocks: append("chunk")?,
-            secondary: append("secondary")?,
-            primary: append("primary")?,
-            bytes: end,
-            entries: kept as u32,
-            offsets: 0,
+        // Nothing but the last block itself shows whether it ends where the file does.
+        let ends_whole = match last_crc32 {
+            Some(expected) => crc32fast::hash(&self.block(self.places.len() - 1)?) == expected,
+            None => true,
         };
-        if is_last {
-            open.blocks.set_len(end)?;
-            open.secondary.set_len((kept * ENTRY_BYTES) as u64)?;
-            open.primary.set_len(0)?;
+        if end == length && ends_whole && secondary.len().is_multiple_of(ENTRY_BYTES) {
+            return Ok(());
+        }
+        let what = format!("its entries don't fit the chunk file's {length} bytes: one of the two was cut");
+        Err(index_error(&self.path, number, "secondary", secondary.len(), what))
+    }
+
+    /// Takes in the last chunk: checks every block, cuts off what isn't whole, and makes the primary index anew.
+    fn load_last_chunk(&mut self, number: u64) -> Result<OpenChunk, ChainError> {
+        let read = |kind: &str| {
+            let path = chunk_path(&self.path, number, kind);
+            fs::read(&path).or_else(|source| match source.kind() {
+                io::ErrorKind::NotFound => Ok(Vec::new()),
+                _ => Err(ChainError::Io { path, source }),
+            })
+        };
+        let (blocks, secondary) = (read("chunk")?, read("secondary")?);
+        let first = self.places.len();
+        let mut end = 0;
+        for entry in entries(&secondary, blocks.len() as u64) {
+            if !entry.fits(end, blocks.len() as u64) {
+                break;
+            }
+            let bytes = &blocks[entry.offset as usize..entry.limit as usize];
+            let Some(size) = item_length(bytes).filter(|size| crc32fast::hash(&bytes[..*size]) == entry.crc32) else { break };
+            self.add(number, &entry, size as u64)?;
+            end = entry.offset + size as u64;
+        }
+        let kept = self.places.len() - first;
+        let reopened = || {
+            let file = |kind: &str| OpenOptions::new().append(true).create(true).open(chunk_path(&self.path, number, kind));
+            let [blocks, secondary, primary] = [file("chunk")?, file("secondary")?, file("primary")?];
+            blocks.set_len(end)?;
+            secondary.set_len((kept * ENTRY_BYTES) as u64)?;
+            primary.set_len(0)?;
+            let mut open = OpenChunk { number, blocks, secondary, primary, bytes: end, entries: kept as u32, offsets: 0 };
             open.begin_primary()?;
-            let first = self.places.len() - kept;
             for (count, place) in (0..).zip(&self.places[first..]) {
                 open.index(place.slot % self.chunk_slots, count)?;
             }
+            Ok(open)
+        };
+        reopened().map_err(|source| ChainError::Write { path: self.path.clone(), source })
+    }
+
+    /// Takes in a chunk's next block.
+    fn add(&mut self, chunk: u64, entry: &Entry, size: u64) -> Result<(), ChainError> {
+        let Entry { slot, hash, offset, .. } = *entry;
+        let damaged = |what| index_error(&self.path, chunk, "secondary", entry.position * ENTRY_BYTES, what);
+        if slot / self.chunk_slots != chunk {
+            return Err(damaged(format!("slot {slot} isn't one of this chunk, where chunks have {} slots", self.chunk_slots)));
         }
-        Ok(open)
+        if let Some(last) = self.places.last().filter(|last| slot <= last.slot) {
+            return Err(damaged(format!("slot {slot} follows slot {}", last.slot)));
+        }
+        let size = u32::try_from(size).map_err(|_| damaged(format!("a block of {size} bytes")))?;
+        self.places.push(Place { slot, hash, chunk, offset, size });
+        Ok(())
     }
 
     /// How many blocks it has.
@@ -181,10 +215,11 @@ impl ChainAppender {
                 }
                 None => 0,
             };
-            let create = |kind: &str| OpenOptions::new().append(true).create(true).open(chunk_path(&self.path, next, kind));
+            // Indexes may be there where a process was killed that made them.
+            let create = |kind: &str| File::create(chunk_path(&self.path, next, kind));
             let mut open = OpenChunk {
                 number: next,
-                // The chunk's file comes last: what has none isn't there.
+                // The chunk's own file is made last: what has none isn't there yet.
                 primary: create("primary")?,
                 secondary: create("secondary")?,
                 blocks: create("chunk")?,
@@ -211,6 +246,27 @@ impl ChainAppender {
         open.bytes += u64::from(size);
         open.entries += 1;
         Ok(())
+    }
+}
+
+/// The entries of a secondary index, of a chunk of so many bytes.
+fn entries(secondary: &[u8], length: u64) -> impl Iterator<Item = Entry> {
+    let be64 = |bytes: &[u8]| u64::from_be_bytes(bytes[..8].try_into().expect("8 bytes"));
+    let nexts = secondary.chunks_exact(ENTRY_BYTES).skip(1).map(be64).chain([length]);
+    secondary.chunks_exact(ENTRY_BYTES).zip(nexts).enumerate().map(move |(position, (bytes, limit))| Entry {
+        position,
+        offset: be64(bytes),
+        limit,
+        crc32: u32::from_be_bytes(bytes[12..16].try_into().expect("4 bytes")),
+        hash: bytes[16..48].try_into().expect("32 bytes"),
+        slot: be64(&bytes[48..]),
+    })
+}
+
+impl Entry {
+    /// Whether its block lies behind the one that ends there, in a chunk of so many bytes.
+    fn fits(&self, end: u64, length: u64) -> bool {
+        self.offset == end && end < self.limit && self.limit <= length
     }
 }
 

@@ -16,25 +16,29 @@ pub fn blake2b_256(pieces: &[&[u8]]) -> Hash32 {
     state.finalize().as_bytes().try_into().expect("32 bytes")
 }
 
-/// Writes to another writer, and hashes what it writes by BLAKE2b with a digest of 32 bytes: files too large for the memory.
-pub struct Hashing<W> {
-    inner: W,
+/// A reader or writer that hashes what goes through it by BLAKE2b with a digest of 32 bytes: files too large for the memory.
+pub struct Hashing<T> {
+    inner: T,
     state: State,
 }
 
-impl<W: io::Write> Hashing<W> {
-    /// Writes to `inner`.
-    pub fn new(inner: W) -> Self {
+impl<T> Hashing<T> {
+    /// Reads from `inner`, or writes to it.
+    pub fn new(inner: T) -> Self {
         Self { inner, state: Params::new().hash_length(32).to_state() }
     }
 
-    /// The hash of all that was written, which is flushed.
-    ///
-    /// # Errors
-    /// It can't be flushed.
-    pub fn finish(mut self) -> io::Result<Hash32> {
-        self.inner.flush()?;
-        Ok(self.state.finalize().as_bytes().try_into().expect("32 bytes"))
+    /// The hash of all that was read or written.
+    pub fn hash(&self) -> Hash32 {
+        self.state.finalize().as_bytes().try_into().expect("32 bytes")
+    }
+}
+
+impl<R: io::Read> io::Read for Hashing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.state.update(&buffer[..count]);
+        Ok(count)
     }
 }
 
@@ -64,13 +68,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_hashed() {
+    fn what_is_written_and_read_is_hashed() {
         let mut written = Vec::new();
-        let mut writer = Hashing::new(io::BufWriter::new(&mut written));
+        let mut writer = Hashing::new(&mut written);
         io::Write::write_all(&mut writer, b"ab").unwrap();
         io::Write::write_all(&mut writer, b"c").unwrap();
-        assert_eq!(writer.finish().unwrap(), blake2b_256(&[b"abc"]));
+        assert_eq!(writer.hash(), blake2b_256(&[b"abc"]));
         assert_eq!(written, b"abc");
+        let mut reader = Hashing::new(io::Read::take(&written[..], 2));
+        assert_eq!(io::read_to_string(&mut reader).unwrap(), "ab");
+        assert_eq!(reader.hash(), blake2b_256(&[b"ab"]));
     }
 
     #[test]

@@ -14,5 +14,6 @@ mod index;
 mod window;
 
 pub use chain::{BlockEntry, Chain};
-pub(crate) use chunk::{ENTRY_BYTES, chunk_path};
+pub(crate) use chunk::{ENTRY_BYTES, chunk_numbers, chunk_path};
+pub(crate) use index::index_error;
 pub use window::{ChunkIdentity, Window};

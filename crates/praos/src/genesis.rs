@@ -7,11 +7,11 @@ use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use blake2b_simd::{Params, State};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use slotmark_chain::Hash32;
 use slotmark_chain::block::Hash28;
+use slotmark_chain::hash::Hashing;
 
 use crate::header::KesPeriods;
 use crate::lottery::ActiveSlots;
@@ -139,20 +139,6 @@ fn funds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(Vec<u8>, u64
     deserializer.deserialize_map(Funds)
 }
 
-/// What is read from a file, hashed on the way: a genesis may be larger than what is kept of it.
-struct Hashed<R> {
-    reader: R,
-    hash: State,
-}
-
-impl<R: Read> Read for Hashed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.reader.read(buffer)?;
-        self.hash.update(&buffer[..count]);
-        Ok(count)
-    }
-}
-
 #[derive(Deserialize)]
 struct GenesisDelegate {
     delegate: String,
@@ -214,9 +200,10 @@ impl Genesis {
     }
 
     fn from_shelley(reader: impl Read, path: &Path) -> Result<Self, GenesisError> {
-        let mut bytes = BufReader::with_capacity(1 << 16, Hashed { reader, hash: Params::new().hash_length(32).to_state() });
+        // Hashed while it is read: a genesis may be larger than what is kept of it.
+        let mut bytes = BufReader::with_capacity(1 << 16, Hashing::new(reader));
         let file: ShelleyFile = serde_json::from_reader(&mut bytes).map_err(|source| json(path, "Shelley", source))?;
-        let hash = bytes.get_ref().hash.finalize();
+        let hash = bytes.get_ref().hash();
         let field = Fields(path);
         let positive = |name: &str, number: u64| if number > 0 { Ok(number) } else { Err(field.error(name, "a number above 0")) };
         let share = |name: &str, number: f64| Ratio::from_decimal(number).ok_or_else(|| field.error(name, "a decimal number from 0 to 1"));
@@ -236,7 +223,7 @@ impl Genesis {
         let pools = file.staking.pools.iter();
         let stake = file.staking.stake.iter();
         Ok(Self {
-            hash: hash.as_bytes().try_into().expect("32 bytes"),
+            hash,
             active_slots: ActiveSlots::new(active),
             security_parameter: positive("securityParam", file.security_param)?,
             epoch_slots: positive("epochLength", file.epoch_length)?,

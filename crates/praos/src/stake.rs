@@ -175,8 +175,9 @@ impl Stake {
                 }
             }
         }
-        let Self { unspent, accounts, by_credential, .. } = std::mem::replace(self, before);
-        (self.unspent, self.accounts, self.by_credential) = (unspent, accounts, by_credential);
+        // What `before` left out is here, and so is what stands for it there.
+        let Self { unspent, accounts, by_credential, next_mark, .. } = std::mem::replace(self, before);
+        (self.unspent, self.accounts, self.by_credential, self.next_mark) = (unspent, accounts, by_credential, next_mark);
     }
 
     /// How many outputs are unspent.

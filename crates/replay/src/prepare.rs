@@ -6,12 +6,13 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use slotmark_chain::block::{Decoder, Header};
+use slotmark_chain::hash::Hashing;
 use slotmark_chain::{Chain, ChainError, Hash32};
 use slotmark_ledger::{Environment, Network, Parameters};
 use slotmark_praos::genesis::Genesis;
@@ -44,7 +45,7 @@ enum Source {
     File(BufReader<File>),
 }
 
-/// What a file begins with; the first unspent outputs follow.
+/// What a file begins with, behind its length; the first unspent outputs follow, and then the hash of all that.
 #[derive(Serialize, Deserialize)]
 struct Head {
     version: String,
@@ -75,7 +76,7 @@ impl Prepared {
         let failed = |source: io::Error| ReplayError::Write { path: path.to_path_buf(), source };
         let encoded = |error: postcard::Error| failed(io::Error::other(error));
         let Self { expected, funds, source: Source::Genesis(all) } = self else { return Ok(()) };
-        let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+        let mut file = BufWriter::new(Hashing::new(File::create(path).map_err(failed)?));
         let last = chain.entry(blocks - 1).hash;
         let head = Head { version: env!("CARGO_PKG_VERSION").to_owned(), blocks: blocks as u64, last, expected, funds };
         let head = postcard::to_stdvec(&head).map_err(encoded)?;
@@ -83,21 +84,27 @@ impl Prepared {
         for fund in &all {
             postcard::to_io(fund, &mut file).map_err(encoded)?;
         }
-        file.flush().map_err(failed)
+        file.flush().map_err(failed)?;
+        let hash = file.get_ref().hash();
+        file.write_all(&hash).and_then(|()| file.flush()).map_err(failed)
     }
 
     /// Reads what was written for this chain's first blocks, so many of them.
     ///
     /// # Errors
-    /// The file can't be read, or is for other blocks.
+    /// The file can't be read, is damaged, or is for other blocks.
     pub fn read(chain: &Chain, blocks: usize, path: &Path) -> Result<Self, ReplayError> {
         let refused = |reason: String| ReplayError::Prepared { path: path.to_path_buf(), reason };
-        let mut file = BufReader::new(File::open(path).map_err(|error| refused(error.to_string()))?);
+        let failed = |error: io::Error| refused(error.to_string());
+        let mut file = File::open(path).map_err(failed)?;
+        if !is_whole(&mut file).map_err(failed)? {
+            return Err(refused("it is damaged: its hash isn't the one at its end".to_owned()));
+        }
+        let mut file = BufReader::new(file);
         let mut length = [0; 8];
-        io::Read::read_exact(&mut file, &mut length).map_err(|error| refused(error.to_string()))?;
+        file.read_exact(&mut length).map_err(failed)?;
         let mut head = Vec::new();
-        let length = u64::from_be_bytes(length);
-        io::Read::read_to_end(&mut io::Read::take(&mut file, length), &mut head).map_err(|error| refused(error.to_string()))?;
+        file.by_ref().take(u64::from_be_bytes(length)).read_to_end(&mut head).map_err(failed)?;
         let head: Head = postcard::from_bytes(&head).map_err(|error| refused(error.to_string()))?;
         if (head.version.as_str(), head.blocks, head.last) != (env!("CARGO_PKG_VERSION"), blocks as u64, chain.entry(blocks - 1).hash) {
             return Err(refused(format!("it is for {} blocks of another chain or version", head.blocks)));
@@ -119,6 +126,20 @@ impl Prepared {
         };
         (self.expected, funds)
     }
+}
+
+/// Whether a file ends with the hash of all before that. Leaves the file at its beginning.
+///
+/// What isn't whole is never decoded: parts that don't belong together would be found only while blocks are replayed.
+fn is_whole(file: &mut File) -> io::Result<bool> {
+    let mut stated = Hash32::default();
+    let length = file.metadata()?.len().saturating_sub(stated.len() as u64);
+    let mut content = Hashing::new((&*file).take(length));
+    io::copy(&mut content, &mut io::sink())?;
+    let found = content.hash();
+    file.read_exact(&mut stated)?;
+    file.rewind()?;
+    Ok(found == stated)
 }
 
 /// What every header and transaction of a chain is to be checked against.

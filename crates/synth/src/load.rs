@@ -42,7 +42,7 @@ impl Fund {
     /// The output of a key's address in the genesis, from the seed of the key.
     pub fn new(secret: &[u8; 32], lovelace: u64) -> Self {
         let key = SigningKey::from_bytes(secret);
-        let address = Address::key(&blake2b_224(&[key.verifying_key().as_bytes()]));
+        let address = fund_address(key.verifying_key().as_bytes());
         Self { key, address, lovelace }
     }
 
@@ -50,6 +50,11 @@ impl Fund {
     fn reference(&self) -> OutputReference {
         OutputReference { transaction: blake2b_256(&[self.address.bytes()]), index: 0 }
     }
+}
+
+/// The address of the output that a key of the workload spends.
+pub(crate) fn fund_address(key: &[u8; 32]) -> Address {
+    Address::key(&blake2b_224(&[key]))
 }
 
 /// What is to be submitted.
@@ -134,7 +139,7 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
         LoadKind::ValueOnly { .. } => {
             return Err(SynthError::Plan("transactions without inputs or outputs: expected 1 of each at least.".to_owned()));
         }
-        LoadKind::PlutusLoop { count } => (load.transactions, Box::new(PlutusLoop::new(funds, count.unwrap_or_else(longest_loop)))),
+        LoadKind::PlutusLoop { count } => (load.transactions, Box::new(PlutusLoop::new(count.unwrap_or_else(longest_loop)))),
     };
     let each = wanted.div_ceil(funds.len() as u64).clamp(1, MOST_OUTPUTS);
     let keys = Keys(funds);
@@ -237,8 +242,7 @@ impl Source for ValueOnly<'_> {
 }
 
 /// Outputs that the loop script locks, each with the collateral of the fund that it came from.
-struct PlutusLoop<'f> {
-    funds: &'f [Fund],
+struct PlutusLoop {
     locked: VecDeque<Coin>,
     collateral: Vec<OutputReference>,
     address: Address,
@@ -246,14 +250,14 @@ struct PlutusLoop<'f> {
     count: u64,
 }
 
-impl<'f> PlutusLoop<'f> {
-    fn new(funds: &'f [Fund], count: u64) -> Self {
+impl PlutusLoop {
+    fn new(count: u64) -> Self {
         let address = Address::script(&loop_script_hash());
-        Self { funds, locked: VecDeque::new(), collateral: Vec::new(), address, unit: datum(&[]), count }
+        Self { locked: VecDeque::new(), collateral: Vec::new(), address, unit: datum(&[]), count }
     }
 }
 
-impl Source for PlutusLoop<'_> {
+impl Source for PlutusLoop {
     fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft> {
         let (draft, lovelace) = settle(|fee| {
             let lovelace = shares(fund.lovelace.checked_sub(fee + COLLATERAL)?, outputs as usize)?;
@@ -271,7 +275,6 @@ impl Source for PlutusLoop<'_> {
 
     fn next(&mut self, auxiliary: Vec<u8>, _stream: &mut Stream) -> Option<Draft> {
         let coin = self.locked.pop_front()?;
-        debug_assert!(usize::from(coin.fund) < self.funds.len());
         let (draft, left) = settle(|fee| {
             let left = coin.lovelace.checked_sub(fee).filter(|left| *left >= LEAST)?;
             let spend = ScriptSpend {

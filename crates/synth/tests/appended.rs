@@ -78,6 +78,81 @@ fn a_chain_that_was_cut_anywhere_goes_on_as_if_it_had_not_been() {
 }
 
 #[test]
+fn a_chain_whose_older_chunks_are_damaged_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = forged(folder.path(), Workload::Empty, 24);
+    let whole = folder.path().join("whole");
+    let mut appender = ChainAppender::open(&whole, 30).unwrap();
+    (0..chain.len()).for_each(|index| append(&mut appender, &chain, index));
+    drop(appender);
+    let chunk_of = |index: usize| chain.entry(index).slot / 30;
+    let older = chunk_of(12);
+    assert!(0 < older && older < chunk_of(23));
+    let remove = |kind: &'static str| {
+        let name = format!("{older:05}.{kind}");
+        move |folder: &Path| fs::remove_file(folder.join(&name)).unwrap()
+    };
+    let cut = |kind: &'static str| {
+        let name = format!("{older:05}.{kind}");
+        move |folder: &Path| {
+            let file = fs::OpenOptions::new().write(true).open(folder.join(&name)).unwrap();
+            file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+        }
+    };
+    let missing = format!("{:05}.chunk: chunk {older:05} is missing before it", older + 1);
+    // What is done to the files, the slots a chunk that are asked for, and a part of the error.
+    type Case<'a> = (&'a dyn Fn(&Path), u64, String);
+    let cases: [Case<'_>; 7] = [
+        (&|folder: &Path| ["chunk", "secondary", "primary"].into_iter().for_each(|kind| remove(kind)(folder)), 30, missing),
+        (&|folder: &Path| remove_all(folder, "00000."), 30, "00001.chunk: chunk 00000 is missing before it".to_owned()),
+        (&remove("chunk"), 30, format!("{older:05}.chunk: No such file")),
+        (&remove("secondary"), 30, format!("{older:05}.secondary: No such file")),
+        (&cut("chunk"), 30, format!("{older:05}.secondary: damaged at offset")),
+        (&cut("secondary"), 30, format!("{older:05}.secondary: damaged at offset")),
+        (&|_: &Path| (), 31, "where chunks have 31 slots".to_owned()),
+    ];
+    for (number, (damage, chunk_slots, expected)) in cases.into_iter().enumerate() {
+        let damaged = folder.path().join(format!("damaged-{number}"));
+        fs::create_dir(&damaged).unwrap();
+        for file in fs::read_dir(&whole).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), damaged.join(file.file_name())).unwrap();
+        }
+        damage(&damaged);
+        let before = files(&damaged);
+        let Err(error) = ChainAppender::open(&damaged, chunk_slots) else { panic!("case {number} is opened") };
+        let error = error.to_string();
+        assert!(error.contains(&expected) && !error.contains("can't be written"), "case {number}: {error}");
+        assert_eq!(files(&damaged), before, "case {number}");
+    }
+}
+
+#[test]
+fn indexes_that_were_left_without_their_chunk_are_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = forged(folder.path(), Workload::Empty, 24);
+    let killed = folder.path().join("killed");
+    let mut appender = ChainAppender::open(&killed, 30).unwrap();
+    (0..12).for_each(|index| append(&mut appender, &chain, index));
+    drop(appender);
+    for kind in ["primary", "secondary"] {
+        fs::write(killed.join(format!("{:05}.{kind}", chain.entry(11).slot / 30 + 1)), "left over").unwrap();
+    }
+    let mut appender = ChainAppender::open(&killed, 30).unwrap();
+    assert_eq!(appender.len(), 12);
+    (12..chain.len()).for_each(|index| append(&mut appender, &chain, index));
+    assert_eq!(files(&killed), files(&folder.path().join("forged")));
+}
+
+fn remove_all(folder: &Path, prefix: &str) {
+    for file in fs::read_dir(folder).unwrap().map(|file| file.unwrap()) {
+        if file.file_name().to_str().unwrap().starts_with(prefix) {
+            fs::remove_file(file.path()).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_block_that_is_taken_back_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     // 60 blocks or so an epoch.
@@ -120,4 +195,33 @@ fn a_block_that_is_taken_back_leaves_nothing_behind() {
         let block = decoder.decode(chain.bytes(index)).unwrap();
         state.step(&block.header, u64::from(block.body.end - block.body.start), Some(&block)).unwrap();
     }
+}
+
+#[test]
+fn stake_goes_on_after_a_block_was_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = forged(folder.path(), Workload::ValueOnly, 200);
+    let genesis = Arc::new(Genesis::read(&folder.path().join("forged/genesis/shelley-genesis.json")).unwrap());
+    let (mut straight, mut turned) = (ChainState::new(Some(&genesis)), ChainState::new(Some(&genesis)));
+    let mut decoder = Decoder::new();
+    let mut distributions = Vec::new();
+    for index in 0..chain.len() {
+        let block = decoder.decode(chain.bytes(index)).unwrap();
+        let body_bytes = u64::from(block.body.end - block.body.start);
+        if index == 10 {
+            let (step, undo) = turned.step_with_undo(&block.header, body_bytes, Some(&block));
+            step.unwrap();
+            turned.undo(undo);
+        }
+        let [expected, found] = [&mut straight, &mut turned].map(|state| {
+            let step = state.step(&block.header, body_bytes, Some(&block)).unwrap();
+            (step.leader, step.epoch.unwrap().distribution.clone().unwrap())
+        });
+        assert!(found == expected, "block {index}");
+        if distributions.last() != Some(&expected.1) {
+            distributions.push(expected.1);
+        }
+    }
+    // The genesis's stake, then that of the first blocks, and so on.
+    assert!(distributions.len() > 3, "{} distributions: the chain ends too early", distributions.len());
 }

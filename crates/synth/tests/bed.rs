@@ -17,6 +17,8 @@ use slotmark_synth::SynthError;
 use slotmark_synth::bed::{Addresses, BED_SCHEMA, Bed, BedGenesis, BedHost, BedLink, check, stamp};
 use tempfile::TempDir;
 
+const SHELLEY: &str = "genesis/genesis.shelley.json";
+
 /// A ring of four hosts, of which three have pools.
 fn bed() -> Bed {
     let hosts: Vec<BedHost> = (0..4).map(|number| BedHost::new(number, "here".to_owned(), (number < 3).then_some(1.0))).collect();
@@ -209,7 +211,6 @@ type Planted = (fn(&Path), &'static [(&'static str, &'static str)]);
 
 #[test]
 fn each_planted_fault_is_found_and_nothing_else() {
-    const SHELLEY: &str = "genesis/genesis.shelley.json";
     let cases: [Planted; 31] = [
         (
             |bed| edit(bed, "genesis/genesis.alonzo.json", |alonzo| alonzo["maxValueSize"] = value!(1)),
@@ -394,6 +395,79 @@ fn a_bed_that_cannot_be_read_is_refused() {
     named.hosts[0].name = "../../etc".to_owned();
     fs::write(folder.path().join("bed.json"), serde_json::to_string(&named).expect("JSON")).expect("written");
     assert!(check(folder.path()).expect_err("refused").to_string().contains("hosts aren't node-0"));
+}
+
+/// Each number of a bed, at the ends of what JSON can hold.
+#[test]
+fn numbers_that_no_genesis_can_have_are_refused_where_a_bed_is_read() {
+    let folder = written(&bed());
+    let path = folder.path().join("bed.json");
+    let whole = fs::read_to_string(&path).expect("a bed");
+    let refused = |pointer: &str, number: Value, expected: &str| {
+        let mut content: Value = serde_json::from_str(&whole).expect("JSON");
+        *content.pointer_mut(pointer).expect(pointer) = number.clone();
+        fs::write(&path, content.to_string()).expect("written");
+        for (error, reader) in [
+            (Bed::read(folder.path()).map(drop).expect_err(pointer), "read"),
+            (check(folder.path()).map(drop).expect_err(pointer), "check"),
+            (stamp(folder.path(), &folder.path().join("stamped"), 1, Addresses::Loopback).expect_err(pointer), "stamp"),
+        ] {
+            let error = error.to_string();
+            let at = format!("{}: ", path.display());
+            assert!(error.starts_with(&at) && error.contains(expected) && !error.contains('\n'), "{reader} {pointer} {number}: {error}");
+        }
+    };
+    for (field, least, most) in [
+        ("security_parameter", Some(1), u64::from(u32::MAX)),
+        ("delegators", None, 10_000_000),
+        ("utxo_entries", None, 16_000_000),
+        ("dreps", None, 1_000_000),
+        ("funds", Some(1), 10_000),
+    ] {
+        let pointer = format!("/genesis/{field}");
+        refused(&pointer, value!(most + 1), &format!("{field} is {}: expected ", most + 1));
+        if let Some(least) = least {
+            refused(&pointer, value!(0), &format!("{field} is 0: expected {least} to {most}"));
+        }
+    }
+    refused("/genesis/slot_length_ns", value!(0), "genesis.slot_length is 0: expected more");
+    for share in [0.0, -0.5, 1.5, f64::MAX] {
+        refused("/genesis/active_slot_coefficient", value!(share), "expected more than 0 and at most 1");
+    }
+    // 4k/f is above all numbers of 64 bits.
+    refused("/genesis/active_slot_coefficient", value!(1e-300), "genesis.epoch_slots is 500: expected 18446744073709551615 at least");
+    refused("/genesis/epoch_slots", value!(0), "genesis.epoch_slots is 0: expected 201 at least");
+    refused("/hosts", value!([]), "network.hosts is 0: expected 1 to 10000");
+    refused("/links/0/producer", value!(4), "a link names a host that isn't there");
+    // What isn't a number of the kind, or not one at all.
+    let genesis: Value = serde_json::to_value(bed().genesis).expect("JSON");
+    for field in genesis.as_object().expect("fields").keys() {
+        for other in [value!(-1e308), value!("many"), value!(null), value!([1]), value!({"a": 1})] {
+            let expected =
+                if field == "active_slot_coefficient" && other.is_number() { "expected more than 0" } else { "isn't the description" };
+            refused(&format!("/genesis/{field}"), other, expected);
+        }
+    }
+}
+
+/// A genesis that somebody changed to the largest numbers has faults, and nothing more.
+#[test]
+fn the_largest_numbers_of_a_genesis_are_faults() {
+    let folder = written(&bed());
+    edit(folder.path(), SHELLEY, |shelley| {
+        for field in ["securityParam", "epochLength", "maxKESEvolutions", "updateQuorum"] {
+            shelley[field] = value!(u64::MAX);
+        }
+        shelley["activeSlotsCoeff"] = value!(1e-300);
+    });
+    resigned(folder.path(), u64::MAX, u64::MAX);
+    let faults = check(folder.path()).expect("a bed");
+    for expected in ["maxKESEvolutions is 18446744073709551615", "has number 18446744073709551615", "KES period 18446744073709551615"] {
+        assert!(faults.iter().any(|fault| fault.what.contains(expected)), "{expected}: {faults:#?}");
+    }
+    edit(folder.path(), SHELLEY, |shelley| shelley["epochLength"] = value!(u64::MAX - 1));
+    let faults = check(folder.path()).expect("a bed");
+    assert!(faults.iter().any(|fault| fault.what.contains("expected 18446744073709551615 at least")), "{faults:#?}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Pair {
     /// What becomes of a packet of so many bytes that was sent at this time. Losses and jitter of the n-th packet depend only on n.
     pub fn fate(&mut self, sent_ns: u64, bytes: usize) -> Fate {
         let (for_loss, for_jitter) = (self.draws.next_u32(), self.draws.next_u32());
-        if below(for_loss, 1_000_000) < self.link.loss_ppm {
+        if below(for_loss, 1_000_000) < u64::from(self.link.loss_ppm) {
             return Fate::Lost;
         }
         let mut leaves_ns = sent_ns;
@@ -51,7 +51,7 @@ impl Pair {
             leaves_ns = begins_ns + (bytes as u64 * 8 * 1_000_000_000).div_ceil(bits_per_s);
             self.free_ns = leaves_ns;
         }
-        let jitter_ns = u64::from(below(for_jitter, self.link.jitter_us * 1_000 + 1));
+        let jitter_ns = below(for_jitter, u64::from(self.link.jitter_us) * 1_000 + 1);
         let due_ns = leaves_ns + u64::from(self.link.delay_us) * 1_000 + jitter_ns;
         self.last_due_ns = self.last_due_ns.max(due_ns);
         Fate::Due(self.last_due_ns)
@@ -59,8 +59,8 @@ impl Pair {
 }
 
 /// A draw of 32 bits as a number below `bound`.
-fn below(bits: u32, bound: u32) -> u32 {
-    ((u64::from(bits) * u64::from(bound)) >> 32) as u32
+fn below(bits: u32, bound: u64) -> u64 {
+    ((u128::from(bits) * u128::from(bound)) >> 32) as u64
 }
 
 #[cfg(test)]
@@ -92,6 +92,24 @@ mod tests {
         assert_eq!(lost(7, 3), lost(7, 3));
         assert_ne!(lost(7, 3), lost(7, 4));
         assert_ne!(lost(7, 3), lost(8, 3));
+    }
+
+    #[test]
+    fn jitter_fills_its_range_up_to_a_minute() {
+        for jitter_us in [4_294_967, 4_294_968, 60_000_000] {
+            // A pair of its own for each packet, since packets don't overtake each other.
+            let jitter_ns = |number| match Pair::new(Link { jitter_us, ..link(0) }, 1, number).fate(0, 100) {
+                Fate::Due(due_ns) => due_ns,
+                fate => panic!("{fate:?}"),
+            };
+            let drawn: Vec<u64> = (0..1_000).map(jitter_ns).collect();
+            let longest = u64::from(jitter_us) * 1_000;
+            assert!(drawn.iter().all(|jitter| *jitter <= longest), "{jitter_us}");
+            for quarter in 0..4 {
+                let count = drawn.iter().filter(|jitter| **jitter * 4 / (longest + 1) == quarter).count();
+                assert!((200..300).contains(&count), "{jitter_us}: {count} of 1,000 in quarter {quarter}");
+            }
+        }
     }
 
     proptest! {

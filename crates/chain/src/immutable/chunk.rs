@@ -46,12 +46,11 @@ pub(crate) fn chunk_path(folder: &Path, number: u64, kind: &str) -> PathBuf {
     folder.join(format!("{number:05}.{kind}"))
 }
 
-/// The numbers of the chunks in a folder, rising.
-pub(super) fn chunk_numbers(folder: &Path) -> Result<Vec<u64>, ChainError> {
-    let not_a_chain = || ChainError::NotAChain { path: folder.to_path_buf() };
-    if !folder.is_dir() {
-        return Err(not_a_chain());
-    }
+/// The numbers of the chunks in a folder, one after the other; none where it has no chunk.
+///
+/// # Errors
+/// The folder can't be read, or a number is missing between two.
+pub(crate) fn chunk_numbers(folder: &Path) -> Result<Vec<u64>, ChainError> {
     let io = |source| ChainError::Io { path: folder.to_path_buf(), source };
     let mut numbers = Vec::new();
     for file in fs::read_dir(folder).map_err(io)? {
@@ -63,7 +62,10 @@ pub(super) fn chunk_numbers(folder: &Path) -> Result<Vec<u64>, ChainError> {
     }
     numbers.sort_unstable();
     numbers.dedup();
-    if numbers.is_empty() { Err(not_a_chain()) } else { Ok(numbers) }
+    match numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]) {
+        Some(pair) => Err(ChainError::MissingChunk { path: chunk_path(folder, pair[1], "chunk"), expected: pair[0] + 1 }),
+        None => Ok(numbers),
+    }
 }
 
 /// Maps a file; None for an empty one.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::chunk::{Chunk, ENTRY_BYTES, chunk_path, map};
 use crate::error::ChainError;
 
-pub(super) fn index_error(folder: &Path, number: u64, kind: &str, offset: usize, what: String) -> ChainError {
+pub(crate) fn index_error(folder: &Path, number: u64, kind: &str, offset: usize, what: String) -> ChainError {
     ChainError::Index { path: chunk_path(folder, number, kind), offset: offset as u64, what }
 }
 

@@ -6,7 +6,6 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slotmark_chain::Hash32;
@@ -17,14 +16,13 @@ use slotmark_praos::envelope::{
 };
 use slotmark_praos::{certificate, kes, vrf};
 
-use super::population::fund_address_of;
 use super::stamp::byron_hash;
-use super::{Bed, BedHost, GenesisRule};
+use super::{Bed, BedHost, GenesisRule, genesis_name};
 use crate::error::SynthError;
 use crate::keys::public;
+use crate::load::fund_address;
 use crate::network::ERAS;
 
-const MAX_KES_EVOLUTIONS: u64 = 64;
 const ANEW: &str = "make the bed anew with `slotmark cluster create`";
 
 /// One thing that is wrong with a bed.
@@ -60,7 +58,7 @@ pub fn check(folder: &Path) -> Result<Vec<Fault>, SynthError> {
 }
 
 fn genesis_file(era: &str) -> String {
-    format!("genesis/genesis.{}.json", era.to_lowercase())
+    format!("genesis/{}", genesis_name(era))
 }
 
 struct Check<'a> {
@@ -363,8 +361,8 @@ impl Check<'_> {
             let what = format!("epochLength is {} with k = {k} and f = {share}: expected {least} at least, {words}", shelley.epoch_length);
             self.fault(&file, what, format!("write {} (10k/f), or a smaller securityParam", (10.0 * k as f64 / share).ceil()));
         }
-        if shelley.max_kes_evolutions > MAX_KES_EVOLUTIONS {
-            let what = format!("maxKESEvolutions is {}: expected {MAX_KES_EVOLUTIONS} at most", shelley.max_kes_evolutions);
+        if shelley.max_kes_evolutions > u64::from(kes::EVOLUTIONS) {
+            let what = format!("maxKESEvolutions is {}: expected {} at most", shelley.max_kes_evolutions, kes::EVOLUTIONS);
             self.fault(&file, what, "write 62, as the public networks have");
         }
         let genesis_keys = shelley.gen_delegs.len() as u64;
@@ -467,7 +465,7 @@ impl Check<'_> {
             self.fault(file, what, issue);
         }
         if let Some(IssueCounter { next, cold_key }) = counter
-            && (next != certificate.sequence + 1 || cold_key != cold)
+            && (certificate.sequence.checked_add(1) != Some(next) || cold_key != cold)
         {
             let what = if cold_key == cold {
                 format!("the next number is {next}, and the certificate's {}", certificate.sequence)
@@ -483,11 +481,11 @@ impl Check<'_> {
             let at = |name: &str| format!("genesis/utxo-keys/utxo{number}/utxo.{name}");
             let Some(GenesisUtxoVerificationKey(key)) = self.envelope(&at("vkey")) else { continue };
             if let Some(GenesisUtxoSigningKey(secret)) = self.envelope(&at("skey"))
-                && SigningKey::from_bytes(&secret).verifying_key().to_bytes() != key
+                && public(&secret) != key
             {
                 self.not_its_half(&at("skey"), "utxo.vkey");
             }
-            if !shelley.initial_funds.contains_key(hex::encode(fund_address_of(&key).bytes()).as_str()) {
+            if !shelley.initial_funds.contains_key(hex::encode(fund_address(&key).bytes()).as_str()) {
                 let what = format!("{} has no output of this key", genesis_file("Shelley"));
                 self.fault(at("vkey"), what, format!("put the right file back, or {ANEW}"));
             }

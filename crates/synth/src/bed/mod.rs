@@ -164,7 +164,8 @@ impl Bed {
     /// Reads a bed's `bed.json`.
     ///
     /// # Errors
-    /// It can't be read, isn't one, or is of another version; the message names file and remedy.
+    /// It can't be read, isn't one, is of another version, or has numbers that no genesis can have; the message names file and
+    /// remedy.
     pub fn read(folder: &Path) -> Result<Self, SynthError> {
         let path = folder.join("bed.json");
         let wrong = |message: String| SynthError::Bed { path: path.clone(), message };
@@ -181,8 +182,11 @@ impl Bed {
             return Err(wrong(format!("has schema {schema}: expected {BED_SCHEMA}. {remedy}")));
         }
         let bed: Self = serde_json::from_slice(&bytes).map_err(not)?;
-        if bed.hosts.len() > MAX_HOSTS || bed.hosts.iter().enumerate().any(|(number, host)| host.name != format!("node-{number}")) {
-            return Err(wrong(format!("its hosts aren't node-0, node-1 and so on, {MAX_HOSTS} at most. {remedy}")));
+        if let Some(Excess { what, .. }) = bed.excess() {
+            return Err(wrong(format!("{what}. {remedy}")));
+        }
+        if bed.hosts.iter().enumerate().any(|(number, host)| host.name != format!("node-{number}")) {
+            return Err(wrong(format!("its hosts aren't node-0, node-1 and so on. {remedy}")));
         }
         let hosts = bed.hosts.len() as u32;
         if bed.links.iter().any(|link| link.follower >= hosts || link.producer >= hosts) {
@@ -197,7 +201,9 @@ impl Bed {
     /// # Errors
     /// Numbers that no genesis can have, a file that can't be written, or `progress` gave `Break` ([`SynthError::Interrupted`]).
     pub fn write(&self, path: &Path, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<(), SynthError> {
-        self.sensible()?;
+        if let Some(Excess { parameter, what }) = self.excess() {
+            return Err(SynthError::Plan(format!("{what}. Give another with --set {parameter}=….")));
+        }
         let network = self.network();
         let stakes: Vec<f64> = self.hosts.iter().filter(|host| host.pool.is_some()).map(|host| host.stake).collect();
         let population = Population::new(self.seed, &self.genesis, &stakes)?;
@@ -211,8 +217,7 @@ impl Bed {
             }
             go_on.is_continue().then_some(fund)
         });
-        let name = |era: &str| format!("genesis.{}.json", era.to_lowercase());
-        let hashes = network.write_genesis(&genesis, name, &population.pools, &|key| population.stake_hash(key), funds)?;
+        let hashes = network.write_genesis(&genesis, genesis_name, &population.pools, &|key| population.stake_hash(key), funds)?;
         if go_on.is_break() {
             return Err(SynthError::Interrupted);
         }
@@ -227,7 +232,7 @@ impl Bed {
         }
         for (number, host) in self.hosts.iter().enumerate() {
             let place = folder.below(&host.name);
-            let mut configuration = configuration(|era| format!("../genesis/{}", name(era)), &hashes);
+            let mut configuration = configuration(|era| format!("../genesis/{}", genesis_name(era)), &hashes);
             let degree = self.links.iter().filter(|link| link.follower as usize == number).count();
             configuration.extend(bed_options(&host.name, degree, self.concurrency));
             place.json("config.json", &configuration.into())?;
@@ -288,29 +293,47 @@ impl Bed {
         }
     }
 
-    fn sensible(&self) -> Result<(), SynthError> {
+    /// The first parameter that is outside of what a genesis, or this program, can have.
+    fn excess(&self) -> Option<Excess> {
         let genesis = &self.genesis;
-        for (name, found, least, most) in [
+        let limits = [
             ("network.hosts", self.hosts.len() as u64, 1, MAX_HOSTS as u64),
+            ("genesis.security_parameter", genesis.security_parameter, 1, u64::from(u32::MAX)),
             ("genesis.delegators", genesis.delegators, 0, MAX_DELEGATORS),
             ("genesis.utxo_entries", genesis.utxo_entries, 0, MAX_EXTRA_OUTPUTS),
             ("genesis.dreps", genesis.dreps, 0, MAX_DREPS),
             ("live.funds", u64::from(genesis.funds), 1, u64::from(MAX_FUNDS)),
-        ] {
-            if !(least..=most).contains(&found) {
-                return Err(SynthError::Plan(format!("{name} is {found}: expected {least} to {most}. Give another with --set {name}=….")));
-            }
+        ];
+        let outside = limits.into_iter().find(|(_, found, least, most)| !(least..=most).contains(&found));
+        if let Some((parameter, found, least, most)) = outside {
+            return Some(Excess { parameter, what: format!("{parameter} is {found}: expected {least} to {most}") });
         }
-        let GenesisRule { least, words } = GenesisRule::of_epoch(genesis.security_parameter, genesis.active_slot_coefficient);
-        if genesis.epoch_slots < least {
-            let message = format!(
-                "genesis.epoch_slots is {}: expected {least} at least, {words}. Give another with --set genesis.epoch_slots=….",
-                genesis.epoch_slots
-            );
-            return Err(SynthError::Plan(message));
+        let share = genesis.active_slot_coefficient;
+        if !(share > 0.0 && share <= 1.0) {
+            let parameter = "genesis.active_slot_coefficient";
+            return Some(Excess { parameter, what: format!("{parameter} is {share:?}: expected more than 0 and at most 1") });
         }
-        Ok(())
+        if genesis.slot_length_ns == 0 {
+            let parameter = "genesis.slot_length";
+            return Some(Excess { parameter, what: format!("{parameter} is 0: expected more") });
+        }
+        let GenesisRule { least, words } = GenesisRule::of_epoch(genesis.security_parameter, share);
+        let (parameter, found) = ("genesis.epoch_slots", genesis.epoch_slots);
+        (found < least).then(|| Excess { parameter, what: format!("{parameter} is {found}: expected {least} at least, {words}") })
     }
+}
+
+/// A number of a bed that is too small or too large.
+struct Excess {
+    /// The parameter of profiles that it comes from.
+    parameter: &'static str,
+    /// What it is, and what is expected.
+    what: String,
+}
+
+/// The name of an era's genesis file.
+fn genesis_name(era: &str) -> String {
+    format!("genesis.{}.json", era.to_lowercase())
 }
 
 /// The least length of an epoch, and why.
@@ -323,7 +346,7 @@ impl GenesisRule {
     /// Nodes refuse less than 3k/f; with 4k/f or less, an epoch's nonce is settled before its stake is.
     fn of_epoch(security_parameter: u64, active_slot_coefficient: f64) -> Self {
         let settling = 4.0 * security_parameter as f64 / active_slot_coefficient;
-        Self { least: settling as u64 + 1, words: "more than 4k/f" }
+        Self { least: (settling as u64).saturating_add(1), words: "more than 4k/f" }
     }
 }
 

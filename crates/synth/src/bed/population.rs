@@ -1,13 +1,13 @@
 //! Who holds what before the first block of a bed's chain.
 
-use ed25519_dalek::SigningKey;
 use slotmark_chain::hash::blake2b_224;
 
 use super::BedGenesis;
 use crate::address::{Address, Hash28};
 use crate::error::SynthError;
 use crate::genesis::EXTRA_LOVELACE;
-use crate::keys::{key_hash, payment_secret, stake_secret};
+use crate::keys::{key_hash, payment_secret, public, stake_secret};
+use crate::load::fund_address;
 use crate::pools::{Pool, pools};
 use crate::random::secret;
 
@@ -49,7 +49,8 @@ impl Population {
 
     /// All unspent outputs: those of the workload, of those who delegate, and the rest, which nobody has a key of.
     pub(super) fn funds(&self) -> impl Iterator<Item = (Address, u64)> {
-        let of_workload = (0..self.funds).map(|number| (fund_address(self.seed, number), lovelace_of_fund(self.funds)));
+        let of_workload =
+            (0..self.funds).map(|number| (fund_address(&public(&fund_secret(self.seed, number))), lovelace_of_fund(self.funds)));
         let of_delegators = self.pools.iter().zip(&self.lovelace).flat_map(|(pool, lovelace)| {
             pool.delegators.clone().map(|key| (Address::base(&self.payment_hash(key), &self.stake_hash(key)), *lovelace))
         });
@@ -91,13 +92,4 @@ pub(super) fn lovelace_of_fund(funds: u32) -> u64 {
 /// The seed of the key of one of the workload's funds.
 pub(super) fn fund_secret(seed: u64, number: u32) -> [u8; 32] {
     secret(seed, "fund", u64::from(number))
-}
-
-fn fund_address(seed: u64, number: u32) -> Address {
-    fund_address_of(&SigningKey::from_bytes(&fund_secret(seed, number)).verifying_key().to_bytes())
-}
-
-/// The address of the output that a key of the workload spends.
-pub(super) fn fund_address_of(key: &[u8; 32]) -> Address {
-    Address::key(&blake2b_224(&[key]))
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::blake2b_256;
 
-use super::{Addresses, Bed, write_error};
+use super::{Addresses, Bed, genesis_name, write_error};
 use crate::error::SynthError;
 use crate::network::{ERAS, Folder};
 
@@ -34,7 +34,7 @@ pub fn stamp(bed: &Path, into: &Path, start_s: u64, addresses: Addresses) -> Res
     let genesis = target.below("genesis");
     let mut hashes = [Hash32::default(); 5];
     for (era, hash) in ERAS.iter().zip(&mut hashes) {
-        let name = format!("genesis.{}.json", era.to_lowercase());
+        let name = genesis_name(era);
         let path = bed.join("genesis").join(&name);
         let text = read(&path)?;
         let stamped = match *era {

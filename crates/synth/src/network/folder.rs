@@ -31,7 +31,8 @@ impl Folder {
             DirBuilder::new().recursive(true).create(&self.0)?;
             let mut file = Hashing::new(BufWriter::with_capacity(1 << 16, File::create(self.0.join(name))?));
             write(&mut file)?;
-            file.finish()
+            file.flush()?;
+            Ok(file.hash())
         };
         written().map_err(|source| self.error(name, source))
     }

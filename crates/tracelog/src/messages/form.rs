@@ -228,6 +228,18 @@ impl<'a> Datum<'a> for Transaction {
     }
 }
 
+/// Writes a list of transactions by their numbers.
+#[inline]
+fn write_transactions(numbers: impl Iterator<Item = u32>, out: &mut impl Out) {
+    out.put(b"[");
+    for (place, number) in numbers.enumerate() {
+        out.put(if place == 0 { b"{\"tx\":" as &[u8] } else { b",{\"tx\":" });
+        Transaction(number).write(out);
+        out.put(b"}");
+    }
+    out.put(b"]");
+}
+
 /// Transactions that follow each other.
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionList {
@@ -240,13 +252,7 @@ pub struct TransactionList {
 impl<'a> Datum<'a> for TransactionList {
     #[inline]
     fn write(&self, out: &mut impl Out) {
-        out.put(b"[");
-        for place in 0..self.count {
-            out.put(if place == 0 { b"{\"tx\":" as &[u8] } else { b",{\"tx\":" });
-            Transaction(self.first + place).write(out);
-            out.put(b"}");
-        }
-        out.put(b"]");
+        write_transactions((0..self.count).map(|place| self.first + place), out);
     }
 
     fn value(&self) -> Value<'a> {
@@ -260,13 +266,7 @@ pub struct AnyTransactions<'t>(pub &'t [u32]);
 
 impl<'a> Datum<'a> for AnyTransactions<'_> {
     fn write(&self, out: &mut impl Out) {
-        out.put(b"[");
-        for (place, number) in self.0.iter().enumerate() {
-            out.put(if place == 0 { b"{\"tx\":" as &[u8] } else { b",{\"tx\":" });
-            Transaction(*number).write(out);
-            out.put(b"}");
-        }
-        out.put(b"]");
+        write_transactions(self.0.iter().copied(), out);
     }
 
     fn value(&self) -> Value<'a> {

@@ -68,8 +68,7 @@ class Progress(msgspec.Struct, frozen=True):
         slot: The present slot; negative before slot 0.
         blocks: Different blocks that were some host's tip.
         agreement: How far hosts agree.
-        elapsed_s: Of the measurement; 0 before.
-        left_s: Of the measurement; None before.
+        left_s: Seconds left of the measurement; None before it.
         tps: Transactions a second that hosts acknowledged in the measurement; None before, and without a workload.
     """
 
@@ -77,7 +76,6 @@ class Progress(msgspec.Struct, frozen=True):
     slot: int
     blocks: int
     agreement: Agreement
-    elapsed_s: float = 0.0
     left_s: float | None = None
     tps: float | None = None
 
@@ -341,9 +339,7 @@ class _Cluster:
         tps = None
         if self.generator and self._began is not None:
             tps = self.generator.acknowledged / max(1.0, self.measured_s)
-        self._on_progress(
-            Progress(doing, self._slot, self._watch.blocks, self._agreement(), self.measured_s, left_s, tps)
-        )
+        self._on_progress(Progress(doing, self._slot, self._watch.blocks, self._agreement(), left_s, tps))
         pause_s = self._next_look - time.monotonic()
         if left_s is not None:
             pause_s = min(pause_s, left_s)

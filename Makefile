@@ -19,6 +19,9 @@ endif
 # What live clusters run: they are of Linux's own parts.
 LIVE := $(if $(filter Linux,$(shell uname)),slotmark-wan slotmark-node slotmark-txgen)
 
+# The whole workspace where all of it can be built: cargo then builds what it depends on as the tests do, and only once.
+PROGRAMS := $(if $(LIVE),--workspace --lib --bins,--package slotmark-target-native --package slotmark-target-floor --package slotmark-replay)
+
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
 CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests
 # The gate draws the same cases each time; the slower proofs draw new ones.
@@ -43,7 +46,7 @@ $(UV): requirements.bootstrap.lock
 	touch $@
 
 build: .build/python # the Python environment and the Rust parts, in release
-	cargo build --quiet --release --locked --package slotmark-target-native --package slotmark-target-floor --package slotmark-replay $(LIVE:%=--package %)
+	cargo build --quiet --release --locked $(PROGRAMS)
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
 
 targets: build # the clients under test; one whose toolchain is missing is left out with a line that says so

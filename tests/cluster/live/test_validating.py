@@ -14,7 +14,6 @@ from tests.conftest import slotmark
 STAGES = {
     "forging.ledger_tick": 7.0,
     "forging.forge": 3.0,
-    "peer.notice_to_fetch": 4.0,
     "peer.header_notice": 6.0,
     "peer.serve": 5.0,
     "peer.adopt": 12.0,

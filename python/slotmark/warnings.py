@@ -82,6 +82,7 @@ KINDS = (
     "unmatched",
     "unshared_blocks",
     "warmed_up",
+    "workload_broke",
 )
 """Every kind of doubt that slotmark constructs. A catalogue can name more, which follow from what is analysed."""
 
@@ -230,6 +231,14 @@ def no_workload() -> Warning:
         "no_workload",
         "No transactions were submitted: blocks are empty, and the workload that the profile names was not run. What depends on full blocks "
         "(fetching, validation, adoption) says nothing about a cluster under load.",
+    )
+
+
+def workload_broke(words: str) -> Warning:
+    """What submits transactions to a live cluster didn't end as it should."""
+    return Warning(
+        "workload_broke",
+        f"What submits transactions didn't end as it should ({words}): what became of them is known in part, or not at all.",
     )
 
 

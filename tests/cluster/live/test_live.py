@@ -331,13 +331,11 @@ def test_a_damaged_bed_is_refused_in_a_line_and_leaves_nothing(
     assert not (tmp_path / "live.logs").exists()
 
 
-@pytest.mark.parametrize("network", ["loopback", "wan"])
-def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path, network: str) -> None:
+def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path) -> None:
     skip_without_programs()
-    if network == "wan":
-        skip_without_router()
+    skip_without_router()
     out = tmp_path / "live"
-    done = slotmark("cluster", "run", bed, "--for", "12s", "-o", out, "--network", network)
+    done = slotmark("cluster", "run", bed, "--for", "12s", "-o", out)
     skip_without_network(done.stderr)
     assert done.returncode == 0, done.stderr
     assert "transactions a second" in done.stderr
@@ -366,12 +364,31 @@ def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path, 
     assert 0 < min(waited) <= min(everywhere)
     shown = slotmark("show", out)
     assert "Submission to" in shown.stdout
-    if network == "wan":
-        beside = slotmark("cluster", "validate", out, "--slots", "1000")
-        assert beside.returncode == 0, beside.stderr
-        rows = [line.split() for line in beside.stdout.splitlines() if "adoption" in line]
-        assert [row[0] for row in rows] == ["0.50", "0.80", "0.90", "0.92", "0.94", "0.96", "0.98", "1.00"]
-        assert all(float(cell) > 0 for row in rows for cell in row[2:6])
+    beside = slotmark("cluster", "validate", out, "--slots", "1000")
+    assert beside.returncode == 0, beside.stderr
+    rows = [line.split() for line in beside.stdout.splitlines() if "adoption" in line]
+    assert [row[0] for row in rows] == ["0.50", "0.80", "0.90", "0.92", "0.94", "0.96", "0.98", "1.00"]
+    assert all(float(cell) > 0 for row in rows for cell in row[2:6])
+
+
+def test_a_workload_that_ends_ends_the_run_and_what_was_measured_is_kept(bed: Path, tmp_path: Path) -> None:
+    skip_without_programs()
+    with measuring(bed, tmp_path / "live", "slotmark", "--workload", "--for", "2min") as conductor:
+        records = tmp_path / "live.logs" / "generator" / "submissions.jsonl"
+        until("some were acknowledged", lambda: records.stat().st_size > 0)
+        (generator,) = (
+            pid
+            for pid in of_conductor(conductor.pid)
+            if b"slotmark-txgen" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
+        )
+        os.kill(generator, signal.SIGKILL)
+        _, said = conductor.communicate(timeout=PATIENCE_S)
+    assert conductor.returncode == 2, said
+    assert "the workload ended by itself: it was killed by signal 9" in said
+    run = open_run(tmp_path / "live")
+    assert {"cut_short", "workload_broke"} <= kinds(run)
+    assert run.table("submissions").num_rows > 0
+    assert run.table("inclusions").num_rows == 0
 
 
 def test_a_workload_that_cannot_be_submitted_ends_the_run_in_a_line(

@@ -381,6 +381,8 @@ class _Cluster:
         if self.generator:
             self._on_progress(Progress("reading the chain", self._slot, self._watch.blocks, agreement))
             self.generator.stop()
+            if not self.generator.is_whole:
+                self.doubts.append(warnings.workload_broke(self.generator.last_words()))
 
         def wait(left: int) -> None:
             if time.monotonic() >= self._next_look:

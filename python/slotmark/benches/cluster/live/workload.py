@@ -1,17 +1,16 @@
 """The workload of a live cluster: the program that submits its transactions, and what became of each of them."""
 
-import json
 import math
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.json as pj
 
 from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.live.launching import MARK, Wan, last_words_of, own_mark
@@ -166,6 +165,11 @@ class Generator:
         """What it printed about what went wrong."""
         return cut_words((self._folder / "stderr").read_text(encoding="utf-8", errors="replace").strip()) or "no words"
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has ended by itself and written down what became of all transactions."""
+        return "ended" in self.phases()
+
     def last_words(self) -> str:
         """How it ended, and its last lines."""
         return last_words_of(self._process.wait(), self._folder / "stderr")
@@ -220,25 +224,36 @@ class Generator:
         Raises:
             RunError: The generator's records can't be read.
         """
-        rows = sorted(self._lines(_SUBMISSIONS), key=lambda row: (row["due_ns"], row["id"]))
-        submissions = [
-            {**row, "number": number, "transaction": row["id"], "target": self._targets[row["target"]]}
-            for number, row in enumerate(rows)
-        ]
-        inclusions = [{**row, "transaction": row["id"]} for row in self._lines(_INCLUSIONS)]
+        told = self._records(_SUBMISSIONS, SUBMISSIONS_SCHEMA).sort_by(
+            [("due_ns", "ascending"), ("transaction", "ascending")]
+        )
+        places = told["target"].combine_chunks().dictionary_encode()
+        names = pa.array([self._targets[address] for address in places.dictionary.to_pylist()], pa.string())
+        submissions = pa.table(
+            {
+                **{name: told[name] for name in told.column_names},
+                "number": pa.array(range(told.num_rows), pa.int64()),
+                "target": names.take(places.indices),
+            }
+        )
         return {
-            "submissions": pa.Table.from_pylist(submissions, SUBMISSIONS_SCHEMA),
-            "inclusions": pa.Table.from_pylist(inclusions, INCLUSIONS_SCHEMA),
+            "submissions": submissions.select(SUBMISSIONS_SCHEMA.names),
+            "inclusions": self._records(_INCLUSIONS, INCLUSIONS_SCHEMA),
         }
 
-    def _lines(self, name: str) -> Sequence[Mapping[str, Any]]:
+    def _records(self, name: str, schema: pa.Schema) -> pa.Table:
+        """The whole lines of a file, as far as this schema has their fields; an id is that of a transaction."""
         path = self._folder / name
+        fields = [pa.field("id" if field.name == "transaction" else field.name, field.type) for field in schema]
+        options = pj.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore")
         try:
             whole = path.read_bytes().rpartition(b"\n")[0]
-            return [json.loads(line) for line in whole.split(b"\n") if line]
+            if not whole:
+                return schema.empty_table()
+            return pj.read_json(pa.BufferReader(whole), parse_options=options).rename_columns({"id": "transaction"})
         except FileNotFoundError:
-            return []
-        except (OSError, ValueError) as error:
+            return schema.empty_table()
+        except (OSError, pa.ArrowInvalid) as error:
             raise RunError(
                 f"{path}: can't be read ({error}). The logs beside it can be ingested without it."
             ) from error

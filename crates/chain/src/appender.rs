@@ -18,6 +18,8 @@ pub struct ChainAppender {
     chunk_slots: u64,
     places: Vec<Place>,
     open: Option<OpenChunk>,
+    /// Whether a write failed: files may then hold a part of a block, which only opening anew cuts off.
+    broken: bool,
 }
 
 /// Where a block is.
@@ -68,7 +70,7 @@ impl ChainAppender {
         if let Some(first) = numbers.first().filter(|first| **first > 0) {
             return Err(ChainError::MissingChunk { path: chunk_path(&path, *first, "chunk"), expected: 0 });
         }
-        let mut chain = Self { path, chunk_slots: chunk_slots.max(1), places: Vec::new(), open: None };
+        let mut chain = Self { path, chunk_slots: chunk_slots.max(1), places: Vec::new(), open: None, broken: false };
         let last = numbers.pop();
         for number in numbers {
             chain.load_chunk(number)?;
@@ -197,12 +199,14 @@ impl ChainAppender {
     /// Appends a block.
     ///
     /// # Errors
-    /// Its slot isn't after the last one's, or it can't be written.
+    /// Its slot isn't after the last one's, or it can't be written; after a write that failed, none can be until the chain is opened anew.
     pub fn append(&mut self, block: &NewBlock<'_>) -> Result<(), ChainError> {
         if let Some(last) = self.places.last().filter(|last| block.slot <= last.slot) {
             return Err(ChainError::Order { slot: block.slot, last: last.slot });
         }
-        self.write(block).map_err(|source| ChainError::Write { path: self.path.clone(), source })
+        let written = if self.broken { Err(io::Error::other("an earlier write failed: open the chain anew")) } else { self.write(block) };
+        self.broken |= written.is_err();
+        written.map_err(|source| ChainError::Write { path: self.path.clone(), source })
     }
 
     fn write(&mut self, block: &NewBlock<'_>) -> io::Result<()> {

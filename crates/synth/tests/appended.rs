@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use slotmark_chain::block::{Decoder, Era};
-use slotmark_chain::{Chain, ChainAppender, NewBlock};
+use slotmark_chain::{Chain, ChainAppender, ChainError, NewBlock};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::state::ChainState;
 use slotmark_synth::{Recipe, Workload, forge};
@@ -18,9 +18,13 @@ fn forged(folder: &Path, workload: Workload, blocks: u64) -> Chain {
 }
 
 fn append(appender: &mut ChainAppender, chain: &Chain, index: usize) {
+    tried(appender, chain, index).unwrap();
+}
+
+fn tried(appender: &mut ChainAppender, chain: &Chain, index: usize) -> Result<(), ChainError> {
     let entry = chain.entry(index);
     let (header_offset, header_size) = (entry.header_offset, entry.header_size);
-    appender.append(&NewBlock { bytes: chain.bytes(index), header_offset, header_size, slot: entry.slot, hash: entry.hash }).unwrap();
+    appender.append(&NewBlock { bytes: chain.bytes(index), header_offset, header_size, slot: entry.slot, hash: entry.hash })
 }
 
 /// The files of a chain, but for the last primary index, which a node leaves short.
@@ -142,6 +146,28 @@ fn indexes_that_were_left_without_their_chunk_are_made_anew() {
     assert_eq!(appender.len(), 12);
     (12..chain.len()).for_each(|index| append(&mut appender, &chain, index));
     assert_eq!(files(&killed), files(&folder.path().join("forged")));
+}
+
+#[test]
+fn after_a_write_that_failed_a_chain_must_be_opened_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let chain = forged(folder.path(), Workload::Empty, 24);
+    let grown = folder.path().join("grown");
+    let mut appender = ChainAppender::open(&grown, 30).unwrap();
+    (0..12).for_each(|index| append(&mut appender, &chain, index));
+    // Where the file of a later chunk is to be, there is a folder.
+    let later = (12..chain.len()).find(|index| chain.entry(*index).slot / 30 > chain.entry(11).slot / 30).unwrap();
+    let in_the_way = grown.join(format!("{:05}.chunk", chain.entry(11).slot / 30 + 1));
+    fs::create_dir(&in_the_way).unwrap();
+    (12..later).for_each(|index| append(&mut appender, &chain, index));
+    assert!(tried(&mut appender, &chain, later).is_err());
+    fs::remove_dir(&in_the_way).unwrap();
+    let again = tried(&mut appender, &chain, later).unwrap_err().to_string();
+    assert!(again.contains("open the chain anew"), "{again}");
+    let mut appender = ChainAppender::open(&grown, 30).unwrap();
+    assert_eq!(appender.len(), later);
+    (later..chain.len()).for_each(|index| append(&mut appender, &chain, index));
+    assert_eq!(files(&grown), files(&folder.path().join("forged")));
 }
 
 fn remove_all(folder: &Path, prefix: &str) {

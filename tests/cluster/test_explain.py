@@ -90,6 +90,26 @@ def test_equal_runs_have_no_cause(usual: Run, tmp_path: Path) -> None:
         assert one.first == ""
 
 
+def test_a_host_that_is_slower_is_named(usual: Run, tmp_path: Path) -> None:
+    fault = 'fault=[{kind="host-slow", host=6, factor=3.0, from=0, until=1500}]'
+    found = explain(usual, simulated(tmp_path, "slower", fault), filters=[])
+    assert found.places
+    assert found.places.count == 10
+    assert {one.place for one in found.places.apart} == {"node-6"}
+    first = found.places.apart[0]
+    assert (first.stage, first.beyond > 0.05) == ("arrival to adopted", True)
+    assert first.candidate > 2 * first.baseline
+    run = CliRunner().invoke(app, ["explain", str(usual.path), str(tmp_path / "slower"), "--filter", "none"])
+    assert "Of 10 hosts node-6 (arrival to adopted +" in " ".join(run.output.split())
+
+
+@pytest.mark.parametrize("seed", range(4, 10))
+def test_hosts_of_equal_runs_do_not_differ(usual: Run, tmp_path: Path, seed: int) -> None:
+    found = explain(usual, simulated(tmp_path, "again", seed=seed), filters=[])
+    assert found.places
+    assert not found.places.apart
+
+
 def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Path) -> None:
     slower = simulated(tmp_path, "slower", "ledger_tick.mean=60ms")
     command = ["explain", str(usual.path), str(slower.path), "--filter", "none", "-o"]

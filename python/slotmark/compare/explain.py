@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.compare import analysed, doubted
+from slotmark.compare.places import Places, places_apart
 from slotmark.compare.result import Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.errors import ComparisonError
@@ -71,6 +72,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         candidate: The second.
         explained: One per metric that can be split and that both sides have.
         unknown: The names of metrics that can't be split in these runs.
+        places: Where stages changed otherwise than elsewhere; None where that isn't known.
         confidence: Of every interval, as a fraction.
     """
 
@@ -79,6 +81,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     candidate: Side
     explained: list[Explained]
     unknown: list[str]
+    places: Places | None
     confidence: float
 
 
@@ -120,6 +123,7 @@ def explain(
                 explained.append(found)
             else:
                 unknown.append(entries[split.metric].name)
+        places = places_apart(entries.where, analyses, confidence) if entries.where else None
         doubts = [[doubt for analysis in of_side for doubt in analysis.doubts()] for of_side in analyses]
     ours, theirs = doubted(sides, doubts, [])
     return Explanation(
@@ -128,6 +132,7 @@ def explain(
         candidate=theirs,
         explained=explained,
         unknown=unknown,
+        places=places,
         confidence=confidence,
     )
 

@@ -1,7 +1,18 @@
 """Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
 
 from slotmark.metrics.analysis import Analysis, Meeting, costs_together, parts_of, samples, side_by_side
-from slotmark.metrics.catalogue import Better, Catalogue, Estimator, Metric, Part, Rank, Split, catalogue, register
+from slotmark.metrics.catalogue import (
+    Better,
+    Catalogue,
+    Estimator,
+    Metric,
+    Part,
+    Rank,
+    Split,
+    Where,
+    catalogue,
+    register,
+)
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
 from slotmark.metrics.samples import CostMatrix, Key, Samples, ranks
 
@@ -19,6 +30,7 @@ __all__ = [
     "Rank",
     "Samples",
     "Split",
+    "Where",
     "catalogue",
     "costs_together",
     "filters_of_run",

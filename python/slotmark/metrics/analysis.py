@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from slotmark import warnings
 from slotmark.errors import ComparisonError, RunError
-from slotmark.metrics.catalogue import Metric, Split, catalogue
+from slotmark.metrics.catalogue import Metric, Split, Where, catalogue
 from slotmark.metrics.database import Database
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
@@ -162,6 +162,14 @@ class Analysis:
             "GROUP BY ALL ORDER BY key, step"
         )
         return as_text(self._select(sql, f"the steps of '{split.metric}'"))
+
+    def stages(self, where: Where) -> pa.Table:
+        """How long stages took by where they took place: ``place``, ``stage``, ``n``, ``mean``, ``variance`` (null with one), sorted. RunError where the run's tables don't allow it."""
+        sql = (
+            f'SELECT CAST("{where.place}" AS VARCHAR) AS place, "{where.stage}" AS stage, COUNT(*) AS n, AVG({where.value}) AS mean, '
+            f'VAR_SAMP({where.value}) AS variance FROM "{where.relation}" GROUP BY ALL ORDER BY ALL'
+        )
+        return as_text(self._select(sql, "its stages by place"))
 
     def parts(self) -> Meeting:
         """Which keys meet the condition of each part of the catalogue; :func:`parts_of` makes parts of it."""

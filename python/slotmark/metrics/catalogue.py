@@ -140,6 +140,26 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     where: str
 
 
+class Where(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which stages took place where, as on which host.
+
+    Attributes:
+        relation: Has one row per stage that took place.
+        place: The column with where that was.
+        stage: The column with the stage's name.
+        value: How long it took, as SQL.
+        unit: Of the value.
+        least: The smallest difference that matters, in that unit.
+    """
+
+    relation: str
+    place: str
+    stage: str
+    value: str
+    unit: str
+    least: float
+
+
 class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What can be wrong with what an analysis rests on.
 
@@ -180,6 +200,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         facts: SQL of what a manifest shows besides what it records; empty for nothing.
         doubts: What a reader should know about what was analysed.
         splits: Of which metrics the samples can be split into steps.
+        where: Which stages took place where; None where the bench has one place.
         beside: What stands beside a key, by its column.
     """
 
@@ -201,6 +222,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     facts: str = ""
     doubts: tuple[Doubt, ...] = ()
     splits: tuple[Split, ...] = ()
+    where: Where | None = None
     beside: dict[str, Beside] = {}
 
     def __getitem__(self, metric_id: str) -> Metric:
@@ -237,6 +259,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     about: list[str] = []
     doubt: list[Doubt] = []
     split: list[Split] = []
+    where: Where | None = None
     by_host: list[str] = []
     part: str = ""
     parts: list[Part] = []
@@ -305,5 +328,6 @@ def catalogue(bench: str) -> Catalogue:
         facts=facts.read_text(encoding="utf-8") if facts.is_file() else "",
         doubts=tuple(entries.doubt),
         splits=tuple(entries.split),
+        where=entries.where,
         beside=entries.beside,
     )

@@ -29,7 +29,7 @@ from slotmark.report.sections.method import method
 from slotmark.report.sections.plan import TITLE as PLAN_TITLE
 from slotmark.report.sections.plan import between_runs, plan_answers, plan_tables
 from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, sweep_tables, value_of
-from slotmark.report.sections.steps import explained_in_words, step_tables
+from slotmark.report.sections.steps import explained_in_words, place_table, step_tables
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
 from slotmark.run import Run, title_with_origin
@@ -153,6 +153,7 @@ def explanation_document(explanation: Explanation) -> Document:
             Section(one.metric.name, step_tables(one, explanation.confidence), brief=True)
             for one in explanation.explained
         ),
+        Section("Where", place_table(explanation.places) if explanation.places else [], brief=True),
         Section("Data dictionary", [dictionary(one.metric for one in explanation.explained)]),
         Section("Manifest", manifests(sides)),
     ]

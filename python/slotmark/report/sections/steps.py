@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from slotmark.compare.explain import Explained, Explanation
+from slotmark.compare.places import Places
 from slotmark.numbers import number, p_value, percent, signed
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Table
 from slotmark.report.sections.cells import headed, in_a_sentence
@@ -20,6 +21,8 @@ _UNITS = {"s": (1e3, "ms")}
 def explained_in_words(explanation: Explanation) -> list[Block]:
     """A sentence per metric: its difference, the step that makes most of it, and the next ones."""
     said: list[Block] = [Paragraph(_sentence(one)) for one in explanation.explained]
+    if explanation.places:
+        said.append(Paragraph(_where(explanation.places)))
     if explanation.unknown:
         said.append(
             Paragraph(
@@ -28,6 +31,37 @@ def explained_in_words(explanation: Explanation) -> list[Block]:
             )
         )
     return said
+
+
+def place_table(places: Places) -> list[Block]:
+    """The stages that changed at some place as they didn't at the others; nothing where there are none."""
+    if not places.apart:
+        return []
+    scale, unit = _UNITS.get(places.unit, (1.0, places.unit))
+    rows = [
+        [
+            Cell(one.place),
+            Cell(one.stage),
+            Cell(number(scale * one.baseline)),
+            Cell(number(scale * one.candidate)),
+            Cell(signed(scale * one.beyond)),
+            Cell(p_value(one.p_adjusted)),
+        ]
+        for one in places.apart
+    ]
+    columns = [
+        Column(places.kind, "left"),
+        Column("stage", "left"),
+        Column("baseline"),
+        Column("candidate"),
+        Column("beyond the rest"),
+        Column("p adj."),
+    ]
+    notes = [
+        f"By how much more a stage's mean changed there than in the middle of {places.count:,} {places.kind}s; p-values are adjusted over all "
+        f"{places.kind}s and stages."
+    ]
+    return [Table(f"Stages by {places.kind}, {unit}", columns, rows, notes)]
 
 
 def step_tables(one: Explained, confidence: float) -> list[Block]:
@@ -81,6 +115,19 @@ def _waterfall(one: Explained, scale: float, unit: str) -> Callable[[], dict[str
         return CHARTS["waterfall"](one, scale, unit)
 
     return draw
+
+
+def _where(places: Places) -> str:
+    """Which places differ from the rest, the largest difference of each first."""
+    if not places.apart:
+        return f"No {places.kind} of {places.count:,} differs from the rest."
+    scale, unit = _UNITS.get(places.unit, (1.0, places.unit))
+    largest = {one.place: one for one in reversed(places.apart)}
+    order = sorted(largest.values(), key=lambda one: -abs(one.beyond))
+    named = [f"{one.place} ({one.stage} {signed(scale * one.beyond)} {unit} beyond it)" for one in order[:_SHOWN]]
+    more = len(order) - len(named)
+    verb = "differs" if len(order) == 1 else "differ"
+    return f"Of {places.count:,} {places.kind}s {listed([*named, f'{more:,} more'] if more else named)} {verb} from the rest."
 
 
 def _sentence(one: Explained) -> str:

@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from slotmark.benches.cluster.bed import create_bed
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.live.validating import validate
 from slotmark.benches.cluster.simulate import load_profile
-from slotmark.errors import BedError
+from slotmark.errors import BedError, RunError
+from slotmark.run import Run
 from tests.conftest import slotmark
 
 STAGES = {
@@ -37,6 +39,14 @@ def test_what_was_simulated_is_measured_and_simulated_again(tmp_path: Path) -> N
         assert measured[name] == pytest.approx(mean_ms, rel=0.1), name
     for row in found.rows:
         assert row.relative_error == pytest.approx(0, abs=0.1), row
+
+
+def test_a_run_without_latencies_is_refused_in_a_line(tmp_path: Path) -> None:
+    profile = load_profile("value-only-5", ["run.slots=200"])
+    run, _ = simulate_direct(profile, 5, tmp_path / "run", nothing)
+    manifest = msgspec.structs.replace(run.manifest, parameters={**run.manifest.parameters, "network": "loopback"})
+    with pytest.raises(RunError, match="no latencies"):
+        validate(Run(run.path, manifest), tmp_path, 100, nothing)
 
 
 def test_a_run_without_its_bed_is_refused_in_a_line(tmp_path: Path) -> None:

@@ -140,9 +140,11 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
 
     Raises:
         BedError: There is no bed in the folder.
-        RunError: The run has no blocks to measure.
+        RunError: The run has no blocks to measure, or had no latencies.
         SimulationError: The profile can't be simulated with what was measured.
     """
+    if run.manifest.parameters.get("network") == "loopback":
+        raise RunError(f"{run.path}: its hosts had no latencies, and the bed's links have. Run it with --network wan.")
     bed = read_bed(bed_folder)
     profile = bed_folder / "profile.toml"
     if not profile.is_file():

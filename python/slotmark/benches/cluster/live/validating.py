@@ -119,7 +119,7 @@ class Validation(msgspec.Struct, frozen=True):
     Attributes:
         blocks: Blocks of the live run that were analysed.
         simulated_blocks: Blocks of the simulation.
-        stages: What was measured and put into the profile.
+        stages: What was measured and put into the profile. A stage that the run never had is the profile's own.
         rows: What is compared.
     """
 
@@ -179,13 +179,16 @@ def _beside(name: str, values: pa.ChunkedArray, row: Row) -> Beside:
 
 def _forging(analysis: Analysis) -> list[Stage]:
     table = analysis.query(f"SELECT {', '.join(_FORGING.values())} FROM blocks WHERE accepted")
-    return [_stage(f"forging.{name}", table[column].drop_null().to_numpy()) for name, column in _FORGING.items()]
+    each = (_stage(f"forging.{name}", table[column].drop_null().to_numpy()) for name, column in _FORGING.items())
+    return [stage for stages in each for stage in stages]
 
 
 def _peer(analysis: Analysis, bed: Bed) -> list[Stage]:
     """The stages between hosts; what is on the wire is measured between two clocks, which are the machine's one, less the link's latency."""
     seen = analysis.query(f"SELECT {', '.join(_PEER.values())} FROM observations")
-    found = [_stage(f"peer.{name}", seen[column].drop_null().to_numpy()) for name, column in _PEER.items()]
+    found = [
+        stage for name, column in _PEER.items() for stage in _stage(f"peer.{name}", seen[column].drop_null().to_numpy())
+    ]
     names = [host.name for host in bed.hosts]
     latency_ns = {(names[link.follower], names[link.producer]): link.latency_ns for link in bed.links}
     between = analysis.query(_ON_THE_WIRE).to_pylist()
@@ -200,19 +203,22 @@ def _peer(analysis: Analysis, bed: Bed) -> list[Stage]:
             for row in between
             if row[column] is not None and row["size_bytes"] <= fits and (row["host"], row["peer"]) in latency_ns
         ]
-        found.append(_stage(f"peer.{name}", durations))
+        found += _stage(f"peer.{name}", durations)
     return found
 
 
-def _stage(name: str, durations_ns: "pa.Array | list[float]") -> Stage:
-    """The mean, and the standard deviation of the logarithm. What came early, as a latency's jitter makes it, counts as no time."""
+def _stage(name: str, durations_ns: "pa.Array | list[float]") -> list[Stage]:
+    """The mean, and the standard deviation of the logarithm; none without durations.
+
+    What came early, as a latency's jitter makes it, counts as no time.
+    """
     values = [max(float(value), 0.0) for value in durations_ns]
     if not values:
-        raise RunError(f"the run's logs don't tell {name}: it can't be simulated. Run with --network wan, for longer.")
+        return []
     mean = sum(values) / len(values)
     logs = [math.log(value) for value in values if value > 0]
     centre = sum(logs) / len(logs) if logs else 0.0
-    return Stage(name, mean, math.sqrt(sum((one - centre) ** 2 for one in logs) / len(logs)) if logs else 0.0)
+    return [Stage(name, mean, math.sqrt(sum((one - centre) ** 2 for one in logs) / len(logs)) if logs else 0.0)]
 
 
 def _transaction_bytes(analysis: Analysis) -> int:

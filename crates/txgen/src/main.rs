@@ -133,7 +133,9 @@ fn run(options: &Options) -> Result<ExitCode, String> {
             reasons(&ended)
         ));
     }
-    settle(options, magic, ids, &stop)?;
+    if settle(options, magic, ids, &stop)?.is_break() {
+        return Ok(ExitCode::from(130));
+    }
     tell("begun", json!({"tps": options.tps, "targets": options.targets}));
     let (summary, ended) = offer(prepared.transactions, options.tps, options, magic, &stop, Some(&mut records))?;
     records.flush().map_err(|error| format!("{}: can't be written ({error}).", options.out.display()))?;
@@ -205,15 +207,16 @@ fn write_inclusions(
     Ok(found.len())
 }
 
-/// Waits until the split is in blocks.
-fn settle(options: &Options, magic: u32, ids: Vec<Hash32>, stop: &AtomicBool) -> Result<(), String> {
+/// Waits until the split is in blocks; breaks off where a signal came before.
+fn settle(options: &Options, magic: u32, ids: Vec<Hash32>, stop: &AtomicBool) -> Result<ControlFlow<()>, String> {
     let limit = Duration::from_secs(options.settle);
     let Some(socket) = &options.socket else {
         thread::sleep(limit);
-        return Ok(());
+        return Ok(ControlFlow::Continue(()));
     };
     match wait_for_inclusion(socket, magic, ids, limit, stop) {
-        Ok(Included::All) => Ok(()),
+        Ok(Included::All) => Ok(ControlFlow::Continue(())),
+        Ok(Included::Missing(_)) if stop.load(Ordering::Relaxed) => Ok(ControlFlow::Break(())),
         Ok(Included::Missing(left)) => {
             Err(format!("{left} transactions of the split are in no block after {} s. Give more time with --settle.", options.settle))
         }

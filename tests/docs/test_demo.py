@@ -22,12 +22,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "SLOTMARK": str(command)}
 
 
-@pytest.mark.timeout(900)  # a busy machine is slow
-def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "demo"
+def run_demo(name: str, environment: dict[str, str], folder: Path, *arguments: str | Path) -> str:
+    """What a demo prints that must succeed."""
     done = subprocess.run(
-        [REPO / "examples" / "cluster" / "run.sh", "600", out],
-        cwd=tmp_path,
+        [REPO / "examples" / name / "run.sh", *arguments],
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
@@ -35,9 +34,16 @@ def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str]
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    title, *_ = done.stdout.splitlines()
+    return done.stdout
+
+
+@pytest.mark.timeout(900)  # a busy machine is slow
+def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    printed = run_demo("cluster", environment, tmp_path, "600", out)
+    title, *_ = printed.splitlines()
     assert re.match(r"(HOLD|RUN AGAIN) 10\.6\.0 \(simulated\): ", title)
-    assert "\nSimulated: 10.6.0 against 10.5.0; cluster bench" in done.stdout
+    assert "\nSimulated: 10.6.0 against 10.5.0; cluster bench" in printed
     assert sorted(file.name for file in (out / "report").iterdir()) == [
         "report.html",
         "report.json",
@@ -51,16 +57,7 @@ def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str]
 def test_the_live_demo_finds_the_delay_that_it_plants(environment: dict[str, str], tmp_path: Path) -> None:
     skip_without_programs()
     out = tmp_path / "demo"
-    done = subprocess.run(
-        [REPO / "examples" / "live" / "run.sh", "25", out, "loopback"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=800,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_demo("live", environment, tmp_path, "25", out, "loopback")
     report = json.loads((out / "report" / "report.json").read_text(encoding="utf-8"))
     (adopted,) = (row for row in report["rows"] if row["metric"]["name"] == "Fetched to adopted")
     usual, delayed = (side["minimum"] for side in adopted["summaries"])

@@ -1,10 +1,14 @@
 """What `slotmark simulate --validate` and `slotmark cluster validate` show: simulated beside published, and beside measured."""
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.table import Table
 
-from slotmark.benches.cluster.live.validating import Validation
 from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS, Tables
+
+if TYPE_CHECKING:
+    from slotmark.benches.cluster.live.validating import Validation
 
 
 def validation_table(name: str, tables: Tables) -> Table:
@@ -29,7 +33,7 @@ def print_validation(name: str, tables: Tables) -> None:
     Console(highlight=False).print(validation_table(name, tables))
 
 
-def print_live_validation(found: Validation) -> None:
+def print_live_validation(found: "Validation") -> None:
     """Prints a live run beside its simulation: the stages that were measured, and what came of them."""
     stages = Table(
         title="Stages of the live run",

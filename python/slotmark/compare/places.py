@@ -7,13 +7,11 @@ import numpy as np
 from scipy import stats
 
 from slotmark.metrics import Analysis, Where
+from slotmark.statistics.location import MAD_SCALE
 from slotmark.statistics.rank_tests import holm
 
 LEAST_PLACES = 5
 """With fewer places there is no rest to differ from."""
-
-_NORMAL = 1.4826
-"""The median absolute deviation of a normal distribution times this is its standard deviation."""
 
 
 class Apart(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +82,7 @@ def places_apart(where: Where, analyses: Sequence[Sequence[Analysis]], confidenc
         differences = np.array([b.value - a.value for a, b in pairs])
         errors = np.array([np.sqrt(a.error + b.error) for a, b in pairs])
         beyond = differences - np.median(differences)
-        scale = np.maximum(errors, _NORMAL * np.median(np.abs(beyond)))
+        scale = np.maximum(errors, MAD_SCALE * np.median(np.abs(beyond)))
         t = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0)
         p = 2 * stats.t.sf(np.abs(t), len(places) - 2)
         for place, (a, b), more, chance in zip(places, pairs, beyond, p, strict=True):

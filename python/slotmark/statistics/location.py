@@ -8,7 +8,7 @@ from slotmark.statistics.interval import Interval
 OUTLIER_MADS = 3.0
 """Scaled median absolute deviations from the median beyond which a sample is marked. It is never dropped."""
 
-_MAD_SCALE = 1.4826
+MAD_SCALE = 1.4826
 """Makes the MAD the standard deviation of a normal distribution: 1 / Phi^-1(3/4)."""
 
 _MEAN_DEVIATION_SCALE = 1.2533
@@ -35,7 +35,7 @@ def outlying(values: np.ndarray) -> np.ndarray:
     deviation stands in for it then (Iglewicz and Hoaglin 1993).
     """
     distance = np.abs(values - np.median(values))
-    scale = _MAD_SCALE * np.median(distance) or _MEAN_DEVIATION_SCALE * distance.mean()
+    scale = MAD_SCALE * np.median(distance) or _MEAN_DEVIATION_SCALE * distance.mean()
     return distance > OUTLIER_MADS * scale
 
 

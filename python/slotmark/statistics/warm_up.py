@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from slotmark.statistics.location import MAD_SCALE
+
 LEAST_BLOCKS = 60
 """Fewer blocks don't tell what they cost later."""
 
@@ -21,7 +23,6 @@ LEAST_EXCESS = 0.05
 _SHORTEST = 5
 _PENALTY = 5.0
 _CLIPPED = 3.0
-_MAD = 1.4826
 
 
 class WarmUp(msgspec.Struct, frozen=True):
@@ -78,7 +79,7 @@ def _end(away: np.ndarray) -> int:
     """How many first values belong to segments that all lie above 0 by the least excess; 0 where the first doesn't."""
     import ruptures  # noqa: PLC0415 - what only runs of many blocks need is loaded for them
 
-    spread = _MAD * float(np.median(np.abs(np.diff(away)))) / np.sqrt(2)
+    spread = MAD_SCALE * float(np.median(np.abs(np.diff(away)))) / np.sqrt(2)
     if spread == 0:
         return 0
     least = float(np.log1p(LEAST_EXCESS))

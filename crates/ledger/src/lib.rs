@@ -13,7 +13,7 @@ mod phase_one;
 mod phase_two;
 mod resolved;
 
-pub use parameters::{Genesis, GenesisError, Network, Parameters, Price, Units, genesis_beside};
+pub use parameters::{Genesis, GenesisError, Network, Parameters, Price, Units, fraction, genesis_beside};
 pub use phase_one::{block_units, phase_one};
 pub use phase_two::{ScriptEnd, ScriptRun, phase_two};
 pub use resolved::{EncodedOutput, Resolved, encode_output};

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use pallas_codec::minicbor;
 use pallas_primitives::babbage::ProtocolParamUpdate;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Bytes of a word, in which outputs were priced before Babbage.
 const WORD_BYTES: u64 = 8;
@@ -169,6 +170,16 @@ enum FilePrice {
     Fraction { numerator: u64, denominator: u64 },
 }
 
+impl FilePrice {
+    fn exact(&self) -> Option<Price> {
+        let price = match *self {
+            Self::Decimal(number) => Price::from_decimal(number),
+            Self::Fraction { numerator, denominator } => Some(Price(numerator, denominator)),
+        };
+        price.filter(|price| price.1 > 0)
+    }
+}
+
 #[derive(Deserialize)]
 struct FileUnits {
     #[serde(rename = "exUnitsMem", alias = "memory")]
@@ -210,16 +221,16 @@ pub fn genesis_beside(shelley: &Path, era: &str) -> PathBuf {
 }
 
 impl Genesis {
-    /// Reads what transactions depend on from a Shelley genesis file, Alonzo's beside it, and Conway's where there is one
+    /// Reads what transactions depend on from the text of a Shelley genesis file, Alonzo's file beside it, and Conway's where there is one
     /// (see [`genesis_beside`]). None without Alonzo's: there are no rules of scripts without it.
     ///
     /// # Errors
     /// A file can't be read or isn't a genesis file; the message names file and field.
-    pub fn read(shelley: &Path) -> Result<Option<Self>, GenesisError> {
+    pub fn read(text: impl Read, shelley: &Path) -> Result<Option<Self>, GenesisError> {
         let (alonzo_path, conway_path) = (genesis_beside(shelley, "alonzo"), genesis_beside(shelley, "conway"));
         let Some(alonzo) = read_json::<AlonzoFile>(&alonzo_path)? else { return Ok(None) };
         let conway = read_json::<ConwayFile>(&conway_path)?;
-        let Some(file) = read_json::<ShelleyFile>(shelley)? else { return Ok(None) };
+        let file: ShelleyFile = from_reader(text, shelley)?;
         let start = chrono::DateTime::parse_from_rfc3339(&file.system_start).ok();
         let start_ms = start.and_then(|start| u64::try_from(start.timestamp_millis()).ok());
         let slot_ms = (file.slot_length * 1_000.0).round();
@@ -269,7 +280,11 @@ fn read_json<T: for<'f> Deserialize<'f>>(path: &Path) -> Result<Option<T>, Genes
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(GenesisError::Io { path: path.to_path_buf(), source }),
     };
-    serde_json::from_reader(BufReader::with_capacity(1 << 16, file)).map(Some).map_err(|source| {
+    from_reader(file, path).map(Some)
+}
+
+fn from_reader<T: for<'f> Deserialize<'f>>(reader: impl Read, path: &Path) -> Result<T, GenesisError> {
+    serde_json::from_reader(BufReader::with_capacity(1 << 16, reader)).map_err(|source| {
         let path = path.to_path_buf();
         if source.is_io() { GenesisError::Io { path, source: source.into() } } else { GenesisError::Json { path, source } }
     })
@@ -279,12 +294,18 @@ fn field(path: &Path, field: &'static str, expected: &'static str) -> GenesisErr
     GenesisError::Field { path: path.to_path_buf(), field, expected }
 }
 
+const FRACTIONS: &str = "numbers from 0 on, as decimals or fractions";
+
 fn price(path: &Path, name: &'static str, price: &FilePrice) -> Result<Price, GenesisError> {
-    let price = match *price {
-        FilePrice::Decimal(number) => Price::from_decimal(number),
-        FilePrice::Fraction { numerator, denominator } => Some(Price(numerator, denominator)),
-    };
-    price.filter(|price| price.1 > 0).ok_or_else(|| field(path, name, "numbers from 0 on, as decimals or fractions"))
+    price.exact().ok_or_else(|| field(path, name, FRACTIONS))
+}
+
+/// Reads a number that isn't negative as genesis files have it: a decimal, or numerator and denominator by name.
+///
+/// # Errors
+/// It is none.
+pub fn fraction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Price, D::Error> {
+    FilePrice::deserialize(deserializer)?.exact().ok_or_else(|| D::Error::custom(format_args!("expected {FRACTIONS}")))
 }
 
 fn units(units: &FileUnits) -> Units {

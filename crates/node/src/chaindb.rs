@@ -179,6 +179,7 @@ impl ChainDb {
             let decoded = decoder.decode(&block.bytes).map_err(|_| damaged())?;
             let body_bytes = u64::from(decoded.body.end - decoded.body.start);
             let step = ledger.step(&decoded.header, body_bytes, Some(&decoded)).map_err(|_| damaged())?;
+            genesis.sound()?;
             step.outcome.result().map_err(|_| damaged())?;
         }
         let root_tip = ledger.tip();
@@ -369,7 +370,7 @@ impl ChainDb {
     /// Looks whether a block that came makes a better chain, and goes over to it.
     ///
     /// # Errors
-    /// The store can't be written.
+    /// The store can't be written, or the ledger's base can't be read.
     pub fn select(&mut self, from: Hash32) -> Result<Selection, NodeError> {
         let mut selection = Selection::default();
         while let Some((fork, path)) = self.best_through(&from) {
@@ -448,6 +449,7 @@ impl ChainDb {
     fn apply(&mut self, hash: &Hash32, new: bool) -> Result<Result<(), String>, NodeError> {
         let Some(block) = self.point(hash).and_then(|point| self.store.block(&point)) else { return Ok(Err("it is not here".into())) };
         let checked = self.step(&block.bytes, new);
+        self.genesis.sound()?;
         let (checked, undo) = match checked {
             Ok(checked) => checked,
             Err(error) => return Ok(Err(error.to_string())),

@@ -8,15 +8,19 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use slotmark_chain::hash::{blake2b_224, blake2b_256};
+use slotmark_chain::Hash32;
+use slotmark_chain::hash::{Hashing, blake2b_224, blake2b_256};
 use slotmark_ledger::{Network, genesis_beside};
+use slotmark_praos::base::Base;
 use slotmark_praos::certificate::verify;
 use slotmark_praos::envelope::{Envelope, Enveloped, KesSigningKey, OperationalCertificate, VrfSigningKey};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::{kes, vrf};
 
+use crate::eras::Eras;
 use crate::error::NodeError;
 use crate::options::Run;
+use crate::parameters::{self, ShelleyParameters};
 
 /// What the configuration and the genesis files decide.
 pub struct Settings {
@@ -32,6 +36,10 @@ pub struct Settings {
     pub resources_every: Duration,
     /// How long a peer may ask for no header; None for no limit.
     pub chain_sync_idle: Option<Duration>,
+    /// The history of eras.
+    pub eras: Eras,
+    /// The protocol parameters, encoded as local clients get them.
+    pub parameters: Vec<u8>,
 }
 
 /// The configuration's keys that count here.
@@ -56,6 +64,14 @@ struct File {
 #[serde(rename_all = "camelCase")]
 struct ShelleyFile {
     network_magic: u32,
+    protocol_params: ShelleyParameters,
+}
+
+impl ShelleyFile {
+    fn read(text: &str, path: &Path) -> Result<Self, NodeError> {
+        serde_json::from_str(text)
+            .map_err(|error| NodeError::content(path, error, "a Shelley genesis with networkMagic and all of protocolParams"))
+    }
 }
 
 /// Where a peer listens.
@@ -106,16 +122,18 @@ pub struct Credentials {
     pub certificate: slotmark_praos::certificate::Certificate,
 }
 
+const CONFIGURATION: &str = "a configuration of cardano-node that names the genesis files";
 const ERAS: [&str; 6] = ["Shelley", "Allegra", "Mary", "Alonzo", "Babbage", "Conway"];
 
 impl Settings {
-    /// Reads the configuration and the genesis files that it names.
+    /// Reads the configuration and the genesis files that it names; of Shelley's only the hash where it is on a ledger base, and not even
+    /// that where the configuration states one.
     ///
     /// # Errors
     /// A file can't be read, isn't what it should be, or has another hash than the configuration states; or the network isn't
     /// in Conway from its first slot on.
-    pub fn read(config: &Path) -> Result<Self, NodeError> {
-        let file: File = read_json(config, "a configuration of cardano-node that names the genesis files")?;
+    pub fn read(config: &Path, base: Option<&Path>) -> Result<Self, NodeError> {
+        let file: File = read_json(config, CONFIGURATION)?;
         for era in ERAS {
             let key = format!("Test{era}HardForkAtEpoch");
             if file.others.get(&key).and_then(Value::as_u64) != Some(0) {
@@ -124,31 +142,57 @@ impl Settings {
         }
         let folder = config.parent().unwrap_or(Path::new(""));
         let shelley = folder.join(&file.shelley_genesis_file);
+        let mut byron_hash = None;
         for (era, named, hash) in [
             ("byron", &file.byron_genesis_file, None),
-            ("shelley", &file.shelley_genesis_file, file.shelley_genesis_hash),
             ("alonzo", &file.alonzo_genesis_file, file.alonzo_genesis_hash),
             ("conway", &file.conway_genesis_file, file.conway_genesis_hash),
         ] {
-            let (named, beside) = (folder.join(named), if era == "shelley" { shelley.clone() } else { genesis_beside(&shelley, era) });
+            let (named, beside) = (folder.join(named), genesis_beside(&shelley, era));
             if named != beside {
                 let expected = format!("{}, beside Shelley's", beside.display());
                 return Err(NodeError::content(config, format!("{} as {era}'s genesis file", named.display()), expected));
             }
             let bytes = fs::read(&named).map_err(NodeError::read(&named))?;
-            let found = hex::encode(blake2b_256(&[&bytes]));
-            if let Some(stated) = hash.filter(|stated| *stated != found) {
-                return Err(NodeError::content(
-                    &named,
-                    format!("a file with the hash {found}"),
-                    format!("{stated}, as {} states", config.display()),
-                ));
-            }
+            let found = blake2b_256(&[&bytes]);
+            check_hash(&named, &found, hash.as_deref(), config)?;
+            byron_hash.get_or_insert(found);
         }
-        let magic = read_json::<ShelleyFile>(&shelley, "a Shelley genesis file")?.network_magic;
-        let genesis = Genesis::read(&shelley)?;
-        let network = genesis.ledger.as_ref().map(|ledger| ledger.network);
-        let network = network.ok_or_else(|| NodeError::content(config, "no Alonzo genesis file", "one beside Shelley's"))?;
+        let stated = file.shelley_genesis_hash.as_deref();
+        let (genesis, of_shelley) = match base {
+            Some(path) => {
+                let base = Base::open(path)?;
+                let found = match stated {
+                    Some(_) => None,
+                    None => Some(hex::encode(hash_of_file(&shelley)?)),
+                };
+                if let Some(expected) = stated.or(found.as_deref()).filter(|hash| *hash != hex::encode(base.genesis_hash())) {
+                    let what = format!("made of a genesis with the hash {}", hex::encode(base.genesis_hash()));
+                    return Err(NodeError::content(path, what, format!("{expected}. Make it anew, by `slotmark-node prepare`")));
+                }
+                if base.byron_hash() != byron_hash.as_ref() {
+                    let of = base
+                        .byron_hash()
+                        .map_or("no Byron genesis".to_owned(), |hash| format!("a Byron genesis with the hash {}", hex::encode(hash)));
+                    let expected = format!("{}. Make it anew, by `slotmark-node prepare`", byron_hash.map(hex::encode).unwrap_or_default());
+                    return Err(NodeError::content(path, format!("made of {of}"), expected));
+                }
+                let of_shelley = ShelleyFile::read(base.shelley(), path)?;
+                (Genesis::on_base(base, &shelley)?, of_shelley)
+            }
+            None => {
+                let text = fs::read_to_string(&shelley).map_err(NodeError::read(&shelley))?;
+                let genesis = Genesis::read_text(&text, &shelley)?;
+                check_hash(&shelley, &genesis.hash, stated, config)?;
+                (genesis, ShelleyFile::read(&text, &shelley)?)
+            }
+        };
+        let magic = of_shelley.network_magic;
+        let ledger = genesis.ledger.as_ref();
+        let ledger = ledger.ok_or_else(|| NodeError::content(config, "no Alonzo genesis file", "one beside Shelley's"))?;
+        let network = ledger.network;
+        let eras = Eras::read(&genesis_beside(&shelley, "byron"), &genesis, &network)?;
+        let parameters = parameters::read(of_shelley.protocol_params, &shelley, &genesis, &ledger.parameters)?;
         let name = file.trace_option_node_name.or_else(|| fs::read_to_string("/proc/sys/kernel/hostname").ok());
         Ok(Self {
             genesis: Arc::new(genesis),
@@ -160,8 +204,36 @@ impl Settings {
                 .chain_sync_idle_timeout
                 .map_or(Some(3_373), |seconds| (seconds > 0).then_some(seconds))
                 .map(Duration::from_secs),
+            eras,
+            parameters,
         })
     }
+}
+
+fn check_hash(path: &Path, found: &Hash32, stated: Option<&str>, config: &Path) -> Result<(), NodeError> {
+    let found = hex::encode(found);
+    match stated.filter(|stated| *stated != found) {
+        Some(stated) => {
+            let expected = format!("{stated}, as {} states", config.display());
+            Err(NodeError::content(path, format!("a file with the hash {found}"), expected))
+        }
+        None => Ok(()),
+    }
+}
+
+fn hash_of_file(path: &Path) -> Result<Hash32, NodeError> {
+    let mut file = Hashing::new(fs::File::open(path).map_err(NodeError::read(path))?);
+    std::io::copy(&mut file, &mut std::io::sink()).map_err(NodeError::read(path))?;
+    Ok(file.hash())
+}
+
+/// Makes the ledger base of the genesis that a configuration names.
+///
+/// # Errors
+/// The configuration or a genesis file can't be read or isn't what it should be, or the base can't be written.
+pub fn prepare(config: &Path, out: &Path) -> Result<(), NodeError> {
+    let file: File = read_json(config, CONFIGURATION)?;
+    Ok(Base::make(&config.parent().unwrap_or(Path::new("")).join(&file.shelley_genesis_file), out)?)
 }
 
 /// The peers of a topology file, each once.
@@ -210,7 +282,7 @@ impl Credentials {
     }
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T, NodeError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T, NodeError> {
     let bytes = fs::read(path).map_err(NodeError::read(path))?;
     serde_json::from_slice(&bytes).map_err(|error| NodeError::content(path, error, expected))
 }

@@ -1,10 +1,11 @@
 //! The one owner of the chain: everything that happens comes here as an event, one after the other.
 //!
 //! `upstream` are peers whose headers and blocks come here, `followers` those whom the chain is served to, `transactions` the
-//! way of transactions in and out, `local` what local clients ask, `slots` what each slot brings.
+//! way of transactions in and out, `local` what local clients ask, `queries` the answers that come from the ledger, `slots` what each slot brings.
 
 mod followers;
 mod local;
+mod queries;
 mod slots;
 mod transactions;
 mod upstream;
@@ -148,7 +149,7 @@ impl Core {
     /// Sees to events until the node is to stop.
     ///
     /// # Errors
-    /// The store can't be written.
+    /// The store can't be written, or a record of the ledger base can't be read.
     pub fn run(mut self, events: &Receiver<Event>) -> Result<(), NodeError> {
         // A slot that had begun before the node was ready isn't checked.
         self.last_slot = self.clock.slot_at(now_ns());
@@ -161,6 +162,7 @@ impl Core {
             self.slot()?;
             self.look_again();
             self.decide();
+            self.db.genesis().sound()?;
         }
     }
 
@@ -236,9 +238,9 @@ impl Core {
                 self.batch_done(peer);
                 Ok(())
             }
-            Message::TxInit | Message::TxIds(_) | Message::Txs(_) | Message::TxDone => self.offered_message(peer, message),
+            Message::TxInit | Message::TxIds(_) | Message::Txs(_) | Message::TxDone => return self.offered_message(peer, message),
             Message::TxRequest(request) => self.offering_message(peer, request),
-            Message::Local(local) => self.local_message(peer, local),
+            Message::Local(local) => return self.local_message(peer, local),
             _ => Ok(()),
         })
     }
@@ -288,16 +290,20 @@ impl Core {
     }
 
     /// Runs something with the mempool and what its transactions are held against; None where the ledger isn't known.
-    fn with_mempool<T>(&mut self, run: impl FnOnce(&mut Mempool, &Rules<'_>, u64) -> T) -> Option<T> {
+    ///
+    /// # Errors
+    /// A record of the ledger base couldn't be read: what the mempool decided counts for nothing.
+    fn with_mempool<T>(&mut self, run: impl FnOnce(&mut Mempool, &Rules<'_>, u64) -> T) -> Result<Option<T>, NodeError> {
         let slot = self.clock.slot_at(now_ns()).unwrap_or(0).max(self.tip_slot() + 1);
         let key = (self.db.tip_hash(), slot / self.db.genesis().epoch_slots);
         if self.outlook.as_ref().is_none_or(|(known, _)| *known != key) {
-            self.outlook = Some((key, self.db.outlook(&key.0, slot)?));
+            self.outlook = self.db.outlook(&key.0, slot).map(|outlook| (key, outlook));
         }
-        let (_, outlook) = self.outlook.as_ref()?;
-        let stake = self.db.ledger().stake()?;
+        let (Some((_, outlook)), Some(stake)) = (&self.outlook, self.db.ledger().stake()) else { return Ok(None) };
         let environment = Environment { slot, network: Some(self.settings.network), parameters: outlook.parameters.as_deref() };
         let rules = Rules { stake, environment, with_scripts: !self.options.no_scripts };
-        Some(run(&mut self.mempool, &rules, outlook.max_body_bytes))
+        let done = run(&mut self.mempool, &rules, outlook.max_body_bytes);
+        self.db.genesis().sound()?;
+        Ok(Some(done))
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use slotmark_chain::ChainError;
+use slotmark_praos::base::BaseError;
 use slotmark_praos::envelope::EnvelopeError;
 use slotmark_praos::genesis::GenesisError;
 
@@ -21,6 +22,8 @@ pub enum NodeError {
     Envelope { path: PathBuf, source: EnvelopeError },
     #[error(transparent)]
     Genesis(#[from] GenesisError),
+    #[error(transparent)]
+    Base(#[from] BaseError),
     #[error(transparent)]
     Chain(#[from] ChainError),
     #[error("{address}: {source}. Another process may listen there: choose another --host-addr or --port.")]

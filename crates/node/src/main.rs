@@ -9,6 +9,7 @@ mod chaindb;
 mod clock;
 mod config;
 mod core;
+mod eras;
 mod error;
 mod forge;
 mod local;
@@ -17,6 +18,7 @@ mod mempool;
 mod message;
 mod network;
 mod options;
+mod parameters;
 mod resources;
 mod store;
 
@@ -34,12 +36,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
 use chaindb::ChainDb;
-use config::{Credentials, Settings, read_topology};
+use config::{Credentials, Settings, prepare, read_topology};
 use core::{Core, Event};
 use error::NodeError;
 use log::Log;
 use network::Network;
-use options::{Command, Leak, Options, Run};
+use options::{Command, Leak, Options, Prepare, Run};
 use store::Store;
 
 #[global_allocator]
@@ -49,8 +51,11 @@ static ALLOCATOR: resources::Counting = resources::Counting;
 const CHUNK_K: u64 = 10;
 
 fn main() -> ExitCode {
-    let Options { command: Command::Run(options) } = Options::parse();
-    match run(Arc::new(*options)) {
+    let done = match Options::parse().command {
+        Command::Run(options) => run(Arc::new(*options)),
+        Command::Prepare(Prepare { config, out }) => prepare(&config, &out),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("slotmark-node: {error}");
@@ -60,7 +65,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: Arc<Run>) -> Result<(), NodeError> {
-    let settings = Arc::new(Settings::read(&options.config)?);
+    let settings = Arc::new(Settings::read(&options.config, options.ledger_base.as_deref())?);
     let neighbours = read_topology(&options.topology)?;
     let credentials = Credentials::read(&options)?;
     let log = Arc::new(Log::new(&settings.name, Box::new(stdout())));

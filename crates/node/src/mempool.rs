@@ -192,7 +192,7 @@ impl Mempool {
         if self.spent.contains(place) {
             return None;
         }
-        self.made.get(place).or_else(|| stake.unspent(&place.0, place.1)).cloned()
+        self.made.get(place).cloned().or_else(|| stake.unspent(&place.0, place.1))
     }
 
     /// Takes out what is no longer valid behind a new tip, for a block in this slot; gives the ids that left.

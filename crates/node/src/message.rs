@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use minicbor::data::Tag;
 use minicbor::{Decoder, Encoder};
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_ouroboros::message::{
@@ -168,6 +169,15 @@ pub(crate) type PutResult = Result<(), minicbor::encode::Error<std::convert::Inf
 /// Appends what `write` writes.
 pub(crate) fn put(out: &mut Vec<u8>, write: impl FnOnce(&mut Put<'_>) -> PutResult) {
     write(&mut Encoder::new(out)).expect("a Vec takes every byte");
+}
+
+/// Appends a fraction in its lowest terms. Its denominator isn't 0.
+pub(crate) fn put_fraction(e: &mut Put<'_>, numerator: u64, denominator: u64) -> PutResult {
+    let (mut divisor, mut rest) = (denominator, numerator);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    e.tag(Tag::new(30))?.array(2)?.u64(numerator / divisor)?.u64(denominator / divisor)?.ok()
 }
 
 fn tip_on_wire(tip: Option<Tip>) -> Tip {

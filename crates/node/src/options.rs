@@ -21,6 +21,19 @@ pub struct Options {
 pub enum Command {
     /// Run a node until SIGINT or SIGTERM.
     Run(Box<Run>),
+    /// Make a ledger base of the genesis, which any number of nodes of one machine can share.
+    Prepare(Prepare),
+}
+
+/// What a ledger base is made of.
+#[derive(Args, Debug, Clone)]
+pub struct Prepare {
+    /// Configuration file, which names the genesis files.
+    #[arg(long)]
+    pub config: PathBuf,
+    /// Where to write the base.
+    #[arg(long)]
+    pub out: PathBuf,
 }
 
 /// How a node is run.
@@ -38,6 +51,9 @@ pub struct Run {
     /// Unix socket for local clients.
     #[arg(long)]
     pub socket_path: Option<PathBuf>,
+    /// Ledger base that `prepare` made: the Shelley genesis isn't read, and what it holds is looked up there.
+    #[arg(long)]
+    pub ledger_base: Option<PathBuf>,
     /// Address to listen on, and to connect from.
     #[arg(long, default_value = "0.0.0.0")]
     pub host_addr: IpAddr,

@@ -2,7 +2,7 @@
 
 mod bed;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use ed25519_dalek::SigningKey;
@@ -13,27 +13,35 @@ use slotmark_praos::check::check_chain;
 
 use bed::{Bed, Node, Shape, certificate_number, ingest, wait_for, wait_for_agreement};
 
-const SHAPE: Shape = Shape { pools: 3, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
+const SHAPE: Shape = Shape { pools: 3, security_parameter: 20, active_slots: 0.5, epoch_slots: 400, slot_ms: 200 };
 
-/// Checks what a node settled, whole; gives the hashes.
-fn check_settled(bed: &Bed, number: usize) -> Vec<[u8; 32]> {
+/// Checks what a node settled, whole; gives each block's slot and hash.
+fn check_settled(bed: &Bed, number: usize) -> Vec<(u64, [u8; 32])> {
     let chain = Chain::open(bed.folder.path().join(format!("node-{number}/db/immutable"))).unwrap();
     let report = check_chain(&chain, Some(&bed.genesis()), &mut |_, _| ControlFlow::Continue(())).unwrap();
     assert_eq!((report.failed_blocks, report.failures), (0, vec![]));
-    (0..chain.len()).map(|index| chain.entry(index).hash).collect()
+    (0..chain.len()).map(|index| (chain.entry(index).slot, chain.entry(index).hash)).collect()
 }
 
 #[test]
-fn three_nodes_agree_on_a_valid_chain() {
-    let bed = Bed::new(SHAPE);
+fn three_nodes_agree_on_a_valid_chain_over_the_ends_of_epochs() {
+    // As short as epochs can be: an epoch has more than 4k/f slots, here 96.
+    let bed = Bed::new(Shape { security_parameter: 12, epoch_slots: 100, slot_ms: 100, ..SHAPE });
     let mut nodes = bed.start_all(&[]);
-    wait_for_agreement(45, &mut nodes);
+    let second_end = 2 * bed.shape.epoch_slots;
+    let number = wait_for("a block behind the end of the second epoch", &mut nodes, |nodes| {
+        let node = nodes.iter().find(|node| node.tip_slot().is_some_and(|slot| slot >= second_end))?;
+        Some(node.tip()?.0)
+    });
+    // So many more that the third epoch has settled blocks on every fork that there may be.
+    wait_for_agreement(number + bed.shape.security_parameter as i64 + 10, &mut nodes);
     check_certificate_numbers(&nodes);
     nodes.into_iter().for_each(Node::stop);
-    let settled: Vec<Vec<[u8; 32]>> = (0..3).map(|number| check_settled(&bed, number)).collect();
+    let settled: Vec<Vec<(u64, [u8; 32])>> = (0..3).map(|number| check_settled(&bed, number)).collect();
     let least = settled.iter().map(Vec::len).min().unwrap();
-    assert!(least >= 20, "{least} blocks settled");
     assert!(settled.iter().all(|chain| chain[..least] == settled[0][..least]));
+    let epochs: BTreeSet<u64> = settled[0][..least].iter().map(|(slot, _)| slot / bed.shape.epoch_slots).collect();
+    assert!(epochs.is_superset(&BTreeSet::from([0, 1, 2])), "{epochs:?}");
     ingest(&bed, &[0, 1, 2]);
 }
 
@@ -87,7 +95,7 @@ fn a_killed_node_comes_back_with_its_chain() {
 #[test]
 fn a_fork_is_resolved_when_its_sides_meet() {
     // So large a k that nothing is settled on either side, however long the sides are apart.
-    let bed = Bed::new(Shape { pools: 4, security_parameter: 2_000, ..SHAPE });
+    let bed = Bed::new(Shape { pools: 4, security_parameter: 2_000, epoch_slots: 40_000, ..SHAPE });
     let mut nodes = vec![bed.start(0, &[1], &[]), bed.start(1, &[0], &[]), bed.start(2, &[3], &[]), bed.start(3, &[2], &[])];
     wait_for("a fork of five blocks on each side", &mut nodes, |nodes| {
         let tips: Vec<_> = nodes.iter().map(Node::tip).collect::<Option<_>>()?;

@@ -2,16 +2,18 @@
 
 mod bed;
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use ed25519_dalek::SigningKey;
 use pallas_network::facades::NodeClient;
+use pallas_network::miniprotocols::localstate::queries_v16;
 use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
 use slotmark_chain::block::decode_header;
 use slotmark_chain::{ChainAppender, NewBlock};
 use slotmark_ouroboros::message::{TxSubmissionReply, TxSubmissionRequest};
-use slotmark_ouroboros::mux::protocol;
+use slotmark_ouroboros::mux::{frame, protocol};
+use slotmark_praos::base::Base;
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::{kes, vrf};
 use slotmark_synth::assembly::{HEADER_OFFSET, NewHeader, Transactions, assemble};
@@ -20,7 +22,7 @@ use bed::peer::{Peer, listen};
 use bed::wallet::Wallet;
 use bed::{Bed, DEADLINE, MAGIC, Node, Shape, fetch_chain, run, wait_for, wait_for_agreement, wait_for_sockets};
 
-const SHAPE: Shape = Shape { pools: 1, security_parameter: 20, active_slots: 0.5, slot_ms: 200 };
+const SHAPE: Shape = Shape { pools: 1, security_parameter: 20, active_slots: 0.5, epoch_slots: 400, slot_ms: 200 };
 /// Numbers of the nodes: the one pool's, one that makes no blocks, and a peer that the test plays.
 const POOL: usize = 0;
 const NODE: usize = 1;
@@ -210,4 +212,94 @@ fn a_settled_block_of_another_era_ends_the_node_with_its_place() {
         "slotmark-node: db: settled block 0, counted from 0: expected a Conway block that fits the genesis; \
          remove the database folder to fetch the chain anew.\n"
     );
+}
+
+#[test]
+fn what_a_damaged_record_of_the_base_is_needed_for_is_not_answered_and_the_node_ends() {
+    let bed = Bed::new(SHAPE);
+    let base = bed.folder.path().join("base");
+    Base::make(&bed.genesis_path(), &base).unwrap();
+    let address = &bed.funds[POOL].0;
+    let mut bytes = std::fs::read(&base).unwrap();
+    let place = bytes.windows(address.len()).position(|window| window == address).unwrap();
+    bytes[place] ^= 0x10;
+    std::fs::write(&base, bytes).unwrap();
+
+    let transaction = Wallet::new(&bed, POOL).spend(200_000, 0);
+    for submits in [false, true] {
+        let mut node = bed.start(NODE, &[], &["--ledger-base", base.to_str().unwrap()]);
+        let socket = node.folder.join("node.socket");
+        wait_for_sockets(std::slice::from_mut(&mut node));
+        run(async {
+            let mut client = NodeClient::connect(&socket, MAGIC).await.unwrap();
+            if submits {
+                assert!(client.submission().submit_tx(EraTx(6, transaction.bytes.clone())).await.is_err());
+            } else {
+                let query = client.statequery();
+                query.acquire(None).await.unwrap();
+                assert!(queries_v16::get_utxo_by_address(query, 6, vec![address.clone().into()]).await.is_err());
+            }
+        });
+        assert_eq!(node.child.wait().unwrap().code(), Some(2));
+        assert!(node.errors().contains("a record that is damaged, 0 of 1"), "{}", node.errors());
+        assert!(!node.log().contains("Mempool.RejectedTx"), "{}", node.log());
+    }
+}
+
+/// A local client behind its handshake, with the state at the tip acquired.
+fn local_client(node: &Node) -> UnixStream {
+    let mut client = UnixStream::connect(node.folder.join("node.socket")).unwrap();
+    client.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut wire = Vec::new();
+    // Version 16, with the network's number and that it doesn't only ask for versions.
+    frame(&mut wire, protocol::HANDSHAKE, false, &[&[0x82, 0, 0xa1, 0x19, 0x80, 0x10, 0x82, 0x18, MAGIC as u8, 0xf4]]);
+    frame(&mut wire, protocol::LOCAL_STATE_QUERY, false, &[&[0x81, 8]]);
+    client.write_all(&wire).unwrap();
+    client
+}
+
+/// Sends a message of state queries, and reads until the node closes the connection.
+fn ask_until_closed(client: &mut UnixStream, message: &[u8]) {
+    let mut wire = Vec::new();
+    for piece in message.chunks(10_000) {
+        frame(&mut wire, protocol::LOCAL_STATE_QUERY, false, &[piece]);
+    }
+    let _ = client.write_all(&wire);
+    let mut answers = Vec::new();
+    match client.read_to_end(&mut answers) {
+        Ok(_) => {}
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "the connection stays open"),
+    }
+}
+
+#[test]
+fn a_query_before_the_answer_of_the_last_and_one_that_is_too_large_close_the_connection() {
+    let bed = Bed::new(SHAPE);
+    let mut node = bed.start(NODE, &[], &[]);
+    wait_for_sockets(std::slice::from_mut(&mut node));
+    // Two queries for the system start in one segment.
+    ask_until_closed(&mut local_client(&node), &[0x82, 3, 0x81, 1, 0x82, 3, 0x81, 1]);
+    wait_for_words("a message of state queries before the answer of a query", &mut node);
+    // Outputs at 10,001 addresses: [3, [0, [0, [6, [6, {addresses}]]]]].
+    let mut large = vec![0x82, 3, 0x82, 0, 0x82, 0, 0x82, 6, 0x82, 6, 0x99];
+    large.extend(10_001u16.to_be_bytes());
+    large.extend([0x41, 0x60].repeat(10_001));
+    ask_until_closed(&mut local_client(&node), &large);
+    wait_for_words("10001 items, where 10000 are allowed", &mut node);
+    node.stop();
+}
+
+#[test]
+fn all_unspent_outputs_are_not_answered_where_there_are_too_many() {
+    let bed = Bed::new(SHAPE);
+    let path = bed.genesis_path();
+    let mut shelley: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let funds = shelley["initialFunds"].as_object_mut().unwrap();
+    (0..100_000u32).for_each(|number| drop(funds.insert(format!("60{number:056x}"), 1_000_000.into())));
+    std::fs::write(&path, shelley.to_string()).unwrap();
+    let mut node = bed.start(NODE, &[], &[]);
+    wait_for_sockets(std::slice::from_mut(&mut node));
+    ask_until_closed(&mut local_client(&node), &[0x82, 3, 0x82, 0, 0x82, 0, 0x82, 6, 0x81, 7]);
+    wait_for_words("its answer would have more than 100000 outputs", &mut node);
+    node.stop();
 }

@@ -6,13 +6,15 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use slotmark_chain::Hash32;
 use slotmark_chain::block::Hash28;
-use slotmark_chain::hash::Hashing;
+use slotmark_chain::hash::{Hashing, blake2b_256};
 
+use crate::base::{Base, BaseError};
 use crate::header::KesPeriods;
 use crate::lottery::ActiveSlots;
 use crate::nonce::Nonce;
@@ -60,10 +62,14 @@ pub struct Genesis {
     pub pools: Vec<(Hash28, Hash32)>,
     /// Hashes of stake keys that delegate from the beginning, and their pools.
     pub delegators: Vec<(Hash28, Hash28)>,
+    /// BLAKE2b-256 of the Byron genesis file's bytes, whose balances are in `funds`; None where it wasn't there.
+    pub byron_hash: Option<Hash32>,
     /// Whether `funds` has Byron's, all of them: the Byron genesis was read, and it had no vouchers to redeem.
     pub has_all_funds: bool,
     /// What transactions depend on; None without Alonzo's genesis file.
     pub ledger: Option<slotmark_ledger::Genesis>,
+    /// Where entries are looked up: funds and delegators of a genesis on a base are there, and not here.
+    pub base: Option<Arc<Base>>,
 }
 
 /// Protocol parameters on which the validity of headers depends.
@@ -187,23 +193,75 @@ impl Genesis {
     /// # Errors
     /// A file can't be read or isn't a genesis file; the message names file and field.
     pub fn read(shelley: &Path) -> Result<Self, GenesisError> {
-        let file = File::open(shelley).map_err(|source| GenesisError::Io { path: shelley.to_path_buf(), source })?;
-        let byron = slotmark_ledger::genesis_beside(shelley, "byron");
-        let mut genesis = Self::from_shelley(file, shelley)?;
-        genesis.ledger = slotmark_ledger::Genesis::read(shelley).map_err(GenesisError::Ledger)?;
-        match fs::read(&byron) {
-            Ok(bytes) => genesis.add_byron(&bytes, &byron)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => return Err(GenesisError::Io { path: byron, source }),
-        }
+        let open = || File::open(shelley).map_err(|source| GenesisError::Io { path: shelley.to_path_buf(), source });
+        let mut genesis = Self::from_shelley(open()?, shelley)?;
+        genesis.ledger = slotmark_ledger::Genesis::read(open()?, shelley).map_err(GenesisError::Ledger)?;
+        genesis.read_byron(shelley)?;
         Ok(genesis)
+    }
+
+    /// As [`Genesis::read`] with the text of the Shelley genesis file: only those beside it are read.
+    ///
+    /// # Errors
+    /// As [`Genesis::read`].
+    pub fn read_text(text: &str, shelley: &Path) -> Result<Self, GenesisError> {
+        let ledger = slotmark_ledger::Genesis::read(text.as_bytes(), shelley).map_err(GenesisError::Ledger)?;
+        Ok(Self { ledger, ..Self::without_ledger(text, shelley)? })
+    }
+
+    /// As [`Genesis::read_text`] without what transactions depend on.
+    pub(crate) fn without_ledger(text: &str, shelley: &Path) -> Result<Self, GenesisError> {
+        let file: ShelleyFile = serde_json::from_str(text).map_err(|source| json(shelley, "Shelley", source))?;
+        let mut genesis = Self::of(file, blake2b_256(&[text.as_bytes()]), shelley)?;
+        genesis.read_byron(shelley)?;
+        Ok(genesis)
+    }
+
+    /// The genesis that a base was made of, from the base and the files of Alonzo and Conway beside the Shelley genesis file, which isn't read.
+    ///
+    /// # Errors
+    /// As [`Genesis::read`].
+    pub fn on_base(base: Base, shelley: &Path) -> Result<Self, GenesisError> {
+        let text = base.shelley();
+        let file: ShelleyFile = serde_json::from_str(text).map_err(|source| json(shelley, "Shelley", source))?;
+        let ledger = slotmark_ledger::Genesis::read(text.as_bytes(), shelley).map_err(GenesisError::Ledger)?;
+        let rest = Self::of(file, *base.genesis_hash(), shelley)?;
+        let (pools, byron_hash, has_all_funds) = (base.pools().to_vec(), base.byron_hash().copied(), base.has_all_funds());
+        Ok(Self { pools, byron_hash, has_all_funds, ledger, base: Some(Arc::new(base)), ..rest })
+    }
+
+    /// Lovelace of all its unspent outputs.
+    pub fn lovelace(&self) -> u64 {
+        let of_base = self.base.as_ref().map_or(0, |base| base.lovelace());
+        self.funds.iter().fold(of_base, |sum, (_, lovelace)| sum.saturating_add(*lovelace))
+    }
+
+    /// Whether all that was looked up in its base could be read: see [`Base::sound`].
+    ///
+    /// # Errors
+    /// Something couldn't.
+    pub fn sound(&self) -> Result<(), BaseError> {
+        self.base.as_ref().map_or(Ok(()), |base| base.sound())
+    }
+
+    /// Reads Byron's balances where its file is there.
+    fn read_byron(&mut self, shelley: &Path) -> Result<(), GenesisError> {
+        let byron = slotmark_ledger::genesis_beside(shelley, "byron");
+        match fs::read(&byron) {
+            Ok(bytes) => self.add_byron(&bytes, &byron),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(GenesisError::Io { path: byron, source }),
+        }
     }
 
     fn from_shelley(reader: impl Read, path: &Path) -> Result<Self, GenesisError> {
         // Hashed while it is read: a genesis may be larger than what is kept of it.
         let mut bytes = BufReader::with_capacity(1 << 16, Hashing::new(reader));
         let file: ShelleyFile = serde_json::from_reader(&mut bytes).map_err(|source| json(path, "Shelley", source))?;
-        let hash = bytes.get_ref().hash();
+        Self::of(file, bytes.get_ref().hash(), path)
+    }
+
+    fn of(file: ShelleyFile, hash: Hash32, path: &Path) -> Result<Self, GenesisError> {
         let field = Fields(path);
         let positive = |name: &str, number: u64| if number > 0 { Ok(number) } else { Err(field.error(name, "a number above 0")) };
         let share = |name: &str, number: f64| Ratio::from_decimal(number).ok_or_else(|| field.error(name, "a decimal number from 0 to 1"));
@@ -250,8 +308,10 @@ impl Genesis {
             delegators: stake
                 .map(|(key, pool)| Ok((field.bytes("staking.stake", key)?, field.bytes("staking.stake", pool)?)))
                 .collect::<Result<_, _>>()?,
+            byron_hash: None,
             has_all_funds: false,
             ledger: None,
+            base: None,
         })
     }
 
@@ -263,6 +323,7 @@ impl Genesis {
             let address = bs58::decode(address).into_vec().map_err(|_| error())?;
             self.funds.push((address, lovelace.parse().map_err(|_| error())?));
         }
+        self.byron_hash = Some(blake2b_256(&[bytes]));
         self.has_all_funds = file.avvm_distr.is_empty();
         Ok(())
     }

@@ -2,14 +2,16 @@
 //!
 //! From the ground up: `vrf` and `kes` sign and prove, `certificate` ties hot keys to cold ones, `envelope` keeps
 //! keys in files. `ratio`, `nonce`, `lottery` and `overlay` are the protocol's arithmetic; `genesis`, `updates` and `stake`
-//! what it reads off genesis files and transactions. `header` checks one header, `state` what goes from block to block,
+//! what it reads off genesis files and transactions; `holdings` is who holds what, and `base` a file of it for large genesis files. `header` checks one header, `state` what goes from block to block,
 //! `check` a whole chain.
 
+pub mod base;
 pub mod certificate;
 pub mod check;
 pub mod envelope;
 pub mod genesis;
 pub mod header;
+mod holdings;
 pub mod kes;
 pub mod lottery;
 pub mod nonce;

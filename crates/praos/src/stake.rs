@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use slotmark_chain::Hash32;
-use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Output, Transaction};
+use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Output, Transaction, decode_output};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, Resolved, encode_output};
 
 use crate::genesis::Genesis;
 use crate::header::{Leader, PoolStake};
+use crate::holdings::{Holdings, Journal, Owner, Place};
 use crate::ratio::Ratio;
 
 /// The stake that counts for the lottery of an epoch.
@@ -40,6 +41,13 @@ impl Distribution {
         Leader::Pool(PoolStake { share, vrf_key_hash, exact: self.exact })
     }
 
+    /// Its pools in the order of their ids, each with its lovelace and the hash of its VRF key.
+    pub fn pools(&self) -> Vec<(&Hash28, u64, &Hash32)> {
+        let mut pools: Vec<_> = self.pools.iter().map(|(id, (lovelace, vrf_key_hash))| (id, *lovelace, vrf_key_hash)).collect();
+        pools.sort_unstable_by_key(|(id, ..)| *id);
+        pools
+    }
+
     /// How many pools have stake in it.
     pub fn pools_with_stake(&self) -> usize {
         self.pools.values().filter(|(lovelace, _)| *lovelace > 0).count()
@@ -51,39 +59,9 @@ impl Distribution {
     }
 }
 
-/// Where an output is: its transaction's id and its index.
-type Place = (Hash32, u64);
-
-struct Unspent {
-    /// The account that its stake counts for.
-    account: Option<u32>,
-    lovelace: u64,
-    encoded: EncodedOutput,
-}
-
-/// A stake credential.
-struct Account {
-    lovelace: u64,
-    registered: bool,
-    pool: Option<Hash28>,
-}
-
-/// What a block changed of the outputs and accounts, one change after the other.
-#[derive(Default)]
-pub(crate) struct Journal(Vec<Change>);
-
-enum Change {
-    Added(Place),
-    Spent(Place, Unspent),
-    /// An account as it was, by its number.
-    Account(u32, bool, Option<Hash28>),
-}
-
 /// The ledger, as far as stake and unspent outputs go.
 pub struct Stake {
-    unspent: HashMap<Place, Unspent>,
-    accounts: Vec<Account>,
-    by_credential: HashMap<Credential, u32>,
+    holdings: Holdings,
     /// Registered pools, with the hash of their VRF key.
     pools: HashMap<Hash28, Hash32>,
     /// Changed pool parameters, adopted at the next epoch.
@@ -98,8 +76,6 @@ pub struct Stake {
     exact: bool,
     /// The epoch from whose beginning on stake lacks rewards.
     lacking_from: Option<u64>,
-    /// What has changed since someone began to keep track.
-    journal: Option<Journal>,
     /// Where outputs and accounts are left out: the distribution at the next boundary, as far as it is known.
     next_mark: Option<Arc<Distribution>>,
 }
@@ -108,25 +84,22 @@ impl Stake {
     /// The stake of a genesis.
     pub fn new(genesis: &Genesis) -> Self {
         let mut stake = Self {
-            unspent: HashMap::with_capacity(genesis.funds.len()),
-            accounts: Vec::new(),
-            by_credential: HashMap::new(),
+            holdings: Holdings::new(genesis.base.clone()),
             pools: genesis.pools.iter().copied().collect(),
             changed_pools: HashMap::new(),
             retiring: BTreeMap::new(),
             mark: Arc::default(),
             current: Arc::default(),
-            exact: genesis.has_all_funds,
+            exact: genesis.has_all_funds && !genesis.base.as_ref().is_some_and(|base| base.has_pointers()),
             lacking_from: None,
-            journal: None,
             next_mark: None,
         };
         for (address, lovelace) in &genesis.funds {
             let account = stake.account_of(address);
-            stake.insert((blake2b_256(&[address]), 0), account, *lovelace, encode_output(address, *lovelace));
+            stake.holdings.add((blake2b_256(&[address]), 0), account, *lovelace, encode_output(address, *lovelace));
         }
         for (key, pool) in &genesis.delegators {
-            let account = stake.account_mut(Credential { script: false, hash: *key });
+            let account = stake.holdings.account_mut(Credential { script: false, hash: *key });
             (account.registered, account.pool) = (true, Some(*pool));
         }
         stake.mark = Arc::new(stake.distribution());
@@ -138,9 +111,7 @@ impl Stake {
     /// distribution as accounts now are, of later ones before whose beginning no further block comes.
     pub(crate) fn without_outputs(&self, next_mark: Option<Arc<Distribution>>) -> Self {
         Self {
-            unspent: HashMap::new(),
-            accounts: Vec::new(),
-            by_credential: HashMap::new(),
+            holdings: Holdings::default(),
             pools: self.pools.clone(),
             changed_pools: self.changed_pools.clone(),
             retiring: self.retiring.clone(),
@@ -148,56 +119,58 @@ impl Stake {
             current: self.current.clone(),
             exact: self.exact,
             lacking_from: self.lacking_from,
-            journal: None,
             next_mark: Some(next_mark.unwrap_or_else(|| self.mark.clone())),
         }
     }
 
     /// Keeps track of changes from here on.
     pub(crate) fn begin_journal(&mut self) {
-        self.journal = Some(Journal::default());
+        self.holdings.begin_journal();
     }
 
     /// What has changed since [`Stake::begin_journal`]; nothing is kept track of any longer.
     pub(crate) fn take_journal(&mut self) -> Journal {
-        self.journal.take().unwrap_or_default()
+        self.holdings.take_journal()
     }
 
-    /// Takes back what a journal has. `before` is the rest, as [`Stake::without_outputs`] gave it.
+    /// Takes back what a journal has, the last that is still in it. `before` is the rest, as [`Stake::without_outputs`] gave it.
     pub(crate) fn undo(&mut self, before: Self, journal: Journal) {
-        for change in journal.0.into_iter().rev() {
-            match change {
-                Change::Added(place) => drop(self.take(&place)),
-                Change::Spent(place, unspent) => self.put(place, unspent),
-                Change::Account(number, registered, pool) => {
-                    let account = &mut self.accounts[number as usize];
-                    (account.registered, account.pool) = (registered, pool);
-                }
-            }
-        }
+        self.holdings.undo(journal);
         // What `before` left out is here, and so is what stands for it there.
-        let Self { unspent, accounts, by_credential, next_mark, .. } = std::mem::replace(self, before);
-        (self.unspent, self.accounts, self.by_credential, self.next_mark) = (unspent, accounts, by_credential, next_mark);
+        let Self { holdings, next_mark, .. } = std::mem::replace(self, before);
+        (self.holdings, self.next_mark) = (holdings, next_mark);
     }
 
     /// How many outputs are unspent.
     pub fn unspent_outputs(&self) -> usize {
-        self.unspent.len()
+        self.holdings.len()
     }
 
     /// An unspent output by its transaction's id and its index.
-    pub fn unspent(&self, transaction: &Hash32, index: u64) -> Option<&EncodedOutput> {
-        self.unspent.get(&(*transaction, index)).map(|unspent| &unspent.encoded)
+    pub fn unspent(&self, transaction: &Hash32, index: u64) -> Option<EncodedOutput> {
+        self.holdings.output(&(*transaction, index))
     }
 
     /// All unspent outputs, each with its transaction's id and its index, in no order.
-    pub fn all_unspent(&self) -> impl Iterator<Item = (&Hash32, u64, &EncodedOutput)> {
-        self.unspent.iter().map(|((id, index), unspent)| (id, *index, &unspent.encoded))
+    pub fn all_unspent(&self) -> impl Iterator<Item = (Hash32, u64, EncodedOutput)> {
+        self.holdings.outputs()
+    }
+
+    /// As [`Stake::all_unspent`], those at these addresses alone.
+    pub fn unspent_at(&self, addresses: &HashSet<Vec<u8>>) -> impl Iterator<Item = (Hash32, u64, EncodedOutput)> {
+        let is_wanted = |encoded: &[u8]| decode_output(encoded).is_ok_and(|output| addresses.contains(output.address.of(encoded)));
+        let added = self.holdings.added_outputs().filter(move |(.., encoded)| is_wanted(encoded));
+        // A genesis has an address once, and the output's place follows from it.
+        let of_base = addresses.iter().filter_map(|address| {
+            let id = blake2b_256(&[address]);
+            Some((id, 0, self.holdings.output_of_base(&(id, 0)).map(|(address, lovelace)| encode_output(&address, lovelace))?))
+        });
+        added.chain(of_base)
     }
 
     /// How many accounts delegate to a pool.
     pub fn delegations(&self) -> usize {
-        self.accounts.iter().filter(|account| account.registered && account.pool.is_some()).count()
+        self.holdings.delegated().map(|(_, delegated)| delegated.accounts as usize).sum()
     }
 
     /// The distribution that the running epoch uses.
@@ -218,12 +191,7 @@ impl Stake {
         for pool in retired {
             self.retiring.remove(&pool);
             self.pools.remove(&pool);
-            for number in 0..self.accounts.len() as u32 {
-                if self.accounts[number as usize].pool == Some(pool) {
-                    self.note_account(number);
-                    self.accounts[number as usize].pool = None;
-                }
-            }
+            self.holdings.leave(&pool);
             self.lack_from(epoch + 1); // its deposit is now among the rewards
         }
     }
@@ -248,7 +216,7 @@ impl Stake {
 
     fn apply_transaction(&mut self, block: &Block<'_, '_>, transaction: &Transaction, valid: bool) -> Result<Resolved, DecodeError> {
         let certificates = block.certificates(transaction)?;
-        let find = |id: &Hash32, index| self.unspent.get(&(*id, index)).map(|unspent| unspent.encoded.clone());
+        let find = |id: &Hash32, index| self.unspent(id, index);
         let mut resolved = Resolved::of(block, transaction, self.new_pools(&certificates), find)?;
         let (spent, outputs) = if valid {
             (block.inputs[transaction.inputs.start as usize..transaction.inputs.end as usize].to_vec(), &mut resolved.inputs)
@@ -257,7 +225,8 @@ impl Stake {
         };
         for (input, output) in spent.iter().zip(outputs) {
             let id = block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes");
-            if !self.spend(&(id, input.index)) {
+            if !self.holdings.spend(&(id, input.index)) {
+                self.exact = false;
                 *output = None; // an input that is there twice is spent once
             }
         }
@@ -287,81 +256,33 @@ impl Stake {
 
     fn add(&mut self, block: &Block<'_, '_>, place: Place, output: &Output) {
         let account = self.account_of(output.address.of(block.bytes));
-        self.insert(place, account, output.lovelace, output.encoded.of(block.bytes).into());
+        self.holdings.add(place, account, output.lovelace, output.encoded.of(block.bytes).into());
     }
 
-    fn insert(&mut self, place: Place, account: Option<u32>, lovelace: u64, encoded: EncodedOutput) {
-        if let Some(journal) = &mut self.journal {
-            journal.0.push(Change::Added(place));
-        }
-        self.put(place, Unspent { account, lovelace, encoded });
-    }
-
-    fn put(&mut self, place: Place, unspent: Unspent) {
-        if let Some(account) = unspent.account {
-            let sum = &mut self.accounts[account as usize].lovelace;
-            *sum = sum.saturating_add(unspent.lovelace);
-        }
-        self.unspent.insert(place, unspent);
-    }
-
-    /// Takes an output out; false where it isn't there.
-    fn spend(&mut self, place: &Place) -> bool {
-        let Some(unspent) = self.take(place) else {
-            self.exact = false;
-            return false;
-        };
-        if let Some(journal) = &mut self.journal {
-            journal.0.push(Change::Spent(*place, unspent));
-        }
-        true
-    }
-
-    fn take(&mut self, place: &Place) -> Option<Unspent> {
-        let unspent = self.unspent.remove(place)?;
-        if let Some(account) = unspent.account {
-            let sum = &mut self.accounts[account as usize].lovelace;
-            *sum = sum.saturating_sub(unspent.lovelace);
-        }
-        Some(unspent)
-    }
-
-    /// The account that an output at an address counts for (CIP-19).
+    /// The account that an output at an address counts for.
     fn account_of(&mut self, address: &[u8]) -> Option<u32> {
-        match address.first()? >> 4 {
-            kind @ 0..=3 => {
-                let hash = address.get(29..57)?.try_into().expect("28 bytes");
-                Some(self.account(Credential { script: kind & 2 != 0, hash }))
-            }
-            4 | 5 => {
-                self.exact = false; // a pointer to a certificate, which isn't followed
+        match Owner::of(address) {
+            Owner::Account(credential) => Some(self.holdings.account(credential)),
+            Owner::Pointer => {
+                self.exact = false;
                 None
             }
-            _ => None,
+            Owner::Nobody => None,
         }
-    }
-
-    fn account(&mut self, credential: Credential) -> u32 {
-        let next = self.accounts.len() as u32;
-        let account = *self.by_credential.entry(credential).or_insert(next);
-        if account == next {
-            self.accounts.push(Account { lovelace: 0, registered: false, pool: None });
-        }
-        account
     }
 
     fn certify(&mut self, certificate: Certificate) {
         match certificate {
             Certificate::Registration { credential, pool } => {
-                let account = self.account_mut(credential);
+                let account = self.holdings.account_mut(credential);
                 account.registered = true;
                 account.pool = pool.or(account.pool);
             }
             Certificate::Deregistration { credential } => {
-                let account = self.account_mut(credential);
+                let account = self.holdings.account_mut(credential);
                 (account.registered, account.pool) = (false, None);
             }
-            Certificate::Delegation { credential, pool } => self.account_mut(credential).pool = Some(pool),
+            Certificate::Delegation { credential, pool } => self.holdings.account_mut(credential).pool = Some(pool),
             Certificate::PoolRegistration { pool, vrf_key_hash } => {
                 self.retiring.remove(&pool);
                 match self.pools.entry(pool) {
@@ -381,27 +302,243 @@ impl Stake {
         }
     }
 
-    fn account_mut(&mut self, credential: Credential) -> &mut Account {
-        let number = self.account(credential);
-        self.note_account(number);
-        &mut self.accounts[number as usize]
-    }
-
-    /// Notes an account as it is before it changes.
-    fn note_account(&mut self, number: u32) {
-        if let Some(journal) = &mut self.journal {
-            let account = &self.accounts[number as usize];
-            journal.0.push(Change::Account(number, account.registered, account.pool));
-        }
-    }
-
-    pub(crate) fn distribution(&self) -> Distribution {
+    /// The stake as it is now.
+    pub fn distribution(&self) -> Distribution {
         let mut pools: HashMap<Hash28, (u64, Hash32)> = self.pools.iter().map(|(pool, vrf_key_hash)| (*pool, (0, *vrf_key_hash))).collect();
-        for account in self.accounts.iter().filter(|account| account.registered) {
-            if let Some((sum, _)) = account.pool.and_then(|pool| pools.get_mut(&pool)) {
-                *sum = sum.saturating_add(account.lovelace);
+        for (pool, delegated) in self.holdings.delegated() {
+            if let Some((sum, _)) = pools.get_mut(&pool) {
+                *sum = sum.saturating_add(delegated.lovelace);
             }
         }
         Distribution { exact: self.exact, ..Distribution::of_pools(pools) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::base::Base;
+
+    const POOLS: u8 = 4;
+    const KEYS: u8 = 6;
+
+    /// An address: of an enterprise, with a key's stake, with a script's, or with a pointer.
+    fn address(kind: u8, payment: u8, key: u8) -> Vec<u8> {
+        match kind % 8 {
+            0 | 1 => [&[0x60][..], &[payment; 28]].concat(),
+            2 => [&[0x20][..], &[payment; 28], &[key; 28]].concat(),
+            3 if payment.is_multiple_of(8) => [&[0x40][..], &[payment; 28], &[1, 2, 3]].concat(),
+            _ => [&[0x00][..], &[payment; 28], &[key; 28]].concat(),
+        }
+    }
+
+    /// One change of a block.
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// A new output at an address, or one that the genesis has too.
+        Add {
+            kind: u8,
+            payment: u8,
+            key: u8,
+            lovelace: u64,
+        },
+        /// An output of those that are or were there.
+        Spend(prop::sample::Index),
+        Certify {
+            kind: u8,
+            script: bool,
+            key: u8,
+            pool: u8,
+            epochs: u64,
+        },
+        Epoch,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => (any::<u8>(), 0..40u8, 0..KEYS, 0..1_000_000u64)
+                .prop_map(|(kind, payment, key, lovelace)| Step::Add { kind, payment, key, lovelace }),
+            3 => any::<prop::sample::Index>().prop_map(Step::Spend),
+            4 => (0..5u8, any::<bool>(), 0..KEYS + 2, 0..POOLS + 1, 0..3u64)
+                .prop_map(|(kind, script, key, pool, epochs)| Step::Certify { kind, script, key, pool, epochs }),
+            1 => Just(Step::Epoch),
+        ]
+    }
+
+    /// A genesis whose funds and delegators are drawn; the last pool that is delegated to isn't registered.
+    fn shelley(funds: &[(u8, u8, u8, u64)], delegators: &[(u8, u8)]) -> String {
+        let funds: BTreeMap<String, u64> =
+            funds.iter().map(|(kind, payment, key, lovelace)| (hex::encode(address(*kind, *payment, *key)), *lovelace)).collect();
+        let stake: BTreeMap<String, String> =
+            delegators.iter().map(|(key, pool)| (hex::encode([*key; 28]), hex::encode([*pool; 28]))).collect();
+        let pools: BTreeMap<String, serde_json::Value> =
+            (0..POOLS).map(|pool| (hex::encode([pool; 28]), serde_json::json!({"vrf": hex::encode([pool; 32])}))).collect();
+        serde_json::json!({
+            "activeSlotsCoeff": 0.05, "securityParam": 10, "epochLength": 100, "slotsPerKESPeriod": 50, "maxKESEvolutions": 60,
+            "updateQuorum": 2, "genDelegs": {}, "initialFunds": funds, "staking": {"pools": pools, "stake": stake},
+            "protocolParams": {"decentralisationParam": 0.0, "extraEntropy": {"tag": "NeutralNonce"}, "maxBlockHeaderSize": 1100,
+                               "maxBlockBodySize": 65536},
+        })
+        .to_string()
+    }
+
+    /// The same genesis, held whole and on a base.
+    fn both(shelley: &str) -> [Genesis; 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, base) = (folder.path().join("shelley-genesis.json"), folder.path().join("base"));
+        fs::write(&path, shelley).unwrap();
+        fs::write(folder.path().join("byron-genesis.json"), r#"{"nonAvvmBalances": {"2657WMsDfac6": "7"}, "avvmDistr": {}}"#).unwrap();
+        Base::make(&path, &base).unwrap();
+        [Genesis::read(&path).unwrap(), Genesis::on_base(Base::open(&base).unwrap(), &path).unwrap()]
+    }
+
+    /// All that can be asked.
+    fn facts(stake: &Stake, places: &BTreeSet<Place>) -> impl PartialEq + std::fmt::Debug + use<> {
+        let mut all: Vec<_> = stake.all_unspent().collect();
+        all.sort();
+        let addresses = (0..8).flat_map(|kind| (0..40).map(move |payment| address(kind, payment, payment % KEYS))).collect();
+        let mut at: Vec<_> = stake.unspent_at(&addresses).collect();
+        at.sort();
+        let each: Vec<_> = places.iter().map(|(id, index)| stake.unspent(id, *index)).collect();
+        assert_eq!(all.len(), stake.unspent_outputs());
+        let of_pools = (stake.distribution(), stake.mark.clone(), stake.current.clone(), stake.delegations(), stake.exact);
+        (all, at, each, of_pools)
+    }
+
+    /// Applies a step, of this number in all.
+    fn apply(stake: &mut Stake, step: &Step, number: u64, epoch: &mut u64, places: &mut BTreeSet<Place>) {
+        match step {
+            Step::Add { kind, payment, key, lovelace } => {
+                let address = address(*kind, *payment, *key);
+                let place = (blake2b_256(&[&number.to_le_bytes(), &address]), 0);
+                places.insert(place);
+                let account = stake.account_of(&address);
+                stake.holdings.add(place, account, *lovelace, encode_output(&address, *lovelace));
+            }
+            Step::Spend(index) => {
+                let place = places.iter().nth(index.index(places.len().max(1)));
+                let known = place.is_some_and(|place| stake.holdings.spend(place));
+                assert!(place.is_none_or(|(id, index)| stake.unspent(id, *index).is_none()));
+                stake.exact &= known;
+            }
+            Step::Certify { kind, script, key, pool, epochs } => {
+                let (credential, pool) = (Credential { script: *script, hash: [*key; 28] }, [*pool; 28]);
+                stake.certify(match kind {
+                    0 => Certificate::Registration { credential, pool: Some(pool) },
+                    1 => Certificate::Deregistration { credential },
+                    2 => Certificate::Delegation { credential, pool },
+                    3 => Certificate::PoolRegistration { pool, vrf_key_hash: [number as u8; 32] },
+                    _ => Certificate::PoolRetirement { pool, epoch: *epoch + epochs },
+                });
+            }
+            Step::Epoch => {
+                *epoch += 1;
+                stake.begin_epoch(*epoch);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn a_genesis_on_a_base_gives_the_answers_of_one_that_is_held_whole(
+            funds in prop::collection::vec((any::<u8>(), 0..40u8, 0..KEYS, 0..1_000_000u64), 0..60),
+            delegators in prop::collection::vec((0..KEYS + 2, 0..POOLS + 2), 0..8),
+            blocks in prop::collection::vec((prop::collection::vec(step(), 0..6), 0..4usize), 0..30),
+        ) {
+            let genesis = both(&shelley(&funds, &delegators));
+            let mut stakes = [Stake::new(&genesis[0]), Stake::new(&genesis[1])];
+            let mut places: BTreeSet<Place> = stakes[0].all_unspent().map(|(id, index, _)| (id, index)).collect();
+            prop_assert_eq!(facts(&stakes[0], &places), facts(&stakes[1], &places));
+            prop_assert_eq!(genesis[0].lovelace(), genesis[1].lovelace());
+            let (mut epoch, mut undos) = (0, Vec::new());
+            for (number, (steps, back)) in (0..).zip(&blocks) {
+                let before = facts(&stakes[0], &places);
+                let known = places.clone();
+                let epoch_before = epoch;
+                let mut undo = Vec::new();
+                for stake in &mut stakes {
+                    (epoch, places) = (epoch_before, known.clone());
+                    let outline = stake.without_outputs(None);
+                    stake.begin_journal();
+                    (100 * number..).zip(steps).for_each(|(number, step)| apply(stake, step, number, &mut epoch, &mut places));
+                    undo.push((outline, stake.take_journal()));
+                }
+                prop_assert_eq!(facts(&stakes[0], &places), facts(&stakes[1], &places));
+                undos.push((undo, epoch_before, known, before));
+                for _ in 0..back.saturating_sub(1).min(undos.len()) {
+                    let (undo, epoch_then, known, then) = undos.pop().unwrap();
+                    stakes.iter_mut().zip(undo).for_each(|(stake, (outline, journal))| stake.undo(outline, journal));
+                    epoch = epoch_then;
+                    let found = [facts(&stakes[0], &known), facts(&stakes[1], &known)];
+                    prop_assert_eq!(&found[0], &then);
+                    prop_assert_eq!(&found[1], &then);
+                }
+            }
+            prop_assert!(genesis[1].sound().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_key_that_delegates_twice_counts_for_the_last_pool_alone() {
+        let mut text: serde_json::Value = serde_json::from_str(&shelley(&[(4, 2, 0xab, 7)], &[])).unwrap();
+        let (key, pools) = (hex::encode([0xab; 28]), [1, 0].map(|pool| hex::encode([pool; 28])));
+        text["staking"]["stake"] = serde_json::json!({key.to_uppercase(): pools[0], key: pools[1]});
+        let stakes = both(&text.to_string()).map(|genesis| Stake::new(&genesis));
+        let none = BTreeSet::new();
+        assert_eq!(facts(&stakes[0], &none), facts(&stakes[1], &none));
+        let of_pools: Vec<_> = stakes[1].distribution().pools().into_iter().map(|(_, lovelace, _)| lovelace).collect();
+        assert_eq!((of_pools, stakes[1].delegations()), (vec![7, 0, 0, 0], 1));
+    }
+
+    #[test]
+    fn what_lies_beside_a_base_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("shelley-genesis.json"), folder.path().join("base.partial"));
+        fs::write(&path, shelley(&[], &[])).unwrap();
+        fs::write(&other, "kept").unwrap();
+        Base::make(&path, &folder.path().join("base.1")).unwrap();
+        assert_eq!(fs::read(&other).unwrap(), b"kept");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn a_base_that_is_cut_or_damaged_anywhere_is_found_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, whole, base) = (folder.path().join("shelley-genesis.json"), folder.path().join("whole"), folder.path().join("base"));
+        fs::write(&path, shelley(&[(0, 1, 0, 5), (4, 2, 1, 7), (4, 3, 2, 9)], &[(1, 1), (5, 2)])).unwrap();
+        Base::make(&path, &whole).unwrap();
+        let bytes = fs::read(&whole).unwrap();
+        let found_out = |bytes: &[u8], what: String| {
+            fs::write(&base, bytes).unwrap();
+            let error = Base::open(&base).and_then(|base| {
+                let genesis = Genesis::on_base(base, &path).unwrap();
+                let mut stake = Stake::new(&genesis);
+                let places: Vec<_> = stake.all_unspent().map(|(id, index, _)| (id, index)).collect();
+                places.iter().for_each(|place| assert!(stake.holdings.spend(place) || genesis.sound().is_err()));
+                for key in 0..KEYS {
+                    stake.holdings.account(Credential { script: false, hash: [key; 28] });
+                }
+                stake.distribution();
+                genesis.sound()
+            });
+            let error = error.expect_err(&what).to_string();
+            assert!(error.starts_with(&format!("{}: ", base.display())) && !error.contains('\n'), "{what}: {error}");
+        };
+        (0..bytes.len()).for_each(|length| found_out(&bytes[..length], format!("cut at {length}")));
+        found_out(&[&bytes[..], &[0]].concat(), "one byte more".to_owned());
+        for place in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[place] ^= 0x10;
+            found_out(&damaged, format!("damaged at {place} of {}", bytes.len()));
+        }
+        let error = Base::make(&folder.path().join("none"), &base).unwrap_err().to_string();
+        assert!(error.starts_with(&folder.path().join("none").display().to_string()) && !error.contains('\n'), "{error}");
     }
 }

@@ -10,10 +10,11 @@ use slotmark_ledger::{Environment, Parameters, Resolved};
 use crate::certificate::{Counters, Sequence};
 use crate::genesis::Genesis;
 use crate::header::{Leader, Surroundings, contribution};
+use crate::holdings::Journal;
 use crate::nonce::{Nonce, Nonces, settling_slots};
 use crate::overlay::{SlotOwner, slot_owner};
 use crate::rule::{Outcome, Rule};
-use crate::stake::{Distribution, Journal, Stake};
+use crate::stake::{Distribution, Stake};
 use crate::updates::Updates;
 
 /// Slots of a Byron epoch, as a multiple of k.

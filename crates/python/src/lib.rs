@@ -24,7 +24,7 @@ use slotmark_ouroboros::server::{Config, Pace, Server};
 use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::Addresses;
 use slotmark_synth::{Recipe, Workload};
-use slotmark_tracelog::{HostFrom, Plan, Source};
+use slotmark_tracelog::{Dialect, HostFrom, Plan, Source};
 
 /// How much framed chain the server keeps at most.
 const FRAMED_BYTES: usize = 4 << 30;
@@ -175,6 +175,11 @@ mod _core {
         let forged = forged.map_err(|error| slotmark_error("ChainError", error))?;
         let facts = serde_json::json!({"blocks": forged.blocks, "bytes": forged.bytes, "transactions": forged.transactions, "tip": forged.tip.to_string()});
         Ok(facts.to_string())
+    }
+
+    #[pyfunction]
+    fn is_log_line(line: &[u8]) -> bool {
+        Dialect::of(line).is_some()
     }
 
     #[pyfunction]

@@ -189,7 +189,7 @@ fn a_block_that_is_taken_back_leaves_nothing_behind() {
     let facts = |state: &ChainState, slot: u64| {
         let outlook = state.outlook(Era::Conway, slot).unwrap();
         let stake = state.stake().unwrap();
-        let mut unspent: Vec<_> = stake.all_unspent().map(|(id, index, output)| (*id, index, output.clone())).collect();
+        let mut unspent: Vec<_> = stake.all_unspent().collect();
         unspent.sort();
         let epoch = &outlook.epoch;
         (state.tip(), epoch.number, epoch.nonce, epoch.distribution.clone(), stake.delegations(), unspent)

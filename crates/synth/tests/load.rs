@@ -65,7 +65,8 @@ fn genesis() -> Genesis {
     for era in ["shelley", "alonzo", "conway"] {
         std::fs::rename(place.join(format!("genesis.{era}.json")), place.join(format!("{era}-genesis.json"))).expect("renamed");
     }
-    Genesis::read(&place.join("shelley-genesis.json")).expect("a genesis").expect("Alonzo's")
+    let shelley = place.join("shelley-genesis.json");
+    Genesis::read(std::fs::File::open(&shelley).expect("Shelley's"), &shelley).expect("a genesis").expect("Alonzo's")
 }
 
 /// A Conway block of one transaction, under a header of nothing.

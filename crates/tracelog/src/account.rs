@@ -14,7 +14,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use parquet::schema::types::ColumnPath;
 use serde::Serialize;
 
-use crate::line::Entry;
+use crate::dialects::{Dialect, Entry};
 use crate::messages::{Body, Form, Made, Thread, read};
 use crate::reason::Reason;
 use crate::strings::{EndMap, Map};
@@ -67,6 +67,8 @@ pub struct HostFacts {
     pub first_ts_ns: Option<i64>,
     /// Time of the last.
     pub last_ts_ns: Option<i64>,
+    /// Which node wrote its log, as [`Dialect::node`] has it; empty where that is not known.
+    pub node: String,
     /// The node's version, where the log tells it.
     pub version: String,
     /// Its commit.
@@ -159,7 +161,12 @@ pub struct Account {
 impl LineTables {
     /// Writes `NAME/part-PART.parquet` below a folder of tables. Part 0 makes every table, if only its columns.
     pub fn new(tables: &Path, part: usize) -> Self {
-        Self { rows: Rows::new(tables, part), newest: i64::MIN, hosts: Hosts::default(), account: Account::default() }
+        Self { rows: Rows::new(tables, part), newest: i64::MIN, hosts: Hosts::of(Dialect::CardanoNode.node()), account: Account::default() }
+    }
+
+    /// Which dialect the lines that follow are in; cardano-node's, if nothing else is told.
+    pub(crate) fn written_by(&mut self, dialect: Option<Dialect>) {
+        self.hosts.node = dialect.map_or("", Dialect::node);
     }
 
     /// Knows of a host, whether or not it has lines.
@@ -175,6 +182,27 @@ impl LineTables {
     /// A table can't be written.
     #[inline]
     pub fn line(&mut self, host: &[u8], name: &[u8], entry: Option<&Entry<'_>>, place: i64) -> Result<(), ParquetError> {
+        let whose = self.count(host, name);
+        let Some(entry) = entry else { return Ok(()) };
+        self.time(whose, entry.ts_ns);
+        self.add(whose, host, entry, place)
+    }
+
+    /// Takes a line of a host that is a part of rows, which come by themselves.
+    pub(crate) fn part(&mut self, host: &[u8], name: &[u8], ts_ns: i64) {
+        let whose = self.count(host, name);
+        self.time(whose, ts_ns);
+    }
+
+    /// Takes a row of a host whose line was taken as a part.
+    pub(crate) fn row(&mut self, host: &[u8], entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
+        let whose = self.hosts.place(host);
+        self.add(whose, host, entry, place)
+    }
+
+    /// Counts a line; returns the place of its host.
+    #[inline(always)]
+    fn count(&mut self, host: &[u8], name: &[u8]) -> usize {
         self.account.lines += 1;
         let name = &name[..name.len().min(MOST_OF_A_NAME)];
         match self.account.names.get_mut(name) {
@@ -185,14 +213,25 @@ impl LineTables {
             }
         }
         let whose = self.hosts.place(host);
+        self.hosts.facts[whose].lines += 1;
+        whose
+    }
+
+    /// Notes the time of a line of interest.
+    #[inline(always)]
+    fn time(&mut self, whose: usize, ts_ns: i64) {
         let facts = &mut self.hosts.facts[whose];
-        facts.lines += 1;
-        let Some(entry) = entry else { return Ok(()) };
+        facts.backwards += u64::from(ts_ns < self.newest.saturating_sub(BACKWARDS_NS));
+        self.newest = self.newest.max(ts_ns);
+        facts.first_ts_ns = Some(facts.first_ts_ns.map_or(ts_ns, |first| first.min(ts_ns)));
+        facts.last_ts_ns = Some(facts.last_ts_ns.map_or(ts_ns, |last| last.max(ts_ns)));
+    }
+
+    /// Adds a row.
+    #[inline(always)]
+    fn add(&mut self, whose: usize, host: &[u8], entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
+        let facts = &mut self.hosts.facts[whose];
         facts.kept += 1;
-        facts.backwards += u64::from(entry.ts_ns < self.newest.saturating_sub(BACKWARDS_NS));
-        self.newest = self.newest.max(entry.ts_ns);
-        facts.first_ts_ns = Some(facts.first_ts_ns.map_or(entry.ts_ns, |first| first.min(entry.ts_ns)));
-        facts.last_ts_ns = Some(facts.last_ts_ns.map_or(entry.ts_ns, |last| last.max(entry.ts_ns)));
         if let Body::Version(told) = entry.body {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             (facts.version, facts.revision, facts.compiler) = (text(told.version), text(told.revision), text(told.compiler));
@@ -272,14 +311,18 @@ impl LineTables {
 }
 
 /// The hosts of a segment. Most have one, and lines of one host mostly follow each other.
-#[derive(Default)]
 struct Hosts {
     places: Map<Vec<u8>, usize>,
     facts: Vec<HostFacts>,
     last: usize,
+    node: &'static str,
 }
 
 impl Hosts {
+    fn of(node: &'static str) -> Self {
+        Self { places: Map::default(), facts: Vec::new(), last: 0, node }
+    }
+
     /// The place of a host, which gets one if it is new.
     #[inline]
     fn place(&mut self, name: &[u8]) -> usize {
@@ -287,7 +330,8 @@ impl Hosts {
             self.last = match self.places.get(name) {
                 Some(&place) => place,
                 None => {
-                    self.facts.push(HostFacts { host: String::from_utf8_lossy(name).into(), ..HostFacts::default() });
+                    let (host, node) = (String::from_utf8_lossy(name).into(), self.node.to_owned());
+                    self.facts.push(HostFacts { host, node, ..HostFacts::default() });
                     self.places.insert(name.to_vec(), self.facts.len() - 1);
                     self.facts.len() - 1
                 }
@@ -352,6 +396,7 @@ pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) 
             ("short_hashes", each(|facts| facts.short_hashes)),
             ("first_ts_ns", time(hosts.iter().map(|facts| facts.first_ts_ns).collect())),
             ("last_ts_ns", time(hosts.iter().map(|facts| facts.last_ts_ns).collect())),
+            ("node", text(hosts.iter().map(|facts| facts.node.as_str()).collect())),
             ("version", text(hosts.iter().map(|facts| facts.version.as_str()).collect())),
             ("revision", text(hosts.iter().map(|facts| facts.revision.as_str()).collect())),
             ("compiler", text(hosts.iter().map(|facts| facts.compiler.as_str()).collect())),
@@ -402,6 +447,9 @@ fn merge(into: &mut HostFacts, facts: HostFacts) {
     into.late += facts.late;
     into.first_ts_ns = [into.first_ts_ns, facts.first_ts_ns].into_iter().flatten().min();
     into.last_ts_ns = [into.last_ts_ns, facts.last_ts_ns].into_iter().flatten().max();
+    if !facts.node.is_empty() {
+        into.node = facts.node;
+    }
     if !facts.version.is_empty() {
         (into.version, into.revision, into.compiler) = (facts.version, facts.revision, facts.compiler);
     }

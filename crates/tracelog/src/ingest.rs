@@ -11,8 +11,9 @@ use parquet::errors::ParquetError;
 use rayon::prelude::*;
 
 use crate::account::{Account, DamagedFile, Ingested, LineTables, Rejection, SourceFacts, settle};
+use crate::dialects::dingo::{self, Joins};
+use crate::dialects::{Dialect, Seen, read_line};
 use crate::digest::SourceDigest;
-use crate::line::{Entry, Seen, read_line};
 use crate::reader::{Line, Packing, lines};
 use crate::reason::Reason;
 use crate::repeats::{LineHash, RECENT_BYTES, Recent, hash_line};
@@ -74,6 +75,8 @@ pub enum IngestError {
 struct Segment {
     source: usize,
     packing: Packing,
+    /// None where no line near the file's beginning is in any.
+    dialect: Option<Dialect>,
     range: Range<u64>,
     /// The file's place among those of its host.
     turn: usize,
@@ -97,11 +100,17 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
         .collect::<Result<_, _>>()?;
     let packings: Vec<Packing> =
         plan.sources.iter().map(|source| Packing::of(&source.path).map_err(read(&source.path))).collect::<Result<_, _>>()?;
+    let dialects: Vec<Option<Dialect>> = plan
+        .sources
+        .iter()
+        .zip(&packings)
+        .map(|(source, &packing)| dialect(&source.path, packing).map_err(read(&source.path)))
+        .collect::<Result<_, _>>()?;
     let mut hashes = same_twice(&plan.sources, &sizes)?;
-    let firsts = first_lines(&plan.sources, &packings)?;
+    let firsts = first_lines(&plan.sources, &packings, &dialects)?;
     let turns = turns(&plan.sources, &firsts);
     let total: u64 = sizes.iter().sum();
-    let segments = segments(&sizes, &packings, &turns, plan.threads);
+    let segments = segments(&sizes, &packings, &dialects, &turns, plan.threads);
     let done = AtomicU64::new(0);
     let step = |bytes: u64| match progress(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total) {
         ControlFlow::Continue(()) => Ok(()),
@@ -272,7 +281,7 @@ fn note_lines(
         segment.packing,
         segment.range.clone(),
         |line| {
-            if !line.too_long && matches!(read_line(line.bytes), Ok(Seen { entry: Some(_), .. })) {
+            if !line.too_long && time(segment.dialect, line.bytes).is_some() {
                 first_turns.entry(hash_line(line.bytes)).or_insert(segment.turn);
             }
             Ok(())
@@ -310,18 +319,18 @@ struct FirstLine {
     hash: LineHash,
 }
 
-fn first_lines(sources: &[Source], packings: &[Packing]) -> Result<Vec<Option<FirstLine>>, IngestError> {
+fn first_lines(sources: &[Source], packings: &[Packing], dialects: &[Option<Dialect>]) -> Result<Vec<Option<FirstLine>>, IngestError> {
     let mut files: HashMap<&str, usize> = HashMap::new();
     for source in sources {
         *files.entry(&source.host).or_default() += 1;
     }
-    let first = |(source, &packing): (&Source, &Packing)| {
+    let first = |((source, &packing), &dialect): ((&Source, &Packing), &Option<Dialect>)| {
         if files[source.host.as_str()] == 1 {
             return Ok(None);
         }
-        first_line(&source.path, packing).map_err(|error| IngestError::Read { path: source.path.clone(), source: error })
+        first_line(&source.path, packing, dialect).map_err(|error| IngestError::Read { path: source.path.clone(), source: error })
     };
-    sources.iter().zip(packings).map(first).collect()
+    sources.iter().zip(packings).zip(dialects).map(first).collect()
 }
 
 /// Each file's place among those of its host, by the time of its first line.
@@ -342,47 +351,64 @@ fn turns(sources: &[Source], firsts: &[Option<FirstLine>]) -> Vec<usize> {
     turns
 }
 
-fn first_line(path: &Path, packing: Packing) -> io::Result<Option<FirstLine>> {
-    enum Stop {
-        Found(FirstLine),
+fn first_line(path: &Path, packing: Packing, dialect: Option<Dialect>) -> io::Result<Option<FirstLine>> {
+    first_that(path, packing, 0..1 << 24, |line| Some(FirstLine { ts_ns: time(dialect, line)?, hash: hash_line(line) }))
+}
+
+/// The dialect that most lines near a file's beginning are in; cardano-node's of two with as many.
+fn dialect(path: &Path, packing: Packing) -> io::Result<Option<Dialect>> {
+    let (mut cardano_node, mut dingo) = (0, 0);
+    let count = |line: Line<'_>| {
+        match Dialect::of(line.bytes) {
+            Some(Dialect::CardanoNode) => cardano_node += 1,
+            Some(Dialect::Dingo) => dingo += 1,
+            None => {}
+        }
+        Ok(())
+    };
+    lines(path, packing, 0..1 << 20, count, |_| Ok::<_, io::Error>(()))?;
+    Ok(if dingo > cardano_node { Some(Dialect::Dingo) } else { (cardano_node > 0).then_some(Dialect::CardanoNode) })
+}
+
+/// What the first line of a stretch is that is looked for.
+fn first_that<T>(path: &Path, packing: Packing, range: Range<u64>, look: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
+    enum Stop<T> {
+        Found(T),
         Failed(io::Error),
     }
-    impl From<io::Error> for Stop {
+    impl<T> From<io::Error> for Stop<T> {
         fn from(error: io::Error) -> Self {
             Self::Failed(error)
         }
     }
-    let look = lines(
-        path,
-        packing,
-        0..1 << 24,
-        |line| match read_line(line.bytes) {
-            Ok(Seen { entry: Some(entry), .. }) => Err(Stop::Found(FirstLine { ts_ns: entry.ts_ns, hash: hash_line(line.bytes) })),
-            _ => Ok(()),
-        },
-        |_| Ok(()),
-    );
-    match look {
-        Err(Stop::Found(first)) => Ok(Some(first)),
+    match lines(path, packing, range, |line| look(line.bytes).map_or(Ok(()), |found| Err(Stop::Found(found))), |_| Ok(())) {
+        Err(Stop::Found(found)) => Ok(Some(found)),
         Err(Stop::Failed(error)) => Err(error),
         Ok(_) => Ok(None),
     }
 }
 
-/// Files cut so that all threads have work to the end. Packed files stay whole.
-fn segments(sizes: &[u64], packings: &[Packing], turns: &[usize], threads: usize) -> Vec<Segment> {
+/// When a line of interest was written. A file that is in no dialect is read as cardano-node's: its lines are rejected.
+fn time(dialect: Option<Dialect>, line: &[u8]) -> Option<i64> {
+    dialect.unwrap_or(Dialect::CardanoNode).time(line)
+}
+
+/// Files cut so that all threads have work to the end. Packed files stay whole, and those whose rows are put together of several lines: how
+/// many threads there are makes no difference to rows.
+fn segments(sizes: &[u64], packings: &[Packing], dialects: &[Option<Dialect>], turns: &[usize], threads: usize) -> Vec<Segment> {
     let total: u64 = sizes.iter().sum();
     let most = (total / (4 * threads.max(1) as u64)).max(SEGMENT_BYTES);
     let mut segments = Vec::new();
     for (source, ((&size, &packing), &turn)) in sizes.iter().zip(packings).zip(turns).enumerate() {
+        let dialect = dialects[source];
         if packing != Packing::Plain {
-            segments.push(Segment { source, packing, range: 0..u64::MAX, turn });
+            segments.push(Segment { source, packing, dialect, range: 0..u64::MAX, turn });
             continue;
         }
-        let pieces = size.div_ceil(most).max(1);
+        let pieces = if dialect == Some(Dialect::Dingo) { 1 } else { size.div_ceil(most).max(1) };
         for piece in 0..pieces {
             let end = if piece + 1 == pieces { u64::MAX } else { size * (piece + 1) / pieces };
-            segments.push(Segment { source, packing, range: size * piece / pieces..end, turn });
+            segments.push(Segment { source, packing, dialect, range: size * piece / pieces..end, turn });
         }
     }
     segments
@@ -426,12 +452,15 @@ fn read_segment(
     let mut tables = LineTables::new(&plan.tables, part);
     let mut hash = hash.then(SourceDigest::default);
     let whose = host.as_bytes();
+    tables.written_by(segment.dialect);
     if plan.host_from == HostFrom::Path {
         tables.host(whose);
     }
+    let place = |offset: u64| (segment.turn as i64) << PLACE_BITS | offset as i64;
     let mut bytes_read = 0;
     let mut overlaps = false;
     let mut recent = Recent::default();
+    let mut joins = Joins::default();
     if segment.range.start > 0 {
         let before = segment.range.start.saturating_sub(RECENT_BYTES)..segment.range.start;
         lines(
@@ -440,9 +469,9 @@ fn read_segment(
             before,
             |line| {
                 if !line.too_long
-                    && let Ok(Seen { entry: Some(entry), .. }) = read_line(line.bytes)
+                    && let Some(ts_ns) = time(segment.dialect, line.bytes)
                 {
-                    recent.repeats(hash_line(line.bytes), entry.ts_ns, line.offset);
+                    recent.repeats(hash_line(line.bytes), ts_ns, line.offset);
                 }
                 Ok::<(), io::Error>(())
             },
@@ -450,7 +479,7 @@ fn read_segment(
         )
         .map_err(|source| IngestError::Read { path: path.clone(), source })?;
     }
-    let mut is_repeated = |line: &Line<'_>, entry: &Entry<'_>| {
+    let mut is_repeated = |line: &Line<'_>, ts_ns: i64| {
         let hash = hash_line(line.bytes);
         let elsewhere = match others {
             Others::None => false,
@@ -460,7 +489,7 @@ fn read_segment(
             }
             Others::Lines(first_turns) => first_turns.get(&hash).is_some_and(|&turn| turn < segment.turn),
         };
-        recent.repeats(hash, entry.ts_ns, line.offset) || elsewhere
+        recent.repeats(hash, ts_ns, line.offset) || elsewhere
     };
     let rejection = |reason: Reason, line: u64, offset: u64, text: &[u8]| Rejection {
         host: host.clone(),
@@ -478,26 +507,40 @@ fn read_segment(
             if line.bytes.trim_ascii().is_empty() && !line.too_long {
                 return Ok(());
             }
-            match if line.too_long { Err(Reason::TooLong) } else { read_line(line.bytes) } {
-                Ok(seen) => {
-                    let named = match plan.host_from {
-                        HostFrom::Field => seen.entry.as_ref().and_then(|entry| entry.host).unwrap_or(whose),
-                        HostFrom::Path => whose,
-                    };
-                    if seen.entry.as_ref().is_some_and(|entry| is_repeated(&line, entry)) {
-                        tables.repeat(named);
+            let place = place(line.offset);
+            let reason = match segment.dialect {
+                _ if line.too_long => Reason::TooLong,
+                Some(Dialect::Dingo) => match dingo::read_line(line.bytes) {
+                    Ok(dingo::Told { part: Some(part), .. }) if is_repeated(&line, part.ts_ns) => {
+                        tables.repeat(whose);
                         return Ok(());
                     }
-                    let place = (segment.turn as i64) << PLACE_BITS | line.offset as i64;
-                    tables.line(named, &seen.name, seen.entry.as_ref(), place).map_err(Stop::Write)
-                }
-                Err(reason) => {
-                    // The last line of a log that was cut: whatever it looks like, its end is missing.
-                    let reason = if line.ended || reason == Reason::TooLong { reason } else { Reason::Cut };
-                    tables.reject(whose, reason, || rejection(reason, line.number + 1, line.offset, line.bytes));
-                    Ok(())
-                }
-            }
+                    Ok(dingo::Told { name, part: Some(part) }) => {
+                        tables.part(whose, &name, part.ts_ns);
+                        return joins.take(&part, place, |entry, place| tables.row(whose, entry, place)).map_err(Stop::Write);
+                    }
+                    Ok(dingo::Told { name, part: None }) => return tables.line(whose, &name, None, place).map_err(Stop::Write),
+                    Err(reason) => reason,
+                },
+                Some(Dialect::CardanoNode) | None => match read_line(line.bytes) {
+                    Ok(Seen { name, entry }) => {
+                        let named = match plan.host_from {
+                            HostFrom::Field => entry.as_ref().and_then(|entry| entry.host).unwrap_or(whose),
+                            HostFrom::Path => whose,
+                        };
+                        if entry.as_ref().is_some_and(|entry| is_repeated(&line, entry.ts_ns)) {
+                            tables.repeat(named);
+                            return Ok(());
+                        }
+                        return tables.line(named, &name, entry.as_ref(), place).map_err(Stop::Write);
+                    }
+                    Err(reason) => reason,
+                },
+            };
+            // The last line of a log that was cut: whatever it looks like, its end is missing.
+            let reason = if line.ended || reason == Reason::TooLong { reason } else { Reason::Cut };
+            tables.reject(whose, reason, || rejection(reason, line.number + 1, line.offset, line.bytes));
+            Ok(())
         },
         |bytes| {
             if let Some(hash) = &mut hash {
@@ -517,6 +560,7 @@ fn read_segment(
     if !plain {
         step(size)?;
     }
+    joins.finish(|entry, place| tables.row(whose, entry, place)).map_err(write)?;
     let mut account = tables.finish(whose, u64::from(segment.range.start == 0)).map_err(write)?;
     (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, overlaps);
     account.damage = extent.damage.map(|damage| DamagedFile {

@@ -1,17 +1,18 @@
 //! Node logs, a line a message, to typed Parquet tables: one pass, bounded memory, every line accounted for.
 //!
 //! `messages` is the table of messages: an entry says what each is called (cardano-node's new tracing, its transitional names, and
-//! the legacy messages), what its row has, and how it is written. `line` takes a line apart, `tables` are the rows that come out,
-//! `account` keeps account of lines, `repeats` finds those that are there twice, `ingest` drives it over files.
+//! the legacy messages), what its row has, and how it is written. `dialects` takes lines apart, as each kind of node writes them;
+//! `tables` are the rows that come out, `account` keeps account of lines, `repeats` finds those that are there twice, `ingest` drives it
+//! over files.
 
 #[cfg(feature = "ingest")]
 mod account;
+mod dialects;
 #[cfg(feature = "ingest")]
 mod digest;
 #[cfg(feature = "ingest")]
 mod ingest;
 mod json;
-mod line;
 mod messages;
 #[cfg(feature = "ingest")]
 mod reader;
@@ -29,10 +30,12 @@ mod time;
 #[cfg(feature = "ingest")]
 pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
 #[cfg(feature = "ingest")]
+pub use dialects::Dialect;
+pub use dialects::{Entry, Seen, read_line};
+#[cfg(feature = "ingest")]
 pub use digest::SourceDigest;
 #[cfg(feature = "ingest")]
 pub use ingest::{HostFrom, IngestError, Plan, Source, ingest};
-pub use line::{Entry, Seen, read_line};
 pub use messages::{
     Address, AnyTransactions, Block, Body, Connection, Datum, Form, Ledger, MempoolSize, Message, Out, Peer, Point, SelectView, Slot,
     Thread, Tip, Transaction, TransactionList, Transactions, Version, forms, hex, namespaces,

@@ -17,7 +17,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
-use crate::line::Entry;
+use crate::dialects::Entry;
 use crate::messages::{Address, Block, Body, Ledger, Message, Slot, Transactions};
 use crate::strings::{Id, Strings};
 

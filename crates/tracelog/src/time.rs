@@ -7,11 +7,11 @@ use crate::reason::Reason;
 /// Times at which a node can have logged, in ns since 1970: from the year 2000 to the year 2200.
 const PLAUSIBLE_NS: Range<i64> = 946_684_800_000_000_000..7_258_118_400_000_000_000;
 
-/// The time of a line, in ns since 1970.
+/// The time of a line, in ns since 1970, out of the field that has it.
 #[inline]
-pub(crate) fn line_time(text: &[u8]) -> Result<i64, Reason> {
-    let ts_ns = parse_time(text).ok_or(Reason::Wrong("at"))?;
-    if PLAUSIBLE_NS.contains(&ts_ns) { Ok(ts_ns) } else { Err(Reason::OutOfRange("at")) }
+pub(crate) fn line_time(field: &'static str, text: &[u8]) -> Result<i64, Reason> {
+    let ts_ns = parse_time(text).ok_or(Reason::Wrong(field))?;
+    if PLAUSIBLE_NS.contains(&ts_ns) { Ok(ts_ns) } else { Err(Reason::OutOfRange(field)) }
 }
 
 /// Nanoseconds since 1970, UTC, of an RFC 3339 time with `Z` and up to nine digits of a fraction.

@@ -8,6 +8,7 @@ use slotmark_ouroboros::message::TxSubmissionRequest;
 use slotmark_tracelog::{AnyTransactions, MempoolSize, Peer, Transaction, forms};
 
 use super::Core;
+use crate::error::NodeError;
 use crate::mempool::{Refused, transaction_id};
 use crate::message::Message;
 use crate::network::WINDOW;
@@ -94,9 +95,9 @@ impl Core {
         self.peers_where(|peer| peer.offering.waits_for > 0).into_iter().for_each(|peer| self.offer(peer, false));
     }
 
-    /// A peer offers ids or transactions.
-    pub(super) fn offered_message(&mut self, peer: u32, message: Message) -> Result<(), String> {
-        let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
+    /// A peer offers ids or transactions; the inner error is what it did wrong.
+    pub(super) fn offered_message(&mut self, peer: u32, message: Message) -> Result<Result<(), String>, NodeError> {
+        let Some(state) = self.peers.get_mut(&peer) else { return Ok(Ok(())) };
         match message {
             Message::TxInit => self.ask_for_ids(peer),
             Message::TxIds(ids) => {
@@ -111,7 +112,8 @@ impl Core {
             }
             Message::Txs(transactions) => {
                 if transactions.len() > state.offered.wanted.len() {
-                    return Err(format!("it sent {} transactions, {} were asked for", transactions.len(), state.offered.wanted.len()));
+                    let wanted = state.offered.wanted.len();
+                    return Ok(Err(format!("it sent {} transactions, {wanted} were asked for", transactions.len())));
                 }
                 self.log.line(forms::TxInboundCollected { peer: Peer(peer), count: transactions.len() as i64 });
                 (state.offered.accepted, state.offered.rejected) = (0, 0);
@@ -120,7 +122,7 @@ impl Core {
             }
             _ => {}
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn ask_for_ids(&mut self, peer: u32) {
@@ -129,32 +131,32 @@ impl Core {
         state.send(Message::TxRequest(TxSubmissionRequest::Ids { blocking: true, acknowledged, requested: WINDOW }));
     }
 
-    /// Offers a peer's transactions to the mempool, for as long as there is room.
-    fn take_transactions(&mut self, peer: u32) -> Result<(), String> {
+    /// Offers a peer's transactions to the mempool, for as long as there is room; the inner error is what the peer did wrong.
+    fn take_transactions(&mut self, peer: u32) -> Result<Result<(), String>, NodeError> {
         while let Some(bytes) = self.peers.get_mut(&peer).and_then(|state| state.offered.held.front().cloned()) {
-            let added = self.add_transaction(&bytes);
+            let added = self.add_transaction(&bytes)?;
             if added == Err(Refused::Full) {
-                return Ok(()); // goes on where a block makes room
+                return Ok(Ok(())); // goes on where a block makes room
             }
-            let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
+            let Some(state) = self.peers.get_mut(&peer) else { return Ok(Ok(())) };
             state.offered.held.pop_front();
             match added {
-                Ok(id) if !state.offered.wanted.contains(&id) => return Err("it sent a transaction that was not asked for".into()),
+                Ok(id) if !state.offered.wanted.contains(&id) => return Ok(Err("it sent a transaction that was not asked for".into())),
                 Ok(_) => state.offered.accepted += 1,
                 Err(_) => state.offered.rejected += 1,
             }
         }
-        let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
+        let Some(state) = self.peers.get_mut(&peer) else { return Ok(Ok(())) };
         let (accepted, rejected) = (state.offered.accepted, state.offered.rejected);
         self.log.line(forms::TxInboundProcessed { peer: Peer(peer), accepted, rejected });
         self.mempool_grew();
         self.ask_for_ids(peer);
-        Ok(())
+        Ok(Ok(()))
     }
 
-    /// Offers a transaction to the mempool.
-    pub(super) fn add_transaction(&mut self, bytes: &[u8]) -> Result<Hash32, Refused> {
-        let added = self.with_mempool(|mempool, rules, max_body_bytes| mempool.add(bytes, rules, max_body_bytes));
+    /// Offers a transaction to the mempool; the inner error is why it isn't taken.
+    pub(super) fn add_transaction(&mut self, bytes: &[u8]) -> Result<Result<Hash32, Refused>, NodeError> {
+        let added = self.with_mempool(|mempool, rules, max_body_bytes| mempool.add(bytes, rules, max_body_bytes))?;
         let added = added.unwrap_or_else(|| Err(Refused::Invalid("the ledger is not known".into())));
         match &added {
             Ok(id) => {
@@ -167,7 +169,7 @@ impl Core {
             }
             Err(Refused::Known | Refused::Full) => {}
         }
-        added
+        Ok(added)
     }
 
     /// Passes on what the mempool took in: to peers, and to local clients that wait for a change of it.
@@ -181,22 +183,25 @@ impl Core {
     }
 
     /// Takes out of the mempool what a new tip made invalid, and goes on with what waited for room.
-    pub(super) fn refresh_mempool(&mut self) {
+    pub(super) fn refresh_mempool(&mut self) -> Result<(), NodeError> {
         if !self.mempool.is_empty() {
-            let left = self.with_mempool(|mempool, rules, _| mempool.revalidate(rules.stake, rules.environment.slot)).unwrap_or_default();
+            let left = self.with_mempool(|mempool, rules, _| mempool.revalidate(rules.stake, rules.environment.slot))?.unwrap_or_default();
             if !left.is_empty() {
                 let numbers: Vec<u32> = left.iter().map(short).collect();
                 self.log.line(forms::RemoveTxs { mempool: self.mempool_size(), transactions: AnyTransactions(&numbers) });
             }
         }
         // Local clients first, who wait with one transaction each: a peer with many could take all room again and again.
-        self.peers_where(|peer| peer.local.submits()).into_iter().for_each(|peer| self.submit(peer));
+        for peer in self.peers_where(|peer| peer.local.submits()) {
+            self.submit(peer)?;
+        }
         for peer in self.peers_where(|peer| !peer.offered.held.is_empty()) {
-            if let Err(why) = self.take_transactions(peer) {
+            if let Err(why) = self.take_transactions(peer)? {
                 self.drop_peer(peer, why);
             }
         }
         self.mempool_changed();
+        Ok(())
     }
 }
 

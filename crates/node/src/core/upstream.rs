@@ -370,11 +370,11 @@ impl Core {
             self.trap = self.db.entry(&tentative).map(|entry| entry.view);
             self.withdraw(&tentative);
         }
-        Ok(self.selected(selection))
+        self.selected(selection)
     }
 
-    /// Tells everyone of a change of the chain; gives the blocks that were refused.
-    fn selected(&mut self, selection: Selection) -> Vec<Hash32> {
+    /// Passes on a change of the chain; gives the blocks that were refused.
+    fn selected(&mut self, selection: Selection) -> Result<Vec<Hash32>, NodeError> {
         for (hash, why) in &selection.refused {
             eprintln!("slotmark-node: block {} was refused: {why}", hex::encode(hash));
         }
@@ -394,11 +394,11 @@ impl Core {
                 }
             }
             self.follow_switch(switch);
-            self.refresh_mempool();
+            self.refresh_mempool()?;
             self.look_again();
             self.note_change();
         }
-        selection.refused.into_iter().map(|(hash, _)| hash).collect()
+        Ok(selection.refused.into_iter().map(|(hash, _)| hash).collect())
     }
 }
 

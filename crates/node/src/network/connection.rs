@@ -21,6 +21,7 @@ use super::limits::Limits;
 use super::writer::Outbox;
 use super::{Network, Origin};
 use crate::core::{Command, Connected, Event};
+use crate::local::Local;
 use crate::message::{Message, length};
 
 /// How long a handshake may take.
@@ -214,6 +215,9 @@ struct Connection {
     begun: HashMap<(u16, bool), Ingress>,
     /// Requests for headers that wait until answers are on their way.
     held: u32,
+    /// Whether a query of a local client isn't answered, and that query where it waits as requests for headers do.
+    asks: bool,
+    held_query: Option<Local>,
     /// Ranges of blocks for the task that sends them, and what ends it.
     ranges: Option<(UnboundedSender<(Point, Point)>, tokio::task::AbortHandle)>,
     pinged: Option<Instant>,
@@ -239,6 +243,8 @@ impl Connection {
             may_ask: false,
             begun: HashMap::new(),
             held: 0,
+            asks: false,
+            held_query: None,
             ranges: None,
             pinged: None,
             cookie: 0,
@@ -269,7 +275,7 @@ impl Connection {
                     Some(Command::Close(why)) => return Err(why),
                     None => return Ok(()),
                 },
-                () = self.outbox.drained(), if self.held > 0 => self.let_go(),
+                () = self.outbox.drained(), if self.held > 0 || self.held_query.is_some() => self.let_go(),
                 _ = ticks.tick() => {
                     let now = Instant::now();
                     if let Some(limits) = &self.limits {
@@ -294,6 +300,7 @@ impl Connection {
         if let Some(limits) = &mut self.limits {
             limits.sent(message, Instant::now());
         }
+        self.asks &= !matches!(message, Message::Local(Local::Answer(_)));
         self.outbox.send(message);
     }
 
@@ -301,8 +308,13 @@ impl Connection {
         let _ = self.network.events.send(Event::Message(self.peer, message));
     }
 
-    /// Passes on requests for headers that had to wait.
+    /// Passes on what had to wait.
     fn let_go(&mut self) {
+        if self.outbox.queued() < FULL_BYTES
+            && let Some(query) = self.held_query.take()
+        {
+            self.tell(Message::Local(query));
+        }
         while self.held > 0 && self.outbox.queued() < FULL_BYTES {
             self.held -= 1;
             self.tell(Message::ChainSync(ChainSyncRequest::RequestNext));
@@ -355,6 +367,14 @@ impl Connection {
         }
         match message {
             Message::ChainSync(ChainSyncRequest::RequestNext) if self.held > 0 || self.outbox.queued() >= FULL_BYTES => self.held += 1,
+            Message::Local(local) if self.asks && local.protocol() == protocol::LOCAL_STATE_QUERY => {
+                return Err("a message of state queries before the answer of a query".into());
+            }
+            Message::Local(query @ Local::Query(_)) => {
+                self.asks = true;
+                self.held_query = Some(query);
+                self.let_go();
+            }
             Message::BlockFetch(BlockFetchRequest::Range(from, to)) => {
                 let (ranges, _) = self.ranges.get_or_insert_with(|| {
                     let (ranges, received) = unbounded_channel();

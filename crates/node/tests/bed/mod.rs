@@ -51,6 +51,7 @@ pub struct Shape {
     pub pools: usize,
     pub security_parameter: u64,
     pub active_slots: f64,
+    pub epoch_slots: u64,
     pub slot_ms: u64,
 }
 
@@ -113,14 +114,23 @@ impl Bed {
         }
         shelley["activeSlotsCoeff"] = json!(shape.active_slots);
         shelley["securityParam"] = json!(shape.security_parameter);
-        shelley["epochLength"] = json!((10.0 * shape.security_parameter as f64 / shape.active_slots) as u64);
+        shelley["epochLength"] = json!(shape.epoch_slots);
         shelley["slotLength"] = json!(shape.slot_ms as f64 / 1e3);
         shelley["initialFunds"] = Value::Object(initial);
         shelley["staking"] = json!({"pools": pools, "stake": stake});
         shelley["systemStart"] = json!(now_rfc3339());
         fs::write(genesis.join("genesis.shelley.json"), format!("{shelley:#}")).unwrap();
-        let net = std::process::id() ^ BEDS.fetch_add(1, Ordering::Relaxed) << 12;
-        Self { folder, shape, funds, net }
+        Self { folder, shape, funds, net: net() }
+    }
+
+    /// A network of nodes that only follow, with the genesis files of a forged chain.
+    pub fn of_files(shape: Shape, files: &Path) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("genesis")).unwrap();
+        for era in ["byron", "shelley", "alonzo", "conway"] {
+            fs::copy(files.join(format!("{era}-genesis.json")), folder.path().join(format!("genesis/genesis.{era}.json"))).unwrap();
+        }
+        Self { folder, shape, funds: Vec::new(), net: net() }
     }
 
     /// A node's address: one of this network's own, so that ports can't be taken.
@@ -188,6 +198,11 @@ impl Bed {
     }
 }
 
+/// What a bed's addresses are made of.
+fn net() -> u32 {
+    std::process::id() ^ BEDS.fetch_add(1, Ordering::Relaxed) << 12
+}
+
 /// The number of a pool's operational certificate, which need not be 0.
 pub fn certificate_number(pool: u8) -> u64 {
     u64::from(pool % 2)
@@ -207,12 +222,22 @@ fn now_rfc3339() -> String {
 impl Node {
     /// Its tip as its log has it: the block's number and hash.
     pub fn tip(&self) -> Option<(i64, String)> {
+        let (number, point) = self.newest()?;
+        Some((number, point[..64].to_owned()))
+    }
+
+    /// The slot of its tip.
+    pub fn tip_slot(&self) -> Option<u64> {
+        self.newest()?.1[65..].parse().ok()
+    }
+
+    /// The number and the point, as `HASH@SLOT`, of the tip in its log.
+    fn newest(&self) -> Option<(i64, String)> {
         let log = fs::read_to_string(self.folder.join("stdout")).unwrap_or_default();
         log.lines().rev().find_map(|line| {
             let line: Value = serde_json::from_str(line).ok()?;
             let data = &line["data"];
-            let view = &data["newTipSelectView"];
-            Some((view["blockNo"].as_i64()?, data["newtip"].as_str()?[..64].to_owned()))
+            Some((data["newTipSelectView"]["blockNo"].as_i64()?, data["newtip"].as_str()?.to_owned()))
         })
     }
 

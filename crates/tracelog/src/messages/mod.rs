@@ -30,6 +30,8 @@ use names::Names;
 #[cfg(test)]
 pub(crate) use values::RESOURCES;
 pub(crate) use values::string;
+#[cfg(feature = "ingest")]
+pub(crate) use values::{connected, count, hash, number, slot};
 
 use crate::json::Value;
 use crate::reason::Reason;

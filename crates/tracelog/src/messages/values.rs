@@ -147,7 +147,7 @@ fn within(field: &'static str, value: Option<Value<'_>>, least: i64, most: i64) 
 
 /// A slot.
 #[inline]
-pub(super) fn slot(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
+pub(crate) fn slot(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
     within(field, value, 0, MOST_SLOTS)
 }
 
@@ -158,13 +158,13 @@ pub(super) fn maybe_slot(field: &'static str, value: Option<Value<'_>>) -> Resul
 
 /// A block's number; -1 before the first.
 #[inline]
-pub(super) fn number(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
+pub(crate) fn number(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
     within(field, value, -1, MOST_SLOTS)
 }
 
 /// How many.
 #[inline]
-pub(super) fn count(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
+pub(crate) fn count(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
     within(field, value, 0, MOST_COUNTED)
 }
 
@@ -269,12 +269,17 @@ pub(super) fn connection<'a>(_: &'static str, value: Option<Value<'a>>) -> Resul
 
 /// `LOCAL:PORT REMOTE:PORT`.
 fn both_ends<'a>(text: &'a [u8]) -> Option<Connection<'a>> {
+    let blank = text.iter().position(|&byte| byte == b' ')?;
+    connected(&text[..blank], &text[blank + 1..])
+}
+
+/// A connection, out of its two ends, each `HOST:PORT`.
+pub(crate) fn connected<'a>(local: &'a [u8], remote: &'a [u8]) -> Option<Connection<'a>> {
     let end = |text: &'a [u8]| {
         let colon = text.iter().rposition(|&byte| byte == b':')?;
         checked(&text[..colon], &text[colon + 1..])
     };
-    let blank = text.iter().position(|&byte| byte == b' ')?;
-    Some(Connection { local: end(&text[..blank])?, remote: end(&text[blank + 1..])? })
+    Some(Connection { local: end(local)?, remote: end(remote)? })
 }
 
 /// `"addr": …, "port": …`, the members of an object.
@@ -301,7 +306,7 @@ fn checked<'a>(host: &'a [u8], port: &'a [u8]) -> Option<Address<'a>> {
 
 /// A hash, out of `hash`, `hash@slot`, and `HashHeader {unHashHeader = hash}`.
 #[inline]
-pub(super) fn hash<'a>(field: &'static str, value: Option<Value<'a>>) -> Result<&'a [u8], Reason> {
+pub(crate) fn hash<'a>(field: &'static str, value: Option<Value<'a>>) -> Result<&'a [u8], Reason> {
     let Value::String(text) = value.ok_or(Reason::Missing(field))? else { return Err(Reason::Wrong(field)) };
     let text = match text.strip_prefix(b"HashHeader {unHashHeader = ") {
         Some(inner) => inner.strip_suffix(b"}").ok_or(Reason::Wrong(field))?,

@@ -1,6 +1,6 @@
 //! The short way: lines as new tracing writes them, in one pass.
 
-use super::entry::Entry;
+use super::super::entry::Entry;
 use crate::json::{Cursor, Value, is_text};
 use crate::messages::{Members, Message, read, string};
 use crate::reason::Reason;
@@ -64,7 +64,7 @@ pub(super) fn read_usual<'a>(line: &'a [u8], head: &Head<'a>, message: Message) 
         return None;
     }
     let Some(body) = body else { return Some(None) };
-    Some(Some(Entry { ts_ns: line_time(head.at).ok()?, host, thread, message, body }))
+    Some(Some(Entry { ts_ns: line_time("at", head.at).ok()?, host, thread, message, body }))
 }
 
 /// Thread and host where a line ends as new tracing writes it; else the cursor stays.

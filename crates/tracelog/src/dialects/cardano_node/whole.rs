@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::entry::{Entry, Seen};
+use super::super::entry::{Entry, Seen};
 use crate::json::{Cursor, Value, is_text, joined, unescaped};
 use crate::messages::{LEGACY_LOCAL_SERVER, Members, by_kind, by_namespace, read, string};
 use crate::reason::Reason;
@@ -56,7 +56,7 @@ pub(super) fn read_whole(line: &[u8]) -> Result<Seen<'_>, Reason> {
     }
     let Some(body) = read(message, &mut Cursor::new(data))? else { return Ok(Seen { name, entry: None }) };
     let ts_ns = match at.ok_or(Reason::Missing("at"))? {
-        Value::String(text) => line_time(text)?,
+        Value::String(text) => line_time("at", text)?,
         _ => return Err(Reason::Wrong("at")),
     };
     Ok(Seen { name, entry: Some(Entry { ts_ns, host, thread, message, body }) })

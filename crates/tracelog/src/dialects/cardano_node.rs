@@ -1,6 +1,8 @@
-//! Taking one line apart: the short way where it is written as usual, else the long way, which knows what is wrong with it.
+//! cardano-node's log, new tracing and legacy: by the table of messages, which has the names and fields of both. A log may have lines of
+//! both, and fields of either in the other.
+//!
+//! A line is taken apart the short way where it is written as usual, else the long way, which knows what is wrong with it.
 
-mod entry;
 mod usual;
 mod whole;
 
@@ -9,9 +11,9 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
+use super::entry::{Entry, Seen};
 use crate::messages::{by_kind, by_namespace};
 use crate::reason::Reason;
-pub use entry::{Entry, Seen};
 use usual::{Head, read_usual};
 use whole::read_whole;
 

@@ -1,0 +1,202 @@
+//! The ledger's answers to local clients. Queries are numbered as in ouroboros-consensus, `Ledger/Query.hs` and
+//! `Shelley/Ledger/Query.hs`.
+
+use std::collections::{BTreeMap, HashSet};
+
+use minicbor::Decoder;
+use minicbor::data::{Tag, Type};
+use slotmark_chain::block::Hash28;
+use slotmark_chain::{Hash32, Point, Tip};
+use slotmark_ledger::EncodedOutput;
+use slotmark_ouroboros::message::{MessageError, list, put_encoded, put_point};
+use slotmark_praos::stake::{Distribution, Stake};
+use slotmark_tracelog::date_of;
+
+use super::Core;
+use crate::chaindb::slot_of;
+use crate::message::{hash, put, put_fraction};
+
+/// The era of all queries: Conway.
+const ERA: u64 = 6;
+/// Picoseconds a millisecond.
+const PICOS: u64 = 1_000_000_000;
+const DAY_MS: u64 = 86_400_000;
+/// Outputs that an answer has at most: encoded, some 20 MB.
+const MAX_OUTPUTS: usize = 100_000;
+/// Addresses, inputs or pools that a query names at most.
+const MAX_NAMED: usize = 10_000;
+
+impl Core {
+    /// The result of a query, as encoded, for one who acquired the state at a tip. That tip is what point, block number, epoch and the end
+    /// of the history of eras are of; stake and unspent outputs are those at the tip as it is now.
+    ///
+    /// # Errors
+    /// It can't be read, isn't answered here, or is too large.
+    pub(super) fn answer(&self, query: &[u8], acquired: Option<Tip>) -> Result<Vec<u8>, MessageError> {
+        let mut decoder = Decoder::new(query);
+        let mut out = Vec::new();
+        match number(&mut decoder)? {
+            0 => match number(&mut decoder)? {
+                0 => self.put_of_an_era(&mut out, &mut decoder, acquired)?,
+                2 => match number(&mut decoder)? {
+                    0 => self.settings.eras.encode(&mut out, acquired.map_or(0, |tip| slot_of(&tip.point) + 1)),
+                    1 => put(&mut out, |e| e.u64(ERA)?.ok()),
+                    other => return unknown("about eras", other),
+                },
+                other => return unknown("of the ledger", other),
+            },
+            1 => self.put_system_start(&mut out),
+            2 => match acquired {
+                Some(tip) => put(&mut out, |e| e.array(2)?.u8(1)?.u64(tip.block_no)?.ok()),
+                None => put(&mut out, |e| e.array(1)?.u8(0)?.ok()),
+            },
+            3 => put_point(&mut out, &acquired.map_or(Point::Origin, |tip| tip.point)),
+            other => return unknown("at all", other),
+        }
+        Ok(out)
+    }
+
+    /// Appends the result of a query of an era, or that it is of another one than the tip.
+    fn put_of_an_era(&self, out: &mut Vec<u8>, decoder: &mut Decoder<'_>, acquired: Option<Tip>) -> Result<(), MessageError> {
+        let era = number(decoder)?;
+        if era != ERA {
+            put(out, |e| e.array(2)?.array(2)?.u64(era)?.str(era_name(era))?.array(2)?.u64(ERA)?.str("Conway")?.ok());
+            return Ok(());
+        }
+        out.push(0x81);
+        match number(decoder)? {
+            // The result of another query as bytes.
+            9 => {
+                let (mut inner, query) = (Vec::new(), number(decoder)?);
+                self.put_of_conway(&mut inner, query, decoder, acquired)?;
+                put_encoded(out, &inner);
+                Ok(())
+            }
+            query => self.put_of_conway(out, query, decoder, acquired),
+        }
+    }
+
+    fn put_of_conway(&self, out: &mut Vec<u8>, query: u64, decoder: &mut Decoder<'_>, acquired: Option<Tip>) -> Result<(), MessageError> {
+        let genesis = self.db.genesis();
+        match query {
+            // The tip.
+            0 => put_point(out, &acquired.map_or(Point::Origin, |tip| tip.point)),
+            // The epoch of the tip.
+            1 => {
+                let epoch = acquired.map_or(0, |tip| slot_of(&tip.point)) / genesis.epoch_slots;
+                put(out, |e| e.u64(epoch)?.ok());
+            }
+            // Protocol parameters.
+            3 => out.extend_from_slice(&self.settings.parameters),
+            // Stake as it is now, as shares of all lovelace.
+            5 | 37 => {
+                let now = self.db.ledger().stake().map(Stake::distribution).unwrap_or_default();
+                put_stake(out, &now, genesis.lovelace(), query == 37, |_| true);
+            }
+            // Unspent outputs by address, all of them, or by place.
+            6 => {
+                let addresses: HashSet<Vec<u8>> = set(decoder, |decoder| Ok(decoder.bytes()?.to_vec()))?.into_iter().collect();
+                put_unspent(out, self.db.ledger().stake().into_iter().flat_map(|stake| stake.unspent_at(&addresses)))?;
+            }
+            7 => put_unspent(out, self.db.ledger().stake().into_iter().flat_map(Stake::all_unspent))?,
+            15 => {
+                let places = set(decoder, |decoder| {
+                    decoder.array()?;
+                    Ok((hash(decoder)?, decoder.u64()?))
+                })?;
+                let find = |(id, index)| Some((id, index, self.db.ledger().stake()?.unspent(&id, index)?));
+                put_unspent(out, places.into_iter().filter_map(find))?;
+            }
+            // Stake that the epoch's lottery uses, as shares of its sum, of all pools or of some.
+            36 => {
+                let pools = list(decoder, |decoder| set(decoder, pool_id))?.pop();
+                let stake = self.db.ledger().stake().map(|stake| stake.current().clone()).unwrap_or_default();
+                put_stake(out, &stake, stake.total_lovelace(), true, |id| pools.as_ref().is_none_or(|pools| pools.contains(id)));
+            }
+            other => return unknown("of Conway", other),
+        }
+        Ok(())
+    }
+
+    /// Appends the year, the day of the year and the picoseconds of the day at which slot 0 begins.
+    fn put_system_start(&self, out: &mut Vec<u8>) {
+        let start_ms = self.settings.network.start_ms;
+        let days = start_ms / DAY_MS;
+        let (year, ..) = date_of(days);
+        // The days from 1 January to this one.
+        let day = (0..=days).rev().take_while(|day| date_of(*day).0 == year).count() as u64;
+        put(out, |e| e.array(3)?.u64(year)?.u64(day)?.u64(start_ms % DAY_MS * PICOS)?.ok());
+    }
+}
+
+/// Appends a map of unspent outputs, each once.
+///
+/// # Errors
+/// There are more than [`MAX_OUTPUTS`].
+fn put_unspent(out: &mut Vec<u8>, found: impl Iterator<Item = (Hash32, u64, EncodedOutput)>) -> Result<(), MessageError> {
+    let found = found.take(MAX_OUTPUTS + 1).map(|(id, index, output)| ((id, index), output));
+    let found: BTreeMap<(Hash32, u64), EncodedOutput> = found.collect();
+    if found.len() > MAX_OUTPUTS {
+        return Err(MessageError::Malformed(format!("its answer would have more than {MAX_OUTPUTS} outputs")));
+    }
+    put(out, |e| e.map(found.len() as u64)?.ok());
+    for ((id, index), output) in found {
+        put(out, |e| e.array(2)?.bytes(&id)?.u64(index)?.ok());
+        out.extend_from_slice(&output);
+    }
+    Ok(())
+}
+
+/// Appends the pools that have stake, as shares of what there is: with their lovelace and its sum, or without as up to version 20.
+fn put_stake(out: &mut Vec<u8>, stake: &Distribution, all: u64, is_whole: bool, wanted: impl Fn(&Hash28) -> bool) {
+    let mut pools = stake.pools();
+    pools.retain(|(id, lovelace, _)| *lovelace > 0 && wanted(id));
+    put(out, |e| {
+        if is_whole {
+            e.array(2)?;
+        }
+        e.map(pools.len() as u64)?;
+        for (id, lovelace, vrf_key_hash) in pools {
+            e.bytes(id)?.array(if is_whole { 3 } else { 2 })?;
+            put_fraction(e, lovelace, all)?;
+            if is_whole {
+                e.u64(lovelace)?;
+            }
+            e.bytes(vrf_key_hash)?;
+        }
+        if is_whole {
+            e.u64(stake.total_lovelace())?;
+        }
+        e.ok()
+    });
+}
+
+/// Reads the beginning of a query: the array that it is, and its number.
+fn number(decoder: &mut Decoder<'_>) -> Result<u64, MessageError> {
+    decoder.array()?;
+    Ok(decoder.u64()?)
+}
+
+fn unknown<T>(which: &str, number: u64) -> Result<T, MessageError> {
+    Err(MessageError::Malformed(format!("{number} is no query {which}")))
+}
+
+/// Reads a set of [`MAX_NAMED`] items at most, with its tag or without.
+fn set<T>(decoder: &mut Decoder<'_>, item: impl FnMut(&mut Decoder<'_>) -> Result<T, MessageError>) -> Result<Vec<T>, MessageError> {
+    if decoder.datatype()? == Type::Tag && decoder.tag()? != Tag::new(258) {
+        return Err(MessageError::Malformed("a tag other than 258".into()));
+    }
+    let items = list(decoder, item)?;
+    if items.len() > MAX_NAMED {
+        return Err(MessageError::Malformed(format!("{} items, where {MAX_NAMED} are allowed", items.len())));
+    }
+    Ok(items)
+}
+
+fn pool_id(decoder: &mut Decoder<'_>) -> Result<Hash28, MessageError> {
+    decoder.bytes()?.try_into().map_err(|_| MessageError::Malformed("a pool's id that has not 28 bytes".into()))
+}
+
+fn era_name(era: u64) -> &'static str {
+    ["Byron", "Shelley", "Allegra", "Mary", "Alonzo", "Babbage"].get(era as usize).copied().unwrap_or("Dijkstra")
+}

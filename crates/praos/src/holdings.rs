@@ -1,0 +1,273 @@
+//! Who holds what: unspent outputs and stake accounts, those of a [`Base`] and what has changed since.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use slotmark_chain::Hash32;
+use slotmark_chain::block::{Credential, Hash28};
+use slotmark_ledger::{EncodedOutput, encode_output};
+
+use crate::base::Base;
+
+/// Where an output is: its transaction's id and its index.
+pub(crate) type Place = (Hash32, u64);
+
+/// An unspent output.
+struct Unspent {
+    /// The account that its stake counts for.
+    account: Option<u32>,
+    lovelace: u64,
+    encoded: EncodedOutput,
+}
+
+/// A stake credential's account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// Lovelace of the outputs that count for it.
+    pub(crate) lovelace: u64,
+    pub(crate) registered: bool,
+    pub(crate) pool: Option<Hash28>,
+}
+
+/// What accounts delegate to a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Delegated {
+    pub(crate) lovelace: u64,
+    pub(crate) accounts: u64,
+}
+
+/// Whose stake an output at an address is (CIP-19).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Account(Credential),
+    /// A pointer to a certificate, which isn't followed.
+    Pointer,
+    Nobody,
+}
+
+impl Owner {
+    pub(crate) fn of(address: &[u8]) -> Self {
+        match address.first().map(|first| first >> 4) {
+            Some(kind @ 0..=3) => {
+                let Some(hash) = address.get(29..57) else { return Self::Nobody };
+                Self::Account(Credential { script: kind & 2 != 0, hash: hash.try_into().expect("28 bytes") })
+            }
+            Some(4 | 5) => Self::Pointer,
+            _ => Self::Nobody,
+        }
+    }
+}
+
+/// What a block changed, one change after the other.
+#[derive(Default)]
+pub(crate) struct Journal(Vec<Change>);
+
+enum Change {
+    Added(Place),
+    Spent(Place, Unspent),
+    /// A credential has a number from here on.
+    Numbered(Credential),
+    /// An account as it was, by its number.
+    Account(u32, bool, Option<Hash28>),
+    /// A pool that accounts of the base had, and what they delegated to it.
+    Left(Hash28, Delegated),
+}
+
+/// All unspent outputs and accounts.
+#[derive(Default)]
+pub(crate) struct Holdings {
+    base: Option<Arc<Base>>,
+    /// Ids of the base's outputs that are spent.
+    spent: HashSet<Hash32>,
+    /// Outputs that the base doesn't have.
+    unspent: HashMap<Place, Unspent>,
+    /// Accounts that the base doesn't have, and those of the base that something was looked up for: they are kept here from then on.
+    accounts: Vec<Account>,
+    by_credential: HashMap<Credential, u32>,
+    /// What all other accounts of the base delegate, by pool.
+    delegated: HashMap<Hash28, Delegated>,
+    /// What has changed since someone began to keep track.
+    journal: Option<Journal>,
+}
+
+impl Holdings {
+    /// Those of a base; nothing without one.
+    pub(crate) fn new(base: Option<Arc<Base>>) -> Self {
+        let delegated = base.iter().flat_map(|base| base.delegated().iter().copied()).collect();
+        Self { base, delegated, ..Self::default() }
+    }
+
+    /// Keeps track of changes from here on.
+    pub(crate) fn begin_journal(&mut self) {
+        self.journal = Some(Journal::default());
+    }
+
+    /// What has changed since [`Holdings::begin_journal`]; nothing is kept track of any longer.
+    pub(crate) fn take_journal(&mut self) -> Journal {
+        self.journal.take().unwrap_or_default()
+    }
+
+    /// Takes back the last changes that are still in it.
+    pub(crate) fn undo(&mut self, journal: Journal) {
+        for change in journal.0.into_iter().rev() {
+            match change {
+                Change::Added(place) => drop(self.take(&place)),
+                Change::Spent(place, unspent) => self.give_back(place, unspent),
+                Change::Numbered(credential) => self.forget(&credential),
+                Change::Account(number, registered, pool) => {
+                    let account = &mut self.accounts[number as usize];
+                    (account.registered, account.pool) = (registered, pool);
+                }
+                Change::Left(pool, delegated) => drop(self.delegated.insert(pool, delegated)),
+            }
+        }
+    }
+
+    fn note(&mut self, change: Change) {
+        if let Some(journal) = &mut self.journal {
+            journal.0.push(change);
+        }
+    }
+
+    /// How many outputs are unspent.
+    pub(crate) fn len(&self) -> usize {
+        self.base.as_ref().map_or(0, |base| base.outputs() as usize) - self.spent.len() + self.unspent.len()
+    }
+
+    /// An unspent output.
+    pub(crate) fn output(&self, place: &Place) -> Option<EncodedOutput> {
+        match self.unspent.get(place) {
+            Some(unspent) => Some(unspent.encoded.clone()),
+            None => self.output_of_base(place).map(|(address, lovelace)| encode_output(&address, lovelace)),
+        }
+    }
+
+    /// All unspent outputs, in no order.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = (Hash32, u64, EncodedOutput)> {
+        let of_base = self.base.iter().flat_map(|base| base.all_outputs()).filter(|(id, ..)| !self.spent.contains(id));
+        self.added_outputs().chain(of_base.map(|(id, address, lovelace)| (id, 0, encode_output(&address, lovelace))))
+    }
+
+    /// Those of them that the base doesn't have.
+    pub(crate) fn added_outputs(&self) -> impl Iterator<Item = (Hash32, u64, EncodedOutput)> {
+        self.unspent.iter().map(|((id, index), unspent)| (*id, *index, unspent.encoded.clone()))
+    }
+
+    /// The address and the lovelace of an output of the base that isn't spent.
+    pub(crate) fn output_of_base(&self, (id, index): &Place) -> Option<(Vec<u8>, u64)> {
+        let base = self.base.as_ref().filter(|_| *index == 0 && !self.spent.contains(id))?;
+        base.output(id)
+    }
+
+    /// Adds an output, whose stake counts for an account.
+    pub(crate) fn add(&mut self, place: Place, account: Option<u32>, lovelace: u64, encoded: EncodedOutput) {
+        self.note(Change::Added(place));
+        let unspent = Unspent { account, lovelace, encoded };
+        self.count(&unspent);
+        self.unspent.insert(place, unspent);
+    }
+
+    /// Takes an output out; false where it isn't there.
+    pub(crate) fn spend(&mut self, place: &Place) -> bool {
+        let Some(unspent) = self.take(place) else { return false };
+        self.note(Change::Spent(*place, unspent));
+        true
+    }
+
+    fn take(&mut self, place: &Place) -> Option<Unspent> {
+        let unspent = match self.unspent.remove(place) {
+            Some(unspent) => unspent,
+            None => {
+                let (address, lovelace) = self.output_of_base(place)?;
+                self.spent.insert(place.0);
+                let account = match Owner::of(&address) {
+                    Owner::Account(credential) => Some(self.account(credential)),
+                    Owner::Pointer | Owner::Nobody => None,
+                };
+                Unspent { account, lovelace, encoded: encode_output(&address, lovelace) }
+            }
+        };
+        if let Some(account) = unspent.account {
+            let sum = &mut self.accounts[account as usize].lovelace;
+            *sum = sum.saturating_sub(unspent.lovelace);
+        }
+        Some(unspent)
+    }
+
+    fn give_back(&mut self, place: Place, unspent: Unspent) {
+        self.count(&unspent);
+        if place.1 != 0 || !self.spent.remove(&place.0) {
+            self.unspent.insert(place, unspent);
+        }
+    }
+
+    fn count(&mut self, unspent: &Unspent) {
+        if let Some(account) = unspent.account {
+            let sum = &mut self.accounts[account as usize].lovelace;
+            *sum = sum.saturating_add(unspent.lovelace);
+        }
+    }
+
+    /// The number of a credential's account.
+    pub(crate) fn account(&mut self, credential: Credential) -> u32 {
+        let number = self.accounts.len() as u32;
+        match self.by_credential.entry(credential) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(place) => place.insert(number),
+        };
+        let mut account = self.base.as_ref().and_then(|base| base.account(&credential)).unwrap_or_default();
+        // A pool that has retired since is no longer there.
+        account.pool = account.pool.filter(|pool| self.delegated.contains_key(pool));
+        if let Some(delegated) = account.pool.and_then(|pool| self.delegated.get_mut(&pool)) {
+            delegated.lovelace = delegated.lovelace.saturating_sub(account.lovelace);
+            delegated.accounts = delegated.accounts.saturating_sub(1);
+        }
+        self.accounts.push(account);
+        self.note(Change::Numbered(credential));
+        number
+    }
+
+    /// Takes back the last [`Holdings::account`] that gave a new number.
+    fn forget(&mut self, credential: &Credential) {
+        self.by_credential.remove(credential);
+        let account = self.accounts.pop().unwrap_or_default();
+        if let Some(delegated) = account.pool.and_then(|pool| self.delegated.get_mut(&pool)) {
+            delegated.lovelace += account.lovelace;
+            delegated.accounts += 1;
+        }
+    }
+
+    /// A credential's account, to be changed.
+    pub(crate) fn account_mut(&mut self, credential: Credential) -> &mut Account {
+        let number = self.account(credential);
+        self.note_account(number);
+        &mut self.accounts[number as usize]
+    }
+
+    /// Notes an account as it is before it changes.
+    fn note_account(&mut self, number: u32) {
+        let account = self.accounts[number as usize];
+        self.note(Change::Account(number, account.registered, account.pool));
+    }
+
+    /// Takes a pool from all accounts that delegate to it.
+    pub(crate) fn leave(&mut self, pool: &Hash28) {
+        for number in 0..self.accounts.len() as u32 {
+            if self.accounts[number as usize].pool == Some(*pool) {
+                self.note_account(number);
+                self.accounts[number as usize].pool = None;
+            }
+        }
+        if let Some(delegated) = self.delegated.remove(pool) {
+            self.note(Change::Left(*pool, delegated));
+        }
+    }
+
+    /// What is delegated: pools with what one account delegates to each, or some accounts together; a pool may come more than once.
+    pub(crate) fn delegated(&self) -> impl Iterator<Item = (Hash28, Delegated)> {
+        let of_accounts = self.accounts.iter().filter(|account| account.registered);
+        let of_accounts = of_accounts.filter_map(|account| Some((account.pool?, Delegated { lovelace: account.lovelace, accounts: 1 })));
+        self.delegated.iter().map(|(pool, delegated)| (*pool, *delegated)).chain(of_accounts)
+    }
+}

@@ -1,0 +1,39 @@
+"""What cargo builds: each crate once, for the programs, their tests and Python's module, which `make test` builds one after the other."""
+
+import subprocess
+
+from tests.conftest import REPO
+
+Features = dict[str, set[str]]
+
+
+def features(*selected: str) -> Features:
+    """The features that each crate of a selection is built with, by its name and version."""
+    command = ["cargo", "tree", "--locked", "--prefix", "none", "--format", "{p}\t{f}", *selected]
+    printed = subprocess.run(command, cwd=REPO, check=True, capture_output=True, text=True).stdout
+    found: Features = {}
+    for line in printed.splitlines():
+        crate, _, switched_on = line.removesuffix(" (*)").partition("\t")
+        found.setdefault(crate, set()).update(switched_on.split(","))
+    return found
+
+
+def built_twice(first: Features, second: Features) -> Features:
+    """What of the crates in both has features in one of them only."""
+    return {
+        crate: first[crate] ^ second[crate] for crate in first.keys() & second.keys() if first[crate] != second[crate]
+    }
+
+
+def test_pythons_module_is_built_of_the_crates_that_the_programs_are_built_of() -> None:
+    programs = features("--workspace", "--edges", "normal,build")
+    module = features("--package", "slotmark-python", "--edges", "normal,build")
+    assert len(module) > 100
+    assert built_twice(programs, module) == {}, "switch them on in crates/python/Cargo.toml"
+
+
+def test_tests_are_built_of_the_crates_that_the_programs_are_built_of() -> None:
+    programs = features("--workspace", "--edges", "normal,build")
+    tests = features("--workspace", "--edges", "normal,build,dev")
+    assert len(tests) > len(programs)
+    assert built_twice(programs, tests) == {}, "switch them on where the programs depend on them"

@@ -22,7 +22,8 @@ UNEVEN = (
     *(("skewed", sizes, 122) for sizes in ((3, 3), (3, 10), (5, 5), (5, 10))),
     *(("two modes", sizes, 122) for sizes in ((2, 2), (3, 3), (3, 5), (3, 10), (5, 5))),
     *(("normal", sizes, 122) for sizes in ((3, 10), (5, 10))),
-    *(("ten alike", (5, 5), blocks) for blocks in (120, 400, 3_000)),
+    *(("ten alike", (5, 5), blocks) for blocks in (50, 120, 400, 3_000)),
+    *((kind, (5, 5), blocks) for kind in ("AR(1) 0.7", "AR(1) 0.9", "costly ten alike") for blocks in (50, 120, 400)),
 )
 """Noise, processes of each side, and blocks."""
 

@@ -49,6 +49,9 @@ def forge(
 ) -> str:
     """Forges a chain into a new folder and returns the facts about it as JSON; `progress` is told blocks done and in all, and may raise to stop."""
 
+def is_log_line(line: bytes) -> bool:
+    """Whether a line is one of a node's log, in any dialect that `ingest` reads."""
+
 def ingest(
     sources: list[tuple[str, str]],
     tables: str,

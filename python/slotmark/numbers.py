@@ -7,6 +7,9 @@ from slotmark.statistics.interval import Interval
 LEAST_P = 1e-15
 """What floating-point numbers can't tell from 0 is printed as smaller than this."""
 
+MOST_PERCENT = 999_999
+"""A difference above this is printed as larger: an interval of two rounds may end anywhere."""
+
 
 def number(value: float, digits: int = 4) -> str:
     """A number with about ``digits`` significant digits and thousands set apart; whole digits are never dropped."""
@@ -94,8 +97,10 @@ def quantity(value: float, unit: str) -> str:
 
 
 def percent_change(value: float) -> str:
-    """A ratio as a difference in percent, with its sign and without the unit: ``+3.2``, ``-0.45``."""
+    """A ratio as a difference in percent, with its sign and without the unit: ``+3.2``, ``-0.45``; far ends of intervals as a bound."""
     share = 100 * (value - 1)
+    if share > MOST_PERCENT:
+        return f"> +{MOST_PERCENT:,}"
     digits = 0 if abs(share) >= 100 else 1 if abs(share) >= 0.95 else 2
     text = f"{share:+,.{digits}f}"
     return "0" if round(share, digits) == 0 else text

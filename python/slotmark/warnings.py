@@ -160,7 +160,7 @@ def other_node(node: str, program: str | None, spoken: Sequence[str]) -> Warning
     behind = f" (program '{program}')" if program else ""
     return Warning(
         "other_node",
-        f"The {node}{behind}, spoken with in {', '.join(spoken) or 'a version that no client tells'}, "
+        f"The {node}{behind}, spoken with in {', '.join(spoken) or 'a version that no client reports'}, "
         "was not started by this session: its cores, its caches, what else it did and its share of the time were not controlled. "
         "Clients of one session had the same node; figures of another session or node are not comparable.",
     )

@@ -1,5 +1,8 @@
 """Programs that break the contract, and programs that lie, are told apart from those that do the work."""
 
+import os
+import shlex
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,6 +19,7 @@ from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import ProofError, TargetError
 
+from ..conftest import slotmark
 from .conftest import BLOCKS, plan
 from .programs import BAD, liar, program
 
@@ -63,6 +67,30 @@ def test_a_target_that_fails_in_one_mode_costs_only_that_mode(
         ("native", "headers"): 3,
         ("picky", "raw"): 3,
     }
+
+
+def test_a_failed_mode_is_a_row_of_what_was_measured(small_chain: Path, native: Program, tmp_path: Path) -> None:
+    path = native.command[0]
+    file = tmp_path / "picky.py"
+    file.write_text(
+        "import os, sys\n"
+        f"if '--mode' in sys.argv and 'raw' in sys.argv: sys.exit(3)\nos.execv({path!r}, [{path!r}, *sys.argv[1:]])\n"
+    )
+    out = tmp_path / "runs"
+    options = ["--mode", "raw,decode", "--depth", "1", "--rounds", "1", "--blocks", "50", "-o", str(out)]
+    target = f"native,picky={shlex.join([sys.executable, str(file)])}"
+    made = slotmark(
+        "chainsync", "run", "--chain", small_chain, "--target", target, *options, env={**os.environ, "COLUMNS": "200"}
+    )
+    assert made.returncode == 2, made.stderr
+    rows = [line.split() for line in made.stdout.splitlines()]
+    (decoded, failed) = [row for row in rows if row[:1] == ["picky"]]
+    assert failed[1] == "failed"
+    assert set(failed[2:]) == {"-"}
+    assert "failed" not in decoded
+    (last,) = made.stderr.strip().splitlines()[-1:]
+    assert last.startswith("slotmark: picky (raw, sequential): exited 3")
+    assert (out / "picky").is_dir()
 
 
 @pytest.mark.parametrize("after", [0, 1, 250, BLOCKS - 1])

@@ -20,6 +20,7 @@ from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
 from slotmark.benches.chainsync.targets import built_ins
 from slotmark.metrics import catalogue, samples
 
+from ..cluster.live.machine import skip_without_programs
 from ..conftest import slotmark
 from .conftest import built
 from .programs import HEAD
@@ -109,6 +110,7 @@ def test_two_clients_get_the_same_blocks_at_the_same_time(growing: LiveNode, sma
     shown = slotmark("show", out / "native")
     assert shown.returncode == 0, shown.stderr
     assert "Announcement to" in shown.stdout
+    assert "node node" not in " ".join(shown.stdout.split())
     assert "roll-backwards" in shown.stdout
     compared = slotmark("compare", out / "native", out / "other", "-o", tmp_path / "report")
     assert compared.returncode == 0, compared.stderr
@@ -137,6 +139,58 @@ def test_every_client_follows_in_each_of_its_modes(name: str, growing: LiveNode,
         assert any(row["awaited"] for row in done)
     sizes = {row["hash"]: row["bytes"] for row in rows if row["mode"] in ("raw", "decode")}
     assert all(row["bytes"] == sizes.get(row["hash"], row["bytes"]) for row in rows if row["mode"] == "fetch")
+
+
+@contextmanager
+def live_cluster(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The socket and the address of a node of our own in a cluster that makes blocks."""
+    skip_without_programs()
+    bed, logs = folder / "bed", folder / "live.logs"
+    made = slotmark("cluster", "create", "value-only-5", "--hosts", "3", "-o", bed)
+    assert made.returncode == 0, made.stderr
+    port = json.loads((bed / "node-specs.json").read_text())["node-0"]["port"]
+    options = ["--for", "10m", "--network", "loopback", "--no-workload", "--start-in", "3s", "-o", str(folder / "live")]
+    said = folder / "said"
+    with (
+        said.open("wb") as file,
+        subprocess.Popen(
+            [sys.executable, "-m", "slotmark", "cluster", "run", str(bed), *options], stdout=file, stderr=file
+        ) as conductor,
+    ):
+        try:
+            until(conductor, said, lambda: b"measuring" in said.read_bytes())
+            yield logs / "node-0" / "node.socket", f"127.0.0.1:{port}"
+        finally:
+            conductor.terminate()
+            try:
+                conductor.wait(120)
+            except subprocess.TimeoutExpired:
+                conductor.kill()
+                raise
+
+
+def until(process: "subprocess.Popen[bytes]", said: Path, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 180
+    while not condition():
+        assert process.poll() is None, said.read_text()
+        assert time.monotonic() < deadline, said.read_text()
+        time.sleep(0.1)
+
+
+def test_a_node_of_a_live_cluster_is_followed_by_its_socket_and_its_address(tmp_path: Path) -> None:
+    built("native")
+    with live_cluster(tmp_path) as (socket, address):
+        more = ["--magic", "42", "--mode", "raw,decode,headers,fetch", "--target", "native", "--follow", "30s"]
+        made = slotmark("chainsync", "run", "--node-socket", socket, "--node", address, *more, "-o", tmp_path / "runs")
+    assert made.returncode == 0, made.stderr
+    run = open_run(tmp_path / "runs" / "native")
+    (doubt,) = (one for one in run.manifest.warnings if one.kind == "other_node")
+    assert "slotmark-node" in doubt.text
+    rows = rows_of(run.path)
+    awaited = {(row["mode"], row["hash"]) for row in rows if row["awaited"] and row["latency_ns"] is not None}
+    assert {mode for mode, _ in awaited} == {"raw", "decode", "headers", "fetch"}
+    of_modes = [{hash_ for mode, hash_ in awaited if mode == one} for one in ("raw", "decode", "headers", "fetch")]
+    assert set.intersection(*of_modes), "no block that all four modes had"
 
 
 CHANGED = """

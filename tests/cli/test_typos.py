@@ -66,3 +66,16 @@ def test_show_is_one_table_in_the_units_of_compare_without_what_only_slotmark_re
     assert (
         sum("std. dev." in line for line in shown.splitlines()) <= 2
     )  # once, or once more where the terminal is narrow
+
+
+def test_show_names_no_package_whose_version_is_not_known(tmp_path: Path) -> None:
+    """Our own node's profile has none of cardano-node's packages, nor a compiler of Haskell."""
+    logs, run = tmp_path / "logs", tmp_path / "run"
+    made = slotmark("simulate", "value-only-5", "--slots", "120", "-o", logs)
+    assert made.returncode == 0, made.stderr
+    assert slotmark("ingest", logs, "-o", run).returncode == 0
+    shown = slotmark("show", run).stdout
+    assert "target: " in shown
+    assert "unknown unknown" not in shown
+    assert "ghc" not in shown
+    assert not any(name.startswith("target ") for name in open_run(run).manifest.versions)

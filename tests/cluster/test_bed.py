@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.bed import check_bed, create_bed, read_bed, stamp_bed
-from slotmark.benches.cluster.metadata import hosts_of_topology, read_genesis, read_metadata
+from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.errors import BedError, SimulationError
 from tests.conftest import slotmark
@@ -66,7 +66,7 @@ def test_ingest_reads_what_a_bed_says_about_itself(bed: Path) -> None:
     assert (metadata.profile, metadata.era, metadata.simulated) == ("value-only-5", "conway", False)
     assert metadata.tag.endswith("-live")
     assert metadata.workload["stuffed UTxO size"] == "20"
-    assert hosts_of_topology(bed) == [f"node-{number}" for number in range(5)]
+    assert list(regions_of_topology(bed)) == [f"node-{number}" for number in range(5)]
     genesis = read_genesis(bed, None)
     assert (genesis.epoch_length, genesis.active_slots_coeff, genesis.slot_length) == (500, 0.4, 1)
     specs = json.loads((bed / "node-specs.json").read_text())

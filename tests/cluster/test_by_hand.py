@@ -80,6 +80,31 @@ def test_a_normal_chain(tmp_path: Path) -> None:
         assert analysis.doubts() == []
 
 
+def test_stages_add_up_where_a_log_has_no_start_of_the_forge_loop(tmp_path: Path) -> None:
+    cluster, previous = Cluster(2), None
+    for number, forger in enumerate((0, 1, 0)):
+        name, without = f"block{number}", {} if forger else {"started_ms": None}
+        cluster.forge(forger, 10 + 20 * number, number, name, previous, steps_ms=without)
+        previous = name
+    with analysed(cluster, tmp_path) as analysis:
+        stages: dict[int, dict[str, float]] = {0: {}, 1: {}}
+        for row in sorted(analysis.relation("adoption_stages").to_pylist(), key=lambda row: row["step"]):
+            stages[row["block_no"]][row["stage"]] = row["ns"] / 1e6
+        rest = {"ledger tick": 18.0, "mempool snapshot": 39.0, "forging": 1.0, "arrival to adopted": 59.9}
+        assert stages[0] == {"slot start to leadership": 2.0, **rest}
+        assert stages[1] == {
+            "forge loop start": 1.0,
+            "block context": 0.1,
+            "ledger state": 0.2,
+            "ledger view": 0.1,
+            "leadership check": 0.6,
+            **rest,
+        }
+        # One stage a step: `explain` tells steps apart by it.
+        steps = analysis.query("SELECT DISTINCT step, stage FROM adoption_stages").to_pylist()
+        assert len({row["step"] for row in steps}) == len(steps) == len({row["stage"] for row in steps})
+
+
 def test_a_height_battle_is_won_by_the_block_that_was_built_upon(tmp_path: Path) -> None:
     cluster = Cluster(3)
     cluster.forge(0, 10, 0, "root", None)
@@ -224,6 +249,8 @@ def test_busy_spans_count_their_slots(tmp_path: Path) -> None:
         # One slot alone is 1 long; 7 to 9 is 3; 21 to 25 begins in slot 1 of epoch 1 and goes on beyond its slot 3.
         assert values(analysis, "busy_span_slots") == {(3, "node-0"): 1, (7, "node-0"): 3, (21, "node-0"): 5}
         assert values(analysis, "epoch_span_slots") == {(21, "node-0"): 5}
+        # A host whose forge loop never runs: its log is of a node that would tell.
+        assert values(analysis, "forge_starts") == {(slot, "node-0"): 0 for slot in range(30)}
     with analysed(cluster, tmp_path / "published", published=True) as analysis:
         assert values(analysis, "busy_span_slots") == {(3, "node-0"): 0, (7, "node-0"): 2, (21, "node-0"): 4}
 

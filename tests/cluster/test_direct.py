@@ -116,7 +116,7 @@ def test_a_relation_is_the_same_whichever_file_holds_a_host_and_however_rows_lie
     with Analysis(direct) as apart, Analysis(mixed) as together:
         for name in apart.catalogue.by_host:
             rows = f"SELECT * FROM {name} ORDER BY ALL"
-            assert apart.query(rows).num_rows > 0
+            assert apart.query(rows).num_rows > 0 or name == "without_starts"  # all hosts log theirs
             assert apart.query(rows).equals(together.query(rows)), name
 
 

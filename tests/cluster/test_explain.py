@@ -1,17 +1,24 @@
 """Where a difference comes from: steps add up to adoption to the nanosecond, and a planted cause is named first."""
 
+import io
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.ingest import Request, ingest
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.cli import app
-from slotmark.compare.explain import Explained, explain
+from slotmark.compare import compare
+from slotmark.compare.explain import explain
+from slotmark.compare.origins import Explained, Origins
+from slotmark.compare.worst import worst_samples
 from slotmark.metrics import Analysis
+from slotmark.report import comparison_document, print_document
+from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run
 from tests.cluster.made_up_logs import Cluster
 
@@ -123,6 +130,48 @@ def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Pa
         "report.html", "report.json", "report.md", "report.pdf"
     ]  # fmt: skip
     assert "ledger tick" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_a_comparison_shows_where_its_difference_comes_from(usual: Run, tmp_path: Path) -> None:
+    slower = simulated(tmp_path, "slower", "ledger_tick.mean=60ms")
+    comparison = compare([usual, slower], filters=[])
+    (found,) = (one for one in comparison.details if isinstance(one, Origins))
+    whole = explain(usual, slower, filters=[])
+    assert all(getattr(found, name) == getattr(whole, name) for name in found.__struct_fields__)
+    document = comparison_document(comparison)
+    told = "What changed most: ledger tick on all hosts, +"
+    console = Console(width=100, record=True, color_system=None, file=io.StringIO())
+    print_document(document, console)
+    assert told in " ".join(console.export_text().split())
+    head, _, section = markdown(document).partition("## Where it comes from\n")
+    assert "## Comparison" in head
+    assert told in section
+    assert "What changed, ms" in section.partition("\n## ")[0]
+    titles = [one.title for one in document.sections]
+    assert titles[titles.index("Where it comes from") + 1] == "Worst blocks"
+
+
+def test_the_worst_blocks_are_told_host_by_host(usual: Run) -> None:
+    with Analysis(usual, filters=[]) as analysis:
+        assert analysis.catalogue.timelines
+        (split,) = (one for one in analysis.catalogue.splits if one.metric == analysis.catalogue.timelines.metric)
+        worst = worst_samples(analysis.catalogue.timelines, split, [analysis])
+        values = {key: value for (key,), value in analysis.samples("adopted_by_096").of("").items()}
+        hosts = {
+            (row["block_no"], row["host"]): row["adopted_ns"] for row in analysis.relation("adoptions").to_pylist()
+        }
+    assert [(one.key, one.value) for one in worst] == sorted(values.items(), key=lambda one: -one[1])[:3]
+    for one in worst:
+        ends = {span.place: span.end for span in one.spans}
+        assert ends == {host: pytest.approx(ns / 1e9) for (key, host), ns in hosts.items() if key == one.key}
+        assert list(ends.values()) == sorted(ends.values())
+        forger = dict(one.about)["forger"]
+        assert [span.stage for span in one.spans if span.place == forger][5:] == [
+            "ledger tick", "mempool snapshot", "forging", "arrival to adopted"
+        ]  # fmt: skip
+        for before, after in pairwise(one.spans):
+            if before.place == after.place:
+                assert after.begin == pytest.approx(before.end)
 
 
 def test_without_connections_the_cause_is_not_known(tmp_path: Path) -> None:

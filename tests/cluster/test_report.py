@@ -114,7 +114,7 @@ def test_the_page_draws_offline_and_a_run_can_be_switched_off(tmp_path: Path) ->
     assert json.loads(told.read_text())["bench"] == "cluster"
     with opened_page(page_file) as page:
         assert page.locator(".chart").count() >= 29
-        lines = "() => document.querySelector('.chart').querySelectorAll('.mark-line path').length"
+        lines = "() => document.querySelector('#charts .chart').querySelectorAll('.mark-line path').length"
         assert page.evaluate(lines) == 2
         page.get_by_role("checkbox", name="second").uncheck()
         page.wait_for_function(f"({lines})() === 1")

@@ -88,7 +88,10 @@ def test_runs_into_which_nothing_was_submitted_have_no_such_rows(run: Run, tmp_p
         assert analysis.samples("submission_to_block").table.num_rows == 0
     shown = CliRunner().invoke(app, ["show", str(without.path)])
     assert shown.exit_code == 0, shown.output
-    assert "Submission" not in shown.output
+    rows, found, unrecorded = shown.output.partition("Not recorded: ")
+    assert found
+    assert "Submission" not in rows
+    assert "Submission to block" in " ".join(unrecorded.split())
     compared = CliRunner().invoke(app, ["compare", str(without.path), str(run.path), "--filter", "none"])
     assert compared.exit_code == 0, compared.output
     assert "Only one of the two runs has 'Submission to block': it is not compared." in " ".join(

@@ -9,7 +9,7 @@ from slotmark.compare.verdict import judge
 from slotmark.statistics.block_ratio import Part, total_ratio, typical_ratio
 from slotmark.statistics.rank_tests import holm
 from slotmark.statistics.two_level import Estimate, hierarchical
-from tests.compare.planted_courses import ten_alike
+from tests.compare.planted_courses import Course, autoregressive, ten_alike
 
 CONFIDENCE = 0.95
 
@@ -63,15 +63,27 @@ def targets(
     return sides
 
 
+ANSWERS: dict[str, Course] = {
+    "ten alike": ten_alike,
+    "costly ten alike": ten_alike,
+    "AR(1) 0.7": autoregressive(0.7),
+    "AR(1) 0.9": autoregressive(0.9),
+}
+"""How blocks answer to the candidate of :func:`uneven` in the order of the chain, by the kind's name."""
+
+COSTLY = 100_000.0
+"""In us: of the three clusters of cost, the third is above."""
+
+
 def uneven(
     draws: np.random.Generator, kind: str, processes: tuple[int, int], blocks: int = 122
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two equal targets whose processes aren't normal, or whose blocks answer alike by tens; shape (processes, blocks) each.
+    """Two equal targets whose processes aren't normal, or whose neighbouring blocks answer alike; shape (processes, blocks) each.
 
     Args:
         draws: Of everything.
-        kind: ``skewed``: slower than the best by 2 % on average, exponentially; ``two modes``: 3 % apart, by chance; ``ten alike``: ten
-            neighbours each answer to the candidate alike, by 2 %; else normal, 1 %.
+        kind: ``skewed``: slower than the best by 2 % on average, exponentially; ``two modes``: 3 % apart, by chance; one of
+            :data:`ANSWERS`: blocks answer to the candidate so, by 2 %, all or the costly ones; else normal, 1 %.
         processes: Of each side.
         blocks: How many.
     """
@@ -86,13 +98,18 @@ def uneven(
                 level = draws.exponential(0.02, shape)
             case "two modes":
                 level = 0.03 * (draws.random(shape) < 0.5) + draws.normal(0, 0.001, shape)
-            case "ten alike":
-                level = draws.normal(0, 0.002, shape)
             case _:
-                level = draws.normal(0, 0.01, shape)
-        answers = 0.02 * ten_alike(draws, 1, blocks) if kind == "ten alike" and place else 0.0
+                level = draws.normal(0, 0.002 if kind in ANSWERS else 0.01, shape)
+        answers = _answers(draws, kind, base) if kind in ANSWERS and place else 0.0
         sides.append(np.exp(base + answers + level + draws.normal(0, 0.005, (count, blocks))))
     return sides[0], sides[1]
+
+
+def _answers(draws: np.random.Generator, kind: str, base: np.ndarray) -> np.ndarray:
+    """Shape (1, blocks), with a standard deviation of 2 % of the blocks that answer."""
+    likeness = float(kind.removeprefix("AR(1) ")) if kind.startswith("AR(1)") else 0.0
+    course = 0.02 * np.sqrt(1 - likeness**2) * ANSWERS[kind](draws, 1, base.size)
+    return course * (base > np.log(COSTLY)) if kind.startswith("costly") else course
 
 
 def estimated(baseline: np.ndarray, candidate: np.ndarray) -> list[Estimate]:

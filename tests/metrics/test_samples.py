@@ -108,7 +108,7 @@ def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> Non
     texts += [doubt.sql for doubt in entries.doubts]
     with duckdb.connect() as connection:
         read = {name for text in texts for name in connection.get_table_names(text)}
-    read |= {split.relation for split in entries.splits} | ({entries.where.relation} if entries.where else set())
+    read |= {split.relation for split in entries.splits} | ({entries.located.relation} if entries.located else set())
     assert all(metric.relation and metric.value for metric in entries.metrics)
     assert set(entries.relations) <= read
 

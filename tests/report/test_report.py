@@ -143,12 +143,13 @@ def test_ratios_p_values_and_differences_are_printed_as_known() -> None:
     assert p_value(0.0002, bound=True) == "< 0.0002"
     assert p_value(1.0) == "1"
     assert p_value(0.0312) == "0.031"
-    assert [percent_change(one) for one in (1.0325, 0.9955, 2.5, 1.0, 18.85)] == [
+    assert [percent_change(one) for one in (1.0325, 0.9955, 2.5, 1.0, 18.85, 3.7e17)] == [
         "+3.2",
         "-0.45",
         "+150",
         "0",
         "+1,785",
+        "> +999,999",
     ]
     assert [signed(one) for one in (0.01234, -2.0, 0.0)] == ["+0.0123", "-2.00", "0"]
 

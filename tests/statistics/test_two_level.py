@@ -1,12 +1,16 @@
 """Intervals over processes and blocks: what they hold, and that they cover what was planted."""
 
+from itertools import starmap
+
+import msgspec
 import numpy as np
 import pytest
 
 from slotmark.statistics.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
+from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.hodges_lehmann import hodges_lehmann
 from slotmark.statistics.two_level import Estimate, hierarchical
-from tests.compare.planted_blocks import NOISES, Noise, recorded
+from tests.compare.planted_blocks import NOISES, Noise, recorded, uneven
 from tests.compare.planted_courses import ten_alike
 
 
@@ -149,6 +153,29 @@ def test_neighbouring_blocks_that_answer_alike_are_covered(blocks: int) -> None:
         judged += found.effective >= 4
     assert 0.92 <= covered / 200 <= 0.995
     assert judged >= 100
+
+
+def test_sums_are_covered_where_blocks_answer_alike_by_tens_and_few_hold_the_cost() -> None:
+    """A fifth of 120 blocks holds four fifths of the cost: by their effects on the sum alone, 91 % were covered."""
+    found = [total(*uneven(np.random.default_rng([2026, index]), "ten alike", (5, 5), 120)) for index in range(300)]
+    covers = np.array([one.ratio.low <= 1 <= one.ratio.high for one in found])
+    judged = np.array([one.effective >= LEAST_EFFECTIVE for one in found])
+    assert covers.mean() >= 0.95
+    assert (judged & ~covers).mean() <= 0.04
+    assert judged.mean() >= 0.5, "and it isn't by refusing all of them"
+
+
+@pytest.mark.parametrize("noise", [NOISES["both"], NOISES["blocks that answer differently"]], ids=["both", "answers"])
+def test_sums_over_independent_blocks_lose_nothing_to_the_doubt_that_blocks_answer_alike(noise: Noise) -> None:
+    draws = np.random.default_rng(15)
+    effects = list(starmap(total_ratio, (recorded(draws, noise) for _ in range(300))))
+    found = [hierarchical(one, confidence=0.95) for one in effects]
+    alone = [hierarchical(msgspec.structs.replace(one, weights=None), confidence=0.95) for one in effects]
+    assert all(one.effective >= LEAST_EFFECTIVE for one in found)
+    wider = np.array([one.error / other.error for one, other in zip(found, alone, strict=True)])
+    assert (wider >= 1).all()
+    assert (wider > 1.01).mean() <= 0.03
+    assert wider.mean() <= 1.01
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(3, 10), (3, 3), (5, 5)])

@@ -40,7 +40,10 @@ def run(
         str, typer.Option(metavar="TIME", help="From the start of the nodes to slot 0; by their number by default.")
     ] = "",
     ready_within: Annotated[
-        str, typer.Option(metavar="TIME", help="How long nodes may take to answer, and then to agree on a block.")
+        str,
+        typer.Option(
+            metavar="TIME", help="How long preparing may take, nodes to answer, and then to agree on a block."
+        ),
     ] = "5m",
     grace: Annotated[
         str, typer.Option(metavar="TIME", help="How long nodes may take to end before they are killed.")

@@ -9,6 +9,7 @@ from slotmark.compare import doubts
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
+from slotmark.compare.origins import origins
 from slotmark.compare.policy import Policy
 from slotmark.compare.result import Comparison, Difference, Row, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
@@ -84,6 +85,11 @@ def _comparison(
             for name, estimator in ESTIMATORS.items()
             if (wanted := [metric for metric in metrics if metric.estimator == name])
         ]
+        come_from = [
+            origins(side.name, [analyses[0], of_side], confidence)
+            for side, of_side in zip(sides[1:], analyses[1:], strict=True)
+            if entries.splits
+        ]
         of_sides = [[doubt for analysis in of_side for doubt in analysis.doubts()] for of_side in analyses]
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
@@ -105,7 +111,7 @@ def _comparison(
         baseline=baseline,
         candidates=candidates,
         rows=rows,
-        details=[detail for one in estimates for detail in one.details],
+        details=[*(detail for one in estimates for detail in one.details), *come_from],
         tests=tests,
         confidence=confidence,
         repetitions=max(one.repetitions for one in estimates),

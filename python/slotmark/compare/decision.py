@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
-import scipy
 
 from slotmark.compare.policy import Accepted, Policy
 from slotmark.compare.result import ALL, Answer, Basis, Cause, Decision, Difference, Needed, Quantity, Row, Side
 from slotmark.metrics import Metric
 from slotmark.numbers import percent, percent_change
+from slotmark.statistics.distributions import t_isf
 from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.statistics.planning import size_needed
 from slotmark.warnings import ENOUGH_RUNS, Warning
@@ -114,7 +114,7 @@ def _missing(decisive: Sequence[Metric], rows: Sequence[Row], place: int, name: 
     for metric in decisive:
         of_metric = [row for row in rows if row.metric == metric]
         if not any((one := row.differences[place]) and one.verdict for row in of_metric):
-            yield _cause(metric, ALL, None, name, "run again", "not compared: a side doesn't record it")
+            yield _cause(metric, ALL, None, name, "run again", "not compared: a side has no sample of it")
             continue
         for row in of_metric:
             if row.summaries[0] is not None and row.summaries[place + 1] is None:
@@ -221,7 +221,7 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     size = min(basis.counts)
     degrees = DEGREES.get(basis.over)
     level = (1 - BOUNDS) / 2
-    reach = float(scipy.stats.t.isf(level, degrees(size) if degrees else np.inf))
+    reach = float(t_isf(level, degrees(size) if degrees else np.inf))
     error = float(np.log(bounds.high / bounds.low)) / 2 / reach
     seen, limit = float(np.log(bounds.estimate)), float(np.log1p(margin))
     distance, alpha = (limit - seen, level) if seen < limit else (seen, (1 - found.confidence) / 2 / found.tests)

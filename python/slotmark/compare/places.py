@@ -1,12 +1,14 @@
 """Places that differ from the rest: the difference between two sides, stage by stage, by where it took place. docs/explain.md explains it."""
 
+import re
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from scipy import stats
 
-from slotmark.metrics import Analysis, Where
+from slotmark.compare.located import Cells
+from slotmark.metrics import Located
+from slotmark.statistics.distributions import t_sf
 from slotmark.statistics.location import MAD_SCALE
 from slotmark.statistics.rank_tests import holm
 
@@ -40,78 +42,91 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         kind: What a place is, as ``host``.
         unit: Of all values.
+        least: The smallest difference that matters, in that unit.
         count: How many places there are.
         apart: Those that differ, the largest first.
+        names: Of the places, those of one group together.
+        groups: The group that each is in; empty where that isn't known.
+        stages: In the order in which they follow each other.
+        differences: A list per place, an entry per stage: the difference of the means, with each sender by itself; None where a side has too few.
     """
 
     kind: str
     unit: str
+    least: float
     count: int
     apart: list[Apart]
+    names: list[str]
+    groups: list[str]
+    stages: list[str]
+    differences: list[list[float | None]]
 
 
-class _Mean(msgspec.Struct, frozen=True):
-    """A mean and the square of its standard error."""
-
-    value: float
-    error: float
-
-
-def places_apart(where: Where, analyses: Sequence[Sequence[Analysis]], confidence: float) -> Places | None:
-    """Stages that changed at some place as they didn't at the others; None with fewer than five places that both sides have.
+def places_apart(located: Located, stages: Sequence[Cells], confidence: float) -> Places | None:
+    """Stages that changed at some place as they didn't at the others; None where no stage has five places that both sides have.
 
     A place's difference is held against the median over places, and its distance from there against what places differ by otherwise (the
     median absolute deviation) and its own standard error, whichever is larger: Student's t with two degrees of freedom fewer
     than there are places.
 
     Args:
-        where: Which stages took place where.
-        analyses: Of each run of the baseline, and of the candidate.
+        located: Which stages took place where.
+        stages: The stages.
         confidence: Less than 1 by the adjusted p below which a place differs.
     """
-    ours, theirs = (_means(where, of_side) for of_side in analyses)
-    stages = list(dict.fromkeys(stage for stage, _ in ours))
     found: list[tuple[Apart, float]] = []
-    most = 0
-    for stage in stages:
-        places = [place for of, place in ours if of == stage and (of, place) in theirs]
+    differences: dict[str, dict[str, float]] = {}
+    groups: dict[str, str] = {}
+    for cells in stages:
+        places = list(dict.fromkeys(place for _, place in cells.names if place))
+        if not places:
+            continue
+        of = {place: number for number, place in enumerate(places)}
+        groups |= {place: group for (_, place), (_, group) in zip(cells.names, cells.groups, strict=True) if place}
+        one = cells.together(np.array([of.get(place, len(places)) for _, place in cells.names]), len(places))
+        differences[cells.stage] = dict(zip(places, one.differences.tolist(), strict=True))
         if len(places) < LEAST_PLACES:
             continue
-        most = max(most, len(places))
-        pairs = [(ours[stage, place], theirs[stage, place]) for place in places]
-        differences = np.array([b.value - a.value for a, b in pairs])
-        errors = np.array([np.sqrt(a.error + b.error) for a, b in pairs])
-        beyond = differences - np.median(differences)
-        scale = np.maximum(errors, MAD_SCALE * np.median(np.abs(beyond)))
+        beyond = one.differences - np.median(one.differences)
+        scale = np.maximum(one.errors, MAD_SCALE * np.median(np.abs(beyond)))
         t = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0)
-        p = 2 * stats.t.sf(np.abs(t), len(places) - 2)
-        for place, (a, b), more, chance in zip(places, pairs, beyond, p, strict=True):
+        p = 2 * t_sf(np.abs(t), len(places) - 2)
+        for number, place in enumerate(places):
             apart = Apart(
-                place=place, stage=stage, baseline=a.value, candidate=b.value, beyond=float(more), p_adjusted=1.0
+                place=place,
+                stage=cells.stage,
+                baseline=float(one.baseline[number]),
+                candidate=float(one.candidate[number]),
+                beyond=float(beyond[number]),
+                p_adjusted=1.0,
             )
-            found.append((apart, float(chance)))
+            found.append((apart, float(p[number])))
     if not found:
         return None
     adjusted = holm([chance for _, chance in found])
     apart = [
         msgspec.structs.replace(one, p_adjusted=p)
         for (one, _), p in zip(found, adjusted, strict=True)
-        if p < 1 - confidence and abs(one.beyond) >= where.least
+        if p < 1 - confidence and abs(one.beyond) >= located.least
     ]
     apart.sort(key=lambda one: -abs(one.beyond))
-    return Places(kind=where.place, unit=where.unit, count=most, apart=apart)
+    names = sorted(
+        {place for of_stage in differences.values() for place in of_stage},
+        key=lambda name: (groups.get(name, ""), _natural(name)),
+    )
+    return Places(
+        kind=located.kind,
+        unit=located.unit,
+        least=located.least,
+        count=len(names),
+        apart=apart,
+        names=names,
+        groups=[groups.get(name, "") for name in names],
+        stages=list(differences),
+        differences=[[of_stage.get(name) for of_stage in differences.values()] for name in names],
+    )
 
 
-def _means(where: Where, analyses: Sequence[Analysis]) -> dict[tuple[str, str], _Mean]:
-    """The mean over the runs of a side, by stage and place; of places at which a run has a stage at least twice."""
-    of_runs: dict[tuple[str, str], list[_Mean]] = {}
-    for analysis in analyses:
-        for row in analysis.stages(where).to_pylist():
-            if row["n"] > 1:
-                of_runs.setdefault((row["stage"], row["place"]), []).append(
-                    _Mean(row["mean"], row["variance"] / row["n"])
-                )
-    return {
-        key: _Mean(sum(one.value for one in means) / len(means), sum(one.error for one in means) / len(means) ** 2)
-        for key, means in of_runs.items()
-    }
+def _natural(name: str) -> list[tuple[int, str]]:
+    """By what names are sorted so that node-2 comes before node-10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

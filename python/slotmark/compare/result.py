@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from slotmark.compare.origins import Origins
 from slotmark.metrics import Key, Metric
 from slotmark.run import Manifest
 from slotmark.statistics.block_pictures import Band, Density, Dot
@@ -316,8 +317,8 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, tag="planned"):
     reaches: list[Reach]
 
 
-Detail = Blocks | Swept | Planned
-"""What an estimator has beyond the common rows. It selects the report's sections and charts."""
+Detail = Blocks | Swept | Planned | Origins
+"""What only some comparisons have beyond the common rows. It selects the report's sections and charts."""
 
 
 Answer = Literal["ship", "hold", "run again"]

@@ -12,11 +12,12 @@ import duckdb
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slotmark import warnings
 from slotmark.errors import ComparisonError, RunError
-from slotmark.metrics.catalogue import Metric, Split, Where, catalogue
-from slotmark.metrics.database import Database
+from slotmark.metrics.catalogue import Located, Metric, Split, Timelines, catalogue
+from slotmark.metrics.database import Database, names_in
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
 from slotmark.run import Run, usable_cores
@@ -66,7 +67,7 @@ class Analysis:
                 self._prepare(sql, f"'{column}'")
                 self._run(lambda sql=sql, column=column: self._database.name_words(column, sql), f"'{column}'")
             for column, sql in self.catalogue.shifts.items():
-                if self.run.manifest.tables.keys() >= set(self._database.names_in(sql)):
+                if self.run.manifest.tables.keys() >= set(names_in(sql)):
                     self._prepare(sql, f"'{column}'")
                     self._run(lambda sql=sql, column=column: self._database.shift(column, sql), f"'{column}'")
         except BaseException:
@@ -121,6 +122,14 @@ class Analysis:
             self._works[key] = {} if any(None in work for work in works) else dict(zip(keys, works, strict=True))
         return self._works[key]
 
+    def about(self, key: str, value: int) -> list[tuple[str, str]]:
+        """What stands beside a value of a key: names and values; nothing where the catalogue has nothing."""
+        if key not in self.catalogue.beside:
+            return []
+        table = self._beside(key)
+        row = table.filter(pc.field(key) == value).slice(0, 1).to_pylist()
+        return [(name, str(of)) for one in row for name, of in one.items() if name != key and of is not None]
+
     def _beside(self, key: str) -> pa.Table:
         known = self.catalogue.beside[key]
         columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
@@ -163,13 +172,30 @@ class Analysis:
         )
         return as_text(self._select(sql, f"the steps of '{split.metric}'"))
 
-    def stages(self, where: Where) -> pa.Table:
-        """How long stages took by where they took place: ``place``, ``stage``, ``n``, ``mean``, ``variance`` (null with one), sorted. RunError where the run's tables don't allow it."""
+    def timeline(self, timelines: Timelines, key: int) -> pa.Table:
+        """The last steps of one sample at each place: ``place``, ``stage``, ``begin`` and ``end`` since the sample began, sorted by place and step. RunError where the run's tables don't allow it."""
+        (grain,) = self.catalogue[timelines.metric].grain
         sql = (
-            f'SELECT CAST("{where.place}" AS VARCHAR) AS place, "{where.stage}" AS stage, COUNT(*) AS n, AVG({where.value}) AS mean, '
-            f'VAR_SAMP({where.value}) AS variance FROM "{where.relation}" GROUP BY ALL ORDER BY ALL'
+            f'SELECT CAST("{timelines.place}" AS VARCHAR) AS place, stage, so_far - took AS begin, so_far AS end FROM ('
+            f'SELECT *, {timelines.value} AS took, SUM({timelines.value}) OVER (PARTITION BY "{timelines.place}" ORDER BY "{timelines.hop}", step) AS so_far, '
+            f'MAX("{timelines.hop}") OVER (PARTITION BY "{timelines.place}") AS last FROM "{timelines.relation}" WHERE "{grain}" = {key:d}) '
+            f'WHERE "{timelines.hop}" = last AND "{timelines.located}" = CAST("{timelines.place}" AS VARCHAR) ORDER BY place, step'
+        )
+        return as_text(self._select(sql, f"how '{timelines.metric}' came about"))
+
+    def located(self, located: Located) -> pa.Table:
+        """The stages of samples by where they took place: ``step``, ``stage``, ``sender``, ``place``, ``key``, ``value``, ``waited``, sorted by step, stage, sender, place and key. RunError where the run's tables don't allow it."""
+        sql = (
+            f'SELECT step, stage, COALESCE("{located.sender}", \'\') AS sender, "{located.place}" AS place, "{located.key}" AS key, {located.value} AS value, '
+            f'waited FROM "{located.relation}" ORDER BY step, stage, sender, place, key'
         )
         return as_text(self._select(sql, "its stages by place"))
+
+    def groups(self, located: Located) -> dict[str, str]:
+        """The group of each place for which it is known. RunError where the run's tables don't allow it."""
+        sql = f'SELECT CAST("{located.kind}" AS VARCHAR) AS place, "{located.group}" AS "group" FROM "{located.groups}" WHERE "{located.kind}" IS NOT NULL AND "{located.group}" IS NOT NULL ORDER BY ALL'
+        found = as_text(self._select(sql, "its groups of places"))
+        return dict(zip(found["place"].to_pylist(), found["group"].to_pylist(), strict=True))
 
     def parts(self) -> Meeting:
         """Which keys meet the condition of each part of the catalogue; :func:`parts_of` makes parts of it."""
@@ -203,7 +229,7 @@ class Analysis:
     def _prepare(self, sql: str, what: str) -> None:
         """Makes all that some SQL reads, unless it is there."""
         names: list[str] = []
-        self._run(lambda: names.extend(self._database.names_in(sql)), what)
+        self._run(lambda: names.extend(names_in(sql)), what)
         for name in names:
             if name not in self._there:
                 self._provide(name, what)

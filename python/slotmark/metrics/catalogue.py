@@ -140,21 +140,52 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     where: str
 
 
-class Where(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which stages took place where, as on which host.
+class Timelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the worst samples of a metric came about, place by place.
 
     Attributes:
-        relation: Has one row per stage that took place.
-        place: The column with where that was.
-        stage: The column with the stage's name.
+        metric: The metric's id; its grain is one column.
+        sample: What a sample is of, as ``block``.
+        relation: Has one row per sample, place, hop by which the sample came there, and step, as :class:`Split` has it.
+        place: The column with the place.
+        located: The column with the place where the step took place; drawn are those of the place itself.
+        hop: The column with the hop, rising; drawn is the last one.
+        value: How long a step took, as SQL, in the metric's unit.
+    """
+
+    metric: str
+    sample: str
+    relation: str
+    place: str
+    located: str
+    hop: str
+    value: str
+
+
+class Located(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which stages took place where, and who sent what they waited for.
+
+    Attributes:
+        relation: Has one row per key, stage, place and sender, with ``step`` and ``stage`` as :class:`Split` has them, and ``waited``: for how many
+            samples it had to end.
+        key: The column with what a stage belongs to, as a block.
+        place: The column with where it took place.
+        sender: The column with the place from which came what it waited for; null of steps without one.
+        kind: What a place is, as ``host``.
+        groups: The relation that has the group of each place, in columns named as ``kind`` and ``group``.
+        group: What a group of places is, as ``region``.
         value: How long it took, as SQL.
         unit: Of the value.
         least: The smallest difference that matters, in that unit.
     """
 
     relation: str
+    key: str
     place: str
-    stage: str
+    sender: str
+    kind: str
+    groups: str
+    group: str
     value: str
     unit: str
     least: float
@@ -200,7 +231,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         facts: SQL of what a manifest shows besides what it records; empty for nothing.
         doubts: What a reader should know about what was analysed.
         splits: Of which metrics the samples can be split into steps.
-        where: Which stages took place where; None where the bench has one place.
+        located: Which stages took place where; None where the bench has one place.
+        timelines: What is shown of the worst samples of a metric.
         beside: What stands beside a key, by its column.
     """
 
@@ -222,7 +254,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     facts: str = ""
     doubts: tuple[Doubt, ...] = ()
     splits: tuple[Split, ...] = ()
-    where: Where | None = None
+    located: Located | None = None
+    timelines: Timelines | None = None
     beside: dict[str, Beside] = {}
 
     def __getitem__(self, metric_id: str) -> Metric:
@@ -259,7 +292,8 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     about: list[str] = []
     doubt: list[Doubt] = []
     split: list[Split] = []
-    where: Where | None = None
+    located: Located | None = None
+    timelines: Timelines | None = None
     by_host: list[str] = []
     part: str = ""
     parts: list[Part] = []
@@ -328,6 +362,7 @@ def catalogue(bench: str) -> Catalogue:
         facts=facts.read_text(encoding="utf-8") if facts.is_file() else "",
         doubts=tuple(entries.doubt),
         splits=tuple(entries.split),
-        where=entries.where,
+        located=entries.located,
+        timelines=entries.timelines,
         beside=entries.beside,
     )

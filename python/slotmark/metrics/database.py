@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import duckdb
@@ -30,6 +32,22 @@ HOSTS_AT_ONCE = 4
 
 _LAST = "\U0010ffff" * 8
 """A text above the names of hosts."""
+
+
+@lru_cache(maxsize=1_024)
+def names_in(sql: str) -> tuple[str, ...]:
+    """The tables that one SQL statement reads, sorted. duckdb.Error where it's no SQL."""
+    with _PARSING:
+        return tuple(sorted(_parser().get_table_names(sql)))
+
+
+@cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    """An empty database: where views exist, it binds them, and gives other names."""
+    return duckdb.connect()
+
+
+_PARSING = Lock()
 
 
 class Database:
@@ -53,7 +71,6 @@ class Database:
                 "allow_community_extensions": False,
             }
         )
-        self._parser = duckdb.connect()  # an empty one: where views exist, it binds them, and gives other names
         self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET allowed_directories = ?", [[folder, _no_pattern(folder)]])
         self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
@@ -75,12 +92,7 @@ class Database:
         for worker in self._workers:
             worker.close()
         self._connection.close()
-        self._parser.close()
         self._spill.cleanup()
-
-    def names_in(self, sql: str) -> list[str]:
-        """The tables that one SQL statement reads, sorted. duckdb.Error where it's no SQL."""
-        return sorted(self._parser.get_table_names(sql))
 
     def fill(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[object]]) -> None:
         """Makes a table.
@@ -140,7 +152,7 @@ class Database:
             name: Of the table.
             sql: For some hosts it gives those hosts' rows; a column is ``host``.
         """
-        read = self.names_in(sql)
+        read = names_in(sql)
         tables = {table: self._files[table] for table in read if "host" in self._words.get(table, ())}
         kept = [relation for relation in read if relation in self._kept]
         pieces = [
@@ -219,7 +231,7 @@ class Database:
 
     def _all_kept_in(self, sql: str) -> dict[str, range]:
         """The relations that some SQL reads and that were made host by host, with the places of all their batches."""
-        return {name: range(len(self._kept[name])) for name in self.names_in(sql) if name in self._kept}
+        return {name: range(len(self._kept[name])) for name in names_in(sql) if name in self._kept}
 
     def _file_of(self, relation: str) -> str:
         return str(Path(self._spill.name) / f"{relation}.arrow")

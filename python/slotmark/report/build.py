@@ -6,6 +6,7 @@ import msgspec
 
 from slotmark.compare import summarise_runs
 from slotmark.compare.explain import Explanation
+from slotmark.compare.origins import Origins
 from slotmark.compare.plan import Plan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, Verdict
 from slotmark.metrics import Analysis, Filter, catalogue, samples
@@ -29,7 +30,16 @@ from slotmark.report.sections.method import method
 from slotmark.report.sections.plan import TITLE as PLAN_TITLE
 from slotmark.report.sections.plan import between_runs, plan_answers, plan_tables
 from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, sweep_tables, value_of
-from slotmark.report.sections.steps import explained_in_words, place_table, step_tables
+from slotmark.report.sections.steps import TITLE as ORIGINS_TITLE
+from slotmark.report.sections.steps import (
+    change_table,
+    explained_in_words,
+    origins_in_short,
+    place_charts,
+    place_table,
+    step_tables,
+    worst_sections,
+)
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
 from slotmark.run import Run, title_with_origin
@@ -72,8 +82,10 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Warnings", [Doubts(found)] if (found := comparison.all_warnings) else [], brief=True),
         Section("Prediction" if seeds else "Comparison", tables, brief=True),
         *([found_in_full] if decided else []),
+        Section(ORIGINS_TITLE, origins_in_short(comparison), brief=True),
         Section("Kinds of blocks", list(part_tables(comparison))),
         Section("Factors", list(factor_tables(comparison, blocks)) if blocks else [], brief=True),
+        *worst_sections([one for one in comparison.details if isinstance(one, Origins)]),
         Section("Charts", charts(comparison)),
         Section("Quantiles", list(quantile_tables(comparison, blocks)) if blocks else []),
         Section("Ranks", list(rank_tables(comparison, blocks)) if blocks else []),
@@ -110,6 +122,8 @@ def runs_document(runs: Sequence[Run]) -> Document:
                 else "-"
                 for metric in metrics
             ]
+            if any(doubt.kind == "target_failed" and doubt.subject == part for doubt in run.manifest.warnings):
+                cells[0] = "failed"
             if set(cells) != {"-"}:
                 lines.append([Cell(run.name), *map(Cell, cells)])
         rounds = runs[0].manifest.parameters.get("rounds")
@@ -153,7 +167,16 @@ def explanation_document(explanation: Explanation) -> Document:
             Section(one.metric.name, step_tables(one, explanation.confidence), brief=True)
             for one in explanation.explained
         ),
-        Section("Where", place_table(explanation.places) if explanation.places else [], brief=True),
+        Section(
+            "Where",
+            [
+                *change_table(explanation, explanation.confidence),
+                *place_charts(explanation),
+                *(place_table(explanation.places) if explanation.places else []),
+            ],
+            brief=True,
+        ),
+        *worst_sections([explanation]),
         Section("Data dictionary", [dictionary(one.metric for one in explanation.explained)]),
         Section("Manifest", manifests(sides)),
     ]
@@ -172,12 +195,15 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
         filters: What is analysed, for benches with filters; None for what its profile names.
     """
     lines: list[tuple[str, list[Cell]]] = []
+    unrecorded: list[str] = []
     with Analysis(run, filters=filters) as analysis:
         analysed = [str(one) for one in analysis.filters] if analysis.catalogue.filterable else []
         doubts = list(dict.fromkeys([*run.manifest.warnings, *analysis.doubts()]))
         facts = dict([*manifest_facts(run.manifest), *analysis.facts()])
         metrics = analysis.catalogue.metrics
         for metric, of_metric in zip(metrics, analysis.each_samples([one.id for one in metrics]), strict=True):
+            if not of_metric.parts:
+                unrecorded.append(metric.name)
             for part in of_metric.parts:
                 one = summarise_runs([of_metric], part, drawn=False)
                 scale, unit = readable(metric)
@@ -197,10 +223,11 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
     )
     shown = [(name, value) for name, value in facts.items() if value != "-" and not name.startswith(_INTERNAL)]
     named = [Paragraph(f"Analysed are blocks and slots that pass: {', '.join(analysed)}.")] if analysed else []
+    missing = [Paragraph(f"Not recorded: {', '.join(unrecorded)}.")] if unrecorded else []
     sections = [
         Section("Manifest", [Facts("", shown)], brief=True),
         Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
-        Section("Metrics", [*named, table], brief=True),
+        Section("Metrics", [*named, table, *missing], brief=True),
     ]
     title = title_with_origin(run.name, [run.manifest])
     return Document(title, f"{run.manifest.bench} bench", [section for section in sections if section.blocks])

@@ -68,13 +68,14 @@ def total_ratio(baseline: np.ndarray, candidate: np.ndarray) -> Effects:
         candidate: The same blocks.
     """
     estimate, of_runs = 0.0, []
-    of_blocks, noise = np.zeros(baseline.shape[1]), np.zeros(baseline.shape[1])
+    of_blocks, weights, noise = (np.zeros(baseline.shape[1]) for _ in range(3))
     for sign, cost in ((-1.0, baseline), (1.0, candidate)):
         mean = cost.mean(axis=0)
         whole = float(mean.sum())
         estimate += sign * float(np.log(whole))
         share = mean / whole
         of_blocks += sign * share * share.size
+        weights += share / 2
         totals = cost.sum(axis=1, dtype=np.float64)
         of_runs.append(sign * (totals / whole - 1))
         if len(cost) > 1:
@@ -84,7 +85,7 @@ def total_ratio(baseline: np.ndarray, candidate: np.ndarray) -> Effects:
             noise += (own**2).sum(axis=0) / (len(cost) - 1) / len(cost)
     spread = float((of_blocks**2).mean())
     known = min(1.0, float(noise.mean()) / spread) if spread > 0 else 0.0
-    return Effects(estimate, of_runs, of_blocks - of_blocks.mean(), known)
+    return Effects(estimate, of_runs, of_blocks - of_blocks.mean(), known, weights)
 
 
 def _noise_share(ratios: np.ndarray, noise: np.ndarray) -> float:

@@ -74,6 +74,36 @@ def long_run(values: np.ndarray) -> LongRun:
     return LongRun(variance, float(used), min(float(n), effective))
 
 
+def weighted_long_run(values: np.ndarray, weights: np.ndarray) -> LongRun:
+    """The variance of the sum of values that are answers times known weights, as what blocks add to a sum of costs.
+
+    Weights that differ much hide from neighbours how alike they answer: most of what the values vary by is that of the weights. So
+    ranks of the answers themselves give how many times the variance of independent answers theirs is, f, and the sum's is
+    1 + k (f - 1) times that of independent values: k = sum(weights)^2 / (n sum(weights^2)) is the share of pairs of different blocks in
+    it (Kish's), where weights don't follow each other. That counts where it is half as large again as of independent values and above
+    what the values themselves show. The effective number is then of values that also weigh alike.
+
+    Args:
+        values: At least two, shape (n,), in their order.
+        weights: The same shape, 0 or above; where one is 0, the value is.
+    """
+    found, n = long_run(values), values.size
+    alone = n * float(values.var(ddof=1))
+    _, places, counts = np.unique(
+        np.divide(values, weights, out=np.zeros(n), where=weights > 0), return_inverse=True, return_counts=True
+    )
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # of equal ones, the mean
+    spread = n * float(ranks.var(ddof=1))
+    if spread == 0 or alone == 0:
+        return found
+    answers = long_run(ranks)
+    alike = float(weights.sum()) ** 2 / (n * float(weights @ weights))
+    variance = alone * (1 + alike * (answers.variance / spread - 1))
+    if variance <= max(_MUCH_LARGER * alone, found.variance):
+        return found
+    return LongRun(variance, answers.degrees, min(found.effective, n * alike * alone / variance))
+
+
 def independent(values: np.ndarray) -> LongRun:
     """The same of at least two values that have nothing to do with each other, as hosts."""
     return LongRun(values.size * float(values.var(ddof=1)), values.size - 1.0, float(values.size))

@@ -1,6 +1,6 @@
 """Equivalence by two one-sided tests (Schuirmann 1987): a difference is within a margin when both ends of it are ruled out."""
 
-import scipy
+from slotmark.statistics.distributions import t_sf
 
 
 def tost(estimate: float, error: float, degrees: float, margin: float) -> float:
@@ -16,7 +16,7 @@ def tost(estimate: float, error: float, degrees: float, margin: float) -> float:
         return float(abs(estimate) >= margin)
     return float(
         max(
-            scipy.stats.t.sf((estimate + margin) / error, degrees),
-            scipy.stats.t.sf((margin - estimate) / error, degrees),
+            t_sf((estimate + margin) / error, degrees),
+            t_sf((margin - estimate) / error, degrees),
         )
     )

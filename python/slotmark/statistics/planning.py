@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
+from slotmark.statistics.distributions import chi2_isf, chi2_ppf, nct_cdf, nct_sf, t_isf
 from slotmark.statistics.interval import Interval
 
 POWER = 0.8
@@ -30,17 +31,17 @@ def power(change: float, error: float, degrees: float, alpha: float) -> float:
         degrees: Degrees of freedom of that.
         alpha: The level of the test.
     """
-    limit, away = scipy.stats.t.isf(alpha / 2, degrees), abs(change) / error
+    limit, away = t_isf(alpha / 2, degrees), abs(change) / error
     with np.errstate(all="ignore"):
-        below = scipy.stats.nct.cdf(-limit, degrees, away)
-    return float(scipy.stats.nct.sf(limit, degrees, away) + (below if np.isfinite(below) else 0.0))
+        below = nct_cdf(-limit, degrees, away)
+    return float(nct_sf(limit, degrees, away) + (below if np.isfinite(below) else 0.0))
 
 
 def detectable_change(error: float, degrees: float, alpha: float = 0.05, wanted: float = POWER) -> float:
     """The smallest log ratio that is found with the wanted probability; arguments as for :func:`power`."""
     if error == 0:
         return 0.0
-    start = scipy.stats.t.isf(alpha / 2, degrees) + scipy.stats.t.isf(1 - wanted, degrees)
+    start = t_isf(alpha / 2, degrees) + t_isf(1 - wanted, degrees)
     steps = scipy.optimize.bisect(lambda away: power(away, 1.0, degrees, alpha) - wanted, 1e-6, 4 * start + 40)
     return float(steps) * error  # pyright: ignore[reportArgumentType] - without full_output it is a number
 
@@ -75,10 +76,10 @@ def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float
     # Variances of few degrees of freedom differ much, and need more points to stand for all of them.
     points = 40 if min(degrees, known) < FEW_DEGREES else 16
     shares = (np.arange(points) + 0.5) / points
-    one, other = np.meshgrid(*[scipy.stats.chi2.ppf(shares, degrees) / degrees] * 2)
+    one, other = np.meshgrid(*[chi2_ppf(shares, degrees) / degrees] * 2)
     freedom = (one + other) ** 2 * degrees / (one**2 + other**2)
-    limits = (scipy.stats.t.isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)).ravel()
-    truths = np.sqrt(scipy.stats.chi2.ppf(shares, known) / known)
+    limits = (t_isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)).ravel()
+    truths = np.sqrt(chi2_ppf(shares, known) / known)
 
     def missing(steps: float) -> float:
         return float(np.mean([scipy.special.ndtr(steps * truth - limits).mean() for truth in truths])) - wanted
@@ -104,7 +105,7 @@ def detectable_between(error: float, runs: int, alpha: float = 0.05, wanted: flo
 def deviation_range(deviation: float, degrees: float, confidence: float) -> Interval:
     """A standard deviation of normal values with the interval that its variance's chi-squared distribution gives it."""
     low, high = (
-        deviation * float(np.sqrt(degrees / scipy.stats.chi2.isf(tail, degrees)))
+        deviation * float(np.sqrt(degrees / chi2_isf(tail, degrees)))
         for tail in ((1 - confidence) / 2, (1 + confidence) / 2)
     )
     return Interval(deviation, low, high)
@@ -156,7 +157,7 @@ def size_needed(
 
     def enough(units: int) -> bool:
         freedom = degrees(units) if degrees else np.inf
-        reach = scipy.stats.t.isf(alpha, freedom) + scipy.stats.t.isf(1 - wanted, freedom)
+        reach = t_isf(alpha, freedom) + t_isf(1 - wanted, freedom)
         return bool(reach * np.sqrt(shrinks / units + fixed**2) <= distance)
 
     return least(enough, most)

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import scipy
 
+from slotmark.statistics.distributions import t_ppf
 from slotmark.statistics.interval import Interval
 
 DECILES = tuple(tenth / 10 for tenth in range(1, 10))
@@ -90,9 +91,7 @@ def shift_function(
     for place, quantile in enumerate(quantiles):
         variance = variances[place] + blocks[place]
         squares = variances[place] ** 2 / max(degrees, 1) + blocks[place] ** 2 / max(n - 1, 1)
-        reach = (
-            scipy.stats.t.ppf((1 + confidence) / 2, variance**2 / squares) * np.sqrt(variance) if variance > 0 else 0.0
-        )
+        reach = t_ppf((1 + confidence) / 2, variance**2 / squares) * np.sqrt(variance) if variance > 0 else 0.0
         log = np.log(found[1][place] / found[0][place])
         shifts.append(
             Shift(

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 import numpy as np
-import scipy
 
+from slotmark.statistics.distributions import t_ppf, t_sf
 from slotmark.statistics.interval import BOUNDS, Interval
 
 
@@ -31,9 +31,9 @@ def student(estimate: float, error: float, degrees: float, confidence: float) ->
         return Student(alone, alone, 0.0 if estimate else 1.0)
     interval, bounds = (
         Interval(estimate, estimate - reach, estimate + reach)
-        for reach in (float(scipy.stats.t.ppf((1 + one) / 2, degrees)) * error for one in (confidence, BOUNDS))
+        for reach in (float(t_ppf((1 + one) / 2, degrees)) * error for one in (confidence, BOUNDS))
     )
-    return Student(interval, bounds, float(2 * scipy.stats.t.sf(abs(estimate) / error, degrees)))
+    return Student(interval, bounds, float(2 * t_sf(abs(estimate) / error, degrees)))
 
 
 def satterthwaite(whole: float, parts: Iterable[tuple[float, float]]) -> float:

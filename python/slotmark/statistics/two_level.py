@@ -8,7 +8,7 @@ each other answer alike; :mod:`slotmark.statistics.dependence` says how much tha
 import msgspec
 import numpy as np
 
-from slotmark.statistics.dependence import long_run
+from slotmark.statistics.dependence import long_run, weighted_long_run
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.student import satterthwaite, student
 from slotmark.statistics.welch import between
@@ -25,12 +25,14 @@ class Effects(msgspec.Struct, frozen=True):
         of_runs: One array a side: by how much each process moves the estimate if it stood for all of its side; mean 0.
         of_blocks: By how much each block does, in the order of the chain; mean 0.
         noise_share: The share of the blocks' variance that is noise between processes; 0 where that isn't known.
+        weights: How much each block weighs in the estimate, as its share of a sum's cost; None where all weigh alike.
     """
 
     estimate: float
     of_runs: list[np.ndarray]
     of_blocks: np.ndarray
     noise_share: float
+    weights: np.ndarray | None = None
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ def hierarchical(effects: Effects, *, confidence: float) -> Estimate:
         runs = processes.variance
         parts.append((processes.variance, processes.degrees))
     of_blocks = effects.of_blocks / n
-    chance = long_run(of_blocks)
+    chance = long_run(of_blocks) if effects.weights is None else weighted_long_run(of_blocks, effects.weights)
     # The noise between processes is independent from block to block: it is in the blocks' variance once, however alike blocks answer.
     noise = min(chance.variance, n * float(of_blocks.var(ddof=1))) * (effects.noise_share if known else 0.0)
     blocks = chance.variance - noise

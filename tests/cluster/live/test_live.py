@@ -117,11 +117,72 @@ def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node
     assert "exists already" in again.stderr
 
 
+def test_a_run_of_dingos_fills_its_tables_from_their_logs(bed: Path, tmp_path: Path) -> None:
+    """The shipped recipe, with a stand-in as its program."""
+    text = (REPO / "nodes" / "dingo" / "node.toml").read_text(encoding="utf-8")
+    words = [sys.executable, str(REPO / "tests" / "cluster" / "live" / "stand_in.py"), "--hosts", str(HOSTS)]
+    folder = tmp_path / "dingo"
+    folder.mkdir()
+    recipe = text.replace('command = ["dingo", "serve"]', f"command = {json.dumps(words)}")
+    assert recipe != text
+    (folder / "node.toml").write_text(recipe)
+    done = run_live(bed, tmp_path / "live", str(folder), "--for", "8s")
+    assert done.returncode == 0, done.stderr
+    run = open_run(tmp_path / "live")
+    assert (run.manifest.target.name, run.manifest.target.version) == ("dingo", "0.70.1")
+    assert {host["node"] for host in run.table("hosts").to_pylist()} == {"dingo"}
+    assert sum(host["rejected"] for host in run.table("hosts").to_pylist()) == 0
+    events = {row["event"] for row in run.table("block_events").to_pylist()}
+    assert events == {"noticed", "requested", "fetched", "forged", "announced", "self_adopted", "adopted"}
+    shown = slotmark("show", tmp_path / "live")
+    assert shown.returncode == 0, shown.stderr
+
+
 def test_a_node_that_stays_is_killed(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
     done = run_live(bed, tmp_path / "live", node("--stays", "2"), "--grace", "1s")
     assert done.returncode == 0, done.stderr
     (killed,) = [warning for warning in open_run(tmp_path / "live").manifest.warnings if warning.kind == "node_killed"]
     assert killed.subject == "node-2"
+
+
+def preparing(folder: Path, script: str) -> None:
+    """Lets the recipe in a folder prepare something by a Python script, which its nodes ask for."""
+    recipe = folder / "node.toml"
+    words = [sys.executable, "-c", script, "{prepared}"]
+    text = recipe.read_text().replace('"--port", "{port}"]', '"--port", "{port}", "--prepared", "{prepared}"]')
+    recipe.write_text(f"prepare = {json.dumps(words)}\n{text}")
+
+
+def test_what_nodes_share_is_prepared_once_before_they_start(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    preparing(tmp_path / "stand-in", "import sys; print('once'); open(sys.argv[1], 'a').write('prepared\\n')")
+    done = run_live(bed, tmp_path / "live", node())
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "live.logs" / "prepare.stdout").read_text() == "once\n"
+    assert not (tmp_path / "live.logs" / "prepared").exists()
+
+
+def test_a_preparation_that_fails_ends_the_run_in_a_line_before_any_node_is_started(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    preparing(tmp_path / "stand-in", "import sys; open(sys.argv[1], 'a').write('half'); sys.exit('the disk is full')")
+    done = run_live(bed, tmp_path / "live", node())
+    assert done.returncode == 2
+    assert "its prepare command failed: it exited 1; the disk is full" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["stand-in"]
+
+
+def test_a_preparation_that_never_ends_ends_the_run_in_a_line(
+    bed: Path, tmp_path: Path, node: Callable[..., str]
+) -> None:
+    preparing(tmp_path / "stand-in", "import time; time.sleep(3600)")
+    done = run_live(bed, tmp_path / "live", node(), "--ready-within", "1s")
+    assert done.returncode == 2
+    assert "its prepare command has not ended after 1 s. Give it more time with --ready-within." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["stand-in"]
 
 
 def test_nodes_that_never_get_ready_end_the_run_in_a_line(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:

@@ -34,6 +34,7 @@ def test_the_command_line_is_cardano_nodes(name: str) -> None:
     words = shipped(name).command(host_places(POOL, "wan"), producer=True)
     assert words[1] == "run"
     keys = "../genesis/pools-keys/pool3"
+    own = {"--ledger-base": "../prepared"} if name == "slotmark" else {}
     follower = {
         "--config": "config.json",
         "--topology": "topology.json",
@@ -42,13 +43,19 @@ def test_the_command_line_is_cardano_nodes(name: str) -> None:
         "--host-addr": "198.18.0.3",
         "--port": "30002",
     }
-    assert options(words) == follower | {
+    assert options(words) == follower | own | {
         "--shelley-kes-key": f"{keys}/kes.skey",
         "--shelley-vrf-key": f"{keys}/vrf.skey",
         "--shelley-operational-certificate": f"{keys}/opcert.cert",
     }
     relay = shipped(name).command(host_places(RELAY, "loopback"), producer=False)
-    assert options(relay) == follower | {"--host-addr": "127.0.0.1"}
+    assert options(relay) == follower | own | {"--host-addr": "127.0.0.1"}
+
+
+def test_our_node_prepares_what_it_then_reads() -> None:
+    words = shipped("slotmark").preparation(host_places(POOL, "wan"))
+    assert words[1:] == ["prepare", "--config", "config.json", "--out", "../prepared"]
+    assert shipped("cardano-node").preparation(host_places(POOL, "wan")) == []
 
 
 def test_dingo_gets_its_settings_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,6 +74,7 @@ def test_dingo_gets_its_settings_from_the_environment(monkeypatch: pytest.Monkey
         "CARDANO_PRIVATE_PORT": "32002",
         "CARDANO_METRICS_PORT": "34002",
         "DINGO_LOGGING_FORMAT": "json",
+        "DINGO_LOGGING_LEVEL": "debug",
         "CARDANO_BLOCK_PRODUCER": "true",
         "CARDANO_SHELLEY_KES_KEY": "../genesis/pools-keys/pool3/kes.skey",
         "CARDANO_SHELLEY_VRF_KEY": "../genesis/pools-keys/pool3/vrf.skey",
@@ -128,6 +136,9 @@ def test_any_command_gets_cardano_nodes_arguments(tmp_path: Path) -> None:
         ("command = []", "command is empty"),
         ("command = ['true']\nready_text = 'x'", "ready_text goes with ready = 'log'"),
         ("command = ['/no/such/program']", "/no/such/program isn't there, or can't be run"),
+        ("command = ['true']\nprepare = ['/no/such/program']", "/no/such/program isn't there, or can't be run"),
+        ("command = ['true', '{prepared}']", "{prepared} is used, and prepare doesn't make it"),
+        ("command = ['true']\nprepare = ['true', '{nonsense}']", "there is no {nonsense}, only config, topology,"),
         ("command = ['true'", "Unclosed array"),
     ],
 )

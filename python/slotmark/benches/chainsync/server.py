@@ -238,9 +238,14 @@ class Node:
         """The name of the program that listens at the socket; None where the system doesn't tell, as of an address."""
 
     @property
+    def place(self) -> str:
+        """Where it is: its socket, its address, or both."""
+        return " and ".join(str(place) for place in (self._socket, self._address) if place)
+
+    @property
     def label(self) -> str:
         """What to call it in a report."""
-        return "node at " + " and ".join(str(place) for place in (self._socket, self._address) if place)
+        return f"node at {self.place}"
 
     def __enter__(self) -> Self:
         """Nothing to start; ServerError where the socket isn't there, or nobody listens at it."""

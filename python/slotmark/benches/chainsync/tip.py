@@ -337,7 +337,7 @@ def _write(
         target=Target(
             program.name, description.version, description.language, description.commit, description.toolchain
         ),
-        workload={"network magic": str(facts.request.magic), "node": facts.node.label, "from": facts.start},
+        workload={"network magic": str(facts.request.magic), "node": facts.node.place, "from": facts.start},
         parameters=parameters,
         session=facts.session,
         machine=facts.machine,
@@ -392,7 +392,7 @@ def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequenc
     found += machine_doubts(facts.machine)
     if facts.cut:
         found.append(warnings.cut_at_tip(facts.ran_s, facts.asked_s, facts.cut))
-    found += [warnings.target_failed(str(one.setting), str(one.error)) for one in failures]
+    found += [warnings.target_failed(one.setting.mode, str(one.error)) for one in failures]
     for follower, of_it in rows.items():
         subject = str(follower)
         if follower.ended is not None and not facts.cut:

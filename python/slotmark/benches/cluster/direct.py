@@ -7,7 +7,7 @@ import msgspec
 
 from slotmark import _core
 from slotmark.benches.cluster.ingest import Cluster, Ingested, finish_run
-from slotmark.benches.cluster.metadata import read_genesis, read_metadata
+from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.simulate import Progress, RunFacts
 from slotmark.run import Run, RunWriter
 
@@ -44,6 +44,7 @@ def simulate_direct(
             host_from="path",
             genesis=read_genesis(description, None),
             metadata=metadata,
+            regions=regions_of_topology(description),
         )
         run = finish_run(writer, cluster, ingested)
     return run, msgspec.json.decode(facts, type=RunFacts)

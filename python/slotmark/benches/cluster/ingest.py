@@ -1,6 +1,7 @@
 """Ingest: a folder of logs to a run folder."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -13,7 +14,14 @@ import pyarrow.parquet as pq
 from slotmark import _core, warnings
 from slotmark.benches.cluster.clocks import LIMIT_MS, look_at_clocks
 from slotmark.benches.cluster.logs import host_logs, without_logs
-from slotmark.benches.cluster.metadata import Genesis, Metadata, hosts_of_topology, read_genesis, read_metadata
+from slotmark.benches.cluster.metadata import (
+    UNKNOWN,
+    Genesis,
+    Metadata,
+    read_genesis,
+    read_metadata,
+    regions_of_topology,
+)
 from slotmark.errors import LogError
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target, usable_cores
 from slotmark.versions import versions
@@ -87,6 +95,7 @@ class Host(msgspec.Struct):
     backwards: int
     short_hashes: int
     late: int
+    node: str
     version: str
     revision: str
     compiler: str
@@ -137,6 +146,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         host_from: Whether the host of a line is its file's, or what its field ``host`` says.
         genesis: The cluster's genesis.
         metadata: What is known about the run.
+        regions: The region of each host of the topology, empty where that isn't known.
         missing: Hosts of which there is no log.
         here: What is known of a run on this machine; None of logs from elsewhere.
         clock_limit_ms: As :class:`Request` has it.
@@ -148,6 +158,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     host_from: str
     genesis: Genesis
     metadata: Metadata
+    regions: Mapping[str, str]
     missing: Sequence[str] = ()
     here: MeasuredHere | None = None
     clock_limit_ms: float = LIMIT_MS
@@ -175,6 +186,7 @@ def ingest(
     folder = request.logs if request.logs.is_dir() else request.logs.parent
     genesis = read_genesis(folder, request.genesis)
     metadata = read_metadata(folder, request.meta)
+    regions = regions_of_topology(folder)
     with RunWriter(request.out) as writer:
         text = _core.ingest(
             [(log.host, str(log.path)) for log in logs],
@@ -198,7 +210,8 @@ def ingest(
             host_from=request.host_from,
             genesis=genesis,
             metadata=metadata,
-            missing=without_logs(folder, [host.host for host in ingested.hosts], hosts_of_topology(folder))
+            regions=regions,
+            missing=without_logs(folder, [host.host for host in ingested.hosts], list(regions))
             if request.host_from == "path"
             else (),
             here=here,
@@ -218,6 +231,7 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     for name, rows in ingested.tables.items():
         writer.add(name, rows)
     writer.table("genesis", genesis_table(cluster.genesis, len(ingested.hosts)))
+    writer.table("regions", _regions_table(cluster.regions, [host.host for host in ingested.hosts]))
     for name, table in (cluster.here.tables if cluster.here else {}).items():
         writer.table(name, table)
     found = look_at_clocks(
@@ -246,6 +260,17 @@ def genesis_table(genesis: Genesis, hosts: int) -> pa.Table:
     )
 
 
+def _regions_table(regions: Mapping[str, str], hosts: Sequence[str]) -> pa.Table:
+    """The region of each host with a log, where the topology has it."""
+    known = sorted((host, regions[host]) for host in hosts if regions.get(host))
+    return pa.table(
+        {
+            "host": pa.array([host for host, _ in known], pa.string()),
+            "region": pa.array([region for _, region in known], pa.string()),
+        }
+    )
+
+
 def _refuse_damaged(ingested: Ingested) -> None:
     if not ingested.damaged:
         return
@@ -263,18 +288,19 @@ def _refuse_rejected(ingested: Ingested, most: float) -> None:
     if ingested.rejected <= most * ingested.lines:
         return
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in ingested.reasons[:_SHOWN])
+    nodes = " and ".join(sorted({host.node for host in ingested.hosts if host.node})) or "cardano-node"
     first = "; ".join(
         f"{one.file}:{one.line} (byte {one.offset:,}) {one.reason}: {_printable(one.text[:60])}"
         for one in ingested.first_rejections[:3]
     )
     raise LogError(
         f"{ingested.rejected:,} of {ingested.lines:,} lines can't be read ({reasons}), more than {100 * most:g} %. "
-        f"The first: {first}. Mend the logs, or allow more with --max-rejected."
+        f"The first: {first}. They were read as lines of {nodes}. Mend the logs, or allow more with --max-rejected."
     )
 
 
 def _refuse_other_genesis(tables: Path, genesis: Genesis) -> None:
-    """Refuses a genesis by which slots are at other times than those at which hosts began them.
+    """Refuses a genesis by which slots are at other times than those at which hosts looked whether they lead them.
 
     The first slots of each piece of a log are looked at; the median over pieces lets hosts with wrong clocks pass.
     """
@@ -285,7 +311,7 @@ def _refuse_other_genesis(tables: Path, genesis: Genesis) -> None:
         if batch is None:
             continue
         starts = pa.table([*batch.columns], ["ts_ns", "event", "slot"]).filter(
-            (pc.field("event") == "started") & pc.field("slot").is_valid()
+            pc.field("event").isin(["started", "leader", "not_leader"]) & pc.field("slot").is_valid()
         )
         rows = zip(starts["ts_ns"].to_pylist(), starts["slot"].to_pylist(), strict=True)
         if found := [ts_ns - genesis.system_start_ns - slot * slot_ns for ts_ns, slot in rows]:
@@ -306,11 +332,15 @@ def _printable(text: str) -> str:
 
 def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]) -> Manifest:
     genesis, metadata, here = cluster.genesis, cluster.metadata, cluster.here
-    told = next((host for host in ingested.hosts if host.version), None)
-    node = metadata.packages.get("cardano-node")
-    version = node.version if node and node.version != "unknown" else (told.version if told else "")
-    commit = node.commit if node and node.commit != "unknown" else (told.revision if told else "")
-    compiler = metadata.ghc_version if metadata.ghc_version != "unknown" else (told.compiler if told else "")
+    wrote = Counter(host.node for host in ingested.hosts if host.node)
+    most = max(sorted(wrote), key=wrote.__getitem__, default="cardano-node")
+    told = next((host for host in ingested.hosts if host.version and host.node == most), None)
+    node = metadata.packages.get("cardano-node") if most == "cardano-node" else None
+    version = node.version if node and node.version != UNKNOWN else (told.version if told else "")
+    commit = node.commit if node and node.commit != UNKNOWN else (told.revision if told else "")
+    compiler = (
+        metadata.ghc_version if metadata.ghc_version not in (UNKNOWN, "none") else (told.compiler if told else "")
+    )
     digest = ingested.sources[0].identity.rpartition(":")[2][:12] if ingested.sources else ""
     return Manifest(
         id=f"{metadata.tag or cluster.name}-{digest}",
@@ -347,15 +377,23 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
         ended=_moment(max((host.last_ts_ns for host in ingested.hosts if host.last_ts_ns is not None), default=0)),
         versions={
             **versions(),
-            **{
-                f"target {name}": f"{package.version} {package.commit[:7]}"
-                for name, package in metadata.packages.items()
-            },
+            **_nodes(ingested),
+            **{f"target {name}": known for name, package in metadata.packages.items() if (known := package.known)},
         },
         sources=ingested.sources,
         tables={},
         warnings=[*_doubts(ingested, cluster.missing), *of_clocks, *(here.doubts if here else [])],
     )
+
+
+def _nodes(ingested: Ingested) -> dict[str, str]:
+    """The nodes that wrote the logs, each with the versions that its hosts log; none whose version no host logs."""
+    found: dict[str, dict[str, None]] = {}
+    for host in ingested.hosts:
+        if host.node and host.kept:
+            known = " ".join(filter(None, (host.version, host.revision[:7])))
+            found.setdefault(f"target {host.node}", {}).update({known: None} if known else {})
+    return {node: ", ".join(known) for node, known in found.items() if known}
 
 
 def _moment(ts_ns: int) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
+from slotmark import _core
 from slotmark.errors import LogError
 
 NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "tracer", "explorer", "profile", "tables"})
@@ -55,8 +56,8 @@ def host_logs(folder: Path) -> list[HostLog]:
         found = [HostLog(_host_of(path), path) for path in _logs_in(folder / "analysis")]
     if not found:
         raise LogError(
-            f'{folder}: no file in it begins like a node\'s log, with lines as {{"at":…,"ns":…,"data":…}}. '
-            "Expected node-0/stdout and so on, or a file a host."
+            f'{folder}: no file in it begins like a node\'s log, with lines as {{"at":…,"ns":…,"data":…}} (cardano-node) or '
+            '{"time":…,"level":…,"msg":…} (Dingo). Expected node-0/stdout and so on, or a file a host.'
         )
     return sorted(found)
 
@@ -103,7 +104,7 @@ def _is_log(path: Path) -> bool:
         raise LogError(
             f"{path}: can't be read ({error.strerror or error}). Check the file, or leave it out."
         ) from error
-    return lines is None or any(line.startswith(b"{") and b'"at":' in line and b'"ns":' in line for line in lines)
+    return lines is None or any(map(_core.is_log_line, lines))
 
 
 def _first_lines(path: Path) -> list[bytes] | None:

@@ -12,6 +12,8 @@ GENESIS_PLACES = (
     "genesis/genesis.shelley.json",
     "genesis-shelley.json",
     "genesis/genesis-shelley.json",
+    "shelley-genesis.json",
+    "genesis/shelley-genesis.json",
     "genesis.json",
 )
 PACKAGES = (
@@ -25,7 +27,9 @@ PACKAGES = (
 )
 """The packages whose versions published reports show, in their order."""
 
-_UNKNOWN = "unknown"
+UNKNOWN = "unknown"
+"""What files have where a version or commit isn't known."""
+
 _MOST_SLOTS = 2**31 - 1
 """Ingest takes no later slot: times of slots stay far within 64 bits, with slots of 3 s at the most."""
 _FIRST_START_NS = int(datetime(2000, 1, 1, tzinfo=UTC).timestamp()) * 10**9
@@ -65,8 +69,17 @@ class Genesis(msgspec.Struct, rename="camel"):
 class Package(msgspec.Struct):
     """A component that the node was built from."""
 
-    version: str = _UNKNOWN
-    commit: str = _UNKNOWN
+    version: str = UNKNOWN
+    commit: str = UNKNOWN
+
+    @property
+    def known(self) -> str:
+        """Version and abbreviated commit, without what isn't known."""
+        return " ".join(
+            part
+            for part in (self.version, self.commit[:7] if self.commit != UNKNOWN else "")
+            if part not in ("", UNKNOWN)
+        )
 
 
 class Metadata(msgspec.Struct, frozen=True):
@@ -90,7 +103,7 @@ class Metadata(msgspec.Struct, frozen=True):
     profile: str = ""
     era: str = ""
     ident: str = ""
-    ghc_version: str = _UNKNOWN
+    ghc_version: str = UNKNOWN
     packages: dict[str, Package] = {}
     workload: dict[str, str] = {}
     filters: list[str] = []
@@ -167,8 +180,8 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
         batch=str(meta.get("batch", "")),
         profile=str(meta.get("profile", "")),
         era=str(meta.get("era") or content.get("era") or _within(content, "generator").get("era") or ""),
-        ident=str(meta.get("ident") or ("" if node.version == _UNKNOWN else node.version)),
-        ghc_version=str(meta.get("node_ghc_version", _UNKNOWN)),
+        ident=str(meta.get("ident") or ("" if node.version == UNKNOWN else node.version)),
+        ghc_version=str(meta.get("node_ghc_version", UNKNOWN)),
         packages={name: packages.get(name, Package()) for name in PACKAGES},
         workload=_workload(content),
         filters=[
@@ -179,8 +192,8 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
     )
 
 
-def hosts_of_topology(folder: Path) -> list[str]:
-    """The names of the hosts that the ``topology.json`` of a run directory has; none where it isn't there.
+def regions_of_topology(folder: Path) -> dict[str, str]:
+    """The hosts that the ``topology.json`` of a run directory has, each with its region, empty where it has none; no host where the file isn't there.
 
     Raises:
         LogError: The file is damaged.
@@ -192,7 +205,7 @@ def hosts_of_topology(folder: Path) -> list[str]:
         raise LogError(
             f'{path}: coreNodes holds something else than objects. Expected {{"name": "node-0", …}} for each.'
         )
-    return [str(node["name"]) for node in nodes if "name" in node]
+    return {str(node["name"]): str(node.get("region") or "") for node in nodes if "name" in node}
 
 
 def _condition(entry: object, path: Path) -> str:
@@ -232,7 +245,7 @@ def _within(outer: dict[str, Any], name: str) -> dict[str, Any]:
 def _package(entry: object) -> Package:
     """An entry of the manifest: an object, or in old files the commit alone."""
     if isinstance(entry, dict):
-        return Package(str(entry.get("version", _UNKNOWN)), str(entry.get("commit", _UNKNOWN)))
+        return Package(str(entry.get("version", UNKNOWN)), str(entry.get("commit", UNKNOWN)))
     return Package(commit=str(entry))
 
 

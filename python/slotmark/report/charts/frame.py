@@ -83,7 +83,7 @@ def drawn(names: Sequence[str], height: int, *layers: alt.Chart) -> dict[str, An
         padding={"left": 6, "right": 10, "top": 4, "bottom": 4},
         usermeta={"runs": [msgspec.to_builtins(one) for one in looks(names)]},
     ).add_params(alt.param(name="shown", value=list(names)))
-    return chart.to_dict()
+    return chart.to_dict(validate=False)
 
 
 def line_at(value: float) -> alt.Chart:

@@ -30,7 +30,9 @@ CHART_CONFIG = {
     "font": "Libertinus Serif",
     "view": {"stroke": None},
     "tick": {"color": "#1d2129"},
+    "rule": {"color": "#1d2129"},
     "text": {"color": "#1d2129"},
+    "legend": {"labelColor": "#1d2129", "titleColor": "#1d2129", "titleFontWeight": "normal", "labelFontSize": 11},
     "axis": {
         "labelColor": "#1d2129",
         "titleColor": "#1d2129",

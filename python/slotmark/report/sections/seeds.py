@@ -1,5 +1,9 @@
 """Tables of runs that are paired by seed: what a change does, or a parameter over a range."""
 
+from collections.abc import Container
+
+import msgspec
+
 from slotmark.compare.result import Comparison, Row, Summary, Swept
 from slotmark.metrics import Metric
 from slotmark.numbers import number, percent, percent_change, signed
@@ -37,13 +41,10 @@ def seed_tables(comparison: Comparison) -> list[Table]:
         columns.append(Column(f"{side.name}{' ±' if several else ''}"))
         columns.append(Column(f"difference [{percent(comparison.confidence)}]" if several else "difference"))
         columns += [Column("margin"), Column("adj. p", detail=True), Column("verdict", "left")] if judged else []
-    errors = model_errors(comparison)
-    columns += [Column("model's error")] if errors else []
+    error = model_error(comparison)
+    columns += [Column("model's error")] if error else []
     notes = [*_notes(comparison), *condition_notes(one for row in rows for one in row.differences)]
-    if errors:
-        notes.append(
-            f"Model's error: what is predicted of {comparison.baseline.name} against what was published; no interval holds it."
-        )
+    notes += _error_notes(error)
     if several:
         notes.append("± is one standard error over seeds.")
     notes.append(
@@ -51,9 +52,7 @@ def seed_tables(comparison: Comparison) -> list[Table]:
         f"{f', in brackets their {percent(comparison.confidence)} interval' if several else ''}."
     )
     lines = {
-        section: [
-            [*_line(row, judged), *([_error_of_model(errors.get(row.metric.name))] if errors else [])] for row in inside
-        ]
+        section: [[*_line(row, judged), *([_error_of_model(row, error)] if error else [])] for row in inside]
         for section, inside in by_section(rows).items()
     }
     tables = [Table(section, columns, inside) for section, inside in lines.items()]
@@ -61,7 +60,7 @@ def seed_tables(comparison: Comparison) -> list[Table]:
 
 
 def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
-    """A line per value of the parameter, and the same with standard errors."""
+    """A line per value of the parameter and one of the model's error where that is known; the same with standard errors."""
     rows = main_rows(comparison)
     units = {readable(row.metric)[1] for row in rows}
     common = f" in {next(iter(units))}" if len(units) == 1 and units != {""} else ""
@@ -73,7 +72,11 @@ def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
         ]
         for cell in (_mean, _error)
     )
-    tables = [Table(f"Means{common} by {swept.parameter}", columns, means, _notes(comparison))]
+    error = model_error(comparison)
+    if error:
+        means.append([Cell("model's error"), *(_error_of_model(row, error) for row in rows)])
+    notes = [*_notes(comparison), *_error_notes(error, {row.metric.name for row in rows})]
+    tables = [Table(f"Means{common} by {swept.parameter}", columns, means, notes)]
     if _several(rows):
         tables.append(Table(f"Standard errors over seeds{common} by {swept.parameter}", columns, errors, wide=True))
     return tables
@@ -87,7 +90,7 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
     level = first.summaries[0]
     if not comparison.candidates and level is not None:
         return [Paragraph(f"{first.metric.name}: {number(scale * level.mean)} {unit}.")]
-    answers, errors = [], model_errors(comparison)
+    answers, error = [], model_error(comparison)
     for side, summary, difference in zip(comparison.candidates, first.summaries[1:], first.differences, strict=True):
         base = first.summaries[0]
         if base is None or summary is None:
@@ -105,29 +108,42 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
         )
         answers.append(Paragraph(f"{levels}{ends}.", difference.verdict if difference else None))
     near = [
-        error
+        error.rows[row.metric.name]
         for row in seed_rows(comparison)
-        if row.metric.section == first.metric.section and (error := errors.get(row.metric.name)) is not None
+        if error and row.metric.section == first.metric.section and row.metric.name in error.rows
     ]
-    if near:
+    if error and near:
         reach = f"{percent_change(1 + min(near))} to {percent_change(1 + max(near))} %"
         answers.append(
             Paragraph(
                 f"The model itself is off by {reach} in the rows of {first.metric.section}: what it predicts of "
-                f"{comparison.baseline.name} against what was published."
+                f"{error.profile} against what was published."
             )
         )
     return answers
 
 
-def model_errors(comparison: Comparison) -> dict[str, float]:
-    """How far the model is from what was published of the baseline, as a fraction, by metric; empty where nothing was."""
+class ModelError(msgspec.Struct, frozen=True):
+    """How far a model is from what was published.
+
+    Attributes:
+        profile: What both are of.
+        rows: Predicted against published less 1, by metric.
+        equal: Of metrics that weren't published, the published one whose predicted values they have.
+    """
+
+    profile: str = msgspec.field(name="of")
+    rows: dict[str, float]
+    equal: dict[str, str] = msgspec.field(name="equal to")
+
+
+def model_error(comparison: Comparison) -> ModelError | None:
+    """How far the model is from what was published of the profile; None where nothing was."""
     found = comparison.baseline.manifest.parameters.get("model error")
-    return (
-        {str(name): error for name, error in found.items() if isinstance(error, float)}
-        if isinstance(found, dict)
-        else {}
-    )
+    try:
+        return None if found is None else msgspec.convert(found, ModelError)
+    except msgspec.ValidationError:
+        return None
 
 
 def named(swept: Swept) -> str:
@@ -164,8 +180,23 @@ def _line(row: Row, judged: bool) -> list[Cell]:
     return cells
 
 
-def _error_of_model(error: float | None) -> Cell:
-    return Cell("-") if error is None else Cell(f"{percent_change(1 + error)} %")
+def _error_of_model(row: Row, error: ModelError) -> Cell:
+    found = error.rows.get(row.metric.name)
+    return Cell("-") if found is None else Cell(f"{percent_change(1 + found)} %")
+
+
+def _error_notes(error: ModelError | None, shown: Container[str] | None = None) -> list[str]:
+    """What the model's error is; of metrics that weren't published and are shown, whose it is."""
+    if error is None:
+        return []
+    return [
+        f"Model's error: what is predicted of {error.profile} against what was published; no interval holds it.",
+        *(
+            f"{metric} wasn't published: its error is that of {published}, which has the same predicted values."
+            for metric, published in error.equal.items()
+            if shown is None or metric in shown
+        ),
+    ]
 
 
 def _with_error(summary: Summary | None, scale: float) -> Cell:

@@ -1,26 +1,67 @@
-"""Where a difference comes from: its steps in a table, as a waterfall, and in a sentence."""
+"""Where a difference comes from: in sentences, as a waterfall of its steps, a heat map of places, timelines of the worst samples, and tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from slotmark.compare.explain import Explained, Explanation
+import msgspec
+
+from slotmark.compare.changes import Change, Changes
+from slotmark.compare.explain import Explanation
+from slotmark.compare.origins import Explained, Origins
 from slotmark.compare.places import Places
+from slotmark.compare.result import Comparison
 from slotmark.numbers import number, p_value, percent, signed
-from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Table
+from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table
 from slotmark.report.sections.cells import headed, in_a_sentence
 from slotmark.words import listed
 
 _SHOWN = 3
 """So many steps are named in the sentence."""
 
+_TOLD = 0.01
+"""What is a smaller share of the largest step's difference isn't named."""
+
+_LONG = 40
+"""What stands beside a key and is longer than this is no title, as a hash."""
+
 _UNITS = {"s": (1e3, "ms")}
 """A difference is read in a smaller unit than the metric."""
 
 
+TITLE = "Where it comes from"
+
+
+def origins_in_short(comparison: Comparison) -> list[Block]:
+    """Where the difference of each candidate comes from: in words, as charts, and in folded tables; nothing where the logs don't tell."""
+    found = [one for one in comparison.details if isinstance(one, Origins) and one.explained]
+    blocks: list[Block] = []
+    for one in found:
+        last = one.explained[-1]
+        begin = f"{one.of}: " if len(comparison.candidates) > 1 else ""
+        named = f", {one.of}" if begin else ""
+        said = [_changed(one.changes)] if one.changes and one.changes.found else []
+        blocks += [Paragraph(f"{begin}{' '.join([*said, _sentence(last)])}")]
+        blocks += [_waterfall_figure(last, comparison.confidence, named)]
+        blocks += place_charts(one, named)
+        tables = [*change_table(one, comparison.confidence), *(_step_table(each) for each in one.explained)]
+        tables += place_table(one.places) if one.places else []
+        blocks += [msgspec.structs.replace(table, title=f"{table.title}{named}", wide=True) for table in tables]
+    return blocks
+
+
+def worst_sections(found: Sequence[Origins]) -> list[Section]:
+    """The timelines of the worst samples of each candidate, in one section; none where there are none."""
+    blocks = [block for one in found for block in _worst(one, one.of if len(found) > 1 else "")]
+    samples = list(dict.fromkeys(worst.sample for one in found for worst in one.worst))
+    return [Section(f"Worst {listed([f'{sample}s' for sample in samples])}", blocks)] if blocks else []
+
+
 def explained_in_words(explanation: Explanation) -> list[Block]:
-    """A sentence per metric: its difference, the step that makes most of it, and the next ones."""
-    said: list[Block] = [Paragraph(_sentence(one)) for one in explanation.explained]
+    """What changed most, and where; then a sentence per metric: its difference, the step that makes most of it, and the next ones."""
+    changes = explanation.changes
+    said: list[Block] = [Paragraph(_changed(changes))] if changes and changes.found else []
+    said += [Paragraph(_sentence(one)) for one in explanation.explained]
     if explanation.places:
         said.append(Paragraph(_where(explanation.places)))
     if explanation.unknown:
@@ -33,7 +74,89 @@ def explained_in_words(explanation: Explanation) -> list[Block]:
     return said
 
 
-def place_table(places: Places) -> list[Block]:
+def change_table(origins: Origins, confidence: float) -> list[Table]:
+    """The changes, with where each is; nothing where there are none."""
+    if origins.changes is None or not origins.changes.found:
+        return []
+    scale, unit = _UNITS.get(origins.changes.unit, (1.0, origins.changes.unit))
+    rows = [
+        [
+            Cell(one.stage),
+            Cell(_place(one, origins.changes)),
+            Cell(signed(scale * one.delta.estimate)),
+            Cell(f"{signed(scale * one.delta.low)} to {signed(scale * one.delta.high)}"),
+            Cell(p_value(one.p_adjusted)),
+        ]
+        for one in origins.changes.found
+    ]
+    columns = [
+        Column("stage", "left"),
+        Column("where", "left"),
+        Column("difference"),
+        Column("interval"),
+        Column("p adj."),
+    ]
+    notes = [
+        f"By how much longer the stage takes there, once; what accounts for most of the change comes first, and each is what is left after those "
+        f"above it. Intervals are at {percent(confidence)}; p-values are adjusted over all stages and places."
+    ]
+    return [Table(f"What changed, {unit}", columns, rows, notes)]
+
+
+def place_charts(origins: Origins, named: str = "") -> list[Figure]:
+    """The heat map of differences by place; nothing where none is as large as matters."""
+    places = origins.places
+    if places is None:
+        return []
+    apart = {one.stage for one in places.apart}
+    matters = [
+        column
+        for column in range(len(places.stages))
+        if places.stages[column] in apart or any(abs(row[column] or 0.0) >= places.least for row in places.differences)
+    ]
+    if not matters:
+        return []
+    scale, unit = _UNITS.get(places.unit, (1.0, places.unit))
+    grouped = (
+        f"; {places.kind}s of one {origins.changes.group} stand together"
+        if origins.changes and any(places.groups)
+        else ""
+    )
+    ring = " A ring marks them." if places.apart else ""
+    caption = (
+        f"The candidate's mean less the baseline's, {unit}, by {places.kind} and stage, with each sender by itself{grouped}. Blank: too little "
+        f"to tell. Stages in which no "
+        f"{places.kind} differs by {number(scale * places.least, 2)} {unit} are left out. {_where(places)}{ring}"
+    )
+    return [
+        Figure(f"Difference by {places.kind}, {unit}{named}", caption, _later("heat", places, matters, scale, unit))
+    ]
+
+
+def _worst(origins: Origins, named: str) -> list[Block]:
+    """The timelines of the worst samples, after how to read them."""
+    if not origins.worst:
+        return []
+    metric, sample, place = origins.worst[0].metric, origins.worst[0].sample, origins.worst[0].place
+    scale, unit = _UNITS.get(metric.unit, (1.0, metric.unit))
+    totals: dict[str, float] = {}
+    for one in origins.worst:
+        for span in one.spans:
+            totals[span.stage] = totals.get(span.stage, 0.0) + span.end - span.begin
+    stages = sorted(totals, key=lambda stage: -totals[stage])
+    figures = []
+    for one in origins.worst:
+        short = ", ".join(f"{name} {value}" for name, value in one.about if len(value) <= _LONG) or str(one.key)
+        title = f"{short[:1].upper()}{short[1:]}: {number(scale * one.value)} {unit}"
+        about = "; ".join([f"{metric.grain[0]} {one.key}", *(f"{name} {value}" for name, value in one.about)])
+        caption = f"{metric.name} of {one.run}: {about}. {place.capitalize()}s in the order in which they were done."
+        figures.append(Figure(title, caption, _later("stages", one, stages, scale, unit), small=True))
+    of = f" of {named}" if named else ""
+    how = f"The {sample}s{of} with the worst {in_a_sentence(metric)}: a row per {place}, a colour per stage. Before its first stage a {place} waited for others."
+    return [Paragraph(how), *figures]
+
+
+def place_table(places: Places) -> list[Table]:
     """The stages that changed at some place as they didn't at the others; nothing where there are none."""
     if not places.apart:
         return []
@@ -66,6 +189,10 @@ def place_table(places: Places) -> list[Block]:
 
 def step_tables(one: Explained, confidence: float) -> list[Block]:
     """A metric's steps: the waterfall, and the figures that it shows."""
+    return [_waterfall_figure(one, confidence), _step_table(one)]
+
+
+def _step_table(one: Explained) -> Table:
     scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
     rows = [
         [
@@ -99,22 +226,49 @@ def step_tables(one: Explained, confidence: float) -> list[Block]:
         "Steps on all hops together, along the path by which a sample came about; they add up to the line 'all'.",
         f"Samples that are split: {split}. The logs don't tell all steps of the others.",
     ]
-    title = f"Steps of {headed(one.metric, unit)}"
+    return Table(_steps_of(one, unit), columns, [*rows, whole], notes)
+
+
+def _waterfall_figure(one: Explained, confidence: float, named: str = "") -> Figure:
+    scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
     caption = f"{one.metric.name}, {unit}: from the baseline's mean to the candidate's, step by step; whiskers are {percent(confidence)} intervals."
-    return [
-        Figure(title, caption, _waterfall(one, scale, unit)),
-        Table(title, columns, [*rows, whole], notes),
-    ]
+    return Figure(f"{_steps_of(one, unit)}{named}", caption, _later("waterfall", one, scale, unit))
 
 
-def _waterfall(one: Explained, scale: float, unit: str) -> Callable[[], dict[str, Any]]:
+def _steps_of(one: Explained, unit: str) -> str:
+    return f"Steps of {headed(one.metric, unit)}"
+
+
+def _later(chart: str, *data: object) -> Callable[[], dict[str, Any]]:
     @cache
     def draw() -> dict[str, Any]:
         from slotmark.report.charts import CHARTS  # noqa: PLC0415 - takes a second to load, and the terminal has no charts
 
-        return CHARTS["waterfall"](one, scale, unit)
+        return CHARTS[chart](*data)
 
     return draw
+
+
+def _changed(changes: Changes) -> str:
+    """What changed most, and where; there is something."""
+    scale, unit = _UNITS.get(changes.unit, (1.0, changes.unit))
+    first, *others = [
+        f"{one.stage} {_place(one, changes)}, {signed(scale * one.delta.estimate)} {unit}"
+        for one in changes.found[:_SHOWN]
+    ]
+    then = f"; then {'; '.join(others)}" if others else ""
+    return f"What changed most: {first}{then}."
+
+
+def _place(one: Change, changes: Changes) -> str:
+    """Where a change is, in words."""
+    if not one.places:
+        return f"on all {changes.kind}s"
+    if one.kind == "sender":
+        return f"from {one.places[0]}"
+    if len(one.places) == 1:
+        return f"{'on' if one.kind == changes.kind else 'in'} {one.places[0]}"
+    return f"inside {one.places[0]}" if len(set(one.places)) == 1 else f"between {listed(one.places)}"
 
 
 def _where(places: Places) -> str:
@@ -140,6 +294,8 @@ def _sentence(one: Explained) -> str:
     whole = whole[:1].upper() + whole[1:]
     if not one.first:
         return f"{whole}. No step differs beyond chance."
-    order = sorted(one.steps, key=lambda step: (step.name != one.first, -abs(step.delta.estimate)))
+    least = _TOLD * max(abs(step.delta.estimate) for step in one.steps)
+    told_of = [step for step in one.steps if abs(step.delta.estimate) >= least]
+    order = sorted(told_of, key=lambda step: (step.name != one.first, -abs(step.delta.estimate)))
     named = ", ".join(f"{step.name} {told(step.delta.estimate)}" for step in order[:_SHOWN])
     return f"{whole}. First cause: {one.first}. {named[:1].upper()}{named[1:]}."

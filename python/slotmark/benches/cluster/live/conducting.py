@@ -16,6 +16,7 @@ from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
 from slotmark.benches.cluster.ingest import Request as IngestRequest
 from slotmark.benches.cluster.live.answering import TipQuery
 from slotmark.benches.cluster.live.launching import (
+    Preparation,
     Running,
     Wan,
     WanStatistics,
@@ -24,15 +25,17 @@ from slotmark.benches.cluster.live.launching import (
     network,
     stop_nodes,
 )
+from slotmark.benches.cluster.live.memory import Memory, memory_left
 from slotmark.benches.cluster.live.nodes import Node, resolve_node
 from slotmark.benches.cluster.live.plan import Request, wan_plan
-from slotmark.benches.cluster.live.rundir import MACHINE_USAGE, SOCKET, USAGE, host_places, make_rundir
+from slotmark.benches.cluster.live.rundir import MACHINE_USAGE, SOCKET, USAGE, host_places, make_rundir, remove_prepared
 from slotmark.benches.cluster.live.sampling import (
     MACHINE_SCHEMA,
     USAGE_SCHEMA,
     Sampler,
     busyness,
     read_samples,
+    rss_bytes,
 )
 from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
 from slotmark.benches.cluster.live.workload import Generator
@@ -44,7 +47,8 @@ from slotmark.warnings import Warning
 
 _LEAD_S = 5
 _LEAD_PER_HOST_S = 0.5
-"""Between the start of the nodes and slot 0: a node that starts later has missed slots."""
+_LEAD_PER_GENESIS_BYTE_S = 1e-7
+"""Between the start of the nodes and slot 0: a node that starts later has missed slots. A genesis of 10 MB is given a second."""
 
 _SHORT_LIFE_S = 10
 _MOST_RESTARTS = 3
@@ -52,6 +56,9 @@ _MOST_RESTARTS = 3
 
 _QUERIES_END_S = 5
 """How long queries may take to end after their nodes: other processes may still hold the nodes' sockets."""
+
+_MEMORY_LOOK_S = 0.1
+"""How often the memory is looked at: fifty nodes that read a large genesis take a gigabyte a second."""
 
 WAITING_LIMIT = 0.1
 """The share of the time in which nodes could have run and had no processor, above which the machine was measured."""
@@ -100,6 +107,10 @@ class _DiedError(Exception):
     """A node ended by itself, and with it the run."""
 
 
+class _MemoryError(_DiedError):
+    """There is too little memory to go on: nodes have to be ended at once."""
+
+
 def _why(error: BaseException) -> str:
     """Why a measurement ended before its time, in words."""
     if isinstance(error, KeyboardInterrupt):
@@ -110,7 +121,10 @@ def _why(error: BaseException) -> str:
 
 
 def run_live(
-    request: Request, on_progress: Callable[[Progress], None], on_remark: Callable[[str], None] = lambda _text: None
+    request: Request,
+    on_progress: Callable[[Progress], None],
+    on_remark: Callable[[str], None] = lambda _text: None,
+    memory: Callable[[], Memory] = memory_left,
 ) -> LiveRun:
     """Runs a cluster and makes its run folder.
 
@@ -121,11 +135,13 @@ def run_live(
         request: What to run.
         on_progress: Called about once a second.
         on_remark: Called with what a user should know at once, as the last lines of a node that died.
+        memory: What nodes can still have. Where it is short the run ends.
 
     Raises:
         ArgumentError: The run folder is there already.
         BedError: There is no such bed, or it is damaged.
-        TargetError: There is no such node; or nodes don't get ready, don't agree, or die before the measurement.
+        TargetError: There is no such node; or nodes can't be prepared, don't get ready, don't agree, die, or take all memory before the
+            measurement.
         ServerError: The emulated network can't be made.
         LogError: The logs can't be ingested; they are kept.
         OSError: A file can't be written or read; the run directory is kept where the measurement had begun.
@@ -137,7 +153,7 @@ def run_live(
     if ended := end_leftovers():
         on_remark(f"{len(ended):,} processes were left by a live run that was killed; they were ended.")
     start_s = math.ceil(time.time()) + (
-        request.start_within_s or math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts))
+        request.start_within_s or math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts) + _genesis_lead_s(request.bed))
     )
     folder = make_rundir(request, start_s)
     kept = False
@@ -147,10 +163,12 @@ def run_live(
             sampler = stack.enter_context(
                 Sampler(folder / USAGE, folder / MACHINE_USAGE, own_networks=request.network == "wan")
             )
-            cluster = _Cluster(request, node, bed, folder, start_s, wan, sampler, on_progress, on_remark)
+            cluster = _Cluster(request, node, bed, folder, start_s, wan, sampler, on_progress, on_remark, memory)
+            stack.callback(remove_prepared, folder, on_remark)
             stack.callback(cluster.kill)
             cut, interrupted = "", False
             try:
+                cluster.prepare()
                 cluster.start()
                 cluster.wait()
                 if request.workload:
@@ -158,9 +176,11 @@ def run_live(
                 cluster.measure()
             except (_DiedError, TargetError, OSError, KeyboardInterrupt) as error:
                 if not cluster.measures:
-                    kept = isinstance(error, TargetError)  # what nodes printed says why
+                    kept = isinstance(error, TargetError) and bool(cluster.nodes)  # what nodes printed says why
                     raise
                 cut, interrupted = _why(error), isinstance(error, KeyboardInterrupt)
+                if isinstance(error, _MemoryError):
+                    cluster.kill()
             finally:
                 kept = kept or cluster.measures
             cluster.stop()
@@ -180,6 +200,11 @@ def run_live(
     return LiveRun(run, ingested, cut, interrupted)
 
 
+def _genesis_lead_s(bed: Path) -> float:
+    """How long nodes, or what prepares them, may take for a genesis."""
+    return sum(file.stat().st_size for file in (bed / "genesis").glob("genesis.*.json")) * _LEAD_PER_GENESIS_BYTE_S
+
+
 class _Cluster:
     """The nodes of a run, from their start to their end."""
 
@@ -194,10 +219,11 @@ class _Cluster:
         sampler: Sampler,
         on_progress: Callable[[Progress], None],
         on_remark: Callable[[str], None],
+        memory: Callable[[], Memory],
     ) -> None:
         self._request, self._node, self._bed, self._folder, self._wan = request, node, bed, folder, wan
         self._start_s, self._sampler = start_s, sampler
-        self._on_progress, self._on_remark = on_progress, on_remark
+        self._on_progress, self._on_remark, self._memory = on_progress, on_remark, memory
         self._began: float | None = None
         self._ended: float | None = None
         self.began_ns = self.ended_ns = 0
@@ -206,10 +232,40 @@ class _Cluster:
         self._queries: dict[str, TipQuery] = {}
         self.nodes: list[Running] = []
         self.doubts: list[Warning] = []
+        self._preparation: Preparation | None = None
+        self._killed = False
+
+    def prepare(self) -> None:
+        """Prepares what all nodes share, where there is a command for that.
+
+        Raises:
+            TargetError: It fails, with its last words, or takes too long.
+        """
+        places = host_places(self._bed.hosts[0], self._request.network)
+        if not (command := self._node.preparation(places)):
+            return
+        self._preparation = preparation = Preparation(command, self._folder / self._bed.hosts[0].name, self._folder)
+        end = time.monotonic() + self._request.ready_within_s
+        while preparation.ended is None:
+            if time.monotonic() > end:
+                raise TargetError(
+                    f"--node {self._node.name}: its prepare command has not ended after {self._request.ready_within_s:,} s. Give it more "
+                    "time with --ready-within."
+                )
+            if time.monotonic() >= self._next_look:
+                self._next_look = time.monotonic() + 1.0
+                self._on_progress(
+                    Progress("preparing the genesis", self._slot, 0, Agreement(0, len(self._bed.hosts), None))
+                )
+            time.sleep(_MEMORY_LOOK_S)
+            self._check_memory()
+        if preparation.ended != 0:
+            raise TargetError(f"--node {self._node.name}: its prepare command failed: {preparation.words}")
 
     def start(self) -> None:
         """Starts all nodes. TargetError where they can't be."""
         for host in self._bed.hosts:
+            self._check_memory()
             places = host_places(host, self._request.network)
             self.nodes.append(Running(self._node, host, self._folder / host.name, places, self._wan))
         recipe = self._node.recipe
@@ -251,6 +307,33 @@ class _Cluster:
                 self._look(doing())
             except _DiedError as death:
                 raise TargetError(f"{self._request.node}: {death}.") from death
+
+    def _pause(self, seconds: float) -> None:
+        """Waits, and looks at the memory meanwhile."""
+        end = time.monotonic() + seconds
+        self._check_memory()
+        while (left_s := end - time.monotonic()) > 0:
+            time.sleep(min(left_s, _MEMORY_LOOK_S))
+            self._check_memory()
+
+    def _check_memory(self) -> None:
+        """Raises _MemoryError where there is too little left, or before the measurement TargetError."""
+        memory = self._memory()
+        if not memory.is_short:
+            return
+        available, total, floor = (
+            f"{amount / (1 << 20):,.0f}" for amount in (memory.available_bytes, memory.total_bytes, memory.floor_bytes)
+        )
+        if running := [node for node in self.nodes if node.ended is None]:
+            mib = sum(rss_bytes(node.pid) for node in running) / len(running) / (1 << 20)
+            use = f"{len(running):,} nodes used {mib:,.0f} MiB each on average. Use fewer --hosts"
+        else:
+            use = "no node was running. End what else uses memory here"
+        words = (
+            f"memory ran short: {available} of {total} MiB were available, less than {floor}, and {use}, or make a bed with a smaller "
+            "genesis: slotmark cluster create … --set utxo_entries=10000 --set delegators=1000"
+        )
+        raise _MemoryError(words) if self.measures else TargetError(f"{self._request.node}: {words}.")
 
     def _is_ready(self, node: Running) -> bool:
         if self._node.recipe.ready == "log":
@@ -343,7 +426,7 @@ class _Cluster:
         pause_s = self._next_look - time.monotonic()
         if left_s is not None:
             pause_s = min(pause_s, left_s)
-        time.sleep(max(0.0, pause_s))
+        self._pause(pause_s)
 
     def _sample(self) -> None:
         self._sampler.sample((node.host.name, node.pid) for node in self.nodes if node.ended is None)
@@ -381,7 +464,7 @@ class _Cluster:
         if self.generator:
             self._on_progress(Progress("reading the chain", self._slot, self._watch.blocks, agreement))
             self.generator.stop()
-            if not self.generator.is_whole:
+            if not self.generator.is_whole and not self._killed:
                 self.doubts.append(warnings.workload_broke(self.generator.last_words()))
 
         def wait(left: int) -> None:
@@ -395,6 +478,9 @@ class _Cluster:
 
     def kill(self) -> None:
         """Ends the workload and all nodes at once, and with them what they were asked."""
+        self._killed = True
+        if self._preparation:
+            self._preparation.kill()
         if self.generator:
             self.generator.kill()
         kill_nodes([node for node in self.nodes if node.ended is None])

@@ -125,6 +125,55 @@ class Wan:
             self._process.kill()
 
 
+class Preparation:
+    """What is run once for all hosts before any node is started; ends by itself, and when this process ends.
+
+    Args:
+        command: Its words.
+        folder: Where it is run.
+        output: Where its output is kept.
+
+    Raises:
+        TargetError: It can't be started.
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path, output: Path) -> None:
+        self._files = (output / "prepare.stderr", output / "prepare.stdout")
+        errors, out = self._files
+        with errors.open("wb") as errors_file, out.open("wb") as out_file:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out_file,
+                    stderr=errors_file,
+                    process_group=children_group(),
+                    env={**os.environ, MARK: own_mark()},
+                )
+            except OSError as error:
+                raise TargetError(
+                    f"prepare: {command[0]} can't be started ({error.strerror}). Check the command."
+                ) from error
+
+    @property
+    def ended(self) -> int | None:
+        """How it ended, as ``Popen.returncode``; None while it runs."""
+        return self._process.poll()
+
+    @property
+    def words(self) -> str:
+        """How it ended, and its last lines."""
+        lines = next((lines for file in self._files if (lines := _last_lines(file))), ["it printed nothing"])
+        return f"it {how_ended(self._process.wait())}; {cut_words(' | '.join(lines))}"
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        if self.ended is None:
+            self._process.kill()
+            self._process.wait()
+
+
 class Running:
     """A node's process.
 

@@ -29,8 +29,9 @@ PLACES = (
     "kes",
     "vrf",
     "certificate",
+    "prepared",
 )
-"""What may stand in braces in a command or an environment; ``port_2000`` is the host's port and 2000."""
+"""What may stand in braces in a command or an environment; ``port_2000`` is the host's port and 2000, ``prepared`` what ``prepare`` makes."""
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +42,8 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tip: A regular expression for the lines of its log by which its chain got a new tip: groups ``hash`` and ``slot``.
         ready: By what it is ready: a tip query on its socket, or ``ready_text`` in its log.
         ready_text: A part of the line by which it is ready.
+        prepare: Words that are run once for all hosts, in the first one's folder, before any node is started; its first word is as that of
+            ``command``.
         producer: More words, for a host with a pool.
         environment: Variables beside slotmark's own.
         producer_environment: More of them, for a host with a pool.
@@ -50,6 +53,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tip: str
     ready: Literal["socket", "log"]
     ready_text: str = ""
+    prepare: list[str] = []
     producer: list[str] = []
     environment: dict[str, str] = {}
     producer_environment: dict[str, str] = {}
@@ -60,7 +64,7 @@ class Node(msgspec.Struct, frozen=True):
 
     Attributes:
         name: What reports call it.
-        recipe: How it is started; its command's first word can be run from anywhere.
+        recipe: How it is started; the first words of its commands can be run from anywhere.
     """
 
     name: str
@@ -75,6 +79,10 @@ class Node(msgspec.Struct, frozen=True):
         """
         words = [*self.recipe.command, *(self.recipe.producer if producer else [])]
         return [_filled(word, places) for word in words]
+
+    def preparation(self, places: Mapping[str, str]) -> list[str]:
+        """The words that prepare what all hosts share, filled for one of them; none where nothing is prepared."""
+        return [_filled(word, places) for word in self.recipe.prepare]
 
     def environment(self, places: Mapping[str, str], *, producer: bool) -> dict[str, str]:
         """The variables that it is started with, slotmark's own included; arguments as of :meth:`command`."""
@@ -107,6 +115,9 @@ def resolve_node(given: str) -> Node:
     if file.is_file():
         name, recipe = file.parent.resolve().name, _read(file)
         words = [_program(recipe.command[0], file.parent, name), *recipe.command[1:], *more]
+        if recipe.prepare:
+            prepare = [_program(recipe.prepare[0], file.parent, name), *recipe.prepare[1:]]
+            recipe = msgspec.structs.replace(recipe, prepare=prepare)
     else:
         if LIKE not in shipped or not _found(first):
             raise TargetError(
@@ -138,6 +149,7 @@ def _read(file: Path) -> Recipe:
         raise TargetError(f"{file}: {error}. Mend the file; docs/live.md describes its fields.") from error
     texts = (
         *recipe.command,
+        *recipe.prepare,
         *recipe.producer,
         *recipe.environment.values(),
         *recipe.producer_environment.values(),
@@ -147,6 +159,10 @@ def _read(file: Path) -> Recipe:
         (not recipe.command, "command is empty"),
         (set(groups) != {"hash", "slot"}, "tip hasn't the groups hash and slot"),
         ((recipe.ready == "log") != bool(recipe.ready_text), "ready_text goes with ready = 'log'"),
+        (
+            any("{prepared}" in text for text in texts) != any("{prepared}" in word for word in recipe.prepare),
+            "{prepared} is used, and prepare doesn't make it",
+        ),
         (bool(unknown), f"there is no {{{min(unknown, default='')}}}, only {', '.join(PLACES)}"),
     ):
         if wrong:

@@ -30,7 +30,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         network: How hosts reach each other.
         on_death: What becomes of the run when a node ends by itself.
         start_within_s: Between the start of the nodes and slot 0; 0 for as long as so many nodes are given.
-        ready_within_s: How long nodes may take until they answer, and then until they agree on a block.
+        ready_within_s: How long nodes may take until they answer, and then until they agree on a block; before that, what prepares for them.
         grace_s: How long nodes may take to end before they are killed.
         seed: Of jitter and losses of the network, and of transactions.
         workload: Whether the profile's transactions are submitted.

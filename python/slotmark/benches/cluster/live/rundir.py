@@ -1,7 +1,7 @@
 """The run directory of a live cluster: the bed's files with a new start, and a folder for each host."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from slotmark.benches.cluster.bed import Host, stamp_bed
@@ -10,6 +10,7 @@ from slotmark.errors import ArgumentError
 
 SOCKET = "node.socket"
 LOOPBACK = "127.0.0.1"
+PREPARED = "prepared"
 USAGE = "usage.arrows"
 MACHINE_USAGE = "machine-usage.arrows"
 
@@ -52,4 +53,24 @@ def host_places(host: Host, network: Network) -> Mapping[str, str]:
         "kes": f"{pool}/kes.skey",
         "vrf": f"{pool}/vrf.skey",
         "certificate": f"{pool}/opcert.cert",
+        "prepared": f"../{PREPARED}",
     }
+
+
+def remove_prepared(folder: Path, on_remark: Callable[[str], None]) -> None:
+    """Removes what was prepared for all hosts from a run directory: it can be as large as the genesis, and is made of it.
+
+    Args:
+        folder: The run directory.
+        on_remark: Called where it can't be removed: a run doesn't fail for that.
+    """
+    prepared = folder / PREPARED
+    try:
+        if prepared.is_dir() and not prepared.is_symlink():
+            shutil.rmtree(prepared)
+        else:
+            prepared.unlink(missing_ok=True)
+    except OSError as error:
+        on_remark(
+            f"{prepared} can't be removed ({error.strerror or error}). The run doesn't need it: remove it by hand."
+        )

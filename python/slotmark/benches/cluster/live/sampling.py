@@ -109,6 +109,13 @@ class Sampler:
         return sum(waited.values())
 
 
+def rss_bytes(pid: int) -> int:
+    """The resident set of a process; 0 where it has ended."""
+    with suppress(OSError):
+        return int(stat_fields(pid)[21]) * _PAGE
+    return 0
+
+
 def _network_bytes(path: Path) -> tuple[int, int]:
     """Bytes that a network namespace received and sent on devices other than loopback."""
     read = written = 0

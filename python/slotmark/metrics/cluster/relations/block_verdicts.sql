@@ -1,5 +1,6 @@
 -- One row a block of the chain and filter: whether the block passes it. A block whose forger's log lacks what a filter or a
--- metric needs is dropped by a filter of its own, by name; the established tool ends with an error there.
+-- metric needs is dropped by a filter of its own, by name; the established tool ends with an error there. The start of the forge loop
+-- is needed but of the hosts of `without_starts`.
 WITH facts AS (
     SELECT
         block.block,
@@ -9,6 +10,7 @@ WITH facts AS (
         block.forger,
         block.forged_ns,
         block.started_ns,
+        without_starts.host IS NULL AS has_starts,
         FLOOR(block.slot / genesis.epoch_slots) AS epoch,
         block.slot % genesis.epoch_slots AS epoch_slot,
         FLOOR((block.slot % genesis.epoch_slots) / genesis.security_param * genesis.active_slots_coeff) AS epoch_safe,
@@ -24,6 +26,7 @@ WITH facts AS (
         ) AS least_ns,
         (SELECT MAX(forge.leads) FROM forge_steps AS forge WHERE forge.host = block.forger AND forge.slot = block.slot) AS leads
     FROM forged_blocks AS block
+    LEFT JOIN without_starts ON without_starts.host = block.forger
     CROSS JOIN genesis
 )
 
@@ -33,7 +36,12 @@ SELECT
     filters.name,
     COALESCE(
         CASE filters.tag
-            WHEN 'complete' THEN facts.forger IS NOT NULL AND facts.forged_ns IS NOT NULL AND facts.started_ns IS NOT NULL AND facts.size_bytes IS NOT NULL
+            WHEN 'complete'
+                THEN
+                    facts.forger IS NOT NULL
+                    AND facts.forged_ns IS NOT NULL
+                    AND facts.size_bytes IS NOT NULL
+                    AND (facts.started_ns IS NOT NULL OR NOT facts.has_starts)
             WHEN 'BUnitaryChainDelta' THEN facts.chain_delta = 1
             WHEN 'BFullnessGEq' THEN facts.size_bytes > FLOOR(facts.most_bytes * filters.argument)
             WHEN 'BFullnessLEq' THEN facts.size_bytes < FLOOR(facts.most_bytes * filters.argument)

@@ -6,7 +6,7 @@ WITH told AS (
         seen.noticed_ts_ns - own.forged_ts_ns AS noticed_ns,
         seen.requested_ts_ns - seen.noticed_ts_ns AS requested_ns,
         seen.fetched_ts_ns - seen.requested_ts_ns AS fetched_ns,
-        seen.adopted_ts_ns - seen.fetched_ts_ns AS adopted_ns,
+        CASE WHEN seen.forged_ts_ns IS NULL THEN seen.adopted_ts_ns - seen.fetched_ts_ns END AS adopted_ns, -- own blocks may come back
         seen.announced_ts_ns - COALESCE(seen.forged_ts_ns, seen.fetched_ts_ns) AS announced_ns,
         seen.sending_ts_ns - COALESCE(seen.forged_ts_ns, seen.fetched_ts_ns) AS sending_ns,
         seen.adopted_ts_ns - seen.forged_ts_ns AS self_adopted_ns

@@ -1,6 +1,6 @@
 -- One row per host and slot, from the first to the last that its log tells of: the forge loop's steps in ns, and whether the slot counts.
 -- A slot counts when it passes every filter that is about slots. Slots without an event are there too: those that were missed. Steps are
--- taken from their own slot, as in `forge_steps`.
+-- taken from their own slot, as in `forge_steps`. How often the forge loop of a host of `without_starts` starts isn't known.
 WITH loops AS (
     SELECT
         host,
@@ -24,7 +24,7 @@ SELECT
     verdict.epoch,
     verdict.epoch_slot,
     verdict.counts AND (NOT verdict.leads OR COALESCE(loop.leads, 0) > 0) AS counts,
-    COALESCE(loop.starts, 0) AS starts,
+    CASE WHEN without_starts.host IS NULL THEN COALESCE(loop.starts, 0) END AS starts,
     COALESCE(loop.leads, 0) AS leads,
     loop.started_ts_ns - (genesis.system_start_ns + verdict.slot * genesis.slot_ns) AS started_ns,
     loop.context_ts_ns - loop.started_ts_ns AS context_ns,
@@ -36,4 +36,5 @@ FROM spans
 CROSS JOIN genesis
 INNER JOIN slot_verdicts AS verdict ON verdict.slot BETWEEN spans.first_slot AND spans.last_slot
 LEFT JOIN loops AS loop ON loop.host = spans.host AND loop.slot = verdict.slot
+LEFT JOIN without_starts ON without_starts.host = spans.host
 ORDER BY spans.host, verdict.slot

@@ -41,7 +41,9 @@ function toggles() {
   if (specs.some((spec) => spec.params?.some((one) => one.name === "zoom")))
     hints.push("Drag moves lines and distributions, Ctrl and the mouse wheel zoom them, a double click resets them.");
   const hint = Object.assign(document.createElement("p"), { className: "note", textContent: hints.join(" ") });
-  document.querySelector(".charts").before(box, hint);
+  // Above the first chart in which runs are told apart; charts before it show none.
+  const first = places.find((place) => specs[Number(place.dataset.chart)].usermeta?.runs?.length) ?? places[0];
+  first.closest(".charts").before(box, hint);
 }
 
 function config() {
@@ -52,7 +54,9 @@ function config() {
     font: "inherit",
     view: { stroke: null },
     tick: { color: ink },
+    rule: { color: ink },
     text: { color: ink },
+    legend: { labelColor: ink, titleColor: ink, titleFontWeight: 500 },
     axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: 500, labelFontSize: 11, titleFontSize: 12 },
   };
 }

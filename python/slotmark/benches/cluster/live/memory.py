@@ -1,0 +1,82 @@
+"""How much memory there is for a live cluster, and when it is too little to go on."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+FLOOR = 0.05
+"""The share of the memory that has to be available: a machine without any stands still, and the kernel ends what it chooses."""
+
+FLOOR_MOST_BYTES = 1 << 30
+"""The most that this comes to: on a large machine so much is enough."""
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """Memory that processes can have.
+
+    Attributes:
+        available_bytes: What they can still get; caches count, which the kernel gives up.
+        total_bytes: All there is.
+    """
+
+    available_bytes: int
+    total_bytes: int
+
+    @property
+    def floor_bytes(self) -> float:
+        """What has to be available: :data:`FLOOR` of it, and no more than :data:`FLOOR_MOST_BYTES`."""
+        return min(FLOOR * self.total_bytes, FLOOR_MOST_BYTES)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether less than that is available."""
+        return self.available_bytes < self.floor_bytes
+
+
+def memory_left(root: Path = Path("/")) -> Memory:
+    """The memory of the machine, or of a cgroup that this process is in where that is nearer to what has to be available.
+
+    Args:
+        root: Where ``proc`` and ``sys`` are.
+    """
+    lines = re.findall(r"^(\w+): +(\d+) kB$", (root / "proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+    kib = {name: int(number) for name, number in lines}
+    machine = Memory(kib["MemAvailable"] << 10, kib["MemTotal"] << 10)
+    return min((machine, *_of_groups(root)), key=lambda memory: memory.available_bytes / memory.floor_bytes)
+
+
+def _of_groups(root: Path) -> Iterator[Memory]:
+    """What cgroups leave, those of this process and all above them, of version 1 and 2; none without a limit."""
+    try:
+        # A group's name may have any bytes, and what looks like a line's end beside a newline.
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+    except OSError:  # a kernel without groups
+        return
+    for line in filter(None, lines):
+        _, controllers, own = line.split(":", 2)
+        if not controllers:
+            tops = ("sys/fs/cgroup", "sys/fs/cgroup/unified")
+            limit, used, inactive, active = "memory.max", "memory.current", "inactive_file", "active_file"
+        elif "memory" in controllers.split(","):
+            tops = ("sys/fs/cgroup/memory",)
+            limit, used = "memory.limit_in_bytes", "memory.usage_in_bytes"
+            inactive, active = "total_inactive_file", "total_active_file"
+        else:
+            continue
+        for top in tops:
+            folder = root / top / own.lstrip("/")
+            while folder != (root / top).parent:
+                # Without a limit there is no file or the word max; in a container the path may be another one's.
+                with suppress(OSError, ValueError, KeyError):
+                    total, now = int((folder / limit).read_text("ascii")), int((folder / used).read_text("ascii"))
+                    statistics = dict(line.split() for line in (folder / "memory.stat").read_text("ascii").splitlines())
+                    # Version 1 doesn't count the kernel's own caches here.
+                    cache = sum(int(statistics[key]) for key in (inactive, active)) + int(
+                        statistics.get("slab_reclaimable", 0)
+                    )
+                    if total > 0:
+                        yield Memory(total - now + cache, total)
+                folder = folder.parent

@@ -1,0 +1,221 @@
+"""Stages by where they took place, on two sides: what is compared is the same host and the same sender."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from slotmark.metrics import Analysis, Located
+
+LEAST_BLOCKS = 3
+"""A cell counts where so many blocks on each side took the stage there."""
+
+
+class Together(msgspec.Struct, frozen=True):
+    """Some sets of cells, each with its mean difference; arrays have one entry per set.
+
+    Attributes:
+        baseline: The mean there.
+        candidate: Likewise.
+        differences: Candidate less baseline.
+        errors: Standard errors of the differences. What one unit of chance did in several cells isn't independent; units are.
+        weights: How many samples waited.
+        degrees: Of freedom, of the errors (Satterthwaite's).
+    """
+
+    baseline: np.ndarray
+    candidate: np.ndarray
+    differences: np.ndarray
+    errors: np.ndarray
+    weights: np.ndarray
+    degrees: np.ndarray
+
+
+class Errors(msgspec.Struct, frozen=True):
+    """Of one side, what each of its blocks adds to the error of each cell's weighted difference; arrays have one entry per block in a cell.
+
+    Attributes:
+        cells: Which cell.
+        units: Which unit of chance the block belongs to, from 0.
+        values: What it adds.
+    """
+
+    cells: np.ndarray
+    units: np.ndarray
+    values: np.ndarray
+
+
+class Cells(msgspec.Struct, frozen=True):
+    """A stage, by where it took place: a cell is a host, or what one host sent another. Other ways of the blocks make no difference to a cell.
+
+    Attributes:
+        stage: Which.
+        names: Of each cell: who sent, empty where nobody did, and where it took place. Where a stage of one host took place too seldom, that is
+            empty: such hosts of one group are a cell.
+        groups: Of each cell: the groups of both; empty where not known.
+        means: Of the baseline and of the candidate; shape (2, cells).
+        taken: What is taken off the differences, one per cell.
+        weights: How many samples waited for it on both sides, one per cell.
+        errors: Of the baseline and of the candidate.
+    """
+
+    stage: str
+    names: list[tuple[str, str]]
+    groups: list[tuple[str, str]]
+    means: np.ndarray
+    taken: np.ndarray
+    weights: np.ndarray
+    errors: list[Errors]
+
+    def together(self, which: np.ndarray, count: int) -> Together:
+        """Sets of cells.
+
+        Args:
+            which: The set of each cell, from 0; ``count`` of those in none; shape (cells,).
+            count: How many sets there are; none is empty.
+        """
+        kept = which < count
+        weights = np.bincount(which[kept], self.weights[kept], count)
+
+        def mean(values: np.ndarray) -> np.ndarray:
+            return np.bincount(which[kept], (self.weights * values)[kept], count) / weights
+
+        baseline, candidate = mean(self.means[0]), mean(self.means[1])
+        variances, degrees = np.empty((2, count)), np.empty((2, count))
+        for side, errors in enumerate(self.errors):
+            inside = kept[errors.cells]
+            place = which[errors.cells][inside], errors.units[inside]
+            of_units = np.zeros((count, errors.units.max() + 1))
+            np.add.at(of_units, place, errors.values[inside])
+            there = np.zeros(of_units.shape, bool)
+            there[place] = True
+            variances[side] = (of_units**2).sum(axis=1)
+            degrees[side] = there.sum(axis=1) - 1
+        whole = variances.sum(axis=0)
+        squares = (variances**2 / degrees).sum(axis=0)
+        effective = np.divide(whole**2, squares, out=degrees.min(axis=0), where=squares > 0)
+        differences = candidate - baseline - mean(self.taken)
+        return Together(baseline, candidate, differences, np.sqrt(whole) / weights, weights, effective)
+
+
+def cells_of(located: Located, analyses: Sequence[Sequence[Analysis]]) -> list[Cells]:
+    """The stages that took place in the same cells on both sides, in the order of steps.
+
+    Args:
+        located: Which stages took place where.
+        analyses: Of each run of the baseline, and of the candidate.
+    """
+    groups = _groups(located, analyses)
+    sides = [[_observed(analysis.located(located)) for analysis in of_side] for of_side in analyses]
+    steps = sorted({(one.step, stage) for side in sides for run in side for stage, one in run.items()})
+    both = set.intersection(
+        *({place for run in side for one in run.values() for _, place in one.blocks} for side in sides)
+    )
+    return [cells for _, stage in steps if (cells := _cells(stage, sides, groups, both)) is not None]
+
+
+def _groups(located: Located, analyses: Sequence[Sequence[Analysis]]) -> dict[str, str]:
+    """The group of each place, where any run tells it."""
+    return {
+        place: group
+        for of_side in analyses
+        for analysis in of_side
+        for place, group in analysis.groups(located).items()
+    }
+
+
+class _Observed(msgspec.Struct, frozen=True):
+    """A stage in a run: which step it is, and by cell its blocks, how long it took, and how many samples waited for it."""
+
+    step: int
+    blocks: dict[tuple[str, str], np.ndarray]
+    values: dict[tuple[str, str], np.ndarray]
+    waited: dict[tuple[str, str], int]
+
+
+def _observed(table: pa.Table) -> dict[str, _Observed]:
+    """The stages of a run, in the order of steps."""
+    found: dict[str, _Observed] = {}
+    if not table.num_rows:
+        return found
+    cell = ("stage", "sender", "place")
+    codes = np.stack([table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in cell])
+    starts = [0, *(np.flatnonzero((codes[:, 1:] != codes[:, :-1]).any(axis=0)) + 1).tolist()]
+    firsts = table.take(starts).to_pylist()
+    key, value, waited = (table[name].to_numpy() for name in ("key", "value", "waited"))
+    for first, (start, end) in zip(firsts, pairwise([*starts, table.num_rows]), strict=True):
+        one = found.setdefault(first["stage"], _Observed(first["step"], {}, {}, {}))
+        name = (first["sender"], first["place"])
+        one.blocks[name], one.values[name] = key[start:end], value[start:end]
+        one.waited[name] = int(waited[start:end].sum())
+    return found
+
+
+def _cells(
+    stage: str, sides: Sequence[Sequence[dict[str, _Observed]]], groups: Mapping[str, str], both: set[str]
+) -> Cells | None:
+    runs = [[run[stage] for run in side if stage in run] for side in sides]
+    # Where sides have several runs, what differs from run to run is chance too, and the blocks of one run share it.
+    by_run = all(len(side) > 1 for side in sides)
+    waited = Counter[tuple[str, str]]()
+    for side in runs:
+        for run in side:
+            waited.update(run.waited)
+
+    def enough(cells: Sequence[tuple[str, str]]) -> bool:
+        for side in runs:
+            seen = [np.unique(np.concatenate(there)).size for run in side if (there := _there(run, cells))]
+            if sum(seen) < LEAST_BLOCKS or (by_run and len(seen) < 2):
+                return False
+        return any(waited[cell] for cell in cells)
+
+    found: list[tuple[tuple[str, str], list[tuple[str, str]]]] = []
+    seldom: dict[str, list[tuple[str, str]]] = {}
+    for cell in sorted({cell for side in runs for run in side for cell in run.blocks}):
+        if enough([cell]):
+            found.append((cell, [cell]))
+        elif not cell[0] and cell[1] in both:
+            seldom.setdefault(groups.get(cell[1], ""), []).append(cell)
+    found += [(("", ""), cells) for cells in seldom.values() if enough(cells)]
+    if not found:
+        return None
+    weights = np.array([sum(waited[cell] for cell in cells) for _, cells in found], float)
+    means = np.empty((2, len(found)))
+    errors: list[Errors] = []
+    for number, side in enumerate(runs):
+        # Blocks of different runs are different blocks.
+        first = np.cumsum([0, *(max(int(one.max()) for one in run.blocks.values()) + 1 for run in side)])
+        places, units, parts = [], [], []
+        for place, (_, cells) in enumerate(found):
+            there = [(run, cell) for run in range(len(side)) for cell in cells if cell in side[run].values]
+            values = np.concatenate([side[run].values[cell] for run, cell in there])
+            of = np.concatenate(
+                [
+                    np.full(side[run].values[cell].size, run) if by_run else first[run] + side[run].blocks[cell]
+                    for run, cell in there
+                ]
+            )
+            count = np.unique(of).size
+            means[number, place] = values.mean()
+            places.append(np.full(values.size, place))
+            units.append(of)
+            parts.append((values - values.mean()) * np.sqrt(count / (count - 1)) / values.size * weights[place])
+        each = np.unique(np.concatenate(units), return_inverse=True)[1]
+        errors.append(Errors(np.concatenate(places), each, np.concatenate(parts)))
+    return Cells(
+        stage=stage,
+        names=[name for name, _ in found],
+        groups=[(groups.get(cells[0][0], ""), groups.get(cells[0][1], "")) for _, cells in found],
+        means=means,
+        taken=np.zeros(len(found)),
+        weights=weights,
+        errors=errors,
+    )
+
+
+def _there(run: _Observed, cells: Sequence[tuple[str, str]]) -> list[np.ndarray]:
+    """The blocks of those of the cells that a run has."""
+    return [run.blocks[cell] for cell in cells if cell in run.blocks]

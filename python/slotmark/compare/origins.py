@@ -1,0 +1,215 @@
+"""Where a difference between two sides comes from: the steps of metrics, what changed where, and the worst samples. docs/explain.md explains it."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from slotmark.compare.changes import Changes, changes
+from slotmark.compare.located import cells_of
+from slotmark.compare.places import Places, places_apart
+from slotmark.compare.worst import Worst, worst_samples
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Analysis, Metric, Split
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.mean_difference import Units, Work, mean_difference
+from slotmark.statistics.rank_tests import holm
+
+_TOLERANCE = 1e-9
+"""By what share of a sample its steps may differ from it: what adding up floating-point numbers costs."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One step, on all hops together.
+
+    Attributes:
+        name: In words.
+        baseline: Its mean, in the metric's unit.
+        candidate: Likewise.
+        delta: The difference of the means.
+        p_adjusted: That of no difference, adjusted over the steps of the metric.
+    """
+
+    name: str
+    baseline: float
+    candidate: float
+    delta: Interval
+    p_adjusted: float
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric's difference, split into steps whose differences add up to it.
+
+    Attributes:
+        metric: Which.
+        counts: How many samples are split, of the baseline and of the candidate.
+        of: How many samples there are, likewise; those that the logs don't tell in full are left out.
+        baseline: The mean of the split samples, in the metric's unit.
+        candidate: Likewise.
+        delta: The difference of the means.
+        steps: In the order in which they follow each other.
+        first: The name of the step that makes most of the difference beyond chance, in its direction where any does; empty where none does.
+    """
+
+    metric: Metric
+    counts: tuple[int, int]
+    of: tuple[int, int]
+    baseline: float
+    candidate: float
+    delta: Interval
+    steps: list[Step]
+    first: str
+
+
+class Origins(msgspec.Struct, frozen=True, kw_only=True, tag="origins"):
+    """Where the differences between a baseline and a candidate come from.
+
+    Attributes:
+        of: The candidate's name.
+        explained: One per metric that can be split and that both sides have.
+        unknown: The names of metrics that can't be split in these runs.
+        changes: Which stages changed, and where; None where that isn't known.
+        places: Where stages changed otherwise than elsewhere; None where that isn't known.
+        worst: The candidate's worst samples of a metric, the worst first.
+    """
+
+    of: str
+    explained: list[Explained]
+    unknown: list[str]
+    changes: Changes | None
+    places: Places | None
+    worst: list[Worst]
+
+
+def origins(of: str, analyses: Sequence[Sequence[Analysis]], confidence: float) -> Origins:
+    """Where differences come from, of runs of a bench whose metrics can be split.
+
+    Args:
+        of: The candidate's name.
+        analyses: Of each run of the baseline, and of the candidate.
+        confidence: Of every interval, as a fraction.
+
+    Raises:
+        ComparisonError: A run's steps don't add up.
+        RunError: A run is damaged.
+    """
+    entries = analyses[0][0].catalogue
+    found = {entries[split.metric].name: _explained(split, analyses, confidence) for split in entries.splits}
+    known = any(found.values())
+    located = entries.located if known else None
+    cells = cells_of(located, analyses) if located else []
+    return Origins(
+        of=of,
+        explained=[one for one in found.values() if one],
+        unknown=[name for name, one in found.items() if not one],
+        changes=changes(located, cells, confidence) if located else None,
+        places=places_apart(located, cells, confidence) if located else None,
+        worst=[
+            worst
+            for timelines in [entries.timelines]
+            if timelines and known
+            for split in entries.splits
+            if split.metric == timelines.metric
+            for worst in worst_samples(timelines, split, analyses[1])
+        ],
+    )
+
+
+class _Steps(msgspec.Struct, frozen=True):
+    """The samples of one run that are split.
+
+    Attributes:
+        names: Of the steps, in their order.
+        values: Shape (steps, samples), in the metric's unit.
+        of: How many samples there are.
+        works: What each sample's unit was, as :class:`Units` has it.
+    """
+
+    names: list[str]
+    values: np.ndarray
+    of: int
+    works: Sequence[Work]
+
+
+def _explained(split: Split, analyses: Sequence[Sequence[Analysis]], confidence: float) -> Explained | None:
+    """The split of one metric; None where a run has no sample that can be split, or fewer than two."""
+    sides = [[_steps(split, analysis) for analysis in of_side] for of_side in analyses]
+    if min(one.values.shape[1] for of_side in sides for one in of_side) < 2:
+        return None
+    names = list(dict.fromkeys(name for of_side in sides for one in of_side for name in one.names))
+    whole, *parts = [_compared(sides, name, confidence) for name in (None, *names)]
+    adjusted = holm([part.p for part in parts])
+    steps = [
+        Step(name=name, baseline=part.baseline, candidate=part.candidate, delta=part.delta, p_adjusted=p)
+        for name, part, p in zip(names, parts, adjusted, strict=True)
+    ]
+    telling = [step for step in steps if step.p_adjusted < 1 - confidence]
+    return Explained(
+        metric=analyses[0][0].catalogue[split.metric],
+        counts=(_count(sides[0]), _count(sides[1])),
+        of=(sum(one.of for one in sides[0]), sum(one.of for one in sides[1])),
+        baseline=whole.baseline,
+        candidate=whole.candidate,
+        delta=whole.delta,
+        steps=steps,
+        first=_first(telling, whole.delta),
+    )
+
+
+class _Compared(msgspec.Struct, frozen=True):
+    baseline: float
+    candidate: float
+    delta: Interval
+    p: float
+
+
+def _compared(sides: Sequence[Sequence[_Steps]], name: str | None, confidence: float) -> _Compared:
+    """One step of both sides, each run with two samples or more; all steps together without a name."""
+    ours, theirs = (_units(of_side, name) for of_side in sides)
+    found = mean_difference(ours, theirs, confidence=confidence)
+    assert found is not None
+    return _Compared(found.mean_of(ours), found.mean_of(theirs), found.delta, found.p)
+
+
+def _first(telling: Sequence[Step], whole: Interval) -> str:
+    with_it = [step for step in telling if step.delta.estimate * whole.estimate > 0]
+    return max(with_it or telling, key=lambda step: abs(step.delta.estimate)).name if telling else ""
+
+
+def _steps(split: Split, analysis: Analysis) -> _Steps:
+    """The steps of a run's samples. ComparisonError where they don't add up to the samples."""
+    table = analysis.steps(split)
+    metric = analysis.catalogue[split.metric]
+    whole = analysis.samples(split.metric)
+    keys = {key: value for part in whole.parts for (key,), value in whole.of(part).items()}
+    named = dict(sorted(zip(table["step"].to_pylist(), table["stage"].to_pylist(), strict=True)))
+    columns = {key: place for place, key in enumerate(dict.fromkeys(table["key"].to_pylist()))}
+    rows = {step: place for place, step in enumerate(named)}
+    values = np.zeros((len(rows), len(columns)))
+    for step, key, value in zip(*(table[name].to_pylist() for name in ("step", "key", "value")), strict=True):
+        values[rows[step], columns[key]] += value
+    expected = np.array([keys.get(key, np.nan) for key in columns])
+    apart = np.abs(values.sum(axis=0) - expected)
+    if not (apart <= _TOLERANCE * np.maximum(1.0, np.abs(expected))).all():
+        raise ComparisonError(
+            f"{analysis.run.path}: the steps of '{metric.id}' don't add up to it. The run's tables were changed by hand: make it again."
+        )
+    works = analysis.works(metric.unit_of_chance)
+    return _Steps(list(named.values()), values, len(keys), [works[key] for key in columns if key in works])
+
+
+def _units(side: Sequence[_Steps], name: str | None) -> list[Units]:
+    """One step of each run's samples, 0 where a run doesn't have it; all steps together without a name."""
+    values = [
+        one.values.sum(axis=0)
+        if name is None
+        else one.values[one.names.index(name)]
+        if name in one.names
+        else np.zeros(one.values.shape[1])
+        for one in side
+    ]
+    return [Units(of_run, np.ones(of_run.size), works=one.works) for of_run, one in zip(values, side, strict=True)]
+
+
+def _count(side: Sequence[_Steps]) -> int:
+    return sum(one.values.shape[1] for one in side)

@@ -1,0 +1,86 @@
+"""Charts are what Vega-Lite's schema allows: reports are drawn without that check, since it takes most of the time."""
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pytest
+from jsonschema import ValidationError
+
+from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.predict import predict_sweep
+from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.sweep import parse_sweep
+from slotmark.benches.ledger.importing import Recording, import_recordings
+from slotmark.compare import compare
+from slotmark.compare.explain import explain
+from slotmark.report import comparison_document, explanation_document
+from slotmark.report.document import Document, Figure
+from slotmark.run import Run
+
+from ..ledger.recordings import AGE_2024, points, tab_separated, written
+from ..made_up_runs import write_run
+
+
+def quietly(_done: int, _total: int) -> None:
+    pass
+
+
+def drawn(document: Document) -> list[dict[str, Any]]:
+    found = [block.draw() for section in document.sections for block in section.blocks if isinstance(block, Figure)]
+    assert found
+    return found
+
+
+def allowed(specs: list[dict[str, Any]]) -> None:
+    for spec in specs:
+        alt.LayerChart.validate(spec)
+
+
+def test_of_clients(tmp_path: Path) -> None:
+    rates = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1002.0]
+    runs = [
+        write_run(tmp_path / name, name, settings={"decode, sequential": [rate * factor for rate in rates]})
+        for name, factor in (("base", 1.0), ("slow", 0.7))
+    ]
+    allowed(drawn(comparison_document(compare(runs))))
+
+
+def test_of_blocks(tmp_path: Path) -> None:
+    def imported(name: str, ratio: float) -> Run:
+        draws = np.random.default_rng([1, *name.encode()])
+        files = []
+        for process in range(3):
+            noise = ratio * float(np.exp(draws.normal(0, 0.003)))
+            noisy = [
+                {
+                    key: round(value * noise * 100) if key.startswith("mut") or key == "totalTime" else value
+                    for key, value in point.items()
+                }
+                for point in points(122, seed=3, with_table_read=False)
+            ]
+            files.append(written(tmp_path, f"{name}-{process}.csv", tab_separated(noisy, AGE_2024)))
+        return import_recordings([Recording(target=name, files=files, factors={}, out=tmp_path / name)])[0]
+
+    allowed(drawn(comparison_document(compare([imported("base", 1.0), imported("slow", 1.1)]))))
+
+
+def test_of_clusters_and_where_they_differ(tmp_path: Path) -> None:
+    small = ("hosts=6", "pools=6", "run.slots=1000", "genesis.epoch_slots=250")
+    profiles = [load_profile("value-only-10.5", (*small, *more)) for more in ((), ("ledger_tick=40ms",))]
+    runs = [simulate_direct(profile, 3, tmp_path / str(place), quietly)[0] for place, profile in enumerate(profiles)]
+    allowed(drawn(comparison_document(compare(runs, filters=[]))))
+    allowed(drawn(explanation_document(explain(*runs, filters=[]))))
+
+
+def test_of_a_sweep(tmp_path: Path) -> None:
+    swept = parse_sweep("ledger_tick=10ms..60ms")
+    short = ("hosts=10", "pools=10", "run.slots=1500", "genesis.epoch_slots=250")
+    runs = predict_sweep("value-only-10.5", swept, 2, short, [1, 2], tmp_path, quietly)
+    allowed(drawn(comparison_document(compare(runs))))
+
+
+def test_what_the_schema_does_not_allow_is_seen() -> None:
+    with pytest.raises(ValidationError):
+        allowed([{"layer": [{"mark": "no mark", "data": {"values": []}, "encoding": {}}]}])

@@ -7,9 +7,9 @@ import numpy as np
 
 from slotmark.compare.located import Cells
 from slotmark.metrics import Located
-from slotmark.statistics.distributions import t_ppf, t_sf
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.rank_tests import holm
+from slotmark.statistics.student import student, two_sided_p
 
 MOST = 5
 """So many changes are named."""
@@ -68,9 +68,7 @@ class _Scope(msgspec.Struct, frozen=True):
 
     @property
     def p(self) -> float:
-        if self.error == 0:
-            return float(self.estimate == 0)
-        return float(2 * t_sf(abs(self.estimate) / self.error, self.degrees))
+        return two_sided_p(self.estimate, self.error, self.degrees)
 
     @property
     def accounts_for(self) -> float:
@@ -109,8 +107,7 @@ def changes(located: Located, cells: Sequence[Cells], confidence: float) -> Chan
         first = first or most
         if most < _SMALL * first:
             break
-        half = float(t_ppf((1 + confidence) / 2, one.degrees)) * one.error
-        delta = Interval(one.estimate, one.estimate - half, one.estimate + half)
+        delta = student(one.estimate, one.error, one.degrees, confidence).interval
         of = stages[one.stage]
         found.append(Change(stage=of.stage, kind=one.kind, places=list(one.places), delta=delta, p_adjusted=p))
         taken = of.taken + np.where(one.inside, one.estimate, 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from slotmark.metrics import Analysis, Located
+from slotmark.statistics.student import satterthwaite
 
 LEAST_BLOCKS = 3
 """A cell counts where so many blocks on each side took the stage there."""
@@ -95,8 +96,12 @@ class Cells(msgspec.Struct, frozen=True):
             variances[side] = (of_units**2).sum(axis=1)
             degrees[side] = there.sum(axis=1) - 1
         whole = variances.sum(axis=0)
-        squares = (variances**2 / degrees).sum(axis=0)
-        effective = np.divide(whole**2, squares, out=degrees.min(axis=0), where=squares > 0)
+        effective = np.array(
+            [
+                satterthwaite(one, zip(variances[:, place], degrees[:, place], strict=True))
+                for place, one in enumerate(whole)
+            ]
+        )
         differences = candidate - baseline - mean(self.taken)
         return Together(baseline, candidate, differences, np.sqrt(whole) / weights, weights, effective)
 

@@ -28,12 +28,19 @@ def student(estimate: float, error: float, degrees: float, confidence: float) ->
     """
     if error == 0:
         alone = Interval(estimate, estimate, estimate)
-        return Student(alone, alone, 0.0 if estimate else 1.0)
+        return Student(alone, alone, two_sided_p(estimate, error, degrees))
     interval, bounds = (
         Interval(estimate, estimate - reach, estimate + reach)
         for reach in (float(t_ppf((1 + one) / 2, degrees)) * error for one in (confidence, BOUNDS))
     )
-    return Student(interval, bounds, float(2 * t_sf(abs(estimate) / error, degrees)))
+    return Student(interval, bounds, two_sided_p(estimate, error, degrees))
+
+
+def two_sided_p(estimate: float, error: float, degrees: float) -> float:
+    """The p-value of :func:`student`."""
+    if error == 0:
+        return float(estimate == 0)
+    return float(2 * t_sf(abs(estimate) / error, degrees))
 
 
 def satterthwaite(whole: float, parts: Iterable[tuple[float, float]]) -> float:

@@ -47,6 +47,42 @@ def own_mark() -> str:
     return f"{os.getpid()}:{start_of(os.getpid())}"
 
 
+def spawn(
+    command: Sequence[str],
+    folder: Path | None,
+    out: IO[bytes] | int,
+    errors: IO[bytes],
+    environment: Mapping[str, str] = os.environ,
+    stdin: int = subprocess.DEVNULL,
+) -> subprocess.Popen[bytes]:
+    """Starts a process of a live cluster, by which it can be known later, and which ends with this one.
+
+    Args:
+        command: Its words.
+        folder: Where it runs; None for where this process does.
+        out: Where its output goes.
+        errors: Likewise its standard error.
+        environment: Its variables; :data:`MARK` is added.
+        stdin: Its input.
+
+    Raises:
+        OSError: It can't be started.
+    """
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=stdin,
+        stdout=out,
+        stderr=errors,
+        process_group=children_group(),
+        env={**environment, MARK: own_mark()},
+    )
+
+
+_LATE = {"median": "median", "99th centile": "p99", "worst case": "max"}
+"""Words for the router's figures of lateness."""
+
+
 class WanStatistics(msgspec.Struct, frozen=True):
     """What the router did: docs/wan.md."""
 
@@ -59,6 +95,18 @@ class WanStatistics(msgspec.Struct, frozen=True):
     own_drops: dict[str, int]
     lateness_us: dict[str, float] | None = None
 
+    def facts(self) -> dict[str, object]:
+        """What a manifest has of it."""
+        late = self.lateness_us or {}
+        return {
+            "router, packets": self.packets,
+            "router, MB": round(self.bytes / 1e6, 3),
+            "router, lost as planned": self.lost_as_planned + self.queue_full_as_planned,
+            "router, lost by itself": sum(self.own_drops.values()),
+            **{f"router, late by in the {name}, us": round(late[key], 3) for name, key in _LATE.items() if key in late},
+            "router, CPU s": round(self.cpu_us / 1e6, 3),
+        }
+
 
 class Wan:
     """A running emulated network; ends with :meth:`stop`, and by itself when this process ends."""
@@ -70,13 +118,8 @@ class Wan:
         self._program = str(wan_program())
         self._errors = folder / "wan.stderr"
         with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                [self._program, "run", str(file)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                process_group=children_group(),
-                env={**os.environ, MARK: own_mark()},
+            self._process = spawn(
+                [self._program, "run", str(file)], None, subprocess.PIPE, errors, stdin=subprocess.PIPE
             )
         self._statistics: WanStatistics | None = None
         assert self._process.stdout
@@ -142,15 +185,7 @@ class Preparation:
         errors, out = self._files
         with errors.open("wb") as errors_file, out.open("wb") as out_file:
             try:
-                self._process = subprocess.Popen(
-                    command,
-                    cwd=folder,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out_file,
-                    stderr=errors_file,
-                    process_group=children_group(),
-                    env={**os.environ, MARK: own_mark()},
-                )
+                self._process = spawn(command, folder, out_file, errors_file)
             except OSError as error:
                 raise TargetError(
                     f"prepare: {command[0]} can't be started ({error.strerror}). Check the command."
@@ -161,11 +196,9 @@ class Preparation:
         """How it ended, as ``Popen.returncode``; None while it runs."""
         return self._process.poll()
 
-    @property
-    def words(self) -> str:
-        """How it ended, and its last lines."""
-        lines = next((lines for file in self._files if (lines := _last_lines(file))), ["it printed nothing"])
-        return f"it {how_ended(self._process.wait())}; {cut_words(' | '.join(lines))}"
+    def last_words(self) -> str:
+        """How it ended, and its last lines, without the file's name: it goes with the run directory."""
+        return last_words_of(self._process.wait(), *self._files, named=False)
 
     def kill(self) -> None:
         """Ends it at once."""
@@ -190,7 +223,7 @@ class Running:
         self.given_up = False
         self._producer = host.pool is not None
         self._command = [*(wan.inside(host.name) if wan else []), *node.command(places, producer=self._producer)]
-        self._environment = {**node.environment(places, producer=self._producer), MARK: own_mark()}
+        self._environment = node.environment(places, producer=self._producer)
         self._name = node.name
         self.start()
 
@@ -198,15 +231,7 @@ class Running:
         """Starts the process; its output goes behind what is there already. TargetError where it can't be started."""
         with self._appended("stdout") as out, self._appended("stderr") as errors:
             try:
-                self.process = subprocess.Popen(
-                    self._command,
-                    cwd=self.folder,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=errors,
-                    process_group=children_group(),
-                    env=self._environment,
-                )
+                self.process = spawn(self._command, self.folder, out, errors, self._environment)
             except OSError as error:
                 raise TargetError(
                     f"--node {self._name}: {self._command[0]} can't be started ({error.strerror}). Check the command."
@@ -236,12 +261,12 @@ class Running:
         return last_words_of(self.process.wait(), self.folder / "stderr", self.log)
 
 
-def last_words_of(code: int, *files: Path) -> str:
-    """How a process ended, and the last lines of the first of its files that has any."""
+def last_words_of(code: int, *files: Path, named: bool = True) -> str:
+    """How a process ended, and the last lines of the first of its files that has any, with the file's name or without."""
     how = f"it {how_ended(code)}"
     for file in files:
         if lines := _last_lines(file):
-            return f"{how}; the end of {file}: {cut_words(' | '.join(lines))}"
+            return f"{how}; {f'the end of {file}: ' if named else ''}{cut_words(' | '.join(lines))}"
     return f"{how}; it printed nothing"
 
 

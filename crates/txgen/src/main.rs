@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
@@ -19,8 +19,12 @@ use slotmark_chain::Hash32;
 use slotmark_synth::SynthError;
 use slotmark_synth::bed::Bed;
 use slotmark_synth::load::{Load, LoadKind, SignedTransaction, prepare};
-use slotmark_txgen::{Ended, Included, Schedule, Summary, inclusions, now_ns, submit, wait_for_inclusion};
+use slotmark_txgen::{Ended, Schedule, Summary, inclusions, now_ns, submit, wait_for_inclusion};
 
+/// How long a transaction of the split may be in no block before it is offered again.
+const OFFER_AGAIN: Duration = Duration::from_secs(20);
+/// How often one who waits looks whether to go on.
+const LOOK: Duration = Duration::from_millis(100);
 /// How long reading a chain may take at the end.
 const READ_LIMIT: Duration = Duration::from_secs(300);
 
@@ -122,8 +126,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     let magic = bed.genesis.network_magic;
     let load_ids: HashSet<_> = prepared.transactions.iter().map(|transaction| transaction.id).collect();
     tell("signed", json!({"split": prepared.split.len(), "transactions": prepared.transactions.len()}));
-    let ids: Vec<_> = prepared.split.iter().map(|transaction| transaction.id).collect();
-    let (split, ended) = offer(prepared.split, f64::INFINITY, options, magic, &stop, None)?;
+    let (split, ended) = offer(prepared.split.clone(), f64::INFINITY, options, magic, &stop, None)?;
     tell("split", json!({"summary": split, "lost": lost(&ended)}));
     if split.acknowledged < split.transactions {
         return Err(format!(
@@ -133,7 +136,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
             reasons(&ended)
         ));
     }
-    if settle(options, magic, ids, &stop)?.is_break() {
+    if settle(options, magic, &prepared.split, &stop)?.is_break() {
         return Ok(ExitCode::from(130));
     }
     tell("begun", json!({"tps": options.tps, "targets": options.targets}));
@@ -208,19 +211,46 @@ fn write_inclusions(
 }
 
 /// Waits until the split is in blocks; breaks off where a signal came before.
-fn settle(options: &Options, magic: u32, ids: Vec<Hash32>, stop: &AtomicBool) -> Result<ControlFlow<()>, String> {
-    let limit = Duration::from_secs(options.settle);
+///
+/// A transaction may be lost: its block by another one of the same slot, when the mempool no longer has it, or the mempool with its node. Those that
+/// are in no block after a while are offered again.
+fn settle(options: &Options, magic: u32, split: &[SignedTransaction], stop: &Arc<AtomicBool>) -> Result<ControlFlow<()>, String> {
+    let end = Instant::now() + Duration::from_secs(options.settle);
     let Some(socket) = &options.socket else {
-        thread::sleep(limit);
+        while Instant::now() < end {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(ControlFlow::Break(()));
+            }
+            thread::sleep(LOOK);
+        }
         return Ok(ControlFlow::Continue(()));
     };
-    match wait_for_inclusion(socket, magic, ids, limit, stop) {
-        Ok(Included::All) => Ok(ControlFlow::Continue(())),
-        Ok(Included::Missing(_)) if stop.load(Ordering::Relaxed) => Ok(ControlFlow::Break(())),
-        Ok(Included::Missing(left)) => {
-            Err(format!("{left} transactions of the split are in no block after {} s. Give more time with --settle.", options.settle))
+    loop {
+        let ids: HashSet<_> = split.iter().map(|transaction| transaction.id).collect();
+        let patience = OFFER_AGAIN.min(end.saturating_duration_since(Instant::now()));
+        let found = wait_for_inclusion(socket, magic, ids.iter().copied(), patience, stop)
+            .and_then(|_| inclusions(socket, magic, ids.clone(), READ_LIMIT));
+        if stop.load(Ordering::Relaxed) {
+            return Ok(ControlFlow::Break(()));
         }
-        Err(error) => Err(format!("{}: {error}", socket.display())),
+        let there: HashSet<_> = found.iter().flatten().map(|one| one.id).collect();
+        let missing: Vec<_> = split.iter().filter(|transaction| !there.contains(&transaction.id)).cloned().collect();
+        if missing.is_empty() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if Instant::now() >= end {
+            let left = missing.len();
+            return Err(match found {
+                // A node that is started anew is away for a while.
+                Err(error) => format!("{}: {error}", socket.display()),
+                Ok(_) => format!("{left} transactions of the split are in no block after {} s. Give more time with --settle.", options.settle),
+            });
+        }
+        if found.is_ok() {
+            offer(missing, f64::INFINITY, options, magic, stop, None)?;
+        } else {
+            thread::sleep(LOOK);
+        }
     }
 }
 

@@ -9,7 +9,10 @@ directions are equal; it is wrong by half their difference. This is how NTP take
 import msgspec
 import numpy as np
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import NegativeCycleError, bellman_ford, connected_components
+from scipy.sparse.csgraph import NegativeCycleError, connected_components, johnson
+
+_SHORTEST_NS = 1e3
+"""Shorter round trips don't weigh more: a pair without any would decide alone."""
 
 
 class Offsets(msgspec.Struct, frozen=True):
@@ -34,9 +37,11 @@ class Offsets(msgspec.Struct, frozen=True):
 def clock_offsets(clocks: int, senders: np.ndarray, receivers: np.ndarray, least_ns: np.ndarray) -> Offsets:
     """The offsets of clocks from the least differences between them, over the graph of all pairs.
 
-    Bounds add up along paths: the shortest paths from and to the reference, with the least differences as lengths, are the closest. The
-    estimate is half-way between them, where it is least wrong in the worst case: by half the difference between the delays of the two
-    paths, and by half the distance of the bounds at most.
+    Bounds add up along paths: the shortest paths from and to the reference, with the least differences as lengths, are the closest.
+
+    Each pair with messages says what its two clocks are apart: half-way between the bounds that the shortest paths give it, wrong by half the
+    difference between the two delays. The estimate fits all pairs at once by least squares, weighted by the inverse of their round trips, so
+    that errors of many paths are averaged and don't add up along one. It is kept within the bounds.
 
     Where the two differences of a pair add up to less than nothing, no constant offset explains both: the clocks that are in most of such
     pairs are left out, one after another, until there is none.
@@ -60,23 +65,42 @@ def clock_offsets(clocks: int, senders: np.ndarray, receivers: np.ndarray, least
     largest = part == np.bincount(part, linked).argmax()
     members = np.flatnonzero(largest)
     try:
-        low, high = _bounds(graph, int(members[0]))
-        order = np.argsort(low[members] + high[members], kind="stable")
-        reference = int(members[order[(members.size - 1) // 2]])
-        low, high = _bounds(graph, reference)
+        shortest = johnson(graph)
     except NegativeCycleError:
         return msgspec.structs.replace(nothing, moved=moved | largest)
+    np.fill_diagonal(shortest, 0.0)
+    inside = np.ix_(members, members)
+    order = np.argsort(shortest[inside][0] - shortest[inside][:, 0], kind="stable")
+    place = int(order[(members.size - 1) // 2])
+    reference = int(members[place])
+    low, high = -shortest[:, reference], shortest[reference]
     offset = np.full(clocks, np.nan)
-    offset[members] = (low[members] + high[members]) / 2
+    offset[members] = np.clip(_fitted(graph[inside], shortest[inside], place), low[members], high[members])
     return Offsets(reference, offset, low, high, moved)
 
 
-def _bounds(graph: csr_array, reference: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each clock is ahead of the reference at least and at most; each shape (clocks,). NegativeCycleError where no offsets fit."""
-    high = bellman_ford(graph, indices=reference)
-    low = -bellman_ford(csr_array(graph.T), indices=reference)
-    high[reference] = low[reference] = 0.0
-    return low, high
+def _fitted(graph: csr_array, shortest: np.ndarray, reference: int) -> np.ndarray:
+    """The offsets that fit all pairs with messages best, in either direction; shape (clocks,).
+
+    Args:
+        graph: The least differences by sender and receiver; from each clock there is a path to each other.
+        shortest: The lengths of the shortest paths; shape (clocks, clocks).
+        reference: The clock whose offset is 0.
+    """
+    senders, receivers = graph.tocoo().coords
+    ahead = (shortest[senders, receivers] - shortest[receivers, senders]) / 2
+    trips = shortest[senders, receivers] + shortest[receivers, senders]
+    weights = 1 / np.maximum(trips, _SHORTEST_NS)
+    clocks = len(shortest)
+    stiffness = np.zeros((clocks, clocks))
+    for one, other in ((senders, receivers), (receivers, senders)):
+        np.add.at(stiffness, (one, one), weights)
+        np.add.at(stiffness, (one, other), -weights)
+    pulls = np.bincount(receivers, weights * ahead, clocks) - np.bincount(senders, weights * ahead, clocks)
+    fitted = np.zeros(clocks)
+    free = np.arange(clocks) != reference
+    fitted[free] = np.linalg.solve(stiffness[np.ix_(free, free)], pulls[free])
+    return fitted
 
 
 def _moved(clocks: int, senders: np.ndarray, receivers: np.ndarray, least_ns: np.ndarray) -> np.ndarray:

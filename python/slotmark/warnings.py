@@ -10,6 +10,7 @@ from math import isfinite
 import msgspec
 
 from slotmark.numbers import p_value
+from slotmark.words import listed
 
 _SHOWN = 5
 
@@ -222,6 +223,15 @@ def no_latencies() -> Warning:
     return Warning(
         "no_latencies",
         "Hosts reached each other over loopback, without latencies: propagation times are not those of a network. Run with --network wan.",
+    )
+
+
+def filters_left_out(left_out: Sequence[str], first_slot: int, last_slot: int) -> Warning:
+    """A live cluster that ended before the slots that its profile would have analysed."""
+    return Warning(
+        "filters_left_out",
+        f"The run ended before what the profile's {listed(left_out)} would have analysed; slots {first_slot} to {last_slot}, in which it was measured, are "
+        "analysed instead. A cluster may act otherwise later, as when the ledger has grown: run longer to compare it with runs that were analysed from there.",
     )
 
 

@@ -1,6 +1,8 @@
 """What became of submitted transactions, on a made-up cluster whose every time is known."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,14 +26,14 @@ TRANSACTIONS = (
 )
 
 
-def logs(folder: Path, *, forged_ms: float = 60.0) -> Path:
+def logs(folder: Path, *, forged_ms: float = 60.0, filters: Sequence[Any] = ()) -> Path:
     """Two hosts; block n is forged into slot 10 n + 4 by node-0, and adopted by both 120 ms and 400 ms into it."""
     cluster = Cluster(2)
     for number in range(4):
         slot = 10 * number + 4
         cluster.forge(0, slot, number, f"b{number}", f"b{number - 1}" if number else None, forged_ms=forged_ms)
         cluster.observe(1, slot, number, f"b{number}", adopted_ms=400.0)
-    return cluster.write(folder)
+    return cluster.write(folder, filters=filters)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         "submissions": pa.Table.from_pylist(submissions, SUBMISSIONS_SCHEMA),
         "inclusions": pa.Table.from_pylist(inclusions, INCLUSIONS_SCHEMA),
     }
-    here = MeasuredHere(machine_facts(), {}, {"measured": ["SlotGEq 5", "SlotLEq 40"]}, [], tables)
+    here = MeasuredHere(machine_facts(), (5, 40), {}, {"measured": ["SlotGEq 5", "SlotLEq 40"]}, [], tables)
     return ingest(Request(logs=logs(folder / "logs"), out=folder / "run"), lambda _done, _total: None, here)[0]
 
 
@@ -97,3 +99,31 @@ def test_runs_into_which_nothing_was_submitted_have_no_such_rows(run: Run, tmp_p
     assert "Only one of the two runs has 'Submission to block': it is not compared." in " ".join(
         compared.output.split()
     )
+
+
+def test_what_the_profile_would_analyse_later_than_the_run_lasted_gives_way_to_the_measurement(tmp_path: Path) -> None:
+    filters = [
+        {"tag": "CSlot", "contents": {"tag": "EpochGEq", "contents": 2}},
+        {"tag": "CSlot", "contents": {"tag": "SlotGEq", "contents": 7}},
+    ]
+    here = MeasuredHere(machine_facts(), (5, 40), {}, {"measured": ["SlotGEq 5", "SlotLEq 40"]}, [], {})
+    asked = logs(tmp_path / "logs", filters=filters)
+    live, _ = ingest(Request(logs=asked, out=tmp_path / "live"), lambda _done, _total: None, here)
+    (doubt,) = [one for one in live.manifest.warnings if one.kind == "filters_left_out"]
+    assert "before what the profile's EpochGEq 2 would have analysed; slots 5 to 40" in doubt.text
+    with Analysis(live) as analysis:
+        assert [str(one) for one in analysis.filters] == ["SlotGEq 7", "SlotGEq 5", "SlotLEq 40"]
+        assert analysis.samples("adopted_by_100").table.num_rows > 0
+    imported, _ = ingest(Request(logs=asked, out=tmp_path / "imported"))
+    with Analysis(imported) as analysis:
+        assert [str(one) for one in analysis.filters] == ["EpochGEq 2", "SlotGEq 7"]
+
+
+def test_a_run_of_ones_own_has_the_versions_that_its_logs_tell_not_those_of_the_bed(tmp_path: Path) -> None:
+    here = MeasuredHere(machine_facts(), (5, 40), {}, {}, [], {})
+    asked = logs(tmp_path / "logs")
+    live, _ = ingest(Request(logs=asked, out=tmp_path / "live"), lambda _done, _total: None, here)
+    imported, _ = ingest(Request(logs=asked, out=tmp_path / "imported"))
+    assert (imported.manifest.target.version, imported.manifest.target.toolchain) == ("10.5.0", "ghc 9.6.5")
+    assert (live.manifest.target.version, live.manifest.target.commit, live.manifest.target.toolchain) == ("", "", "")
+    assert not [name for name in live.manifest.versions if name.startswith("target")]

@@ -71,6 +71,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
 
     Attributes:
         machine: Facts about the machine before the run.
+        slots: The first slot that lies in the measurement, and the last.
         parameters: What was asked for.
         observed: What was seen of the run as a whole.
         doubts: What happened that readers of figures must know.
@@ -78,6 +79,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
     """
 
     machine: MachineFacts
+    slots: tuple[int, int]
     parameters: dict[str, object]
     observed: dict[str, object]
     doubts: list[Warning]
@@ -332,15 +334,17 @@ def _printable(text: str) -> str:
 
 def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]) -> Manifest:
     genesis, metadata, here = cluster.genesis, cluster.metadata, cluster.here
+    # A bed's meta.json has the versions of the cluster that its profile describes; which node ran on it only the logs tell.
+    packages = {} if here else metadata.packages
+    ghc_version = UNKNOWN if here else metadata.ghc_version
+    too_late = _begin_after(metadata.filters, here.slots[1], genesis) if here else []
     wrote = Counter(host.node for host in ingested.hosts if host.node)
     most = max(sorted(wrote), key=wrote.__getitem__, default="cardano-node")
     told = next((host for host in ingested.hosts if host.version and host.node == most), None)
-    node = metadata.packages.get("cardano-node") if most == "cardano-node" else None
+    node = packages.get("cardano-node") if most == "cardano-node" else None
     version = node.version if node and node.version != UNKNOWN else (told.version if told else "")
     commit = node.commit if node and node.commit != UNKNOWN else (told.revision if told else "")
-    compiler = (
-        metadata.ghc_version if metadata.ghc_version not in (UNKNOWN, "none") else (told.compiler if told else "")
-    )
+    compiler = ghc_version if ghc_version not in (UNKNOWN, "none") else (told.compiler if told else "")
     digest = ingested.sources[0].identity.rpartition(":")[2][:12] if ingested.sources else ""
     return Manifest(
         id=f"{metadata.tag or cluster.name}-{digest}",
@@ -361,7 +365,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
             "active slots": f"{genesis.active_slots_coeff:g}",
         },
         parameters={
-            "filters": metadata.filters,
+            "filters": [one for one in metadata.filters if one not in too_late],
             "batch": metadata.batch,
             "profile": metadata.profile,
             "era": metadata.era,
@@ -377,13 +381,29 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
         ended=_moment(max((host.last_ts_ns for host in ingested.hosts if host.last_ts_ns is not None), default=0)),
         versions={
             **versions(),
-            **_nodes(ingested),
-            **{f"target {name}": known for name, package in metadata.packages.items() if (known := package.known)},
+            **({} if here else _nodes(ingested)),
+            **{f"target {name}": known for name, package in packages.items() if (known := package.known)},
         },
         sources=ingested.sources,
         tables={},
-        warnings=[*_doubts(ingested, cluster.missing), *of_clocks, *(here.doubts if here else [])],
+        warnings=[
+            *_doubts(ingested, cluster.missing),
+            *of_clocks,
+            *(here.doubts if here else []),
+            *([warnings.filters_left_out(too_late, *here.slots)] if here and too_late else []),
+        ],
     )
+
+
+def _begin_after(filters: Sequence[str], last_slot: int, genesis: Genesis) -> list[str]:
+    """Those of a profile's filters by which what is analysed begins after a slot."""
+    slots = {"SlotGEq": 1, "EpochGEq": genesis.epoch_length}
+    named = [(one, *one.partition(" ")[::2]) for one in filters]
+    return [
+        one
+        for one, tag, argument in named
+        if tag in slots and argument.isdigit() and int(argument) * slots[tag] > last_slot
+    ]
 
 
 def _nodes(ingested: Ingested) -> dict[str, str]:

@@ -260,7 +260,7 @@ class _Cluster:
             time.sleep(_MEMORY_LOOK_S)
             self._check_memory()
         if preparation.ended != 0:
-            raise TargetError(f"--node {self._node.name}: its prepare command failed: {preparation.words}")
+            raise TargetError(f"--node {self._node.name}: its prepare command failed: {preparation.last_words()}")
 
     def start(self) -> None:
         """Starts all nodes. TargetError where they can't be."""
@@ -523,7 +523,7 @@ def _measured_here(
     if request.network == "loopback":
         doubts.append(warnings.no_latencies())
     if statistics:
-        observed["wan"] = msgspec.to_builtins(statistics)
+        observed |= statistics.facts()
         late = statistics.lateness_us
         if late and late["median"] > LATE_LIMIT_US:
             doubts.append(warnings.late_packets(late["median"], late["p99"]))
@@ -533,4 +533,4 @@ def _measured_here(
     if generator:
         tables |= generator.tables()
         observed |= generator.outcome()
-    return MeasuredHere(machine, parameters, observed, doubts, tables)
+    return MeasuredHere(machine, cluster.measured_slots, parameters, observed, doubts, tables)

@@ -1,7 +1,6 @@
 """The workload of a live cluster: the program that submits its transactions, and what became of each of them."""
 
 import math
-import os
 import signal
 import subprocess
 from contextlib import suppress
@@ -13,11 +12,11 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from slotmark.benches.cluster.bed import Bed
-from slotmark.benches.cluster.live.launching import MARK, Wan, last_words_of, own_mark
+from slotmark.benches.cluster.live.launching import Wan, last_words_of, spawn
 from slotmark.benches.cluster.live.plan import GENERATOR, targets
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.sweep import amount
-from slotmark.benches.process import children_group, cut_words
+from slotmark.benches.process import cut_words
 from slotmark.benches.shipped import program
 from slotmark.errors import BedError, RunError, SimulationError, TargetError
 
@@ -145,15 +144,7 @@ class Generator:
         ]
         with (self._folder / "stdout").open("wb") as out, (self._folder / "stderr").open("wb") as errors:
             # In the node's folder, so that its socket has a short name: a longer one than 107 bytes can't be opened.
-            self._process = subprocess.Popen(
-                command,
-                cwd=near,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=errors,
-                process_group=children_group(),
-                env={**os.environ, MARK: own_mark()},
-            )
+            self._process = spawn(command, near, out, errors)
 
     @property
     def ended(self) -> int | None:

@@ -27,6 +27,8 @@ CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests
 # The gate draws the same cases each time; the slower proofs draw new ones.
 SAME_CASES := PROPTEST_RNG_SEED=1
 WITHOUT_PASSED := tee .build/cargo-test.log | grep -v -e '\.\.\. ok$$' -e '^running ' -e '^$$'
+# A process per processor: tests/side_by_side.py says which runs what. The slower proofs need the machine for themselves.
+SIDE_BY_SIDE := -n logical
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,12 +81,12 @@ demo-ledger: build ## replay a chain over three stores, print the comparison, sa
 
 test: setup wheel lint $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
 	$(SAME_CASES) $(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored) | $(WITHOUT_PASSED)
-	$(PY) -m pytest -m "not slow" --hypothesis-seed=1
+	$(PY) -m pytest $(SIDE_BY_SIDE) -m "not slow" --hypothesis-seed=1
 	@sed -n 's/^test \(.*\) \.\.\. ignored, /SKIPPED \1: /p' .build/cargo-test.log
 
 test-shared: setup $(PREVIEW) ## only the tests that need the shared data
 	$(SAME_CASES) $(CARGO_TEST) -- --ignored | $(WITHOUT_PASSED)
-	$(PY) -m pytest -m "shared_data and not slow" --hypothesis-seed=1
+	$(PY) -m pytest $(SIDE_BY_SIDE) -m "shared_data and not slow" --hypothesis-seed=1
 
 test-slow: setup $(PREVIEW) ## the slower proofs
 	$(CARGO_TEST) | $(WITHOUT_PASSED)

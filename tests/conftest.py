@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+from tests.side_by_side import ByFile
 
 REPO = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("SLOTMARK_SHARED") or REPO.parent / "shared")
@@ -21,13 +24,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.shared_data)
 
 
-def slotmark(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """Gives each file to one process."""
+    return ByFile(config, log)
+
+
+def slotmark(*arguments: str | Path, timeout: float = 240, **options: object) -> subprocess.CompletedProcess[str]:
     """Runs the command as a user would; returns what it printed and how it ended."""
     return subprocess.run(
         [sys.executable, "-m", "slotmark", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=timeout,
         check=False,
         **options,  # pyright: ignore[reportArgumentType, reportCallIssue]
     )

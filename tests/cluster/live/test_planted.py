@@ -20,7 +20,8 @@ def test_twenty_milliseconds_are_found_and_equal_runs_are_not_told_apart(tmp_pat
     assert made.returncode == 0, made.stderr
     nodes = {"usual": "slotmark", "again": "slotmark", "delayed": "slotmark --delay adopt=20ms"}
     for name, node in nodes.items():
-        done = slotmark("cluster", "run", tmp_path / "bed", "--for", "5min", "--node", node, "-o", tmp_path / name)
+        run = ["cluster", "run", tmp_path / "bed", "--for", "5min", "--node", node, "-o", tmp_path / name]
+        done = slotmark(*run, timeout=900)
         skip_without_network(done.stderr)
         assert done.returncode == 0, done.stderr
     rows = {}

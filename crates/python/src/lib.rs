@@ -2,6 +2,7 @@
 
 mod bed;
 
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::io;
 use std::ops::ControlFlow;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
 use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, simulate_truth, write_run, write_tables,
@@ -24,7 +25,7 @@ use slotmark_ouroboros::server::{Config, Pace, Server};
 use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::Addresses;
 use slotmark_synth::{Recipe, Workload};
-use slotmark_tracelog::{Dialect, HostFrom, Plan, Source};
+use slotmark_tracelog::{Clock, Dialect, HostFrom, Plan, SlotFiles, Source, WantedHost};
 
 /// How much framed chain the server keeps at most.
 const FRAMED_BYTES: usize = 4 << 30;
@@ -67,6 +68,11 @@ fn window_of(chain: &Chain, start: &str, blocks: Option<u64>) -> Result<Window, 
         return chain.densest_window(blocks.unwrap_or(chain.len() as u64));
     }
     chain.window(&start.parse::<Point>()?, blocks)
+}
+
+/// Hosts, each with the number that stands for it and what is taken from its times.
+fn wanted(hosts: Vec<(String, u32, i64)>) -> Vec<WantedHost> {
+    hosts.into_iter().map(|(name, number, shift_ns)| WantedHost { name, number, shift_ns }).collect()
 }
 
 #[pymodule]
@@ -293,6 +299,36 @@ mod _core {
     fn check_bed(py: Python<'_>, bed: PathBuf) -> PyResult<String> {
         let faults = py.detach(|| slotmark_synth::bed::check(&bed)).map_err(bed_error)?;
         serde_json::to_string(&faults).map_err(bed_error)
+    }
+
+    #[pyfunction]
+    fn slots_told(
+        py: Python<'_>,
+        mut files: HashMap<String, Vec<PathBuf>>,
+        hosts: Vec<(String, u32, i64)>,
+        system_start_ns: i64,
+        slot_ns: i64,
+    ) -> PyResult<Bound<'_, PyBytes>> {
+        let mut of = |table: &str| files.remove(table).unwrap_or_default();
+        let (slot_events, transactions, ledger_metrics) = (of("slot_events"), of("transactions"), of("ledger_metrics"));
+        let files = SlotFiles { slot_events, transactions, ledger_metrics };
+        let (hosts, clock) = (wanted(hosts), Clock { system_start_ns, slot_ns });
+        let stream = py.detach(|| slotmark_tracelog::slots_told(&files, &hosts, clock));
+        Ok(PyBytes::new(py, &stream.map_err(|error| slotmark_error("RunError", error))?))
+    }
+
+    #[pyfunction]
+    fn usage_told(
+        py: Python<'_>,
+        mut files: HashMap<String, Vec<PathBuf>>,
+        hosts: Vec<(String, u32, i64)>,
+        system_start_ns: i64,
+        slot_ns: i64,
+    ) -> PyResult<Bound<'_, PyBytes>> {
+        let resources = files.remove("resources").unwrap_or_default();
+        let (hosts, clock) = (wanted(hosts), Clock { system_start_ns, slot_ns });
+        let stream = py.detach(|| slotmark_tracelog::usage_told(&resources, &hosts, clock));
+        Ok(PyBytes::new(py, &stream.map_err(|error| slotmark_error("RunError", error))?))
     }
 
     #[pyfunction]

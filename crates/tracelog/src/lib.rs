@@ -3,7 +3,7 @@
 //! `messages` is the table of messages: an entry says what each is called (cardano-node's new tracing, its transitional names, and
 //! the legacy messages), what its row has, and how it is written. `dialects` takes lines apart, as each kind of node writes them;
 //! `tables` are the rows that come out, `account` keeps account of lines, `repeats` finds those that are there twice, `ingest` drives it
-//! over files.
+//! over files. `told` reads tables again, for a row per host and slot.
 
 #[cfg(feature = "ingest")]
 mod account;
@@ -26,6 +26,8 @@ mod strings;
 #[cfg(feature = "ingest")]
 mod tables;
 mod time;
+#[cfg(feature = "ingest")]
+mod told;
 
 #[cfg(feature = "ingest")]
 pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
@@ -43,3 +45,5 @@ pub use messages::{
 pub use reason::Reason;
 pub use stamp::{Stamp, date_of};
 pub use time::parse_time;
+#[cfg(feature = "ingest")]
+pub use told::{Clock, SlotFiles, ToldError, WantedHost, slots_told, usage_told};

@@ -236,7 +236,12 @@ class Analysis:
                 self._there.add(name)
 
     def _provide(self, name: str, what: str) -> None:
-        if name in self.catalogue.relations:
+        if native := self.catalogue.native.get(name):
+            self._prepare(native.arguments, what)
+            for table in native.tables:
+                self._prepare(f'SELECT 1 FROM "{table}"', what)
+            self._run(lambda: self._database.make_natively(name, native), f"'{name}'")
+        elif name in self.catalogue.relations:
             relation = self.catalogue.relation_sql(name)
             self._prepare(relation, what)
             self._run(lambda: self._make(name, relation), f"'{name}'")

@@ -205,6 +205,23 @@ class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
 
 
+class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A relation that compiled code makes host by host, because SQL takes several times as long.
+
+    Attributes:
+        function: Its name in ``slotmark._core``. It takes files by table, hosts (each with the number that stands for it, and the shift of its
+            times), and then what ``arguments`` gives; it gives an Arrow stream with a column ``host`` of those numbers.
+        tables: What it reads.
+        arguments: SQL of one row.
+        shift: The column that the catalogue shifts, of which the function is told.
+    """
+
+    function: str
+    tables: list[str]
+    arguments: str
+    shift: str
+
+
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     """What is computed from the runs of one bench.
 
@@ -218,6 +235,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         by_host: Relations of which each host's rows follow from that host's rows of tables and of relations of this kind, and
             from other relations that are the same for all hosts. They are made some hosts at a time, so that a grouping or a window
             holds few hosts' rows.
+        native: Those that aren't SQL, by name; each host's rows follow from that host's rows of tables.
         part: The column, or an expression of columns, by which samples fall into parts that are compared one by one, as the
             setting of a client; empty where there is one part.
         parts: What of the keys is compared by itself too.
@@ -243,6 +261,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     estimator: Estimator
     relations: tuple[str, ...] = ()
     by_host: tuple[str, ...] = ()
+    native: dict[str, Native] = {}
     part: str = ""
     parts: tuple[Part, ...] = ()
     words: dict[str, str] = {}
@@ -295,6 +314,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     located: Located | None = None
     timelines: Timelines | None = None
     by_host: list[str] = []
+    native: dict[str, Native] = {}
     part: str = ""
     parts: list[Part] = []
     words: dict[str, str] = {}
@@ -349,8 +369,9 @@ def catalogue(bench: str) -> Catalogue:
         metrics=tuple(metrics),
         about=tuple(entries.about),
         estimator=entries.estimator,
-        relations=tuple(sorted(file.stem for file in (folder / "relations").glob("*.sql"))),
+        relations=tuple(sorted([*(file.stem for file in (folder / "relations").glob("*.sql")), *entries.native])),
         by_host=tuple(entries.by_host),
+        native=entries.native,
         part=entries.part,
         parts=tuple(entries.parts),
         words=entries.words,

@@ -7,7 +7,7 @@ paths are quoted, and paths are no patterns; SQL can read nothing outside the ru
 import re
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache, lru_cache
@@ -21,7 +21,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from slotmark import _core
 from slotmark.errors import RunError
+from slotmark.metrics.catalogue import Native
 from slotmark.run import Run, usable_cores
 
 MEMORY_LIMIT = "500MiB"
@@ -84,6 +86,7 @@ class Database:
         self._shifted: dict[str, list[str]] = {}
         self._kept: dict[str, list[_Piece]] = {}
         self._together: list[_Piece] = []
+        self._hosts: list[str] = []
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -129,7 +132,8 @@ class Database:
         """Makes a type for columns of text of this name, with the values that some SQL gives."""
         self.execute(f"CREATE TYPE {_identifier(column)} AS ENUM (SELECT DISTINCT * FROM ({sql}\n) ORDER BY ALL)")
         if column == "host":
-            (names,) = self._connection.sql("SELECT ENUM_RANGE(NULL::host)").fetchall()[0]
+            ((names,),) = self._connection.sql("SELECT ENUM_RANGE(NULL::host)").fetchall()
+            self._hosts = list(names)
             each = (names[start : start + HOSTS_AT_ONCE] for start in range(0, len(names), HOSTS_AT_ONCE))
             self._together = [_Piece(some[0], some[-1], "", None) for some in each]
 
@@ -155,14 +159,7 @@ class Database:
         read = names_in(sql)
         tables = {table: self._files[table] for table in read if "host" in self._words.get(table, ())}
         kept = [relation for relation in read if relation in self._kept]
-        pieces = [
-            _Piece(*span, table, file)
-            for table, files in tables.items()
-            for file in files
-            if (span := _host_span(file)) is not None
-        ]
-        pieces += [piece for relation in kept for piece in self._kept[relation]]
-        hosts = _hosts_of([*self._together, *pieces]) or [_Hosts("", _LAST, [])]
+        pieces = [piece for relation in kept for piece in self._kept[relation]]
         free = deque(self._workers)
 
         def rows(some: _Hosts) -> pa.Table:
@@ -173,6 +170,34 @@ class Database:
             finally:
                 free.append(worker)
 
+        self._keep(name, _hosts_of([*self._together, *_pieces_of(tables), *pieces]), rows)
+
+    def make_natively(self, name: str, native: Native) -> None:
+        """Computes a table with compiled code, some hosts at a time, as :meth:`make_by_host`.
+
+        Args:
+            name: Of the table.
+            native: How.
+        """
+        tables = {table: self._files[table] for table in native.tables}
+        shifts = self._shifts.get(native.shift, {})
+        arguments = self._connection.sql(native.arguments).fetchall()[0]
+        function = getattr(_core, native.function)
+
+        def rows(some: _Hosts) -> pa.Table:
+            files = {table: [str(file) for file in some.rows_of(table)] for table in tables}
+            hosts = [
+                (host, number, shifts.get(host, 0))
+                for number, host in enumerate(self._hosts)
+                if some.first <= host <= some.last
+            ]
+            return pa.ipc.open_stream(function(files, hosts, *arguments)).read_all().combine_chunks()
+
+        self._keep(name, _hosts_of([*self._together, *_pieces_of(tables)]), rows)
+
+    def _keep(self, name: str, hosts: "Sequence[_Hosts]", rows: "Callable[[_Hosts], pa.Table]") -> None:
+        """Keeps in a file what is computed of each few hosts, in their order, and makes it known as a table."""
+        hosts = hosts or [_Hosts("", _LAST, [])]
         found: list[_Piece] = []
         with ThreadPoolExecutor(len(self._workers)) as pool, ExitStack() as stack:
             pending: deque[Future[pa.Table]] = deque()
@@ -309,6 +334,16 @@ def _hosts_of(pieces: Sequence[_Piece]) -> list[_Hosts]:
         else:
             found.append(_Hosts(piece.first, piece.last, [piece]))
     return found
+
+
+def _pieces_of(tables: Mapping[str, Sequence[Path]]) -> list[_Piece]:
+    """The files of tables that have rows, with their hosts."""
+    return [
+        _Piece(*span, table, file)
+        for table, files in tables.items()
+        for file in files
+        if (span := _host_span(file)) is not None
+    ]
 
 
 def _host_span(file: Path) -> tuple[str, str] | None:

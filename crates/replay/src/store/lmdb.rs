@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{Database, Env, EnvOpenOptions, RoTxn, WithoutTls};
+use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
 
 use super::on_disk::{Change, Disk};
 use super::{Entry, StoreError};
@@ -31,6 +31,9 @@ impl Lmdb {
     pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(2);
+        // Outputs are looked up at random: where memory is short, pages that the kernel reads ahead push out those that are used.
+        // SAFETY: the flag changes how the kernel reads the file, and nothing else.
+        unsafe { options.flags(EnvFlags::NO_READ_AHEAD) };
         // SAFETY: the file is changed through LMDB alone, which locks it against other processes.
         let environment = unsafe { options.open(folder) }?;
         let mut writing = environment.write_txn()?;

@@ -1,18 +1,57 @@
--- One row per host, slot and step that the logs have before what it can only follow: which step, and by how many ns too early.
+-- One row per host, slot and step that the logs have before what it can only follow: which step, by how many ns too early, and the times
+-- of both lines as they were logged, by which they are found: `line_ts_ns` of the step, `than_ts_ns` of what it can only follow, in the
+-- log of `than_host`; null where that is the beginning of the slot.
 WITH told AS (
     SELECT
         seen.host,
+        own.host AS forger,
         block.slot,
-        seen.noticed_ts_ns - own.forged_ts_ns AS noticed_ns,
-        seen.requested_ts_ns - seen.noticed_ts_ns AS requested_ns,
-        seen.fetched_ts_ns - seen.requested_ts_ns AS fetched_ns,
-        CASE WHEN seen.forged_ts_ns IS NULL THEN seen.adopted_ts_ns - seen.fetched_ts_ns END AS adopted_ns, -- own blocks may come back
-        seen.announced_ts_ns - COALESCE(seen.forged_ts_ns, seen.fetched_ts_ns) AS announced_ns,
-        seen.sending_ts_ns - COALESCE(seen.forged_ts_ns, seen.fetched_ts_ns) AS sending_ns,
-        seen.adopted_ts_ns - seen.forged_ts_ns AS self_adopted_ns
+        seen.forged_ts_ns AS own_ts_ns,
+        own.forged_ts_ns,
+        seen.noticed_ts_ns,
+        seen.requested_ts_ns,
+        seen.fetched_ts_ns,
+        seen.announced_ts_ns,
+        seen.sending_ts_ns,
+        CASE WHEN seen.forged_ts_ns IS NULL THEN seen.adopted_ts_ns END AS adopted_ts_ns, -- own blocks may come back
+        CASE WHEN seen.forged_ts_ns IS NOT NULL THEN seen.adopted_ts_ns END AS self_adopted_ts_ns,
+        COALESCE(seen.forged_ts_ns, seen.fetched_ts_ns) AS there_ts_ns
     FROM sightings AS seen
     INNER JOIN known_blocks AS block ON block.block = seen.block
     LEFT JOIN sightings AS own ON own.block = block.block AND own.host = block.forger
+),
+
+odd_slots AS (
+    SELECT host, slot FROM slots WHERE LEAST(started_ns, context_ns, state_ns, view_ns, leading_ns) < 0
+),
+
+loops AS (
+    SELECT
+        told.host,
+        told.slot,
+        genesis.system_start_ns + told.slot * genesis.slot_ns AS slot_ts_ns,
+        told.started_ts_ns,
+        told.context_ts_ns,
+        told.state_ts_ns,
+        told.view_ts_ns,
+        LEAST(told.leading_ts_ns, told.not_leading_ts_ns) AS leading_ts_ns
+    FROM slots_told AS told
+    INNER JOIN odd_slots ON odd_slots.host = told.host AND odd_slots.slot = told.slot
+    CROSS JOIN genesis
+),
+
+forged AS (
+    SELECT
+        block.forger AS host,
+        block.slot,
+        forge.leading_ts_ns,
+        forge.ticked_ts_ns,
+        forge.snapshot_ts_ns,
+        seen.forged_ts_ns
+    FROM forged_blocks AS block
+    INNER JOIN forge_steps AS forge ON forge.host = block.forger AND forge.slot = block.slot
+    INNER JOIN sightings AS seen ON seen.block = block.block AND seen.host = block.forger
+    WHERE LEAST(block.ticked_ns, block.snapshot_ns, block.forged_ns) < 0
 ),
 
 steps AS (
@@ -20,43 +59,68 @@ steps AS (
         host,
         slot,
         UNNEST([
-            {'step': 'header received before its block was forged', 'ns': noticed_ns},
-            {'step': 'block requested before its header was received', 'ns': requested_ns},
-            {'step': 'block fetched before it was requested', 'ns': fetched_ns},
-            {'step': 'block adopted before it was fetched', 'ns': adopted_ns},
-            {'step': 'block announced before it was there', 'ns': announced_ns},
-            {'step': 'block sent before it was there', 'ns': sending_ns},
-            {'step': 'own block adopted before it was forged', 'ns': self_adopted_ns}
+            {'step': 'header received before its block was forged', 'line': noticed_ts_ns, 'than': forged_ts_ns, 'of': forger},
+            {'step': 'block requested before its header was received', 'line': requested_ts_ns, 'than': noticed_ts_ns, 'of': host},
+            {'step': 'block fetched before it was requested', 'line': fetched_ts_ns, 'than': requested_ts_ns, 'of': host},
+            {'step': 'block adopted before it was fetched', 'line': adopted_ts_ns, 'than': fetched_ts_ns, 'of': host},
+            {'step': 'block announced before it was there', 'line': announced_ts_ns, 'than': there_ts_ns, 'of': host},
+            {'step': 'block sent before it was there', 'line': sending_ts_ns, 'than': there_ts_ns, 'of': host},
+            {'step': 'own block adopted before it was forged', 'line': self_adopted_ts_ns, 'than': own_ts_ns, 'of': host}
         ], recursive := TRUE)
     FROM told
-    WHERE LEAST(noticed_ns, requested_ns, fetched_ns, adopted_ns, announced_ns, sending_ns, self_adopted_ns) < 0
+    WHERE LEAST(
+        noticed_ts_ns - forged_ts_ns,
+        requested_ts_ns - noticed_ts_ns,
+        fetched_ts_ns - requested_ts_ns,
+        adopted_ts_ns - fetched_ts_ns,
+        announced_ts_ns - there_ts_ns,
+        sending_ts_ns - there_ts_ns,
+        self_adopted_ts_ns - own_ts_ns
+    ) < 0
     UNION ALL
     SELECT
         host,
         slot,
         UNNEST([
-            {'step': 'forge loop started before its slot', 'ns': started_ns},
-            {'step': 'block context acquired before the forge loop started', 'ns': context_ns},
-            {'step': 'ledger state acquired before the block context', 'ns': state_ns},
-            {'step': 'ledger view acquired before the ledger state', 'ns': view_ns},
-            {'step': 'leadership checked before the ledger view was acquired', 'ns': leading_ns}
+            {'step': 'forge loop started before its slot', 'line': started_ts_ns, 'than': slot_ts_ns, 'of': NULL},
+            {'step': 'block context acquired before the forge loop started', 'line': context_ts_ns, 'than': started_ts_ns, 'of': host},
+            {'step': 'ledger state acquired before the block context', 'line': state_ts_ns, 'than': context_ts_ns, 'of': host},
+            {'step': 'ledger view acquired before the ledger state', 'line': view_ts_ns, 'than': state_ts_ns, 'of': host},
+            {
+                'step': 'leadership checked before the ledger view was acquired',
+                'line': leading_ts_ns,
+                'than': COALESCE(view_ts_ns, started_ts_ns),
+                'of': host
+            }
         ], recursive := TRUE)
-    FROM slots
-    WHERE LEAST(started_ns, context_ns, state_ns, view_ns, leading_ns) < 0
+    FROM loops
     UNION ALL
     SELECT
-        forger AS host,
+        host,
         slot,
         UNNEST([
-            {'step': 'ledger ticked before the leadership check', 'ns': ticked_ns},
-            {'step': 'mempool snapshot taken before the ledger was ticked', 'ns': snapshot_ns},
-            {'step': 'block forged before the mempool snapshot', 'ns': forged_ns}
+            {'step': 'ledger ticked before the leadership check', 'line': ticked_ts_ns, 'than': leading_ts_ns, 'of': host},
+            {'step': 'mempool snapshot taken before the ledger was ticked', 'line': snapshot_ts_ns, 'than': ticked_ts_ns, 'of': host},
+            {
+                'step': 'block forged before the mempool snapshot',
+                'line': forged_ts_ns,
+                'than': COALESCE(snapshot_ts_ns, leading_ts_ns),
+                'of': host
+            }
         ], recursive := TRUE)
-    FROM forged_blocks
-    WHERE LEAST(ticked_ns, snapshot_ns, forged_ns) < 0
+    FROM forged
 )
 
-SELECT host, slot, step, -ns AS early_ns
+SELECT
+    steps.host,
+    steps.slot,
+    steps.step,
+    steps.than - steps.line AS early_ns,
+    steps.line + COALESCE(own.correction_ns, 0) AS line_ts_ns,
+    steps.of AS than_host,
+    CASE WHEN steps.of IS NOT NULL THEN steps.than + COALESCE(other.correction_ns, 0) END AS than_ts_ns
 FROM steps
-WHERE ns < 0
-ORDER BY slot, host, step
+LEFT JOIN clocks AS own ON own.host = steps.host
+LEFT JOIN clocks AS other ON other.host = steps.of
+WHERE steps.line < steps.than
+ORDER BY steps.slot, steps.host, steps.step

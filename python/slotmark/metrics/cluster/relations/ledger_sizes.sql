@@ -1,14 +1,7 @@
 -- One row per host and slot that counts and in which the ledger's size was logged.
-WITH sizes AS (
-    SELECT slot, host, MAX(chain_density) AS chain_density, MAX(utxo_size) AS utxo_size
-    FROM ledger_metrics
-    GROUP BY slot, host
-)
-
-SELECT sizes.slot, sizes.host, sizes.chain_density, sizes.utxo_size
-FROM sizes
-INNER JOIN spans ON spans.host = sizes.host AND sizes.slot BETWEEN spans.first_slot AND spans.last_slot
-INNER JOIN slot_verdicts AS verdict ON verdict.slot = sizes.slot AND verdict.counts
-LEFT JOIN leads ON leads.host = sizes.host AND leads.slot = sizes.slot
-WHERE NOT verdict.leads OR leads.host IS NOT NULL
-ORDER BY sizes.host, sizes.slot
+SELECT told.slot, told.host, told.chain_density, told.utxo_size
+FROM slots_told AS told
+INNER JOIN spans ON spans.host = told.host AND told.slot BETWEEN spans.first_slot AND spans.last_slot
+INNER JOIN slot_verdicts AS verdict ON verdict.slot = told.slot AND verdict.counts
+WHERE (told.chain_density IS NOT NULL OR told.utxo_size IS NOT NULL) AND (NOT verdict.leads OR told.leads > 0)
+ORDER BY told.host, told.slot

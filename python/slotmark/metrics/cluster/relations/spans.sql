@@ -1,11 +1,8 @@
 -- One row per host: the first and the last slot that its log tells of.
 SELECT host, MIN(slot) AS first_slot, MAX(slot) AS last_slot
 FROM (
-    SELECT host, slot FROM slot_events WHERE slot IS NOT NULL
+    SELECT host, slot FROM slots_told WHERE events > 0
     UNION ALL
-    SELECT resources.host, (resources.ts_ns - genesis.system_start_ns) // genesis.slot_ns AS slot
-    FROM resources
-    CROSS JOIN genesis
-    WHERE resources.ts_ns >= genesis.system_start_ns
+    SELECT host, slot FROM usage_told
 )
 GROUP BY host

@@ -1,56 +1,17 @@
 -- One row a host and sample of its resources, in the slot in which it was taken: what was used since the sample before.
 -- Where any counter went down, the node was started anew and there is no difference to tell.
--- Rows are put in order once, so that neither windows nor the result need an order of their own: DuckDB keeps it through all but joins.
-WITH taken AS (
-    SELECT resources.*, (resources.ts_ns - genesis.system_start_ns) // genesis.slot_ns AS slot
-    FROM resources
-    CROSS JOIN genesis
-    WHERE resources.ts_ns >= genesis.system_start_ns
-),
-
-told AS (
-    SELECT taken.*, verdict.epoch_slot, verdict.counts AND (NOT verdict.leads OR leads.host IS NOT NULL) AS counts, method.published
-    FROM taken
-    INNER JOIN slot_verdicts AS verdict ON verdict.slot = taken.slot
-    LEFT JOIN leads ON leads.host = taken.host AND leads.slot = taken.slot
-    CROSS JOIN method
-    ORDER BY taken.host, taken.ts_ns, taken.cpu_cs, taken.allocated_bytes
-),
-
-ordered AS (
-    SELECT *, host IS DISTINCT FROM LEAD(host) OVER () OR slot IS DISTINCT FROM LEAD(slot) OVER () AS is_last FROM told
-),
-
-pairs AS (
+WITH checked AS (
     SELECT
-        host,
-        slot,
-        epoch_slot,
-        counts,
-        published,
-        rss_bytes,
-        heap_bytes,
-        live_bytes,
-        CASE WHEN host = LAG(host) OVER () THEN ts_ns - LAG(ts_ns) OVER () END AS span_ns,
-        cpu_cs - LAG(cpu_cs) OVER () AS cpu,
-        gc_cs - LAG(gc_cs) OVER () AS gc,
-        mutator_cs - LAG(mutator_cs) OVER () AS mutator,
-        major_gcs - LAG(major_gcs) OVER () AS major,
-        minor_gcs - LAG(minor_gcs) OVER () AS minor,
-        allocated_bytes - LAG(allocated_bytes) OVER () AS allocated,
-        net_read_bytes - LAG(net_read_bytes) OVER () AS net_read,
-        net_written_bytes - LAG(net_written_bytes) OVER () AS net_written,
-        fs_read_bytes - LAG(fs_read_bytes) OVER () AS fs_read,
-        fs_written_bytes - LAG(fs_written_bytes) OVER () AS fs_written
-    FROM ordered
-    WHERE is_last
-),
-
-checked AS (
-    SELECT
-        *,
+        told.*,
+        verdict.epoch_slot,
+        method.published,
         COALESCE(span_ns > 0 AND LEAST(cpu, gc, mutator, major, minor, allocated, net_read, net_written, fs_read, fs_written) >= 0, FALSE) AS whole
-    FROM pairs
+    FROM usage_told AS told
+    INNER JOIN slot_verdicts AS verdict ON verdict.slot = told.slot
+    LEFT JOIN leads ON leads.host = told.host AND leads.slot = told.slot
+    CROSS JOIN method
+    WHERE verdict.counts AND (NOT verdict.leads OR leads.host IS NOT NULL)
+    ORDER BY told.host, told.slot
 ),
 
 spanned AS (
@@ -59,7 +20,6 @@ spanned AS (
         CASE WHEN whole THEN CAST(span_ns AS DOUBLE) / 1e9 END AS span_s,
         CASE WHEN whole THEN CASE WHEN published THEN 1.0 ELSE CAST(span_ns AS DOUBLE) / 1e9 END END AS amount_s
     FROM checked
-    WHERE counts
 )
 
 SELECT

@@ -1,0 +1,175 @@
+//! Reading tables of a run folder again, and giving Arrow streams.
+//!
+//! The tables come from strangers: columns of other types are errors that name the file.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, StringArray};
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, Field, Schema};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+
+/// Rows that are read at a time.
+const BATCH: usize = 1 << 15;
+
+/// A host whose rows are wanted.
+#[derive(Clone, Debug)]
+pub struct WantedHost {
+    /// Its name.
+    pub name: String,
+    /// The number that stands for it in the result.
+    pub number: u32,
+    /// What is taken from all its times.
+    pub shift_ns: i64,
+}
+
+/// How times are slots.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// When slot 0 began, since 1970.
+    pub system_start_ns: i64,
+    /// How long a slot is; above 0.
+    pub slot_ns: i64,
+}
+
+impl Clock {
+    /// The slot of a time, its host's shift taken from it; none before the first.
+    #[inline]
+    pub(super) fn slot_of(self, ts_ns: i64) -> Option<i64> {
+        let since = ts_ns.saturating_sub(self.system_start_ns);
+        (since >= 0).then(|| since / self.slot_ns)
+    }
+
+    pub(super) const fn check(self) -> Result<(), ToldError> {
+        if self.slot_ns > 0 { Ok(()) } else { Err(ToldError::NoTime) }
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ToldError {
+    /// A file can't be read.
+    #[error("{path}: {source}")]
+    Parquet {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: ParquetError,
+    },
+    /// A file isn't as `ingest` writes it.
+    #[error("{path}: its column '{column}' is {found}")]
+    Column {
+        /// Which.
+        path: PathBuf,
+        /// The column.
+        column: &'static str,
+        /// What it is.
+        found: String,
+    },
+    /// The result can't be put together.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+    /// A slot must take time.
+    #[error("the slots of the genesis take no time")]
+    NoTime,
+}
+
+/// Reads some columns of a file.
+pub(super) fn each_batch(
+    path: &Path,
+    columns: &[&'static str],
+    mut take: impl FnMut(&RecordBatch) -> Result<(), Odd>,
+) -> Result<(), ToldError> {
+    let parquet = |source: ParquetError| ToldError::Parquet { path: path.to_owned(), source };
+    let file = File::open(path).map_err(|error| parquet(error.into()))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(parquet)?;
+    let schema = builder.schema().clone();
+    let mut roots = Vec::new();
+    for &column in columns {
+        let missing = || ToldError::Column { path: path.to_owned(), column, found: "not there".to_owned() };
+        roots.push(schema.index_of(column).map_err(|_| missing())?);
+    }
+    let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+    let reader = builder.with_projection(mask).with_batch_size(BATCH).build().map_err(parquet)?;
+    for batch in reader {
+        let batch = batch.map_err(|error| parquet(error.into()))?;
+        take(&batch).map_err(|odd| ToldError::Column { path: path.to_owned(), column: odd.column, found: odd.found })?;
+    }
+    Ok(())
+}
+
+/// A column that isn't what it should be.
+pub(super) struct Odd {
+    column: &'static str,
+    found: String,
+}
+
+fn column<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'a ArrayRef, Odd> {
+    batch.column_by_name(name).ok_or_else(|| Odd { column: name, found: "not there".to_owned() })
+}
+
+fn odd(name: &'static str, array: &ArrayRef) -> Odd {
+    Odd { column: name, found: format!("of the type {}", array.data_type()) }
+}
+
+pub(super) fn numbers<'a, T: ArrowPrimitiveType>(batch: &'a RecordBatch, name: &'static str) -> Result<&'a PrimitiveArray<T>, Odd> {
+    let array = column(batch, name)?;
+    array.as_primitive_opt::<T>().ok_or_else(|| odd(name, array))
+}
+
+#[inline]
+pub(super) fn value<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
+    array.is_valid(row).then(|| array.value(row))
+}
+
+/// A column of words, each with what it stands for; looked up once per word, not per row, where words are numbered.
+pub(super) enum Numbered<'a, T> {
+    Words { keys: &'a PrimitiveArray<Int32Type>, meant: Vec<Option<T>> },
+    Plain(Vec<Option<T>>),
+}
+
+impl<'a, T: Copy> Numbered<'a, T> {
+    pub(super) fn new(batch: &'a RecordBatch, name: &'static str, meaning: impl Fn(&str) -> Option<T>) -> Result<Self, Odd> {
+        let array = column(batch, name)?;
+        let each = |words: &StringArray| words.iter().map(|word| word.and_then(&meaning)).collect();
+        if let Some(words) = array.as_dictionary_opt::<Int32Type>() {
+            let values = words.values().as_string_opt::<i32>().ok_or_else(|| odd(name, array))?;
+            return Ok(Self::Words { keys: words.keys(), meant: each(values) });
+        }
+        array.as_string_opt::<i32>().map(|words| Self::Plain(each(words))).ok_or_else(|| odd(name, array))
+    }
+
+    #[inline]
+    pub(super) fn at(&self, row: usize) -> Option<T> {
+        match self {
+            Self::Words { keys, meant } => value(keys, row).and_then(|key| *meant.get(usize::try_from(key).ok()?)?),
+            Self::Plain(meant) => meant[row],
+        }
+    }
+}
+
+/// The place of each row's host among those that are wanted.
+pub(super) fn hosts_of<'a>(batch: &'a RecordBatch, hosts: &[WantedHost]) -> Result<Numbered<'a, usize>, Odd> {
+    Numbered::new(batch, "host", |name| hosts.iter().position(|host| host.name == name))
+}
+
+/// Whole numbers of a column.
+pub(super) fn whole<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'a PrimitiveArray<Int64Type>, Odd> {
+    numbers::<Int64Type>(batch, name)
+}
+
+/// Columns as an Arrow stream.
+pub(super) fn stream(columns: Vec<(&str, ArrayRef)>) -> Result<Vec<u8>, ToldError> {
+    let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect::<Vec<_>>();
+    let schema = Arc::new(Schema::new(fields));
+    let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(_, array)| array).collect())?;
+    let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+    writer.write(&batch)?;
+    Ok(writer.into_inner()?)
+}

@@ -1,0 +1,163 @@
+//! One row per host and slot.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::builder::{Float64Builder, Int64Builder, UInt32Builder};
+use arrow_array::types::Float64Type;
+
+use super::columns::{Clock, Numbered, ToldError, WantedHost, each_batch, hosts_of, numbers, stream, value, whole};
+
+/// The files of the tables that tell of slots.
+#[derive(Clone, Debug, Default)]
+pub struct SlotFiles {
+    /// Parts of `slot_events`.
+    pub slot_events: Vec<PathBuf>,
+    /// Parts of `transactions`.
+    pub transactions: Vec<PathBuf>,
+    /// Parts of `ledger_metrics`.
+    pub ledger_metrics: Vec<PathBuf>,
+}
+
+/// The steps of the forge loop that have a time each, by the word in the column `event`.
+const STEPS: [&str; 8] =
+    ["started", "block_context", "ledger_state", "ledger_view", "leader", "not_leader", "ticked", "mempool_snapshot"];
+const STARTED: usize = 0;
+const LEADER: usize = 4;
+
+/// A slot of a host.
+#[derive(Clone, Default)]
+struct Slot {
+    events: i64,
+    starts: i64,
+    leads: i64,
+    steps: [Option<i64>; STEPS.len()],
+    block_no: Option<i64>,
+    txs: Option<i64>,
+    utxo_size: Option<i64>,
+    chain_density: Option<f64>,
+}
+
+/// The slots of a host, and where the one is that was met last: mostly the next row is of the same.
+#[derive(Default)]
+struct Slots {
+    places: HashMap<i64, usize>,
+    slots: Vec<(i64, Slot)>,
+    last: Option<(i64, usize)>,
+}
+
+impl Slots {
+    fn at(&mut self, slot: i64) -> &mut Slot {
+        let place = match self.last {
+            Some((last, place)) if last == slot => place,
+            _ => *self.places.entry(slot).or_insert_with(|| {
+                self.slots.push((slot, Slot::default()));
+                self.slots.len() - 1
+            }),
+        };
+        self.last = Some((slot, place));
+        &mut self.slots[place].1
+    }
+}
+
+/// One row per host and slot of which any of the tables tells, in the order of hosts as given and of slots, as an Arrow stream.
+///
+/// Columns: `host` (its number), `slot`, `events` (rows of `slot_events`), `starts`, `leads` (how many of those), the earliest time of each step
+/// (`started_ts_ns`, `context_ts_ns`, `state_ts_ns`, `view_ts_ns`, `leading_ts_ns`, `not_leading_ts_ns`, `ticked_ts_ns`, `snapshot_ts_ns`),
+/// `context_block_no`, `txs` (the most in the mempool), `utxo_size`, `chain_density`; null where not told.
+///
+/// # Errors
+///
+/// A file can't be read, or has other columns.
+pub fn slots_told(files: &SlotFiles, hosts: &[WantedHost], clock: Clock) -> Result<Vec<u8>, ToldError> {
+    clock.check()?;
+    let mut found: Vec<Slots> = hosts.iter().map(|_| Slots::default()).collect();
+    for path in &files.slot_events {
+        let step = |word: &str| STEPS.iter().position(|&step| step == word);
+        each_batch(path, &["host", "ts_ns", "event", "slot", "block_no"], |batch| {
+            let of = hosts_of(batch, hosts)?;
+            let which = Numbered::new(batch, "event", step)?;
+            let times = whole(batch, "ts_ns")?;
+            let slots = whole(batch, "slot")?;
+            let block_nos = whole(batch, "block_no")?;
+            for row in 0..batch.num_rows() {
+                let (Some(host), Some(slot)) = (of.at(row), value(slots, row)) else { continue };
+                let slot = found[host].at(slot);
+                slot.events += 1;
+                slot.block_no = slot.block_no.max(value(block_nos, row));
+                let Some(step) = which.at(row) else { continue };
+                slot.starts += i64::from(step == STARTED);
+                slot.leads += i64::from(step == LEADER);
+                if let Some(ts_ns) = value(times, row) {
+                    let ts_ns = ts_ns.saturating_sub(hosts[host].shift_ns);
+                    slot.steps[step] = Some(slot.steps[step].map_or(ts_ns, |before| before.min(ts_ns)));
+                }
+            }
+            Ok(())
+        })?;
+    }
+    for path in &files.transactions {
+        each_batch(path, &["host", "ts_ns", "event", "count"], |batch| {
+            let of = hosts_of(batch, hosts)?;
+            let which = Numbered::new(batch, "event", |word| matches!(word, "added" | "removed").then_some(()))?;
+            let times = whole(batch, "ts_ns")?;
+            let counts = whole(batch, "count")?;
+            for row in 0..batch.num_rows() {
+                let (Some(host), Some(()), Some(ts_ns)) = (of.at(row), which.at(row), value(times, row)) else { continue };
+                if let Some(slot) = clock.slot_of(ts_ns.saturating_sub(hosts[host].shift_ns)) {
+                    let slot = found[host].at(slot);
+                    slot.txs = slot.txs.max(value(counts, row));
+                }
+            }
+            Ok(())
+        })?;
+    }
+    for path in &files.ledger_metrics {
+        each_batch(path, &["host", "slot", "utxo_size", "chain_density"], |batch| {
+            let of = hosts_of(batch, hosts)?;
+            let slots = whole(batch, "slot")?;
+            let sizes = whole(batch, "utxo_size")?;
+            let densities = numbers::<Float64Type>(batch, "chain_density")?;
+            for row in 0..batch.num_rows() {
+                let (Some(host), Some(slot)) = (of.at(row), value(slots, row)) else { continue };
+                let slot = found[host].at(slot);
+                slot.utxo_size = slot.utxo_size.max(value(sizes, row));
+                if let Some(density) = value(densities, row) {
+                    slot.chain_density = Some(slot.chain_density.map_or(density, |before| before.max(density)));
+                }
+            }
+            Ok(())
+        })?;
+    }
+    columns(hosts, found)
+}
+
+fn columns(hosts: &[WantedHost], found: Vec<Slots>) -> Result<Vec<u8>, ToldError> {
+    let rows = found.iter().map(|of_host| of_host.slots.len()).sum();
+    let mut numbers = UInt32Builder::with_capacity(rows);
+    let names = ["slot", "events", "starts", "leads"];
+    let steps = ["started", "context", "state", "view", "leading", "not_leading", "ticked", "snapshot"].map(|step| format!("{step}_ts_ns"));
+    let rest = ["context_block_no", "txs", "utxo_size"];
+    let names: Vec<&str> = names.into_iter().chain(steps.iter().map(String::as_str)).chain(rest).collect();
+    let mut columns: Vec<Int64Builder> = names.iter().map(|_| Int64Builder::with_capacity(rows)).collect();
+    let mut densities = Float64Builder::with_capacity(rows);
+    for (host, of_host) in hosts.iter().zip(found) {
+        let mut slots = of_host.slots;
+        slots.sort_unstable_by_key(|&(slot, _)| slot);
+        for (slot, told) in slots {
+            numbers.append_value(host.number);
+            let first = [slot, told.events, told.starts, told.leads].map(Some);
+            let values = first.into_iter().chain(told.steps).chain([told.block_no, told.txs, told.utxo_size]);
+            for (column, value) in columns.iter_mut().zip(values) {
+                column.append_option(value);
+            }
+            densities.append_option(told.chain_density);
+        }
+    }
+    let mut arrays: Vec<(&str, ArrayRef)> = vec![("host", Arc::new(numbers.finish()))];
+    arrays.extend(names.iter().zip(&mut columns).map(|(&name, column)| (name, Arc::new(column.finish()) as ArrayRef)));
+    arrays.push(("chain_density", Arc::new(densities.finish())));
+    stream(arrays)
+}

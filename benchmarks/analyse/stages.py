@@ -67,8 +67,8 @@ def measured(command: str, folders: list[Path], results: "multiprocessing.Queue[
     stages = Stages(defaultdict(float), defaultdict(float))
     stages.wrap(Database, "__init__", "open")
     stages.wrap(Database, "open_table", "open")
-    for make in ("make", "make_by_host"):
-        stages.wrap(Database, make, "relations", lambda _database, name, _sql: name)
+    for make in ("make", "make_by_host", "make_natively"):
+        stages.wrap(Database, make, "relations", lambda _database, name, _how: name)
     stages.wrap(Analysis, "samples", "samples")
     stages.wrap(Analysis, "facts", "facts and doubts")
     stages.wrap(Analysis, "doubts", "facts and doubts")

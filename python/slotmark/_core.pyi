@@ -104,16 +104,16 @@ def stamp_bed(bed: str, into: str, start_s: int, loopback: bool) -> None:
     """
 
 def slots_told(
-    files: dict[str, list[str]], hosts: list[tuple[str, int, int]], system_start_ns: int, slot_ns: int
+    files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
 ) -> bytes:
     """One row per host and slot of which the tables tell, as an Arrow stream: `slotmark_tracelog::slots_told`.
 
     `files` has those of `slot_events`, `transactions` and `ledger_metrics`; `hosts` are names with the numbers that stand for them and what is
-    taken from their times, in ns. Raises RunError where a file can't be read, or isn't as ingest writes it.
+    taken from their times, in ns; `alone` says that all rows of the files are of the one host. Raises RunError where a file can't be read, or isn't as ingest writes it.
     """
 
 def usage_told(
-    files: dict[str, list[str]], hosts: list[tuple[str, int, int]], system_start_ns: int, slot_ns: int
+    files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
 ) -> bytes:
     """One row per host and slot in which its resources were sampled, as `slots_told`; `files` has those of `resources`: `slotmark_tracelog::usage_told`."""
 

@@ -25,7 +25,7 @@ use slotmark_ouroboros::server::{Config, Pace, Server};
 use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::Addresses;
 use slotmark_synth::{Recipe, Workload};
-use slotmark_tracelog::{Clock, Dialect, HostFrom, Plan, SlotFiles, Source, WantedHost};
+use slotmark_tracelog::{Clock, Dialect, HostFrom, Plan, SlotFiles, Source, Wanted, WantedHost};
 
 /// How much framed chain the server keeps at most.
 const FRAMED_BYTES: usize = 4 << 30;
@@ -306,6 +306,7 @@ mod _core {
         py: Python<'_>,
         mut files: HashMap<String, Vec<PathBuf>>,
         hosts: Vec<(String, u32, i64)>,
+        alone: bool,
         system_start_ns: i64,
         slot_ns: i64,
     ) -> PyResult<Bound<'_, PyBytes>> {
@@ -313,7 +314,8 @@ mod _core {
         let (slot_events, transactions, ledger_metrics) = (of("slot_events"), of("transactions"), of("ledger_metrics"));
         let files = SlotFiles { slot_events, transactions, ledger_metrics };
         let (hosts, clock) = (wanted(hosts), Clock { system_start_ns, slot_ns });
-        let stream = py.detach(|| slotmark_tracelog::slots_told(&files, &hosts, clock));
+        let wanted = Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() };
+        let stream = py.detach(|| slotmark_tracelog::slots_told(&files, wanted, clock));
         Ok(PyBytes::new(py, &stream.map_err(|error| slotmark_error("RunError", error))?))
     }
 
@@ -322,12 +324,14 @@ mod _core {
         py: Python<'_>,
         mut files: HashMap<String, Vec<PathBuf>>,
         hosts: Vec<(String, u32, i64)>,
+        alone: bool,
         system_start_ns: i64,
         slot_ns: i64,
     ) -> PyResult<Bound<'_, PyBytes>> {
         let resources = files.remove("resources").unwrap_or_default();
         let (hosts, clock) = (wanted(hosts), Clock { system_start_ns, slot_ns });
-        let stream = py.detach(|| slotmark_tracelog::usage_told(&resources, &hosts, clock));
+        let wanted = Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() };
+        let stream = py.detach(|| slotmark_tracelog::usage_told(&resources, wanted, clock));
         Ok(PyBytes::new(py, &stream.map_err(|error| slotmark_error("RunError", error))?))
     }
 

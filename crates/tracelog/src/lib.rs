@@ -46,4 +46,4 @@ pub use reason::Reason;
 pub use stamp::{Stamp, date_of};
 pub use time::parse_time;
 #[cfg(feature = "ingest")]
-pub use told::{Clock, SlotFiles, ToldError, WantedHost, slots_told, usage_told};
+pub use told::{Clock, SlotFiles, ToldError, Wanted, WantedHost, slots_told, usage_told};

@@ -243,7 +243,9 @@ fn settle(options: &Options, magic: u32, split: &[SignedTransaction], stop: &Arc
             return Err(match found {
                 // A node that is started anew is away for a while.
                 Err(error) => format!("{}: {error}", socket.display()),
-                Ok(_) => format!("{left} transactions of the split are in no block after {} s. Give more time with --settle.", options.settle),
+                Ok(_) => {
+                    format!("{left} transactions of the split are in no block after {} s. Give more time with --settle.", options.settle)
+                }
             });
         }
         if found.is_ok() {

@@ -6,7 +6,7 @@ import numpy as np
 
 from slotmark.compare.result import Summary
 from slotmark.metrics import Key, Samples, ranks
-from slotmark.statistics.location import CENTILES, at_centiles, median_interval, outlying, trimmed_mean
+from slotmark.statistics.location import CENTILES, at_centiles, median_interval, outlying, partly_ordered, trimmed_mean
 
 KEPT_SAMPLES = 1_000
 """Up to this many samples are kept one by one."""
@@ -76,8 +76,9 @@ def summarise_runs(runs: Sequence[Samples], part: str, *, drawn: bool = True) ->
     """
     metric = runs[0].metric
     each = [one.values(part) for one in runs]
-    values = np.sort(np.concatenate(each))
     spread = drawn and metric.chart == "cdf"
+    together = np.concatenate(each)
+    values = np.sort(together) if spread else partly_ordered(together)
     return Summary(
         n=values.size,
         runs=len(runs),

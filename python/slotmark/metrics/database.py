@@ -26,7 +26,7 @@ from slotmark.errors import RunError
 from slotmark.metrics.catalogue import Native
 from slotmark.run import Run, usable_cores
 
-MEMORY_LIMIT = "500MiB"
+MEMORY_LIMIT = "350MiB"
 """What the database may use; beyond it, it writes to a temporary folder."""
 
 HOSTS_AT_ONCE = 4
@@ -173,7 +173,7 @@ class Database:
         self._keep(name, _hosts_of([*self._together, *_pieces_of(tables), *pieces]), rows)
 
     def make_natively(self, name: str, native: Native) -> None:
-        """Computes a table with compiled code, some hosts at a time, as :meth:`make_by_host`.
+        """Computes a table with compiled code, as few hosts at a time as files keep apart, in the order of hosts' names, and keeps it in a file.
 
         Args:
             name: Of the table.
@@ -191,9 +191,13 @@ class Database:
                 for number, host in enumerate(self._hosts)
                 if some.first <= host <= some.last
             ]
-            return pa.ipc.open_stream(function(files, hosts, *arguments)).read_all().combine_chunks()
+            return (
+                pa.ipc.open_stream(function(files, hosts, some.only is not None, *arguments))
+                .read_all()
+                .combine_chunks()
+            )
 
-        self._keep(name, _hosts_of([*self._together, *_pieces_of(tables)]), rows)
+        self._keep(name, _hosts_of(_pieces_of(tables)), rows)
 
     def _keep(self, name: str, hosts: "Sequence[_Hosts]", rows: "Callable[[_Hosts], pa.Table]") -> None:
         """Keeps in a file what is computed of each few hosts, in their order, and makes it known as a table."""
@@ -205,7 +209,7 @@ class Database:
             writer = None
             for some in hosts:
                 pending.extend(
-                    pool.submit(rows, one) for one in islice(following, 2 * len(self._workers) - len(pending))
+                    pool.submit(rows, one) for one in islice(following, 1 + len(self._workers) - len(pending))
                 )
                 table = pending.popleft().result()
                 writer = writer or stack.enter_context(pa.ipc.new_file(self._file_of(name), table.schema))

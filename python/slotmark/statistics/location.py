@@ -21,9 +21,20 @@ CENTILES = (
 """The centiles of the published distributions."""
 
 
+def partly_ordered(values: np.ndarray) -> np.ndarray:
+    """The values with the smallest, the largest, those in the middle and those at the ends of the trimmed mean in their places."""
+    last, cut = values.size - 1, _trimmed(values.size)
+    return np.partition(values, sorted({0, cut, last // 2, values.size // 2, last - cut, last}))
+
+
+def _trimmed(count: int) -> int:
+    """How many of so many values are left out at each end."""
+    return max(1, count // 10) if count >= 3 else 0
+
+
 def trimmed_mean(values: np.ndarray, *, ordered: bool = False) -> float:
-    """The mean without the smallest and the largest tenth, at least one of each from 3 values on; ``ordered`` values rise."""
-    cut = max(1, values.size // 10) if values.size >= 3 else 0
+    """The mean without the smallest and the largest tenth, at least one of each from 3 values on; ``ordered`` values rise, at least as of :func:`partly_ordered`."""
+    cut = _trimmed(values.size)
     rising = values if ordered else np.sort(values)
     return float(rising[cut : values.size - cut].mean())
 

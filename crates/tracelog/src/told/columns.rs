@@ -17,6 +17,7 @@ use parquet::errors::ParquetError;
 
 /// Rows that are read at a time.
 const BATCH: usize = 1 << 15;
+const HOST: &str = "host";
 
 /// A host whose rows are wanted.
 #[derive(Clone, Debug)]
@@ -132,6 +133,7 @@ pub(super) fn value<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, row: usize
 pub(super) enum Numbered<'a, T> {
     Words { keys: &'a PrimitiveArray<Int32Type>, meant: Vec<Option<T>> },
     Plain(Vec<Option<T>>),
+    Same(T),
 }
 
 impl<'a, T: Copy> Numbered<'a, T> {
@@ -150,13 +152,33 @@ impl<'a, T: Copy> Numbered<'a, T> {
         match self {
             Self::Words { keys, meant } => value(keys, row).and_then(|key| *meant.get(usize::try_from(key).ok()?)?),
             Self::Plain(meant) => meant[row],
+            Self::Same(meant) => Some(*meant),
         }
     }
 }
 
-/// The place of each row's host among those that are wanted.
-pub(super) fn hosts_of<'a>(batch: &'a RecordBatch, hosts: &[WantedHost]) -> Result<Numbered<'a, usize>, Odd> {
-    Numbered::new(batch, "host", |name| hosts.iter().position(|host| host.name == name))
+/// The hosts whose rows are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'h> {
+    /// Which.
+    pub hosts: &'h [WantedHost],
+    /// Whether all rows of the files are of the first one, so that the host's name needn't be read.
+    pub alone: bool,
+}
+
+impl Wanted<'_> {
+    /// The columns of a table that are read.
+    pub(super) fn columns(self, columns: &[&'static str]) -> Vec<&'static str> {
+        columns.iter().copied().filter(|&column| column != HOST || !self.alone).collect()
+    }
+
+    /// The place of each row's host among those that are wanted.
+    pub(super) fn of<'a>(self, batch: &'a RecordBatch) -> Result<Numbered<'a, usize>, Odd> {
+        if self.alone {
+            return Ok(Numbered::Same(0));
+        }
+        Numbered::new(batch, HOST, |name| self.hosts.iter().position(|host| host.name == name))
+    }
 }
 
 /// Whole numbers of a column.

@@ -4,6 +4,6 @@ mod columns;
 mod slots;
 mod usage;
 
-pub use columns::{Clock, ToldError, WantedHost};
+pub use columns::{Clock, ToldError, Wanted, WantedHost};
 pub use slots::{SlotFiles, slots_told};
 pub use usage::usage_told;

@@ -8,7 +8,7 @@ use arrow_array::ArrayRef;
 use arrow_array::builder::{Float64Builder, Int64Builder, UInt32Builder};
 use arrow_array::types::Float64Type;
 
-use super::columns::{Clock, Numbered, ToldError, WantedHost, each_batch, hosts_of, numbers, stream, value, whole};
+use super::columns::{Clock, Numbered, ToldError, Wanted, WantedHost, each_batch, numbers, stream, value, whole};
 
 /// The files of the tables that tell of slots.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +22,7 @@ pub struct SlotFiles {
 }
 
 /// The steps of the forge loop that have a time each, by the word in the column `event`.
-const STEPS: [&str; 8] =
-    ["started", "block_context", "ledger_state", "ledger_view", "leader", "not_leader", "ticked", "mempool_snapshot"];
+const STEPS: [&str; 8] = ["started", "block_context", "ledger_state", "ledger_view", "leader", "not_leader", "ticked", "mempool_snapshot"];
 const STARTED: usize = 0;
 const LEADER: usize = 4;
 
@@ -71,13 +70,14 @@ impl Slots {
 /// # Errors
 ///
 /// A file can't be read, or has other columns.
-pub fn slots_told(files: &SlotFiles, hosts: &[WantedHost], clock: Clock) -> Result<Vec<u8>, ToldError> {
+pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<Vec<u8>, ToldError> {
     clock.check()?;
+    let hosts = wanted.hosts;
     let mut found: Vec<Slots> = hosts.iter().map(|_| Slots::default()).collect();
     for path in &files.slot_events {
         let step = |word: &str| STEPS.iter().position(|&step| step == word);
-        each_batch(path, &["host", "ts_ns", "event", "slot", "block_no"], |batch| {
-            let of = hosts_of(batch, hosts)?;
+        each_batch(path, &wanted.columns(&["host", "ts_ns", "event", "slot", "block_no"]), |batch| {
+            let of = wanted.of(batch)?;
             let which = Numbered::new(batch, "event", step)?;
             let times = whole(batch, "ts_ns")?;
             let slots = whole(batch, "slot")?;
@@ -99,8 +99,8 @@ pub fn slots_told(files: &SlotFiles, hosts: &[WantedHost], clock: Clock) -> Resu
         })?;
     }
     for path in &files.transactions {
-        each_batch(path, &["host", "ts_ns", "event", "count"], |batch| {
-            let of = hosts_of(batch, hosts)?;
+        each_batch(path, &wanted.columns(&["host", "ts_ns", "event", "count"]), |batch| {
+            let of = wanted.of(batch)?;
             let which = Numbered::new(batch, "event", |word| matches!(word, "added" | "removed").then_some(()))?;
             let times = whole(batch, "ts_ns")?;
             let counts = whole(batch, "count")?;
@@ -115,8 +115,8 @@ pub fn slots_told(files: &SlotFiles, hosts: &[WantedHost], clock: Clock) -> Resu
         })?;
     }
     for path in &files.ledger_metrics {
-        each_batch(path, &["host", "slot", "utxo_size", "chain_density"], |batch| {
-            let of = hosts_of(batch, hosts)?;
+        each_batch(path, &wanted.columns(&["host", "slot", "utxo_size", "chain_density"]), |batch| {
+            let of = wanted.of(batch)?;
             let slots = whole(batch, "slot")?;
             let sizes = whole(batch, "utxo_size")?;
             let densities = numbers::<Float64Type>(batch, "chain_density")?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::{Int64Builder, UInt32Builder};
 
-use super::columns::{Clock, ToldError, WantedHost, each_batch, hosts_of, stream, value, whole};
+use super::columns::{Clock, ToldError, Wanted, WantedHost, each_batch, stream, value, whole};
 
 /// Counters, by their columns in `resources` and in the result; the first and the sixth order samples of one time.
 const COUNTERS: [(&str, &str); 10] = [
@@ -44,13 +44,15 @@ struct Sample {
 /// # Errors
 ///
 /// A file can't be read, or has other columns.
-pub fn usage_told(resources: &[PathBuf], hosts: &[WantedHost], clock: Clock) -> Result<Vec<u8>, ToldError> {
+pub fn usage_told(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Result<Vec<u8>, ToldError> {
     clock.check()?;
+    let hosts = wanted.hosts;
     let mut found: Vec<Vec<Sample>> = hosts.iter().map(|_| Vec::new()).collect();
-    let names: Vec<&'static str> = ["host", "ts_ns"].into_iter().chain(COUNTERS.map(|(column, _)| column)).chain(LEVELS).collect();
+    let names: Vec<_> = ["host", "ts_ns"].into_iter().chain(COUNTERS.map(|(column, _)| column)).chain(LEVELS).collect();
+    let names = wanted.columns(&names);
     for path in resources {
         each_batch(path, &names, |batch| {
-            let of = hosts_of(batch, hosts)?;
+            let of = wanted.of(batch)?;
             let times = whole(batch, "ts_ns")?;
             let mut counters = Vec::with_capacity(COUNTERS.len());
             for (column, _) in COUNTERS {

@@ -1,12 +1,15 @@
 """What compiled code makes of the tables, host by host, is what SQL makes of them."""
 
 import json
+import random
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from slotmark import _core
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.ingest import Request, ingest
 from slotmark.benches.cluster.simulate import load_profile, simulate
@@ -147,3 +150,29 @@ def test_a_column_of_another_type_is_an_error_that_names_the_file(run: Run, colu
             analysis.relation("slots_told")
     finally:
         path.write_bytes(before)
+
+
+@pytest.mark.parametrize("table", ["slot_events", "transactions", "ledger_metrics", "resources"])
+def test_damaged_files_are_read_or_refused(
+    run: Run, tmp_path: Path, table: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    whole = run.table_files(table)[0].read_bytes()
+    draws = random.Random(1)
+    hosts = [(f"node-{number}", number, 0) for number in range(5)]
+    ended = Counter[str]()
+    for _ in range(250):
+        damaged = bytearray(whole)
+        # The last bytes say where all else is.
+        for first in (0, max(0, len(whole) - 1_500)):
+            damaged[draws.randrange(first, len(damaged))] = draws.randrange(256)
+        path = tmp_path / "damaged.parquet"
+        path.write_bytes(damaged)
+        function = _core.usage_told if table == "resources" else _core.slots_told
+        try:
+            function({table: [str(path)]}, hosts, False, 0, 10**9)
+            ended["read"] += 1
+        except RunError as error:
+            assert str(error).startswith(f"{path}: ")
+            ended["refused"] += 1
+    assert ended["refused"] > 50
+    assert capfd.readouterr() == ("", "")

@@ -2,9 +2,11 @@
 //!
 //! The tables come from strangers: columns of other types are errors that name the file.
 
+use std::cell::Cell;
 use std::fs::File;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
@@ -73,6 +75,12 @@ pub enum ToldError {
         /// What it is.
         found: String,
     },
+    /// A file can't be what it says.
+    #[error("{path}: its bytes are no Parquet file")]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+    },
     /// The result can't be put together.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
@@ -85,8 +93,13 @@ pub enum ToldError {
 pub(super) fn each_batch(
     path: &Path,
     columns: &[&'static str],
-    mut take: impl FnMut(&RecordBatch) -> Result<(), Odd>,
+    take: impl FnMut(&RecordBatch) -> Result<(), Odd>,
 ) -> Result<(), ToldError> {
+    // On some damaged files the library panics.
+    quietly(|| read(path, columns, take)).unwrap_or_else(|| Err(ToldError::Damaged { path: path.to_owned() }))
+}
+
+fn read(path: &Path, columns: &[&'static str], mut take: impl FnMut(&RecordBatch) -> Result<(), Odd>) -> Result<(), ToldError> {
     let parquet = |source: ParquetError| ToldError::Parquet { path: path.to_owned(), source };
     let file = File::open(path).map_err(|error| parquet(error.into()))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(parquet)?;
@@ -103,6 +116,27 @@ pub(super) fn each_batch(
         take(&batch).map_err(|odd| ToldError::Column { path: path.to_owned(), column: odd.column, found: odd.found })?;
     }
     Ok(())
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What some work gives; None where it panics, of which nothing is printed.
+fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                before(panic);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(false);
+    done.ok()
 }
 
 /// A column that isn't what it should be.

@@ -42,6 +42,7 @@ KINDS = (
     "few_blocks",
     "few_blocks_at_tip",
     "few_rounds",
+    "filters_left_out",
     "gc_inside",
     "lacking",
     "late_packets",

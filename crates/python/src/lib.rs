@@ -25,7 +25,7 @@ use slotmark_ouroboros::server::{Config, Pace, Server};
 use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::Addresses;
 use slotmark_synth::{Recipe, Workload};
-use slotmark_tracelog::{Clock, Dialect, HostFrom, Plan, SlotFiles, Source, Wanted, WantedHost};
+use slotmark_tracelog::{Clock, Dialect, HostFrom, Plan, SlotFiles, Source, ToldError, Wanted, WantedHost};
 
 /// How much framed chain the server keeps at most.
 const FRAMED_BYTES: usize = 4 << 30;
@@ -68,6 +68,10 @@ fn window_of(chain: &Chain, start: &str, blocks: Option<u64>) -> Result<Window, 
         return chain.densest_window(blocks.unwrap_or(chain.len() as u64));
     }
     chain.window(&start.parse::<Point>()?, blocks)
+}
+
+fn told_error(error: ToldError) -> PyErr {
+    slotmark_error("RunError", format!("{error}. Copy the run again from where it was made."))
 }
 
 /// Hosts, each with the number that stands for it and what is taken from its times.
@@ -316,7 +320,7 @@ mod _core {
         let (hosts, clock) = (wanted(hosts), Clock { system_start_ns, slot_ns });
         let wanted = Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() };
         let stream = py.detach(|| slotmark_tracelog::slots_told(&files, wanted, clock));
-        Ok(PyBytes::new(py, &stream.map_err(|error| slotmark_error("RunError", error))?))
+        Ok(PyBytes::new(py, &stream.map_err(told_error)?))
     }
 
     #[pyfunction]
@@ -332,7 +336,7 @@ mod _core {
         let (hosts, clock) = (wanted(hosts), Clock { system_start_ns, slot_ns });
         let wanted = Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() };
         let stream = py.detach(|| slotmark_tracelog::usage_told(&resources, wanted, clock));
-        Ok(PyBytes::new(py, &stream.map_err(|error| slotmark_error("RunError", error))?))
+        Ok(PyBytes::new(py, &stream.map_err(told_error)?))
     }
 
     #[pyfunction]

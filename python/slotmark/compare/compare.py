@@ -85,11 +85,7 @@ def _comparison(
             for name, estimator in ESTIMATORS.items()
             if (wanted := [metric for metric in metrics if metric.estimator == name])
         ]
-        come_from = [
-            origins(side.name, [analyses[0], of_side], confidence)
-            for side, of_side in zip(sides[1:], analyses[1:], strict=True)
-            if entries.splits
-        ]
+        come_from = origins([side.name for side in sides[1:]], analyses, confidence) if entries.splits else []
         of_sides = [[doubt for analysis in of_side for doubt in analysis.doubts()] for of_side in analyses]
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])

@@ -59,7 +59,7 @@ def explain(
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
         sides = [analysed(side, of_side) for side, of_side in zip(sides, analyses, strict=True)]
-        found = origins(sides[1].name, analyses, confidence)
+        (found,) = origins([sides[1].name], analyses, confidence)
         doubts = [[doubt for analysis in of_side for doubt in analysis.doubts()] for of_side in analyses]
     ours, theirs = doubted(sides, doubts, [])
     parts = {name: getattr(found, name) for name in found.__struct_fields__}

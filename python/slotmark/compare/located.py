@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
 from slotmark.metrics import Analysis, Located
 from slotmark.statistics.student import satterthwaite
@@ -106,33 +105,7 @@ class Cells(msgspec.Struct, frozen=True):
         return Together(baseline, candidate, differences, np.sqrt(whole) / weights, weights, effective)
 
 
-def cells_of(located: Located, analyses: Sequence[Sequence[Analysis]]) -> list[Cells]:
-    """The stages that took place in the same cells on both sides, in the order of steps.
-
-    Args:
-        located: Which stages took place where.
-        analyses: Of each run of the baseline, and of the candidate.
-    """
-    groups = _groups(located, analyses)
-    sides = [[_observed(analysis.located(located)) for analysis in of_side] for of_side in analyses]
-    steps = sorted({(one.step, stage) for side in sides for run in side for stage, one in run.items()})
-    both = set.intersection(
-        *({place for run in side for one in run.values() for _, place in one.blocks} for side in sides)
-    )
-    return [cells for _, stage in steps if (cells := _cells(stage, sides, groups, both)) is not None]
-
-
-def _groups(located: Located, analyses: Sequence[Sequence[Analysis]]) -> dict[str, str]:
-    """The group of each place, where any run tells it."""
-    return {
-        place: group
-        for of_side in analyses
-        for analysis in of_side
-        for place, group in analysis.groups(located).items()
-    }
-
-
-class _Observed(msgspec.Struct, frozen=True):
+class Observed(msgspec.Struct, frozen=True):
     """A stage in a run: which step it is, and by cell its blocks, how long it took, and how many samples waited for it."""
 
     step: int
@@ -141,9 +114,10 @@ class _Observed(msgspec.Struct, frozen=True):
     waited: dict[tuple[str, str], int]
 
 
-def _observed(table: pa.Table) -> dict[str, _Observed]:
-    """The stages of a run, in the order of steps."""
-    found: dict[str, _Observed] = {}
+def observed(located: Located, analysis: Analysis) -> dict[str, Observed]:
+    """The stages of a run, in the order of steps. RunError where the run's tables don't allow it."""
+    table = analysis.located(located)
+    found: dict[str, Observed] = {}
     if not table.num_rows:
         return found
     cell = ("stage", "sender", "place")
@@ -152,15 +126,29 @@ def _observed(table: pa.Table) -> dict[str, _Observed]:
     firsts = table.take(starts).to_pylist()
     key, value, waited = (table[name].to_numpy() for name in ("key", "value", "waited"))
     for first, (start, end) in zip(firsts, pairwise([*starts, table.num_rows]), strict=True):
-        one = found.setdefault(first["stage"], _Observed(first["step"], {}, {}, {}))
+        one = found.setdefault(first["stage"], Observed(first["step"], {}, {}, {}))
         name = (first["sender"], first["place"])
         one.blocks[name], one.values[name] = key[start:end], value[start:end]
         one.waited[name] = int(waited[start:end].sum())
     return found
 
 
+def cells_of(sides: Sequence[Sequence[dict[str, Observed]]], groups: Mapping[str, str]) -> list[Cells]:
+    """The stages that took place in the same cells on both sides, in the order of steps.
+
+    Args:
+        sides: The stages of each run of the baseline, and of the candidate.
+        groups: The group of each place, as far as it is known.
+    """
+    steps = sorted({(one.step, stage) for side in sides for run in side for stage, one in run.items()})
+    both = set.intersection(
+        *({place for run in side for one in run.values() for _, place in one.blocks} for side in sides)
+    )
+    return [cells for _, stage in steps if (cells := _cells(stage, sides, groups, both)) is not None]
+
+
 def _cells(
-    stage: str, sides: Sequence[Sequence[dict[str, _Observed]]], groups: Mapping[str, str], both: set[str]
+    stage: str, sides: Sequence[Sequence[dict[str, Observed]]], groups: Mapping[str, str], both: set[str]
 ) -> Cells | None:
     runs = [[run[stage] for run in side if stage in run] for side in sides]
     # Where sides have several runs, what differs from run to run is chance too, and the blocks of one run share it.
@@ -221,6 +209,6 @@ def _cells(
     )
 
 
-def _there(run: _Observed, cells: Sequence[tuple[str, str]]) -> list[np.ndarray]:
+def _there(run: Observed, cells: Sequence[tuple[str, str]]) -> list[np.ndarray]:
     """The blocks of those of the cells that a run has."""
     return [run.blocks[cell] for cell in cells if cell in run.blocks]

@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.changes import Changes, changes
-from slotmark.compare.located import cells_of
+from slotmark.compare.located import Observed, cells_of, observed
 from slotmark.compare.places import Places, places_apart
 from slotmark.compare.worst import Worst, worst_samples
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Metric, Split
+from slotmark.metrics import Analysis, Metric, Split, side_by_side
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import Units, Work, mean_difference
 from slotmark.statistics.rank_tests import holm
@@ -81,27 +81,70 @@ class Origins(msgspec.Struct, frozen=True, kw_only=True, tag="origins"):
     worst: list[Worst]
 
 
-def origins(of: str, analyses: Sequence[Sequence[Analysis]], confidence: float) -> Origins:
-    """Where differences come from, of runs of a bench whose metrics can be split.
+def origins(names: Sequence[str], analyses: Sequence[Sequence[Analysis]], confidence: float) -> list[Origins]:
+    """Where differences come from, for each candidate, of runs of a bench whose metrics can be split.
 
     Args:
-        of: The candidate's name.
-        analyses: Of each run of the baseline, and of the candidate.
+        names: The candidates'.
+        analyses: Of each run of the baseline, and of each candidate.
         confidence: Of every interval, as a fraction.
 
     Raises:
         ComparisonError: A run's steps don't add up.
         RunError: A run is damaged.
     """
+    every = [analysis for of_side in analyses for analysis in of_side]
+    with side_by_side(every) as pool:
+        told = iter(list(pool.map(_told, every)))
+    baseline, *candidates = [[next(told) for _ in of_side] for of_side in analyses]
+    return [
+        _origins(name, (baseline, of_side), (analyses[0], of_candidate), confidence)
+        for name, of_side, of_candidate in zip(names, candidates, analyses[1:], strict=True)
+    ]
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """What a run tells of where its samples come from.
+
+    Attributes:
+        steps: The samples of each metric that can be split.
+        stages: By where they took place; none where the run doesn't tell the steps of any sample.
+        groups: Of places.
+    """
+
+    steps: "list[_Steps]"
+    stages: dict[str, Observed]
+    groups: dict[str, str]
+
+
+def _told(analysis: Analysis) -> _Told:
+    entries = analysis.catalogue
+    steps = [_steps(split, analysis) for split in entries.splits]
+    located = entries.located if any(one.values.size for one in steps) else None
+    if located is None:
+        return _Told(steps, {}, {})
+    return _Told(steps, observed(located, analysis), analysis.groups(located))
+
+
+def _origins(
+    of: str, sides: Sequence[Sequence[_Told]], analyses: Sequence[Sequence[Analysis]], confidence: float
+) -> Origins:
+    """Where the differences between the baseline and one candidate come from."""
     entries = analyses[0][0].catalogue
-    found = {entries[split.metric].name: _explained(split, analyses, confidence) for split in entries.splits}
+    found = {
+        split.metric: _explained(
+            entries[split.metric], [[one.steps[place] for one in side] for side in sides], confidence
+        )
+        for place, split in enumerate(entries.splits)
+    }
     known = any(found.values())
     located = entries.located if known else None
-    cells = cells_of(located, analyses) if located else []
+    groups = {place: group for side in sides for one in side for place, group in one.groups.items()}
+    cells = cells_of([[one.stages for one in side] for side in sides], groups) if located else []
     return Origins(
         of=of,
         explained=[one for one in found.values() if one],
-        unknown=[name for name, one in found.items() if not one],
+        unknown=[entries[metric].name for metric, one in found.items() if not one],
         changes=changes(located, cells, confidence) if located else None,
         places=places_apart(located, cells, confidence) if located else None,
         worst=[
@@ -131,9 +174,8 @@ class _Steps(msgspec.Struct, frozen=True):
     works: Sequence[Work]
 
 
-def _explained(split: Split, analyses: Sequence[Sequence[Analysis]], confidence: float) -> Explained | None:
+def _explained(metric: Metric, sides: Sequence[Sequence[_Steps]], confidence: float) -> Explained | None:
     """The split of one metric; None where a run has no sample that can be split, or fewer than two."""
-    sides = [[_steps(split, analysis) for analysis in of_side] for of_side in analyses]
     if min(one.values.shape[1] for of_side in sides for one in of_side) < 2:
         return None
     names = list(dict.fromkeys(name for of_side in sides for one in of_side for name in one.names))
@@ -145,7 +187,7 @@ def _explained(split: Split, analyses: Sequence[Sequence[Analysis]], confidence:
     ]
     telling = [step for step in steps if step.p_adjusted < 1 - confidence]
     return Explained(
-        metric=analyses[0][0].catalogue[split.metric],
+        metric=metric,
         counts=(_count(sides[0]), _count(sides[1])),
         of=(sum(one.of for one in sides[0]), sum(one.of for one in sides[1])),
         baseline=whole.baseline,

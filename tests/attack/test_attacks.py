@@ -40,11 +40,11 @@ def all_tried(run: Callable[[Ground, int, int], Iterator[Tried]], folder: Path, 
     ids=["kills", "runs", "plans", "bombs", "disks"],
 )
 def test_no_input_of_a_short_attack_fails(
-    run: Callable[[Ground, int, int], Iterator[Tried]], tries: int, tmp_path: Path
+    run: Callable[[Ground, int, int], Iterator[Tried]], tries: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     # A new process: what the kernel says of a child's peak memory begins with what its parent had, and this one may have much.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
-        tried = fresh.submit(all_tried, run, tmp_path, tries).result()
+        tried = fresh.submit(all_tried, run, tmp_path_factory.mktemp("attack"), tries).result()
     assert sum(one.inputs for one in tried) == tries
     assert [failure for one in tried for failure in one.failures] == []
 

@@ -70,13 +70,17 @@ fn window_of(chain: &Chain, start: &str, blocks: Option<u64>) -> Result<Window, 
     chain.window(&start.parse::<Point>()?, blocks)
 }
 
-fn told_error(error: ToldError) -> PyErr {
-    slotmark_error("RunError", format!("{error}. Copy the run again from where it was made."))
-}
-
-/// Hosts, each with the number that stands for it and what is taken from its times.
-fn wanted(hosts: Vec<(String, u32, i64)>) -> Vec<WantedHost> {
-    hosts.into_iter().map(|(name, number, shift_ns)| WantedHost { name, number, shift_ns }).collect()
+/// What the tables of a run tell of hosts, each with its name, the number that stands for it and what is taken from its times.
+fn told(
+    py: Python<'_>,
+    hosts: Vec<(String, u32, i64)>,
+    alone: bool,
+    of: impl Fn(Wanted<'_>) -> Result<Vec<u8>, ToldError> + Sync,
+) -> PyResult<Bound<'_, PyBytes>> {
+    let hosts: Vec<WantedHost> = hosts.into_iter().map(|(name, number, shift_ns)| WantedHost { name, number, shift_ns }).collect();
+    let stream = py.detach(|| of(Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() }));
+    let stream = stream.map_err(|error| slotmark_error("RunError", format!("{error}. Copy the run again from where it was made.")))?;
+    Ok(PyBytes::new(py, &stream))
 }
 
 #[pymodule]
@@ -317,10 +321,8 @@ mod _core {
         let mut of = |table: &str| files.remove(table).unwrap_or_default();
         let (slot_events, transactions, ledger_metrics) = (of("slot_events"), of("transactions"), of("ledger_metrics"));
         let files = SlotFiles { slot_events, transactions, ledger_metrics };
-        let (hosts, clock) = (wanted(hosts), Clock { system_start_ns, slot_ns });
-        let wanted = Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() };
-        let stream = py.detach(|| slotmark_tracelog::slots_told(&files, wanted, clock));
-        Ok(PyBytes::new(py, &stream.map_err(told_error)?))
+        let clock = Clock { system_start_ns, slot_ns };
+        told(py, hosts, alone, |wanted| slotmark_tracelog::slots_told(&files, wanted, clock))
     }
 
     #[pyfunction]
@@ -333,10 +335,8 @@ mod _core {
         slot_ns: i64,
     ) -> PyResult<Bound<'_, PyBytes>> {
         let resources = files.remove("resources").unwrap_or_default();
-        let (hosts, clock) = (wanted(hosts), Clock { system_start_ns, slot_ns });
-        let wanted = Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() };
-        let stream = py.detach(|| slotmark_tracelog::usage_told(&resources, wanted, clock));
-        Ok(PyBytes::new(py, &stream.map_err(told_error)?))
+        let clock = Clock { system_start_ns, slot_ns };
+        told(py, hosts, alone, |wanted| slotmark_tracelog::usage_told(&resources, wanted, clock))
     }
 
     #[pyfunction]

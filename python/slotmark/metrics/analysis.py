@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import TracebackType
@@ -230,6 +230,10 @@ class Analysis:
         """Makes all that some SQL reads, unless it is there."""
         names: list[str] = []
         self._run(lambda: names.extend(names_in(sql)), what)
+        self._need(names, what)
+
+    def _need(self, names: Iterable[str], what: str) -> None:
+        """Makes tables and relations, unless they are there."""
         for name in names:
             if name not in self._there:
                 self._provide(name, what)
@@ -238,8 +242,7 @@ class Analysis:
     def _provide(self, name: str, what: str) -> None:
         if native := self.catalogue.native.get(name):
             self._prepare(native.arguments, what)
-            for table in native.tables:
-                self._prepare(f'SELECT 1 FROM "{table}"', what)
+            self._need(native.tables, what)
             self._run(lambda: self._database.make_natively(name, native), f"'{name}'")
         elif name in self.catalogue.relations:
             relation = self.catalogue.relation_sql(name)

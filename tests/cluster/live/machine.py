@@ -1,11 +1,33 @@
 """What tests of live clusters ask of the machine."""
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from slotmark.benches.cluster.live.launching import MARK
 from tests.conftest import REPO
+
+STAND_IN = REPO / "tests" / "cluster" / "live" / "stand_in.py"
+
+
+def stand_in_recipe(tmp_path: Path, hosts: int, *more: str) -> Path:
+    """A new folder whose node.toml starts a stand-in per host of a bed, with more arguments."""
+    folder = tmp_path / "stand-in"
+    folder.mkdir()
+    words = [sys.executable, str(STAND_IN), "--hosts", str(hosts), *more]
+    files = ["--config", "{config}", "--topology", "{topology}", "--port", "{port}"]
+    (folder / "node.toml").write_text(
+        f"""
+        command = {json.dumps([*words, *files])}
+        producer = ["--shelley-kes-key", "{{kes}}"]
+        ready = "log"
+        ready_text = "ready to follow"
+        tip = '"newtip": "(?P<hash>[0-9a-f]+)@(?P<slot>[0-9]+)"'
+        """
+    )
+    return folder
 
 
 def skip_without_router() -> None:

@@ -18,7 +18,14 @@ import pytest
 from slotmark.benches.cluster.live.launching import MARK, leftovers, start_of
 from slotmark.metrics import Analysis
 from slotmark.run import Run, check_run, open_run
-from tests.cluster.live.machine import of_conductor, skip_without_network, skip_without_programs, skip_without_router
+from tests.cluster.live.machine import (
+    STAND_IN,
+    of_conductor,
+    skip_without_network,
+    skip_without_programs,
+    skip_without_router,
+    stand_in_recipe,
+)
 from tests.conftest import REPO, slotmark
 
 HOSTS = 3
@@ -38,19 +45,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def node(tmp_path: Path) -> Callable[..., str]:
     """A stand-in as ``--node`` takes it, with more arguments."""
-    folder = tmp_path / "stand-in"
-    folder.mkdir()
-    words = [sys.executable, str(REPO / "tests" / "cluster" / "live" / "stand_in.py"), "--hosts", str(HOSTS)]
-    files = ["--config", "{config}", "--topology", "{topology}", "--port", "{port}"]
-    (folder / "node.toml").write_text(
-        f"""
-        command = {json.dumps([*words, *files])}
-        producer = ["--shelley-kes-key", "{{kes}}"]
-        ready = "log"
-        ready_text = "ready to follow"
-        tip = '"newtip": "(?P<hash>[0-9a-f]+)@(?P<slot>[0-9]+)"'
-        """
-    )
+    folder = stand_in_recipe(tmp_path, HOSTS)
     return lambda *more: " ".join([str(folder), *more])
 
 
@@ -120,7 +115,7 @@ def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node
 def test_a_run_of_dingos_fills_its_tables_from_their_logs(bed: Path, tmp_path: Path) -> None:
     """The shipped recipe, with a stand-in as its program."""
     text = (REPO / "nodes" / "dingo" / "node.toml").read_text(encoding="utf-8")
-    words = [sys.executable, str(REPO / "tests" / "cluster" / "live" / "stand_in.py"), "--hosts", str(HOSTS)]
+    words = [sys.executable, str(STAND_IN), "--hosts", str(HOSTS)]
     folder = tmp_path / "dingo"
     folder.mkdir()
     recipe = text.replace('command = ["dingo", "serve"]', f"command = {json.dumps(words)}")

@@ -1,8 +1,6 @@
 """How much memory is left is read from the kernel; where nodes take all of it the run ends in a line, and what was measured is kept."""
 
-import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +11,9 @@ from slotmark.benches.cluster.live.plan import Request
 from slotmark.benches.cluster.live.sampling import rss_bytes
 from slotmark.errors import TargetError
 from slotmark.run import open_run
-from tests.cluster.live.machine import of_conductor, skip_without_programs
+from tests.cluster.live.machine import of_conductor, skip_without_programs, stand_in_recipe
 from tests.cluster.live.stand_in import MEAL_BYTES
-from tests.conftest import REPO, slotmark
+from tests.conftest import slotmark
 
 HOSTS = 2
 GIB = 1 << 30
@@ -32,19 +30,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def request_for(bed: Path, tmp_path: Path, *more: str) -> Request:
     """A run of stand-ins that would last for ten minutes."""
-    folder = tmp_path / "stand-in"
-    folder.mkdir()
-    words = [sys.executable, str(REPO / "tests" / "cluster" / "live" / "stand_in.py"), "--hosts", str(HOSTS), *more]
-    files = ["--config", "{config}", "--topology", "{topology}", "--port", "{port}"]
-    (folder / "node.toml").write_text(
-        f"""
-        command = {json.dumps([*words, *files])}
-        producer = ["--shelley-kes-key", "{{kes}}"]
-        ready = "log"
-        ready_text = "ready to follow"
-        tip = '"newtip": "(?P<hash>[0-9a-f]+)@(?P<slot>[0-9]+)"'
-        """
-    )
+    folder = stand_in_recipe(tmp_path, HOSTS, *more)
     return Request(
         bed=bed,
         node=str(folder),

@@ -8,6 +8,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
+use arrow_array::builder::{Int64Builder, UInt32Builder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, StringArray};
@@ -220,12 +221,36 @@ pub(super) fn whole<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'
     numbers::<Int64Type>(batch, name)
 }
 
-/// Columns as an Arrow stream.
-pub(super) fn stream(columns: Vec<(&str, ArrayRef)>) -> Result<Vec<u8>, ToldError> {
-    let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect::<Vec<_>>();
-    let schema = Arc::new(Schema::new(fields));
-    let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(_, array)| array).collect())?;
-    let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
-    writer.write(&batch)?;
-    Ok(writer.into_inner()?)
+/// A table that is put together row by row: `host`, then columns of whole numbers.
+pub(super) struct Rows<const N: usize> {
+    hosts: UInt32Builder,
+    names: [&'static str; N],
+    columns: [Int64Builder; N],
+}
+
+impl<const N: usize> Rows<N> {
+    pub(super) fn new(names: [&'static str; N], rows: usize) -> Self {
+        Self { hosts: UInt32Builder::with_capacity(rows), names, columns: std::array::from_fn(|_| Int64Builder::with_capacity(rows)) }
+    }
+
+    /// A host's row, its values in the order of names.
+    pub(super) fn push(&mut self, host: u32, values: impl IntoIterator<Item = Option<i64>>) {
+        self.hosts.append_value(host);
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            column.append_option(value);
+        }
+    }
+
+    /// The table as an Arrow stream, with more columns at its end.
+    pub(super) fn stream(mut self, more: impl IntoIterator<Item = (&'static str, ArrayRef)>) -> Result<Vec<u8>, ToldError> {
+        let mut columns: Vec<(&str, ArrayRef)> = vec![(HOST, Arc::new(self.hosts.finish()))];
+        columns.extend(self.names.into_iter().zip(&mut self.columns).map(|(name, column)| (name, Arc::new(column.finish()) as ArrayRef)));
+        columns.extend(more);
+        let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect::<Vec<_>>();
+        let schema = Arc::new(Schema::new(fields));
+        let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(_, array)| array).collect())?;
+        let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+        writer.write(&batch)?;
+        Ok(writer.into_inner()?)
+    }
 }

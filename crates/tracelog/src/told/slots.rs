@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use arrow_array::builder::{Float64Builder, Int64Builder, UInt32Builder};
+use arrow_array::builder::Float64Builder;
 use arrow_array::types::Float64Type;
 
-use super::columns::{Clock, Numbered, ToldError, Wanted, WantedHost, each_batch, numbers, stream, value, whole};
+use super::columns::{Clock, Numbered, Rows, ToldError, Wanted, WantedHost, each_batch, numbers, value, whole};
 
 /// The files of the tables that tell of slots.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,24 @@ pub struct SlotFiles {
 
 /// The steps of the forge loop that have a time each, by the word in the column `event`.
 const STEPS: [&str; 8] = ["started", "block_context", "ledger_state", "ledger_view", "leader", "not_leader", "ticked", "mempool_snapshot"];
+/// The columns of the result that hold whole numbers, those of the steps in their order.
+const COLUMNS: [&str; 4 + STEPS.len() + 3] = [
+    "slot",
+    "events",
+    "starts",
+    "leads",
+    "started_ts_ns",
+    "context_ts_ns",
+    "state_ts_ns",
+    "view_ts_ns",
+    "leading_ts_ns",
+    "not_leading_ts_ns",
+    "ticked_ts_ns",
+    "snapshot_ts_ns",
+    "context_block_no",
+    "txs",
+    "utxo_size",
+];
 const STARTED: usize = 0;
 const LEADER: usize = 4;
 
@@ -131,33 +149,21 @@ pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result
             Ok(())
         })?;
     }
-    columns(hosts, found)
+    rows_of(hosts, found)
 }
 
-fn columns(hosts: &[WantedHost], found: Vec<Slots>) -> Result<Vec<u8>, ToldError> {
-    let rows = found.iter().map(|of_host| of_host.slots.len()).sum();
-    let mut numbers = UInt32Builder::with_capacity(rows);
-    let names = ["slot", "events", "starts", "leads"];
-    let steps = ["started", "context", "state", "view", "leading", "not_leading", "ticked", "snapshot"].map(|step| format!("{step}_ts_ns"));
-    let rest = ["context_block_no", "txs", "utxo_size"];
-    let names: Vec<&str> = names.into_iter().chain(steps.iter().map(String::as_str)).chain(rest).collect();
-    let mut columns: Vec<Int64Builder> = names.iter().map(|_| Int64Builder::with_capacity(rows)).collect();
-    let mut densities = Float64Builder::with_capacity(rows);
+fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Result<Vec<u8>, ToldError> {
+    let count = found.iter().map(|of_host| of_host.slots.len()).sum();
+    let mut rows = Rows::new(COLUMNS, count);
+    let mut densities = Float64Builder::with_capacity(count);
     for (host, of_host) in hosts.iter().zip(found) {
         let mut slots = of_host.slots;
         slots.sort_unstable_by_key(|&(slot, _)| slot);
         for (slot, told) in slots {
-            numbers.append_value(host.number);
             let first = [slot, told.events, told.starts, told.leads].map(Some);
-            let values = first.into_iter().chain(told.steps).chain([told.block_no, told.txs, told.utxo_size]);
-            for (column, value) in columns.iter_mut().zip(values) {
-                column.append_option(value);
-            }
+            rows.push(host.number, first.into_iter().chain(told.steps).chain([told.block_no, told.txs, told.utxo_size]));
             densities.append_option(told.chain_density);
         }
     }
-    let mut arrays: Vec<(&str, ArrayRef)> = vec![("host", Arc::new(numbers.finish()))];
-    arrays.extend(names.iter().zip(&mut columns).map(|(&name, column)| (name, Arc::new(column.finish()) as ArrayRef)));
-    arrays.push(("chain_density", Arc::new(densities.finish())));
-    stream(arrays)
+    rows.stream([("chain_density", Arc::new(densities.finish()) as ArrayRef)])
 }

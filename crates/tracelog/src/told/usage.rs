@@ -1,30 +1,44 @@
 //! One row per host and slot in which its resources were sampled.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use arrow_array::ArrayRef;
-use arrow_array::builder::{Int64Builder, UInt32Builder};
+use super::columns::{Clock, Rows, ToldError, Wanted, WantedHost, each_batch, value, whole};
 
-use super::columns::{Clock, ToldError, Wanted, WantedHost, each_batch, stream, value, whole};
-
-/// Counters, by their columns in `resources` and in the result; the first and the sixth order samples of one time.
-const COUNTERS: [(&str, &str); 10] = [
-    ("cpu_cs", "cpu"),
-    ("gc_cs", "gc"),
-    ("mutator_cs", "mutator"),
-    ("major_gcs", "major"),
-    ("minor_gcs", "minor"),
-    ("allocated_bytes", "allocated"),
-    ("net_read_bytes", "net_read"),
-    ("net_written_bytes", "net_written"),
-    ("fs_read_bytes", "fs_read"),
-    ("fs_written_bytes", "fs_written"),
+/// Counters, by their columns in `resources`; the first and the sixth order samples of one time.
+const COUNTERS: [&str; 10] = [
+    "cpu_cs",
+    "gc_cs",
+    "mutator_cs",
+    "major_gcs",
+    "minor_gcs",
+    "allocated_bytes",
+    "net_read_bytes",
+    "net_written_bytes",
+    "fs_read_bytes",
+    "fs_written_bytes",
 ];
 const CPU: usize = 0;
 const ALLOCATED: usize = 5;
 /// Levels.
 const LEVELS: [&str; 3] = ["rss_bytes", "heap_bytes", "live_bytes"];
+/// The columns of the result, counters and levels in their order.
+const COLUMNS: [&str; 2 + COUNTERS.len() + LEVELS.len()] = [
+    "slot",
+    "span_ns",
+    "cpu",
+    "gc",
+    "mutator",
+    "major",
+    "minor",
+    "allocated",
+    "net_read",
+    "net_written",
+    "fs_read",
+    "fs_written",
+    "rss_bytes",
+    "heap_bytes",
+    "live_bytes",
+];
 
 /// A sample of a host.
 #[derive(Clone, Copy)]
@@ -48,14 +62,14 @@ pub fn usage_told(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Re
     clock.check()?;
     let hosts = wanted.hosts;
     let mut found: Vec<Vec<Sample>> = hosts.iter().map(|_| Vec::new()).collect();
-    let names: Vec<_> = ["host", "ts_ns"].into_iter().chain(COUNTERS.map(|(column, _)| column)).chain(LEVELS).collect();
+    let names: Vec<_> = ["host", "ts_ns"].into_iter().chain(COUNTERS).chain(LEVELS).collect();
     let names = wanted.columns(&names);
     for path in resources {
         each_batch(path, &names, |batch| {
             let of = wanted.of(batch)?;
             let times = whole(batch, "ts_ns")?;
             let mut counters = Vec::with_capacity(COUNTERS.len());
-            for (column, _) in COUNTERS {
+            for column in COUNTERS {
                 counters.push(whole(batch, column)?);
             }
             let mut levels = Vec::with_capacity(LEVELS.len());
@@ -74,14 +88,11 @@ pub fn usage_told(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Re
             Ok(())
         })?;
     }
-    columns(hosts, found)
+    rows_of(hosts, found)
 }
 
-fn columns(hosts: &[WantedHost], found: Vec<Vec<Sample>>) -> Result<Vec<u8>, ToldError> {
-    let rows = found.iter().map(Vec::len).sum();
-    let mut numbers = UInt32Builder::with_capacity(rows);
-    let names: Vec<&str> = ["slot", "span_ns"].into_iter().chain(COUNTERS.map(|(_, name)| name)).chain(LEVELS).collect();
-    let mut columns: Vec<Int64Builder> = names.iter().map(|_| Int64Builder::with_capacity(rows)).collect();
+fn rows_of(hosts: &[WantedHost], found: Vec<Vec<Sample>>) -> Result<Vec<u8>, ToldError> {
+    let mut rows = Rows::new(COLUMNS, found.iter().map(Vec::len).sum());
     for (host, mut samples) in hosts.iter().zip(found) {
         samples.sort_by_key(|sample| (sample.ts_ns, sample.counters[CPU], sample.counters[ALLOCATED]));
         samples.dedup_by(|later, kept| {
@@ -93,17 +104,11 @@ fn columns(hosts: &[WantedHost], found: Vec<Vec<Sample>>) -> Result<Vec<u8>, Tol
         });
         let mut before: Option<Sample> = None;
         for sample in samples {
-            numbers.append_value(host.number);
             let span_ns = before.map(|before| sample.ts_ns - before.ts_ns);
             let rose = (0..COUNTERS.len()).map(|place| sample.counters[place]?.checked_sub(before?.counters[place]?));
-            let values = [Some(sample.slot), span_ns].into_iter().chain(rose).chain(sample.levels);
-            for (column, value) in columns.iter_mut().zip(values) {
-                column.append_option(value);
-            }
+            rows.push(host.number, [Some(sample.slot), span_ns].into_iter().chain(rose).chain(sample.levels));
             before = Some(sample);
         }
     }
-    let mut arrays: Vec<(&str, ArrayRef)> = vec![("host", Arc::new(numbers.finish()))];
-    arrays.extend(names.iter().zip(&mut columns).map(|(&name, column)| (name, Arc::new(column.finish()) as ArrayRef)));
-    stream(arrays)
+    rows.stream([])
 }

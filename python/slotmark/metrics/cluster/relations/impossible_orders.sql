@@ -51,7 +51,6 @@ forged AS (
     FROM forged_blocks AS block
     INNER JOIN forge_steps AS forge ON forge.host = block.forger AND forge.slot = block.slot
     INNER JOIN sightings AS seen ON seen.block = block.block AND seen.host = block.forger
-    WHERE LEAST(block.ticked_ns, block.snapshot_ns, block.forged_ns) < 0
 ),
 
 steps AS (
@@ -68,15 +67,6 @@ steps AS (
             {'step': 'own block adopted before it was forged', 'line': self_adopted_ts_ns, 'than': own_ts_ns, 'of': host}
         ], recursive := TRUE)
     FROM told
-    WHERE LEAST(
-        noticed_ts_ns - forged_ts_ns,
-        requested_ts_ns - noticed_ts_ns,
-        fetched_ts_ns - requested_ts_ns,
-        adopted_ts_ns - fetched_ts_ns,
-        announced_ts_ns - there_ts_ns,
-        sending_ts_ns - there_ts_ns,
-        self_adopted_ts_ns - own_ts_ns
-    ) < 0
     UNION ALL
     SELECT
         host,

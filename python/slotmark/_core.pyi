@@ -4,6 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
+import numpy as np
+from numpy.typing import NDArray
+
 class Window(TypedDict):
     """A stretch of a chain: `start` is the point before its first block, as `SLOT.HASH` or `origin`."""
 
@@ -96,6 +99,9 @@ def create_bed(
 
 def check_bed(bed: str) -> str:
     """What is wrong with a bed, as JSON: `file`, `what` and `remedy` of each fault. Raises BedError where its `bed.json` can't be read."""
+
+def partition(values: NDArray[np.float64], places: list[int]) -> None:
+    """Does in place what `numpy.ndarray.partition` does, in a third of its time. Values are finite; IndexError where a place is beyond the last."""
 
 def stamp_bed(bed: str, into: str, start_s: int, loopback: bool) -> None:
     """Copies a bed into a folder that is there: slot 0 at `start_s` since 1970, hashes to match, topologies at 127.0.0.1 with `loopback`.

@@ -1,6 +1,7 @@
 //! The extension module `slotmark._core`: thin bindings over the crates. `_core.pyi` beside the package says what each gives.
 
 mod bed;
+mod order;
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyOSError;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyIndexError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
@@ -337,6 +339,18 @@ mod _core {
         let resources = files.remove("resources").unwrap_or_default();
         let clock = Clock { system_start_ns, slot_ns };
         told(py, hosts, alone, |wanted| slotmark_tracelog::usage_told(&resources, wanted, clock))
+    }
+
+    #[pyfunction]
+    fn partition(py: Python<'_>, values: PyBuffer<f64>, mut places: Vec<usize>) -> PyResult<()> {
+        let mut copied = values.to_vec(py)?;
+        places.sort_unstable();
+        places.dedup();
+        if places.last().is_some_and(|&place| place >= copied.len()) {
+            return Err(PyIndexError::new_err("a place beyond the last value"));
+        }
+        py.detach(|| order::partition(&mut copied, &places));
+        values.copy_from_slice(py, &copied)
     }
 
     #[pyfunction]

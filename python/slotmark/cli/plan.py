@@ -7,7 +7,7 @@ import typer
 
 from slotmark.cli.console import reader_may_leave
 from slotmark.cli.quantities import share_of_metric
-from slotmark.cli.reports import Out, print_report
+from slotmark.cli.reports import Out, opened_run, print_report
 from slotmark.cli.show import Filters
 
 
@@ -30,10 +30,9 @@ def plan(
     from slotmark.compare.plan import plan as plan_runs
     from slotmark.metrics import parse_filters
     from slotmark.report import plan_document, write_report
-    from slotmark.run import open_run
 
     wanted = dict(share_of_metric("--detect", text, "adopted_by_096=2%") for text in detect or [])
-    opened = [open_run(run) for run in runs]
+    opened = [opened_run(run) for run in runs]
     chosen = None if filters is None else parse_filters(filters, opened[0].manifest.bench)
     found = plan_runs(opened, detect=wanted, filters=chosen)
     document = plan_document(found)

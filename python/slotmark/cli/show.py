@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from slotmark.cli.reports import opened_run
 from slotmark.errors import ArgumentError
 
 
@@ -33,9 +34,8 @@ def show(
     """Print a run's manifest, its doubts, and all its metrics."""
     from slotmark.metrics import parse_filters
     from slotmark.report import print_document, run_document
-    from slotmark.run import open_run
 
-    opened = open_run(run)
+    opened = opened_run(run)
     chosen = None if filters is None else parse_filters(filters, opened.manifest.bench)
     print_document(run_document(opened, chosen))
 
@@ -58,13 +58,12 @@ def samples(
 
     from slotmark.metrics import Analysis, parse_filters
     from slotmark.report.renderers.csv import write_csv
-    from slotmark.run import open_run
 
     if out is None and form is Format.parquet and sys.stdout.isatty():
         raise ArgumentError("--format parquet is nothing for a terminal: name a file with -o.")
     if out is not None and out.exists():
         raise ArgumentError(f"{out}: already there. Choose another -o or move it away.")
-    opened = open_run(run)
+    opened = opened_run(run)
     chosen = None if filters is None else parse_filters(filters, opened.manifest.bench)
     with Analysis(opened, filters=chosen) as analysis:
         known = metric in analysis.catalogue.relations

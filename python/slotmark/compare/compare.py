@@ -15,7 +15,7 @@ from slotmark.compare.result import Comparison, Difference, Row, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.verdict import judge
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Filter, Metric, catalogue
+from slotmark.metrics import Analysis, Filter, Metric, catalogue, side_by_side
 from slotmark.numbers import quantity
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import holm
@@ -78,8 +78,11 @@ def _comparison(
     refuse_unlike_runs(groups)
     metrics = with_margins(policy.applied(entries.metrics), margins)
     with ExitStack() as stack:
-        analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
-        sides = [analysed(side, of_side) for side, of_side in zip(sides, analyses, strict=True)]
+        beside = sum(map(len, groups))
+        analyses = [
+            [stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups
+        ]
+        sides = analysed(sides, analyses)
         estimates = [
             estimator(Task(sides, analyses, wanted, how))
             for name, estimator in ESTIMATORS.items()
@@ -116,10 +119,15 @@ def _comparison(
     )
 
 
-def analysed(side: Side, analyses: Sequence[Analysis]) -> Side:
-    """The side with what is analysed of its runs, and what follows from its first run's tables."""
-    first = analyses[0]
-    return msgspec.structs.replace(side, filters=[str(one) for one in first.filters], facts=first.facts())
+def analysed(sides: Sequence[Side], analyses: Sequence[Sequence[Analysis]]) -> list[Side]:
+    """The sides with what is analysed of their runs, and what follows from the tables of the first run of each."""
+    firsts = [of_side[0] for of_side in analyses]
+    with side_by_side(firsts) as pool:
+        facts = pool.map(Analysis.facts, firsts)
+        return [
+            msgspec.structs.replace(side, filters=[str(one) for one in first.filters], facts=told)
+            for side, first, told in zip(sides, firsts, facts, strict=True)
+        ]
 
 
 def doubted(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates: Sequence[Estimate]) -> list[Side]:

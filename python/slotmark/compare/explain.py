@@ -57,8 +57,11 @@ def explain(
             "`slotmark compare` shows what differs."
         )
     with ExitStack() as stack:
-        analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in groups]
-        sides = [analysed(side, of_side) for side, of_side in zip(sides, analyses, strict=True)]
+        beside = sum(map(len, groups))
+        analyses = [
+            [stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups
+        ]
+        sides = analysed(sides, analyses)
         (found,) = origins([sides[1].name], analyses, confidence)
         doubts = [[doubt for analysis in of_side for doubt in analysis.doubts()] for of_side in analyses]
     ours, theirs = doubted(sides, doubts, [])

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from slotmark.metrics import Analysis, Located
 from slotmark.statistics.student import satterthwaite
@@ -120,17 +121,24 @@ def observed(located: Located, analysis: Analysis) -> dict[str, Observed]:
     found: dict[str, Observed] = {}
     if not table.num_rows:
         return found
-    cell = ("stage", "sender", "place")
-    codes = np.stack([table[name].combine_chunks().dictionary_encode().indices.to_numpy() for name in cell])
+    codes = np.stack([_codes(table[name]) for name in ("stage", "sender", "place")])
     starts = [0, *(np.flatnonzero((codes[:, 1:] != codes[:, :-1]).any(axis=0)) + 1).tolist()]
     firsts = table.take(starts).to_pylist()
     key, value, waited = (table[name].to_numpy() for name in ("key", "value", "waited"))
     for first, (start, end) in zip(firsts, pairwise([*starts, table.num_rows]), strict=True):
         one = found.setdefault(first["stage"], Observed(first["step"], {}, {}, {}))
-        name = (first["sender"], first["place"])
+        name = (first["sender"] or "", first["place"])
         one.blocks[name], one.values[name] = key[start:end], value[start:end]
         one.waited[name] = int(waited[start:end].sum())
     return found
+
+
+def _codes(column: pa.ChunkedArray) -> np.ndarray:
+    """A number per value of text; -1 for none."""
+    words = column.combine_chunks()
+    if not isinstance(words, pa.DictionaryArray):
+        words = words.dictionary_encode()
+    return words.indices.cast(pa.int64()).fill_null(-1).to_numpy()
 
 
 def cells_of(sides: Sequence[Sequence[dict[str, Observed]]], groups: Mapping[str, str]) -> list[Cells]:

@@ -90,7 +90,7 @@ def plan(
         analyses = [stack.enter_context(Analysis(run, filters=filters)) for run in runs]
         variations = variations_of(metrics, analyses)
         of_runs = [doubt for analysis in analyses for doubt in analysis.doubts()]
-        (side,) = doubted([analysed(side, analyses)], [of_runs], [])
+        (side,) = doubted(analysed([side], [analyses]), [of_runs], [])
     _refuse_unrecorded(wanted, variations, side.filters)
     alpha = level(confidence, len(variations))
     return Plan(

@@ -14,6 +14,9 @@ KEPT_SAMPLES = 1_000
 MOST_STEPS = 40
 """A distribution with at most so many distinct values is drawn as steps."""
 
+_FIRST_LOOK = 10_000
+"""Of so many values it's seen whether there are many distinct ones, before all are looked at."""
+
 _COURSE_POINTS = 120
 
 
@@ -78,7 +81,7 @@ def summarise_runs(runs: Sequence[Samples], part: str, *, drawn: bool = True) ->
     each = [one.values(part) for one in runs]
     spread = drawn and metric.chart == "cdf"
     together = np.concatenate(each)
-    values = np.sort(together) if spread else partly_ordered(together)
+    values = partly_ordered(together, centiles=spread)
     return Summary(
         n=values.size,
         runs=len(runs),
@@ -98,12 +101,14 @@ def summarise_runs(runs: Sequence[Samples], part: str, *, drawn: bool = True) ->
     )
 
 
-def _steps(ordered: np.ndarray) -> list[tuple[float, float]]:
+def _steps(values: np.ndarray) -> list[tuple[float, float]]:
     """Share of samples up to each distinct value, and the value; empty where there are many."""
-    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), ordered.size - 1)
-    if ends.size > MOST_STEPS:
+    if np.unique(values[:_FIRST_LOOK]).size > MOST_STEPS:
         return []
-    return list(zip(((ends + 1) / ordered.size).tolist(), ordered[ends].tolist(), strict=True))
+    distinct, counts = np.unique(values, return_counts=True)
+    if distinct.size > MOST_STEPS:
+        return []
+    return list(zip((np.cumsum(counts) / values.size).tolist(), distinct.tolist(), strict=True))
 
 
 def _medians(samples: Mapping[Key, float]) -> list[tuple[float, float]]:
@@ -126,7 +131,7 @@ def _band(runs: Sequence[Samples], each: Sequence[np.ndarray], part: str) -> lis
             sorting = np.argsort(codes, kind="stable")
             codes, values = codes[sorting], values[sorting]
         groups = np.split(values, np.flatnonzero(np.diff(codes)) + 1)
-    found = np.array([at_centiles(np.sort(group)) for group in groups])
+    found = np.array([at_centiles(partly_ordered(group, centiles=True)) for group in groups])
     return list(zip(CENTILES, found.min(axis=0).tolist(), found.max(axis=0).tolist(), strict=True))
 
 

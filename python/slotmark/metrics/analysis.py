@@ -46,16 +46,18 @@ class Analysis:
         run: The run.
         filters: What to analyse of it, for benches that have filters; None for what the run's own profile says.
         published: Whether to compute as the established tool does.
+        beside: How many analyses are worked on at a time, this one included.
     """
 
-    def __init__(self, run: Run, *, filters: Sequence[Filter] | None = None, published: bool = False) -> None:
+    def __init__(
+        self, run: Run, *, filters: Sequence[Filter] | None = None, published: bool = False, beside: int = 1
+    ) -> None:
         self.run = run
         self.catalogue = catalogue(run.manifest.bench)
         self.filters = filters_of_run(run) if filters is None else list(filters)
         self._published = published
-        self._database = Database(run)
+        self._database = Database(run, beside=beside)
         self._there: set[str] = set()
-        self._words: frozenset[str] = frozenset()
         self._works: dict[str, dict[int, tuple[int | str, ...]]] = {}
         self._meeting: Meeting | None = None
         self._keys: tuple[tuple[str, ...], Keys] | None = None
@@ -63,9 +65,9 @@ class Analysis:
     def __enter__(self) -> Self:
         """Begins. RunError where the run lacks what all of its bench's SQL needs."""
         try:
-            for column, sql in self.catalogue.words.items():
-                self._prepare(sql, f"'{column}'")
-                self._run(lambda sql=sql, column=column: self._database.name_words(column, sql), f"'{column}'")
+            for name, words in self.catalogue.words.items():
+                self._prepare(words.values, f"'{name}'")
+                self._run(lambda name=name, words=words: self._database.name_words(name, words), f"'{name}'")
             for column, sql in self.catalogue.shifts.items():
                 if self.run.manifest.tables.keys() >= set(names_in(sql)):
                     self._prepare(sql, f"'{column}'")
@@ -74,7 +76,6 @@ class Analysis:
             self._database.close()
             raise
         self._there.clear()  # from here on tables are read with numbers for these words
-        self._words = frozenset(self.catalogue.words)
         return self
 
     def __exit__(
@@ -184,12 +185,12 @@ class Analysis:
         return as_text(self._select(sql, f"how '{timelines.metric}' came about"))
 
     def located(self, located: Located) -> pa.Table:
-        """The stages of samples by where they took place: ``step``, ``stage``, ``sender``, ``place``, ``key``, ``value``, ``waited``, sorted by step, stage, sender, place and key. RunError where the run's tables don't allow it."""
+        """The stages of samples by where they took place: ``step``, ``stage``, ``sender``, ``place``, ``key``, ``value``, ``waited``, sorted by step, stage, sender (null first), place and key. Text may be a dictionary. RunError where the run's tables don't allow it."""
         sql = (
-            f'SELECT step, stage, COALESCE("{located.sender}", \'\') AS sender, "{located.place}" AS place, "{located.key}" AS key, {located.value} AS value, '
-            f'waited FROM "{located.relation}" ORDER BY step, stage, sender, place, key'
+            f'SELECT step, stage, "{located.sender}" AS sender, "{located.place}" AS place, "{located.key}" AS key, {located.value} AS value, '
+            f'waited FROM "{located.relation}" ORDER BY step, stage, sender NULLS FIRST, place, key'
         )
-        return as_text(self._select(sql, "its stages by place"))
+        return self._select(sql, "its stages by place")
 
     def groups(self, located: Located) -> dict[str, str]:
         """The group of each place for which it is known. RunError where the run's tables don't allow it."""
@@ -253,7 +254,7 @@ class Analysis:
         elif name == "method":
             self._database.fill(name, {"published": "BOOLEAN"}, [(self._published,)])
         elif name in self.run.manifest.tables and name.isidentifier():
-            self._run(lambda: self._database.open_table(name, self._words), f"the table '{name}'")
+            self._run(lambda: self._database.open_table(name), f"the table '{name}'")
         elif name in self.catalogue.optional:
             self._database.fill(name, self.catalogue.optional[name], [])
         else:

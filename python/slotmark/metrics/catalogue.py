@@ -222,6 +222,18 @@ class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shift: str
 
 
+class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Text of which few values occur: it is read as numbers, in the order of the text.
+
+    Attributes:
+        values: SQL that gives all values.
+        columns: The columns of tables that hold them.
+    """
+
+    values: str
+    columns: list[str]
+
+
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     """What is computed from the runs of one bench.
 
@@ -239,7 +251,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         part: The column, or an expression of columns, by which samples fall into parts that are compared one by one, as the
             setting of a client; empty where there is one part.
         parts: What of the keys is compared by itself too.
-        words: Columns of text in tables, each with SQL that gives all its values: tables are read with numbers in their place.
+        words: By the name that SQL has for their type.
         shifts: Columns of integers in tables with a host, each with SQL that gives ``host`` and ``shift``: tables are read with
             the host's shift taken from the column. For runs that have the tables which the SQL reads.
         optional: Tables that not every run has, with the types of their columns: a run without one has none of its rows.
@@ -264,7 +276,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     native: dict[str, Native] = {}
     part: str = ""
     parts: tuple[Part, ...] = ()
-    words: dict[str, str] = {}
+    words: dict[str, Words] = {}
     shifts: dict[str, str] = {}
     optional: dict[str, dict[str, str]] = {}
     published: str = ""
@@ -317,7 +329,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     native: dict[str, Native] = {}
     part: str = ""
     parts: list[Part] = []
-    words: dict[str, str] = {}
+    words: dict[str, Words] = {}
     shifts: dict[str, str] = {}
     optional: dict[str, dict[str, str]] = {}
     published: str = ""

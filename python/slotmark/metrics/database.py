@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from slotmark import _core
 from slotmark.errors import RunError
-from slotmark.metrics.catalogue import Native
+from slotmark.metrics.catalogue import Native, Words
 from slotmark.run import Run, usable_cores
 
 MEMORY_LIMIT = "350MiB"
@@ -57,15 +57,16 @@ class Database:
 
     Args:
         run: The run.
+        beside: How many databases are worked on at a time, this one included: they share the cores.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, *, beside: int = 1) -> None:
         self.run = run
         self._spill = tempfile.TemporaryDirectory(prefix="slotmark-")
         folder = f"{run.path / 'tables'}/"
         self._connection = duckdb.connect(
             config={
-                "threads": usable_cores(),
+                "threads": max(1, usable_cores() // beside),
                 "memory_limit": MEMORY_LIMIT,
                 "temp_directory": self._spill.name,
                 "autoinstall_known_extensions": False,
@@ -81,7 +82,8 @@ class Database:
         for worker in self._workers:
             worker.execute("USE relations")  # can't be said once the configuration is locked
         self._files: dict[str, list[Path]] = {}
-        self._words: dict[str, frozenset[str]] = {}
+        self._words: dict[str, str] = {}
+        self._numbered: dict[str, dict[str, str]] = {}
         self._shifts: dict[str, dict[str, int]] = {}
         self._shifted: dict[str, list[str]] = {}
         self._kept: dict[str, list[_Piece]] = {}
@@ -106,32 +108,34 @@ class Database:
             rows: Values in the order of columns.
         """
         typed = ", ".join(f"{_identifier(column)} {kind}" for column, kind in columns.items())
-        self.execute(f"CREATE TABLE {_identifier(name)} ({typed})")
+        self.execute(f"CREATE OR REPLACE TABLE {_identifier(name)} ({typed})")
         if rows:
             self._connection.executemany(
                 f"INSERT INTO {_identifier(name)} VALUES ({', '.join('?' for _ in columns)})", rows
             )
 
-    def open_table(self, name: str, words: frozenset[str]) -> None:
-        """Makes a table of the run known.
+    def open_table(self, name: str) -> None:
+        """Makes a table of the run known, with numbers in place of words that were named.
 
         Args:
             name: As the manifest has it.
-            words: Columns of text of which :meth:`name_words` was called.
 
         Raises:
             RunError: The run has no such table, or it's damaged.
         """
         files = self._files[name] = _whole_files(self.run, name)
         columns = pq.read_schema(files[0]).names
-        self._words[name] = words.intersection(columns)
+        self._numbered[name] = {column: self._words[column] for column in sorted(self._words.keys() & columns)}
         self._shifted[name] = [column for column in self._shifts if {column, "host"} <= set(columns)]
         self.execute(f"CREATE OR REPLACE VIEW {_identifier(name)} AS {self._rows_of(name, files)}")
 
-    def name_words(self, column: str, sql: str) -> None:
-        """Makes a type for columns of text of this name, with the values that some SQL gives."""
-        self.execute(f"CREATE TYPE {_identifier(column)} AS ENUM (SELECT DISTINCT * FROM ({sql}\n) ORDER BY ALL)")
-        if column == "host":
+    def name_words(self, name: str, words: Words) -> None:
+        """Makes a type for words, for tables that are opened from here on."""
+        self.execute(
+            f"CREATE TYPE {_identifier(name)} AS ENUM (SELECT DISTINCT * FROM ({words.values}\n) ORDER BY ALL)"
+        )
+        self._words |= dict.fromkeys(words.columns, name)
+        if name == "host":
             ((names,),) = self._connection.sql("SELECT ENUM_RANGE(NULL::host)").fetchall()
             self._hosts = list(names)
             each = (names[start : start + HOSTS_AT_ONCE] for start in range(0, len(names), HOSTS_AT_ONCE))
@@ -157,7 +161,7 @@ class Database:
             sql: For some hosts it gives those hosts' rows; a column is ``host``.
         """
         read = names_in(sql)
-        tables = {table: self._files[table] for table in read if "host" in self._words.get(table, ())}
+        tables = {table: self._files[table] for table in read if "host" in self._numbered.get(table, ())}
         kept = [relation for relation in read if relation in self._kept]
         pieces = [piece for relation in kept for piece in self._kept[relation]]
         free = deque(self._workers)
@@ -233,8 +237,8 @@ class Database:
         """SQL of the rows in some of a table's files; of one host, where it is named: its name in each row needn't be read then."""
         listed = ", ".join(_quoted(_no_pattern(str(file))) for file in files)
         casts = ", ".join(
-            f"{_host(only) if only is not None and column == 'host' else f'CAST({_identifier(column)} AS {_identifier(column)})'} AS {_identifier(column)}"
-            for column in sorted(self._words[table])
+            f"{_host(only) if only is not None and column == 'host' else f'CAST({_identifier(column)} AS {_identifier(words)})'} AS {_identifier(column)}"
+            for column, words in self._numbered[table].items()
         )
         shifts = ", ".join(self._shift_of(column, only) for column in self._shifted[table])
         replaced = ", ".join(filter(None, (casts, shifts)))

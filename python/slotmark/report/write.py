@@ -1,5 +1,6 @@
 """Writing a report's files, all or none."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -23,12 +24,14 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
     Raises:
         RunError: The folder can't be written.
     """
-    files = {
-        "report.html": html(document).encode(),
-        "report.pdf": pdf(document),
-        "report.md": markdown(document).encode(),
-        "report.json": json(result),
-    }
+    with ThreadPoolExecutor(1) as beside:  # half of the time charts become pictures for paper, in compiled code
+        on_paper = beside.submit(pdf, document)
+        files = {
+            "report.html": html(document).encode(),
+            "report.pdf": on_paper.result(),
+            "report.md": markdown(document).encode(),
+            "report.json": json(result),
+        }
     partials = {name: folder / f".{name}.partial" for name in files}
     there = folder.exists()
     try:

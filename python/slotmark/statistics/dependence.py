@@ -57,13 +57,13 @@ def long_run(values: np.ndarray) -> LongRun:
     """
     n = values.size
     away = values - values.mean()
-    alone = float(away @ away) / (n - 1)
+    alone = _product(away, away) / (n - 1)
     stretches = _stretches(away)
-    whole = float(stretches @ stretches)
+    whole = _product(stretches, stretches)
     if n < LEAST_VALUES or whole <= 1e-24 * n * float(np.abs(values).max()) ** 2:
         return LongRun(n * alone, n - 1.0, float(n))
     count = stretches.size
-    found = float(stretches[1:] @ stretches[:-1]) / whole
+    found = _product(stretches[1:], stretches[:-1]) / whole
     alike = min(max(found + (1 + 3 * found) / count, 0.0), _STEEPEST)
     used = _cosines(count, alike)
     power = np.asarray(scipy.fft.dct(stretches, type=2, norm="ortho"))[1 : used + 1] ** 2
@@ -97,7 +97,7 @@ def weighted_long_run(values: np.ndarray, weights: np.ndarray) -> LongRun:
     if spread == 0 or alone == 0:
         return found
     answers = long_run(ranks)
-    alike = float(weights.sum()) ** 2 / (n * float(weights @ weights))
+    alike = float(weights.sum()) ** 2 / (n * _product(weights, weights))
     variance = alone * (1 + alike * (answers.variance / spread - 1))
     if variance <= max(_MUCH_LARGER * alone, found.variance):
         return found
@@ -107,6 +107,11 @@ def weighted_long_run(values: np.ndarray, weights: np.ndarray) -> LongRun:
 def independent(values: np.ndarray) -> LongRun:
     """The same of at least two values that have nothing to do with each other, as hosts."""
     return LongRun(values.size * float(values.var(ddof=1)), values.size - 1.0, float(values.size))
+
+
+def _product(one: np.ndarray, other: np.ndarray) -> float:
+    """Of two vectors, the same on every machine: what `@` gives depends on the processor and its number of cores."""
+    return float((one * other).sum())
 
 
 def _stretches(values: np.ndarray) -> np.ndarray:

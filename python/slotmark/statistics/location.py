@@ -3,6 +3,7 @@
 import numpy as np
 import scipy
 
+from slotmark import _core
 from slotmark.statistics.interval import Interval
 
 OUTLIER_MADS = 3.0
@@ -21,10 +22,13 @@ CENTILES = (
 """The centiles of the published distributions."""
 
 
-def partly_ordered(values: np.ndarray) -> np.ndarray:
-    """The values with the smallest, the largest, those in the middle and those at the ends of the trimmed mean in their places."""
+def partly_ordered(values: np.ndarray, *, centiles: bool = False) -> np.ndarray:
+    """The values with the smallest, the largest, those in the middle, those at the ends of the trimmed mean, and perhaps those at :data:`CENTILES` in their places."""
     last, cut = values.size - 1, _trimmed(values.size)
-    return np.partition(values, sorted({0, cut, last // 2, values.size // 2, last - cut, last}))
+    places = {0, cut, last // 2, values.size // 2, last - cut, last}
+    ordered = values.copy()
+    _core.partition(ordered, [*places, *(_at(values.size).tolist() if centiles else ())])
+    return ordered
 
 
 def _trimmed(count: int) -> int:
@@ -79,6 +83,9 @@ def median_interval(values: np.ndarray, confidence: float) -> Interval:
 
 
 def at_centiles(ordered: np.ndarray) -> np.ndarray:
-    """The values at :data:`CENTILES` of ordered values: the one at the place floor(n * centile), as published."""
-    places = np.minimum(ordered.size - 1, np.floor(ordered.size * np.array(CENTILES)).astype(np.int64))
-    return ordered[places]
+    """The values at :data:`CENTILES` of values that have these in their places: the one at the place floor(n * centile), as published."""
+    return ordered[_at(ordered.size)]
+
+
+def _at(size: int) -> np.ndarray:
+    return np.minimum(size - 1, np.floor(size * np.array(CENTILES)).astype(np.int64))

@@ -82,7 +82,7 @@ def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float
     truths = np.sqrt(chi2_ppf(shares, known) / known)
 
     def missing(steps: float) -> float:
-        return float(np.mean([scipy.special.ndtr(steps * truth - limits).mean() for truth in truths])) - wanted
+        return float(scipy.special.ndtr(steps * truths[:, np.newaxis] - limits).mean()) - wanted
 
     high = 10.0
     while missing(high) < 0:

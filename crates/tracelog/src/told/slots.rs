@@ -57,25 +57,48 @@ struct Slot {
     chain_density: Option<f64>,
 }
 
-/// The slots of a host, and where the one is that was met last: mostly the next row is of the same.
+/// The slots of a host. Logs tell of slots as they come, so that mostly the next row is of the slot met last, or of the one after it.
 #[derive(Default)]
 struct Slots {
-    places: HashMap<i64, usize>,
+    /// Rising.
     slots: Vec<(i64, Slot)>,
-    last: Option<(i64, usize)>,
+    /// The place of the one met last.
+    last: usize,
+    /// Those first told of after later ones.
+    late: HashMap<i64, Slot>,
 }
 
 impl Slots {
+    #[inline]
     fn at(&mut self, slot: i64) -> &mut Slot {
-        let place = match self.last {
-            Some((last, place)) if last == slot => place,
-            _ => *self.places.entry(slot).or_insert_with(|| {
-                self.slots.push((slot, Slot::default()));
-                self.slots.len() - 1
-            }),
-        };
-        self.last = Some((slot, place));
-        &mut self.slots[place].1
+        match self.place_of(slot) {
+            Some(place) => {
+                self.last = place;
+                &mut self.slots[place].1
+            }
+            None => self.late.entry(slot).or_default(),
+        }
+    }
+
+    #[inline]
+    fn place_of(&mut self, slot: i64) -> Option<usize> {
+        let is_at = |place: usize| self.slots.get(place).is_some_and(|&(other, _)| other == slot);
+        if let Some(place) = [self.last, self.last + 1].into_iter().find(|&place| is_at(place)) {
+            return Some(place);
+        }
+        if self.slots.last().is_none_or(|&(latest, _)| latest < slot) {
+            self.slots.push((slot, Slot::default()));
+            return Some(self.slots.len() - 1);
+        }
+        self.slots.binary_search_by_key(&slot, |&(other, _)| other).ok()
+    }
+
+    fn rising(mut self) -> Vec<(i64, Slot)> {
+        if !self.late.is_empty() {
+            self.slots.extend(self.late);
+            self.slots.sort_unstable_by_key(|&(slot, _)| slot);
+        }
+        self.slots
     }
 }
 
@@ -153,13 +176,11 @@ pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result
 }
 
 fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Result<Vec<u8>, ToldError> {
-    let count = found.iter().map(|of_host| of_host.slots.len()).sum();
+    let count = found.iter().map(|of_host| of_host.slots.len() + of_host.late.len()).sum();
     let mut rows = Rows::new(COLUMNS, count);
     let mut densities = Float64Builder::with_capacity(count);
     for (host, of_host) in hosts.iter().zip(found) {
-        let mut slots = of_host.slots;
-        slots.sort_unstable_by_key(|&(slot, _)| slot);
-        for (slot, told) in slots {
+        for (slot, told) in of_host.rising() {
             let first = [slot, told.events, told.starts, told.leads].map(Some);
             rows.push(host.number, first.into_iter().chain(told.steps).chain([told.block_no, told.txs, told.utxo_size]));
             densities.append_option(told.chain_density);

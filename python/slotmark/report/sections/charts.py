@@ -1,15 +1,11 @@
-"""The charts of a comparison, with what a reader needs to read them.
+"""The charts of a comparison, with what a reader needs to read them; :mod:`slotmark.report.charts` draws them."""
 
-Charts are drawn by :mod:`slotmark.report.charts`, which takes a second to load: only where a renderer shows them.
-"""
-
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 from slotmark.compare.result import Blocks, Comparison, Row, Swept
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Figure, Paragraph
+from slotmark.report.drawing import later
 from slotmark.report.sections.cells import DIRECTION, by_section, titled
 from slotmark.report.sections.seeds import main_rows
 
@@ -32,16 +28,6 @@ def charts(comparison: Comparison) -> list[Block]:
     return [block for kind in kinds for block in kind]
 
 
-def _later(chart: str, *data: object) -> Callable[[], dict[str, Any]]:
-    @cache
-    def draw() -> dict[str, Any]:
-        from slotmark.report.charts import CHARTS  # noqa: PLC0415 - takes a second to load, and the terminal has no charts
-
-        return CHARTS[chart](*data)
-
-    return draw
-
-
 def _of_rows(comparison: Comparison, chart: str) -> list[Row]:
     return [row for row in comparison.rows if row.metric.chart == chart and any(row.summaries)]
 
@@ -52,7 +38,7 @@ def _dots(comparison: Comparison) -> list[Block]:
         Figure(
             titled(row),
             f"{row.metric.definition} {DIRECTION[row.metric.better].capitalize()}.",
-            _later("dots", row, names),
+            later("dots", row, names),
             small=True,
         )
         for row in _of_rows(comparison, "dots")
@@ -67,7 +53,7 @@ def _distributions(comparison: Comparison) -> list[Block]:
     names = _names(comparison)
     rows = [row for row in _of_rows(comparison, "cdf") if any(one and one.centiles for one in row.summaries)]
     figures = [
-        Figure(titled(row), row.metric.definition, _later("cdf", row, names, CLIPPED), small=True) for row in rows
+        Figure(titled(row), row.metric.definition, later("cdf", row, names, CLIPPED), small=True) for row in rows
     ]
     banded = any(summary and summary.band for row in rows for summary in row.summaries)
     band = " Shaded: from the lowest to the highest host, or run where a side has several." if banded else ""
@@ -82,7 +68,7 @@ def _distributions(comparison: Comparison) -> list[Block]:
 def _timelines(comparison: Comparison) -> list[Block]:
     names = _names(comparison)
     figures = [
-        Figure(titled(row), row.metric.definition, _later("timeline", row, names), small=len(names) <= MOST_IN_SMALL)
+        Figure(titled(row), row.metric.definition, later("timeline", row, names), small=len(names) <= MOST_IN_SMALL)
         for row in _of_rows(comparison, "timeline")
     ]
     return _read("Over the course of an invocation. Thin lines: one invocation each; bold: their median.", figures)
@@ -96,7 +82,7 @@ def _courses(comparison: Comparison) -> list[Block]:
         if row.metric.course and any(summary and len(summary.course) > 1 for summary in row.summaries)
     ]
     figures = [
-        Figure(f"{titled(row)} over the run", row.metric.definition, _later("course", row, names), small=True)
+        Figure(f"{titled(row)} over the run", row.metric.definition, later("course", row, names), small=True)
         for row in rows
     ]
     return _read(
@@ -115,7 +101,7 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
         Figure(
             "Distribution of costs",
             f"{metric.name} of blocks on a log axis, every side as high as its largest hump. Blocks differ far more than builds do.",
-            _later("ridgeline", comparison, blocks),
+            later("ridgeline", comparison, blocks),
             small=few,
         )
     ]
@@ -123,7 +109,7 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
         Figure(
             f"Speedup by percentile{': ' + title if title else ''}",
             f"Of {name}, in percent of {baseline}'s quantile; above 0 is faster. Quantiles are Harrell-Davis's; bars are intervals of each by itself.",
-            _later("percentiles", comparison, blocks, places),
+            later("percentiles", comparison, blocks, places),
             small=few,
         )
         for title, places in _facets(comparison).items()
@@ -136,7 +122,7 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
             Figure(
                 f"Ratio by block: {side.name}",
                 f"{which}: its ratio against {baseline}'s cost. Bands: the typical ratio of blocks of about one cost, with its interval.",
-                _later("ratios", comparison, blocks, place),
+                later("ratios", comparison, blocks, place),
                 small=True,
             )
         )
@@ -145,7 +131,7 @@ def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:
             Figure(
                 "Shift function",
                 f"Ratio of quantiles at the baseline's deciles of {name}, with intervals of each by itself.",
-                _later("shift", comparison, blocks),
+                later("shift", comparison, blocks),
                 small=few,
             )
         )
@@ -172,7 +158,7 @@ def _swept(comparison: Comparison, swept: Swept) -> list[Block]:
         Figure(
             f"{section or 'Means'} by {swept.parameter}",
             f"{', '.join(row.metric.name for row in inside)}.",
-            _later("swept", inside, swept, metrics),
+            later("swept", inside, swept, metrics),
         )
         for section, inside in by_section(rows).items()
     ]

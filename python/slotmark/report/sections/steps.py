@@ -1,8 +1,6 @@
 """Where a difference comes from: in sentences, as a waterfall of its steps, a heat map of places, timelines of the worst samples, and tables."""
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
@@ -13,6 +11,7 @@ from slotmark.compare.places import Places
 from slotmark.compare.result import Comparison
 from slotmark.numbers import number, p_value, percent, signed
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table
+from slotmark.report.drawing import later
 from slotmark.report.sections.cells import headed, in_a_sentence
 from slotmark.words import listed
 
@@ -128,9 +127,7 @@ def place_charts(origins: Origins, named: str = "") -> list[Figure]:
         f"to tell. Stages in which no "
         f"{places.kind} differs by {number(scale * places.least, 2)} {unit} are left out. {_where(places)}{ring}"
     )
-    return [
-        Figure(f"Difference by {places.kind}, {unit}{named}", caption, _later("heat", places, matters, scale, unit))
-    ]
+    return [Figure(f"Difference by {places.kind}, {unit}{named}", caption, later("heat", places, matters, scale, unit))]
 
 
 def _worst(origins: Origins, named: str) -> list[Block]:
@@ -150,7 +147,7 @@ def _worst(origins: Origins, named: str) -> list[Block]:
         title = f"{short[:1].upper()}{short[1:]}: {number(scale * one.value)} {unit}"
         about = "; ".join([f"{metric.grain[0]} {one.key}", *(f"{name} {value}" for name, value in one.about)])
         caption = f"{metric.name} of {one.run}: {about}. {place.capitalize()}s in the order in which they were done."
-        figures.append(Figure(title, caption, _later("stages", one, stages, scale, unit), small=True))
+        figures.append(Figure(title, caption, later("stages", one, stages, scale, unit), small=True))
     of = f" of {named}" if named else ""
     how = f"The {sample}s{of} with the worst {in_a_sentence(metric)}: a row per {place}, a colour per stage. Before its first stage a {place} waited for others."
     return [Paragraph(how), *figures]
@@ -232,21 +229,11 @@ def _step_table(one: Explained) -> Table:
 def _waterfall_figure(one: Explained, confidence: float, named: str = "") -> Figure:
     scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
     caption = f"{one.metric.name}, {unit}: from the baseline's mean to the candidate's, step by step; whiskers are {percent(confidence)} intervals."
-    return Figure(f"{_steps_of(one, unit)}{named}", caption, _later("waterfall", one, scale, unit))
+    return Figure(f"{_steps_of(one, unit)}{named}", caption, later("waterfall", one, scale, unit))
 
 
 def _steps_of(one: Explained, unit: str) -> str:
     return f"Steps of {headed(one.metric, unit)}"
-
-
-def _later(chart: str, *data: object) -> Callable[[], dict[str, Any]]:
-    @cache
-    def draw() -> dict[str, Any]:
-        from slotmark.report.charts import CHARTS  # noqa: PLC0415 - takes a second to load, and the terminal has no charts
-
-        return CHARTS[chart](*data)
-
-    return draw
 
 
 def _changed(changes: Changes) -> str:

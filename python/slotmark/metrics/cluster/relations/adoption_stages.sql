@@ -3,13 +3,10 @@
 -- of a block and host add up to the time from the slot's start to its adoption, to the nanosecond; where the logs don't tell all of them,
 -- the block and host are left out. Where the forger's log has no start of the forge loop, all until the leadership is one step, from the
 -- slot's start on.
-WITH steps AS (
+WITH forging AS (
     SELECT
-        seen.block,
-        seen.host,
-        0 AS hop,
-        CAST(block.forger AS VARCHAR) AS from_host,
-        CAST(block.forger AS VARCHAR) AS to_host,
+        block.block,
+        block.forger,
         UNNEST([
             {
                 'step': 0,
@@ -30,50 +27,63 @@ WITH steps AS (
             {'step': 7, 'stage': 'mempool snapshot', 'ns': block.snapshot_ns},
             {'step': 8, 'stage': 'forging', 'ns': block.forged_ns}
         ], recursive := TRUE)
-    FROM adoptions AS seen
-    INNER JOIN blocks AS block ON block.block = seen.block
+    FROM blocks AS block
     LEFT JOIN sightings AS own ON own.block = block.block AND own.host = block.forger
-    UNION ALL
+    WHERE block.accepted
+),
+
+forged AS (
+    SELECT block, SUM(ns) AS ns FROM forging GROUP BY block
+),
+
+hopping AS (
     SELECT
         block,
         host,
         hop,
-        from_host,
-        to_host,
         UNNEST([
-            {'step': 9, 'stage': 'arrival to announced', 'ns': announced_ns},
-            {'step': 10, 'stage': 'header on its way', 'ns': noticed_ns},
-            {'step': 11, 'stage': 'notice to request', 'ns': requested_ns},
-            {'step': 12, 'stage': 'fetch', 'ns': fetched_ns}
+            {'step': 9, 'stage': 'arrival to announced', 'at_host': from_host, 'from_host': NULL, 'ns': announced_ns},
+            {'step': 10, 'stage': 'header on its way', 'at_host': to_host, 'from_host': from_host, 'ns': noticed_ns},
+            {'step': 11, 'stage': 'notice to request', 'at_host': to_host, 'from_host': NULL, 'ns': requested_ns},
+            {'step': 12, 'stage': 'fetch', 'at_host': to_host, 'from_host': from_host, 'ns': fetched_ns}
         ], recursive := TRUE)
     FROM paths
-    UNION ALL
+),
+
+hopped AS (
+    SELECT block, host, MAX(hop) AS hops, SUM(ns) AS ns FROM hopping GROUP BY block, host
+),
+
+told AS (
     SELECT
         seen.block,
+        seen.block_no,
         seen.host,
-        (SELECT COUNT(*) FROM paths AS path WHERE path.block = seen.block AND path.host = seen.host) AS hop,
-        CAST(seen.host AS VARCHAR) AS from_host,
-        CAST(seen.host AS VARCHAR) AS to_host,
-        UNNEST([
-            {'step': 13, 'stage': 'arrival to adopted', 'ns': own.adopted_ts_ns - COALESCE(hop.fetched_ts_ns, own.forged_ts_ns)}
-        ], recursive := TRUE)
+        seen.place,
+        seen.hosts,
+        COALESCE(hopped.hops, 0) AS hops,
+        own.adopted_ts_ns - COALESCE(hop.fetched_ts_ns, own.forged_ts_ns) AS arrived_ns
     FROM adoptions AS seen
+    INNER JOIN forged ON forged.block = seen.block
     INNER JOIN sightings AS own ON own.block = seen.block AND own.host = seen.host
+    LEFT JOIN hopped ON hopped.block = seen.block AND hopped.host = seen.host
     LEFT JOIN hops AS hop ON hop.block = seen.block AND hop.host = seen.host AND own.forged_ts_ns IS NULL
+    WHERE COALESCE(forged.ns, 0) + COALESCE(hopped.ns, 0) + COALESCE(arrived_ns, 0) = seen.adopted_ns
+),
+
+steps AS (
+    SELECT told.*, 0 AS hop, forging.forger AS at_host, NULL AS from_host, forging.step, forging.stage, forging.ns
+    FROM told
+    INNER JOIN forging ON forging.block = told.block
+    UNION ALL
+    SELECT told.*, hopping.hop, hopping.at_host, hopping.from_host, hopping.step, hopping.stage, hopping.ns
+    FROM told
+    INNER JOIN hopping ON hopping.block = told.block AND hopping.host = told.host
+    UNION ALL
+    SELECT told.*, hops AS hop, host AS at_host, NULL AS from_host, 13 AS step, 'arrival to adopted' AS stage, arrived_ns AS ns
+    FROM told
 )
 
-SELECT
-    seen.block_no,
-    steps.host,
-    seen.place,
-    seen.hosts,
-    steps.hop,
-    CASE WHEN steps.stage = 'arrival to announced' THEN steps.from_host ELSE steps.to_host END AS at_host,
-    CASE WHEN steps.stage IN ('header on its way', 'fetch') THEN steps.from_host END AS from_host,
-    steps.step,
-    steps.stage,
-    steps.ns
+SELECT block_no, host, place, hosts, hop, at_host, from_host, step, stage, ns
 FROM steps
-INNER JOIN adoptions AS seen ON seen.block = steps.block AND seen.host = steps.host
-WHERE steps.ns IS NOT NULL
-QUALIFY SUM(steps.ns) OVER (PARTITION BY seen.block_no, steps.host) = seen.adopted_ns
+WHERE ns IS NOT NULL

@@ -1,0 +1,32 @@
+"""Values are put in order only where they are looked at."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from slotmark import _core
+from slotmark.statistics.location import CENTILES, at_centiles, partly_ordered, trimmed_mean
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False, width=32)
+
+
+@given(arrays(np.float64, st.integers(1, 300), elements=FINITE))
+def test_partly_ordered_values_have_those_in_their_places_that_ordered_ones_have(values: np.ndarray) -> None:
+    given_values = values.copy()
+    partly, whole = partly_ordered(values, centiles=True), np.sort(values)
+    assert np.array_equal(values, given_values)
+    assert np.array_equal(np.sort(partly), whole)
+    assert np.array_equal(at_centiles(partly), at_centiles(whole))
+    assert len(at_centiles(partly)) == len(CENTILES)
+    middle = slice((values.size - 1) // 2, values.size // 2 + 1)
+    assert np.array_equal(np.sort(partly[middle]), whole[middle])
+    assert trimmed_mean(partly, ordered=True) == pytest.approx(trimmed_mean(whole, ordered=True))
+
+
+def test_a_place_beyond_the_last_value_is_refused() -> None:
+    values = np.array([3.0, 1.0, 2.0])
+    with pytest.raises(IndexError):
+        _core.partition(values, [3])
+    assert values.tolist() == [3.0, 1.0, 2.0]

@@ -15,6 +15,7 @@ from slotmark.cli import (
     cluster,
     compare,
     explain,
+    growth,
     ingest,
     ledger,
     plan,
@@ -48,6 +49,9 @@ app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o 
     compare.compare
 )
 app.command("explain", epilog="Example: slotmark explain runs/10.5 runs/10.6 -o report")(explain.explain)
+app.command("growth", epilog="Example: slotmark growth small/lsm small/lmdb large/lsm large/lmdb -o report")(
+    growth.growth
+)
 app.command("plan", epilog="Example: slotmark plan runs/10.5 runs/10.5b --detect adopted_by_096=2%")(plan.plan)
 app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set ledger_tick.mean=33ms -o logs/slower")(
     simulate.simulate

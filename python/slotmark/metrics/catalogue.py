@@ -222,6 +222,24 @@ class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shift: str
 
 
+class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The size of what a run worked on, along which its metrics may grow.
+
+    Attributes:
+        name: What it counts, in words.
+        relation: Has it, the same in every row.
+        value: SQL of it, a whole number.
+        same: Facts of the workload that runs of other sizes must have in common.
+        remedy: What to do with a run that doesn't tell it.
+    """
+
+    name: str
+    relation: str
+    value: str
+    same: list[str]
+    remedy: str
+
+
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Text of which few values occur: it is read as numbers, in the order of the text.
 
@@ -288,6 +306,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     located: Located | None = None
     timelines: Timelines | None = None
     beside: dict[str, Beside] = {}
+    grows: Grows | None = None
 
     def __getitem__(self, metric_id: str) -> Metric:
         """The metric of this id; RunError, with those that there are, where it has none."""
@@ -336,6 +355,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     styled: bool = False
     like: str = ""
     beside: dict[str, Beside] = {}
+    grows: Grows | None = None
 
 
 _INHERITED = ("name", "unit", "better", "section", "definition")
@@ -398,4 +418,5 @@ def catalogue(bench: str) -> Catalogue:
         located=entries.located,
         timelines=entries.timelines,
         beside=entries.beside,
+        grows=entries.grows,
     )

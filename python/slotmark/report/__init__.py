@@ -1,6 +1,13 @@
 """Reports: one document model, sections that fill it, one renderer per file. Knows no bench, and computes nothing."""
 
-from slotmark.report.build import comparison_document, explanation_document, plan_document, run_document, runs_document
+from slotmark.report.build import (
+    comparison_document,
+    explanation_document,
+    growth_document,
+    plan_document,
+    run_document,
+    runs_document,
+)
 from slotmark.report.document import Document
 from slotmark.report.renderers.terminal import print_document
 from slotmark.report.write import write_report
@@ -9,6 +16,7 @@ __all__ = [
     "Document",
     "comparison_document",
     "explanation_document",
+    "growth_document",
     "plan_document",
     "print_document",
     "run_document",

@@ -6,6 +6,7 @@ import msgspec
 
 from slotmark.compare import summarise_runs
 from slotmark.compare.explain import Explanation
+from slotmark.compare.growth import Growth
 from slotmark.compare.origins import Origins
 from slotmark.compare.plan import Plan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, Verdict
@@ -24,6 +25,7 @@ from slotmark.report.sections.cells import headed, readable
 from slotmark.report.sections.charts import charts
 from slotmark.report.sections.decision import first_screen
 from slotmark.report.sections.dictionary import dictionary
+from slotmark.report.sections.growth import growth_answers, growth_charts, growth_tables
 from slotmark.report.sections.manifest import manifest_facts, manifests, work_done
 from slotmark.report.sections.means import centile_tables, mean_tables
 from slotmark.report.sections.method import method
@@ -150,6 +152,29 @@ def plan_document(plan: Plan) -> Document:
     ]
     title = title_with_origin(f"What runs like {plan.side.name} can tell", plan.side.manifests)
     return Document(title, work_done(plan.side), [section for section in sections if section.blocks])
+
+
+def growth_document(growth: Growth) -> Document:
+    """How metrics change with the size of what runs worked on."""
+    doubts = [
+        msgspec.structs.replace(one, subject=": ".join(filter(None, (side.name, one.subject))))
+        for side in growth.sides
+        for one in side.warnings
+    ]
+    sections = [
+        Section("Answer", growth_answers(growth), brief=True),
+        Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
+        Section("Charts", growth_charts(growth)),
+        Section("By size", growth_tables(growth), brief=True),
+        Section("Data dictionary", [dictionary(one.metric for one in growth.curves)]),
+        Section("Manifest", manifests(growth.sides)),
+    ]
+    title = title_with_origin(
+        f"{listed(growth.targets)} by {growth.along}",
+        (manifest for side in growth.sides for manifest in side.manifests),
+    )
+    sizes = f"{growth.sizes[0]:,} to {growth.sizes[-1]:,} {growth.along}"
+    return Document(title, f"{growth.bench} bench; {sizes}", [section for section in sections if section.blocks])
 
 
 def explanation_document(explanation: Explanation) -> Document:

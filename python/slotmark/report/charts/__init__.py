@@ -12,6 +12,7 @@ from altair.utils.schemapi import debug_mode
 from slotmark.report.charts.blocks import percentiles, ratios, ridgeline, shift
 from slotmark.report.charts.distribution import cdf
 from slotmark.report.charts.dots import dots
+from slotmark.report.charts.growth import growth
 from slotmark.report.charts.heat import heat
 from slotmark.report.charts.over_time import course, timeline
 from slotmark.report.charts.stages import stages
@@ -44,6 +45,7 @@ CHARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
         "swept": swept,
         "waterfall": waterfall,
         "heat": heat,
+        "growth": growth,
         "stages": stages,
     }.items()
 }

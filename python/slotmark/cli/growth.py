@@ -1,0 +1,25 @@
+"""`slotmark growth`: how metrics change with the size of what runs worked on."""
+
+from typing import Annotated
+
+import typer
+
+from slotmark.cli.console import reader_may_leave
+from slotmark.cli.reports import Out, opened_run, print_report
+
+
+def growth(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Run folders of one or more targets, at two sizes or more.")
+    ],
+    out: Out = None,
+) -> None:
+    """Show how time and memory grow with what runs worked on, as the ledger's with the number of unspent outputs."""
+    from slotmark.compare.growth import growth as growth_of
+    from slotmark.report import growth_document, write_report
+
+    found = growth_of([opened_run(run) for run in runs])
+    document = growth_document(found)
+    written = write_report(document, found, out) if out is not None else []
+    with reader_may_leave():
+        print_report(document, written)

@@ -1,0 +1,170 @@
+"""Growth: how metrics of some targets change with the size of what their runs worked on, as a set of unspent outputs."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+import msgspec
+import numpy as np
+
+from slotmark.compare.compare import analysed, doubted
+from slotmark.compare.result import Side
+from slotmark.compare.sides import name_sides
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Analysis, Grows, Metric, Samples, catalogue
+from slotmark.run import Run
+
+
+class Level(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target's processes give at one size.
+
+    Attributes:
+        size: Of what they worked on.
+        processes: How many there are.
+        mean: Of the processes' means, in the metric's unit.
+        low: The lowest of these.
+        high: The highest.
+    """
+
+    size: int
+    processes: int
+    mean: float
+    low: float
+    high: float
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric of one target.
+
+    Attributes:
+        metric: The catalogue's entry.
+        part: As of a row of a comparison.
+        target: Which.
+        levels: By rising size.
+    """
+
+    metric: Metric
+    part: str
+    target: str
+    levels: list[Level]
+
+
+class Growth(msgspec.Struct, frozen=True, kw_only=True):
+    """How metrics change with the size of what runs worked on.
+
+    Attributes:
+        bench: Of all runs.
+        along: What the size counts, in words.
+        targets: In the order of the runs.
+        sizes: All that occur, rising.
+        curves: In the order of metrics, then of targets; none for what a target doesn't have.
+        sides: The runs, with their doubts.
+    """
+
+    bench: str
+    along: str
+    targets: list[str]
+    sizes: list[int]
+    curves: list[Curve]
+    sides: list[Side]
+
+
+def growth(runs: Sequence[Run]) -> Growth:
+    """How metrics change with the size of what runs worked on; processes of one target at one size are put together.
+
+    Args:
+        runs: Of one or more targets, at two sizes or more.
+
+    Raises:
+        ComparisonError: The runs are of other benches or did other work than each other, their bench has no size, a run doesn't tell
+            its own, or all have one size.
+        RunError: A run is damaged.
+    """
+    sides = name_sides([[run] for run in runs])
+    entries = catalogue(sides[0].manifest.bench)
+    grows = entries.grows
+    if grows is None:
+        raise ComparisonError(
+            f"Runs of bench '{entries.bench}' have no size along which metrics could grow. `slotmark compare` shows what differs between two."
+        )
+    for side in sides[1:]:
+        _refuse_other_work(grows, sides[0], side)
+    targets = _targets(runs)
+    means: dict[tuple[str, str, str], dict[int, list[float]]] = {}
+    sizes: set[int] = set()
+    with ExitStack() as stack:
+        analyses = [stack.enter_context(Analysis(run)) for run in runs]
+        for target, run, analysis in zip(targets, runs, analyses, strict=True):
+            size = _size(grows, run, analysis)
+            sizes.add(size)
+            for metric in entries.metrics:
+                samples = analysis.samples(metric.id)
+                for part in samples.parts:
+                    of_target = means.setdefault((metric.id, part, target), {})
+                    of_target.setdefault(size, []).extend(_means(samples, part))
+        of_runs = [analysis.doubts() for analysis in analyses]
+        shown = doubted(analysed(sides, [[one] for one in analyses]), of_runs, [])
+    if len(sizes) < 2:
+        raise ComparisonError(
+            f"All runs have {sizes.pop():,} {grows.name}: nothing grows. Add runs with more or fewer, as of a chain with another --utxo."
+        )
+    order = {metric.id: place for place, metric in enumerate(entries.metrics)}
+    names = list(dict.fromkeys(targets))
+    return Growth(
+        bench=entries.bench,
+        along=grows.name,
+        targets=names,
+        sizes=sorted(sizes),
+        curves=[
+            Curve(metric=entries[metric], part=part, target=target, levels=_levels(by_size))
+            for (metric, part, target), by_size in sorted(
+                means.items(), key=lambda one: (order[one[0][0]], one[0][1], names.index(one[0][2]))
+            )
+        ],
+        sides=shown,
+    )
+
+
+def _targets(runs: Sequence[Run]) -> list[str]:
+    """The target of each run, with its version where one name has several."""
+    versions: dict[str, set[str]] = {}
+    for run in runs:
+        versions.setdefault(run.manifest.target.name, set()).add(run.manifest.target.version)
+    return [
+        f"{target.name} {target.version}" if len(versions[target.name]) > 1 else target.name
+        for target in (run.manifest.target for run in runs)
+    ]
+
+
+def _refuse_other_work(grows: Grows, first: Side, other: Side) -> None:
+    ours, theirs = first.manifest, other.manifest
+    if ours.bench != theirs.bench:
+        raise ComparisonError(
+            f"{first.name} is a run of bench '{ours.bench}', {other.name} of '{theirs.bench}'. Name runs of one bench."
+        )
+    for fact in grows.same:
+        if ours.workload.get(fact) != theirs.workload.get(fact):
+            raise ComparisonError(
+                f"{first.name} and {other.name} differ in more than their {grows.name}: '{fact}' is "
+                f"'{ours.workload.get(fact, 'not told')}' and '{theirs.workload.get(fact, 'not told')}'. Measure both alike."
+            )
+
+
+def _size(grows: Grows, run: Run, analysis: Analysis) -> int:
+    found = analysis.query(f'SELECT DISTINCT {grows.value} AS size FROM "{grows.relation}"')["size"].to_pylist()
+    if len(found) != 1 or not isinstance(found[0], int):
+        told = "several numbers" if len(found) > 1 else "no number"
+        raise ComparisonError(f"{run.path} tells {told} of {grows.name}. {grows.remedy}")
+    return found[0]
+
+
+def _means(samples: Samples, part: str) -> list[float]:
+    """The mean of each process: of what the first column of the metric's grain counts."""
+    codes, values = samples.codes(part, samples.metric.grain[0]), samples.values(part)
+    return (np.bincount(codes, values) / np.bincount(codes)).tolist()
+
+
+def _levels(by_size: Mapping[int, Sequence[float]]) -> list[Level]:
+    return [
+        Level(size=size, processes=len(means), mean=float(np.mean(means)), low=min(means), high=max(means))
+        for size, means in sorted(by_size.items())
+    ]

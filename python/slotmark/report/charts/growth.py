@@ -1,0 +1,62 @@
+"""A metric over the size of what was worked on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from slotmark.compare.growth import Curve
+from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, shape
+from slotmark.report.sections.cells import readable
+
+
+def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[str, Any]:
+    """A line per target, both axes logarithmic, with the range of its processes at each size.
+
+    Args:
+        curves: Of one metric and part; every level is above 0.
+        along: What sizes count.
+        targets: Of all charts of the page: each has its look in every chart.
+    """
+    scale, unit = readable(curves[0].metric)
+    points = [
+        {"run": curve.target, "size": level.size}
+        | {name: scale * getattr(level, name) for name in ("mean", "low", "high")}
+        for curve in curves
+        for level in curve.levels
+    ]
+    sizes = sorted({level.size for curve in curves for level in curve.levels})
+    x = alt.X("size:Q", title=along, scale=alt.Scale(type="log", nice=False)).axis(
+        values=sizes, format=".3~s", labelOverlap=True, grid=False
+    )
+    up, axis = alt.Scale(type="log", nice=True), alt.Axis(tickCount=4, format=".3~s")
+    return drawn(
+        targets,
+        SMALL,
+        data(points)
+        .mark_rule()
+        .encode(x=x, y=alt.Y("low:Q", title=unit, scale=up, axis=axis), y2="high:Q", color=colour(targets)),
+        data(points)
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=x,
+            y=alt.Y("mean:Q", title=unit, scale=up, axis=axis),
+            color=colour(targets),
+            strokeDash=dash(targets),
+        ),
+        data(points)
+        .mark_point(filled=True, size=40, opacity=1)
+        .encode(
+            x=x,
+            y=alt.Y("mean:Q", title=unit, scale=up, axis=axis),
+            color=colour(targets),
+            shape=shape(targets),
+            tooltip=[
+                alt.Tooltip("run:N", title="target"),
+                alt.Tooltip("size:Q", title="size", format=","),
+                alt.Tooltip("mean:Q", format=",.4~r"),
+                alt.Tooltip("low:Q", title="lowest process", format=",.4~r"),
+                alt.Tooltip("high:Q", title="highest process", format=",.4~r"),
+            ],
+        ),
+    )

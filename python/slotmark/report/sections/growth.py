@@ -1,0 +1,94 @@
+"""How metrics change with the size of what runs worked on: in sentences, tables and charts."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from slotmark.compare.growth import Curve, Growth, Level
+from slotmark.numbers import number
+from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Table
+from slotmark.report.drawing import later
+from slotmark.report.sections.cells import headed, in_a_sentence, readable
+
+
+def growth_answers(growth: Growth) -> list[Block]:
+    """A sentence per metric with a short name, of all targets."""
+    return [
+        Paragraph(f"{_named(curves[0])}: {'; '.join(told)}.")
+        for curves in _by_metric(growth)
+        if curves[0].metric.short and (told := [_told(one, growth.along) for one in curves if len(one.levels) > 1])
+    ]
+
+
+def growth_charts(growth: Growth) -> list[Block]:
+    """A small chart per metric whose levels are above 0, after how to read them."""
+    figures = [
+        Figure(
+            _titled(curves[0]),
+            curves[0].metric.definition,
+            later("growth", curves, growth.along, growth.targets),
+            small=True,
+        )
+        for curves in _by_metric(growth)
+        if all(level.low > 0 for curve in curves for level in curve.levels)
+    ]
+    how = (
+        f"Both axes are logarithmic: a straight line rises by the same factor wherever there are as many times more {growth.along}. Means of "
+        "processes, with the range from the lowest process to the highest."
+    )
+    return [Paragraph(how), *figures] if figures else []
+
+
+def growth_tables(growth: Growth) -> list[Block]:
+    """A table per metric: a line per target, a column per size. Those without a short name are for who looks closer."""
+    notes = ["Means of processes, and by how many times the last is the first."]
+    made: list[Block] = []
+    for curves in _by_metric(growth):
+        scale, unit = readable(curves[0].metric)
+        columns = [Column(growth.along, "left"), *(Column(f"{size:,}") for size in growth.sizes), Column("factor")]
+        rows = [
+            [Cell(curve.target, remark=curve.metric.definition), *_cells(curve, growth.sizes, scale)]
+            for curve in curves
+        ]
+        title = ": ".join(filter(None, (headed(curves[0].metric, unit), curves[0].part)))
+        made.append(Table(title, columns, rows, [] if made else notes, wide=not curves[0].metric.short))
+    return made
+
+
+def _by_metric(growth: Growth) -> Iterator[list[Curve]]:
+    for _, curves in groupby(growth.curves, key=lambda curve: (curve.metric.id, curve.part)):
+        yield list(curves)
+
+
+def _cells(curve: Curve, sizes: Sequence[int], scale: float) -> list[Cell]:
+    found = {level.size: level for level in curve.levels}
+    cells = [
+        Cell(number(scale * found[size].mean), remark=_range(found[size], scale)) if size in found else Cell("-")
+        for size in sizes
+    ]
+    return [*cells, Cell(_factor(curve))]
+
+
+def _range(level: Level, scale: float) -> str:
+    return f"{level.processes} processes, from {number(scale * level.low)} to {number(scale * level.high)}"
+
+
+def _factor(curve: Curve) -> str:
+    first, last = curve.levels[0].mean, curve.levels[-1].mean
+    return f"{number(last / first, 3)}x" if len(curve.levels) > 1 and first > 0 else "-"
+
+
+def _told(curve: Curve, along: str) -> str:
+    scale, unit = readable(curve.metric)
+    first, last = curve.levels[0], curve.levels[-1]
+    times = f", {_factor(curve)}" if first.mean > 0 else ""
+    unit = f" {unit}" if unit else ""
+    return f"{curve.target} {number(scale * first.mean)}{unit} with {first.size:,} {along}, {number(scale * last.mean)}{unit} with {last.size:,}{times}"
+
+
+def _named(curve: Curve) -> str:
+    named = in_a_sentence(curve.metric)
+    return ", ".join(filter(None, (named[:1].upper() + named[1:], curve.part)))
+
+
+def _titled(curve: Curve) -> str:
+    return f"{curve.metric.name}: {curve.part}" if curve.part else curve.metric.name

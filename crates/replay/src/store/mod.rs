@@ -7,6 +7,8 @@ mod lmdb;
 mod lsm;
 mod memory;
 mod on_disk;
+#[cfg(feature = "rocksdb")]
+mod rocks;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,6 +93,9 @@ pub enum Backend {
     Lsm,
     /// A B+ tree in a memory-mapped file: LMDB.
     Lmdb,
+    /// An LSM tree: RocksDB.
+    #[cfg(feature = "rocksdb")]
+    Rocksdb,
 }
 
 impl Backend {
@@ -100,6 +105,8 @@ impl Backend {
             Self::Memory => "memory",
             Self::Lsm => "lsm",
             Self::Lmdb => "lmdb",
+            #[cfg(feature = "rocksdb")]
+            Self::Rocksdb => "rocksdb",
         }
     }
 
@@ -109,6 +116,8 @@ impl Backend {
             Self::Memory => "hashbrown 0.17",
             Self::Lsm => "fjall 3.1",
             Self::Lmdb => "LMDB by heed 0.22",
+            #[cfg(feature = "rocksdb")]
+            Self::Rocksdb => "RocksDB by rocksdb 0.25",
         }
     }
 
@@ -127,6 +136,11 @@ impl Backend {
             Self::Lmdb => {
                 made()?;
                 Box::new(on_disk::OnDisk::open(lmdb::Lmdb::open(folder).map_err(|error| error.at(folder))?, folder)?)
+            }
+            #[cfg(feature = "rocksdb")]
+            Self::Rocksdb => {
+                made()?;
+                Box::new(on_disk::OnDisk::open(rocks::Rocks::open(folder).map_err(|error| error.at(folder))?, folder)?)
             }
         })
     }

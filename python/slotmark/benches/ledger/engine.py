@@ -1,14 +1,18 @@
 """Our own replay engine: where its program is, and which files it reads."""
 
 import hashlib
+import subprocess
 from pathlib import Path
 
 from slotmark.benches import shipped
-from slotmark.errors import ArgumentError, TargetError
+from slotmark.errors import ArgumentError, TargetError, did_you_mean
 from slotmark.run import SourceFile
 
 BACKENDS = ("memory", "lsm", "lmdb")
 """Where it can keep unspent outputs; each is a target of this name."""
+
+ROCKSDB = "rocksdb"
+"""A store that the engine has where it was built with the feature of this name: it takes ten minutes to build."""
 
 PROGRAM = "slotmark-replay"
 
@@ -22,6 +26,20 @@ def program() -> Path:
     if not path.is_file():
         raise TargetError(f"{path}: the replay engine isn't built. Run `make setup`.")
     return path
+
+
+def refuse_unknown_store(where: str, store: str) -> None:
+    """Raises ArgumentError, which begins with ``where``, unless the engine can keep unspent outputs in this store."""
+    if store == ROCKSDB:
+        told = subprocess.run([program(), "--help"], capture_output=True, text=True, check=False).stdout
+        if ROCKSDB not in told:
+            raise ArgumentError(
+                f"{where}: this replay engine is built without RocksDB. Build it with `cargo build --release --package {PROGRAM} --features {ROCKSDB}`, which needs clang."
+            )
+    elif store not in BACKENDS:
+        raise ArgumentError(
+            f"{where}: no such store.{did_you_mean(store, (*BACKENDS, ROCKSDB))} There are {', '.join(BACKENDS)}."
+        )
 
 
 def genesis_files(shelley: Path) -> list[SourceFile]:

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from slotmark.benches.ledger.engine import BACKENDS
+from slotmark.benches.ledger.engine import refuse_unknown_store
 from slotmark.errors import ArgumentError, did_you_mean
 
 _EXAMPLE = "docs/replay.md shows a plan."
@@ -179,10 +179,8 @@ def _refuse_target(file: Path, target: PlannedTarget) -> None:
     where = f"{file}: target '{target.name}'"
     if bool(target.command) == bool(target.backend):
         raise ArgumentError(f"{where}: expected either command or backend. Give one of them.")
-    if target.backend and target.backend not in BACKENDS:
-        raise ArgumentError(
-            f"{where}: backend '{target.backend}': no such store.{did_you_mean(target.backend, BACKENDS)} There are {', '.join(BACKENDS)}."
-        )
+    if target.backend:
+        refuse_unknown_store(f"{where}: backend '{target.backend}'", target.backend)
 
 
 def _refuse_stretch(file: Path, fragment: Fragment) -> None:

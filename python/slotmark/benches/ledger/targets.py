@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from slotmark.benches.ledger import db_analyser
-from slotmark.benches.ledger.engine import BACKENDS, program
-from slotmark.errors import ArgumentError, did_you_mean
+from slotmark.benches.ledger.engine import program, refuse_unknown_store
+from slotmark.errors import ArgumentError
 
 _PLACE = re.compile(r"\{(chain|out|state|db|blocks|prepared)\}")
 
@@ -50,10 +50,7 @@ def engines(backends: Sequence[str], *, genesis: Path | None, blocks: int | None
     found = []
     for text in backends:
         name, _, store = text.rpartition("=")
-        if store not in BACKENDS:
-            raise ArgumentError(
-                f"--backend {store}: no such store.{did_you_mean(store, BACKENDS)} There are {', '.join(BACKENDS)}."
-            )
+        refuse_unknown_store(f"--backend {store}", store)
         before = (
             *(str(program()), "--chain", "{chain}", "--out", "{out}", "--state", "{state}", "--backend", store),
             *("--flush-every", str(flush_every)),

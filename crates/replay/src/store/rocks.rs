@@ -1,0 +1,68 @@
+//! An LSM tree: RocksDB.
+
+use std::path::Path;
+
+use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Error, IteratorMode, Options, WriteBatch, WriteOptions};
+
+use super::on_disk::{Change, Disk};
+use super::{Entry, StoreError};
+use crate::place::Place;
+
+const OUTPUTS: &str = "outputs";
+const KEPT: &[u8] = b"kept";
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        Self(error.into_string())
+    }
+}
+
+/// Outputs are in a family of keys of their own; what is kept beside them is in the default one.
+pub(super) struct Rocks(DB);
+
+impl Rocks {
+    pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
+        let mut options = Options::default();
+        options.create_if_missing(true);
+        options.create_missing_column_families(true);
+        let outputs = ColumnFamilyDescriptor::new(OUTPUTS, Options::default());
+        Ok(Self(DB::open_cf_descriptors(&options, folder.join("set"), [outputs])?))
+    }
+
+    fn outputs(&self) -> Result<&ColumnFamily, StoreError> {
+        self.0.cf_handle(OUTPUTS).ok_or_else(|| StoreError(format!("it has no '{OUTPUTS}'")))
+    }
+}
+
+impl Disk for Rocks {
+    fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError> {
+        Ok(self.0.get_pinned_cf(self.outputs()?, place.0)?.map(|entry| Entry::from(&*entry)))
+    }
+
+    fn kept(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.0.get(KEPT)?)
+    }
+
+    fn write(&mut self, changes: Vec<Change>, kept: &[u8]) -> Result<(), StoreError> {
+        let outputs = self.outputs()?;
+        let mut batch = WriteBatch::default();
+        for (place, change) in changes {
+            match change {
+                Some(entry) => batch.put_cf(outputs, place.0, &*entry),
+                None => batch.delete_cf(outputs, place.0),
+            }
+        }
+        batch.put(KEPT, kept);
+        let mut durable = WriteOptions::default();
+        durable.set_sync(true);
+        Ok(self.0.write_opt(batch, &durable)?)
+    }
+
+    fn each(&self, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        for item in self.0.iterator_cf(self.outputs()?, IteratorMode::Start) {
+            let (place, entry) = item?;
+            take(&place, &entry);
+        }
+        Ok(())
+    }
+}

@@ -176,3 +176,20 @@ def test_damaged_files_are_read_or_refused(
             ended["refused"] += 1
     assert ended["refused"] > 50
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_row_without_a_block_is_of_no_block(run: Run) -> None:
+    path = run.table_files("block_events")[0]
+    before = path.read_bytes()
+    table = pq.read_table(path)
+    blocks = table["block"].cast(pa.string()).to_pylist()
+    try:
+        pq.write_table(
+            table.set_column(table.column_names.index("block"), "block", pa.array([None, *blocks[1:]])), path
+        )
+        with Analysis(run, filters=[]) as analysis:
+            found = analysis.query("SELECT COUNT(*) AS rows, COUNT(block) AS blocks FROM block_events").to_pylist()
+            assert found == [{"rows": run.manifest.tables["block_events"], "blocks": found[0]["rows"] - 1}]
+            assert analysis.relation("adoption_stages").num_rows
+    finally:
+        path.write_bytes(before)

@@ -131,9 +131,8 @@ class Database:
 
     def name_words(self, name: str, words: Words) -> None:
         """Makes a type for words, for tables that are opened from here on."""
-        self.execute(
-            f"CREATE TYPE {_identifier(name)} AS ENUM (SELECT DISTINCT * FROM ({words.values}\n) ORDER BY ALL)"
-        )
+        values = f"SELECT DISTINCT word FROM ({words.values}\n) AS words (word) WHERE word IS NOT NULL ORDER BY word"
+        self.execute(f"CREATE TYPE {_identifier(name)} AS ENUM ({values})")
         self._words |= dict.fromkeys(words.columns, name)
         if name == "host":
             ((names,),) = self._connection.sql("SELECT ENUM_RANGE(NULL::host)").fetchall()

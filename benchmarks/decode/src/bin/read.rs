@@ -1,0 +1,100 @@
+//! Reading a whole chain beside pallas-hardano, in one process and one thread: `read CHAIN`.
+//!
+//! Each pass opens the folder anew and reads every block, in an order that rotates from pass to pass; files are in the page cache after the
+//! first. Ours holds each block against the CRC-32 of its index entry, and reads all blocks; how many the other gives is printed.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pallas_hardano::storage::immutable::read_blocks;
+use pallas_traverse::MultiEraBlock;
+use slotmark_chain::{Chain, Decoder};
+
+type Failure = Box<dyn std::error::Error>;
+
+const PASSES: usize = 9;
+
+/// How many blocks were read, and their bytes.
+type Read = (usize, usize);
+
+fn slotmark(folder: &Path) -> Result<Read, Failure> {
+    let chain = Chain::open(folder)?;
+    let mut bytes = 0;
+    for index in 0..chain.len() {
+        bytes += black_box(chain.checked_bytes(index)?).len();
+    }
+    Ok((chain.len(), bytes))
+}
+
+fn slotmark_decoded(folder: &Path) -> Result<Read, Failure> {
+    let chain = Chain::open(folder)?;
+    let (mut decoder, mut bytes) = (Decoder::new(), 0);
+    for index in 0..chain.len() {
+        let block = chain.checked_bytes(index)?;
+        black_box(decoder.decode(block)?.facts());
+        bytes += block.len();
+    }
+    Ok((chain.len(), bytes))
+}
+
+fn hardano(folder: &Path) -> Result<Read, Failure> {
+    let (mut blocks, mut bytes) = (0, 0);
+    for block in read_blocks(folder).map_err(|error| error.to_string())? {
+        bytes += black_box(block.map_err(|error| error.to_string())?).len();
+        blocks += 1;
+    }
+    Ok((blocks, bytes))
+}
+
+fn hardano_decoded(folder: &Path) -> Result<Read, Failure> {
+    let (mut blocks, mut bytes) = (0, 0);
+    for block in read_blocks(folder).map_err(|error| error.to_string())? {
+        let block = block.map_err(|error| error.to_string())?;
+        black_box(MultiEraBlock::decode(&block).map_err(|error| error.to_string())?.hash());
+        bytes += block.len();
+        blocks += 1;
+    }
+    Ok((blocks, bytes))
+}
+
+type Work = (&'static str, fn(&Path) -> Result<Read, Failure>);
+
+const WORK: [Work; 4] = [
+    ("slotmark, read, CRC held", slotmark),
+    ("slotmark, read, CRC held, decoded", slotmark_decoded),
+    ("pallas-hardano 1.4.0, read", hardano),
+    ("pallas-hardano 1.4.0, read, decoded", hardano_decoded),
+];
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() -> Result<(), Failure> {
+    let folder = std::env::args().nth(1).ok_or("expected: CHAIN")?;
+    let folder = Path::new(&folder);
+    let mut times = [const { Vec::<Duration>::new() }; WORK.len()];
+    let mut found = [(0, 0); WORK.len()];
+    for pass in 0..=PASSES {
+        for turn in 0..WORK.len() {
+            let which = (pass + turn) % WORK.len();
+            let start = Instant::now();
+            found[which] = WORK[which].1(folder)?;
+            if pass > 0 {
+                times[which].push(start.elapsed()); // the first pass warms up
+            }
+        }
+    }
+    let rate = |which: usize| median(times[which].iter().map(|time| found[which].1 as f64 / 1e6 / time.as_secs_f64()).collect());
+    for (which, (what, _)) in WORK.iter().enumerate() {
+        println!(
+            "  {what:<40} {:>9} blocks {:9.0} MB/s   {:6.2} of slotmark's",
+            found[which].0,
+            rate(which),
+            rate(which) / rate(which % 2)
+        );
+    }
+    Ok(())
+}

@@ -81,18 +81,24 @@ def test_at_most_one_report_in_twenty_on_nine_equal_targets_has_a_false_verdict(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("blocks", [50, 120, 400])
-def test_of_2_000_pairs_whose_blocks_answer_alike_by_tens_about_one_in_twenty_is_told_apart(blocks: int) -> None:
-    """Both by the typical block and by sums, of which a fifth of the blocks holds four fifths; 50 blocks are five tens."""
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        pytest.param(50, marks=pytest.mark.xfail(strict=True, reason="five tens: 5.1 % and 5.6 %, docs/ledger.md")),
+        120,
+        400,
+    ],
+)
+def test_of_2_000_pairs_whose_blocks_answer_alike_by_tens_at_most_one_in_twenty_is_told_apart(blocks: int) -> None:
+    """Both by the typical block and by sums, of which a fifth of the blocks holds four fifths; 95 % give or take .5 %."""
     found = [
         estimated(*uneven(np.random.default_rng([2026, index]), "ten alike", (5, 5), blocks)) for index in range(2_000)
     ]
     for place in (TYPICAL, SUMS):
         covers = np.array([pair[place].ratio.low <= 1 <= pair[place].ratio.high for pair in found])
         judged = np.array([pair[place].effective >= LEAST_EFFECTIVE for pair in found])
-        # 95 % and 5 % give or take .5 %; three of those are allowed for. Sums over five tens cover 92.7 %, as docs/ledger.md says.
-        assert (0.92 if blocks == 50 else 0.935) <= covers.mean() <= 0.99, f"{covers.mean():.1%}"
-        assert (judged & ~covers).mean() <= 0.05 + 3 * 0.005, f"{(judged & ~covers).mean():.1%}"
+        assert 0.935 <= covers.mean() <= 0.99, f"{covers.mean():.1%}"
+        assert (judged & ~covers).mean() <= 0.05, f"{(judged & ~covers).mean():.1%}"
 
 
 def _false_of_nine(noise: Noise, reports: int) -> float:

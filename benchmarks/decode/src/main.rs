@@ -3,11 +3,11 @@
 //! Each pass decodes every block of the window with each decoder, in an order that rotates from pass to pass, and the ratio is the
 //! median of the passes' ratios. Before anything is timed, both decoders must give the same facts of every block.
 
-use std::fs;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use pallas_traverse::MultiEraBlock;
+use slotmark_benchmark_decode::{machine, median};
 use slotmark_chain::{BlockFacts, Chain, Decoder};
 
 type Failure = Box<dyn std::error::Error>;
@@ -60,25 +60,6 @@ const WORK: [Work; 4] = [
     ("Pallas 1.4.0, decode, hash and facts", pallas_with_facts),
     ("minicbor skip: only walks over items", well_formed),
 ];
-
-fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
-}
-
-fn machine() -> String {
-    let text = |path| fs::read_to_string(path).unwrap_or_default();
-    let info = text("/proc/cpuinfo");
-    let model = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .map_or("unknown CPU", |rest| rest.trim_start_matches([' ', '\t', ':']));
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let load = text("/proc/loadavg");
-    format!("{model}, {cores} cores, Linux {}, load {}", text("/proc/sys/kernel/osrelease").trim(), load.split(' ').next().unwrap_or("?"))
-}
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

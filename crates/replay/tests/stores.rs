@@ -1,4 +1,4 @@
-//! The three stores against a model, with the same changes in the same order.
+//! All stores that were built against a model, with the same changes in the same order.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -78,10 +78,7 @@ def _comparison(
     refuse_unlike_runs(groups)
     metrics = with_margins(policy.applied(entries.metrics), margins)
     with ExitStack() as stack:
-        beside = sum(map(len, groups))
-        analyses = [
-            [stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups
-        ]
+        analyses = begun(stack, groups, filters)
         sides = analysed(sides, analyses)
         estimates = [
             estimator(Task(sides, analyses, wanted, how))
@@ -117,6 +114,12 @@ def _comparison(
         seed=how.seed,
         warnings=warnings,
     )
+
+
+def begun(stack: ExitStack, groups: Sequence[Sequence[Run]], filters: Sequence[Filter] | None) -> list[list[Analysis]]:
+    """An analysis per run, which share the cores and end with the stack."""
+    beside = sum(map(len, groups))
+    return [[stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups]
 
 
 def analysed(sides: Sequence[Side], analyses: Sequence[Sequence[Analysis]]) -> list[Side]:

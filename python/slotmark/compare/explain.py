@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from slotmark.compare.compare import analysed, doubted
+from slotmark.compare.compare import analysed, begun, doubted
 from slotmark.compare.origins import Origins, origins
 from slotmark.compare.result import Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Filter, catalogue
+from slotmark.metrics import Filter, catalogue
 from slotmark.run import Run
 
 
@@ -57,10 +57,7 @@ def explain(
             "`slotmark compare` shows what differs."
         )
     with ExitStack() as stack:
-        beside = sum(map(len, groups))
-        analyses = [
-            [stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups
-        ]
+        analyses = begun(stack, groups, filters)
         sides = analysed(sides, analyses)
         (found,) = origins([sides[1].name], analyses, confidence)
         doubts = [[doubt for analysis in of_side for doubt in analysis.doubts()] for of_side in analyses]

@@ -8,7 +8,7 @@ import numpy as np
 
 from slotmark.compare.compare import analysed, doubted
 from slotmark.compare.result import Side
-from slotmark.compare.sides import name_sides
+from slotmark.compare.sides import name_sides, refuse_other_bench
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Grows, Metric, Samples, catalogue
 from slotmark.run import Run
@@ -104,9 +104,7 @@ def growth(runs: Sequence[Run]) -> Growth:
         of_runs = [analysis.doubts() for analysis in analyses]
         shown = doubted(analysed(sides, [[one] for one in analyses]), of_runs, [])
     if len(sizes) < 2:
-        raise ComparisonError(
-            f"All runs have {sizes.pop():,} {grows.name}: nothing grows. Add runs with more or fewer, as of a chain with another --utxo."
-        )
+        raise ComparisonError(f"All runs have {sizes.pop():,} {grows.name}: nothing grows. {grows.more}")
     order = {metric.id: place for place, metric in enumerate(entries.metrics)}
     names = list(dict.fromkeys(targets))
     return Growth(
@@ -136,11 +134,8 @@ def _targets(runs: Sequence[Run]) -> list[str]:
 
 
 def _refuse_other_work(grows: Grows, first: Side, other: Side) -> None:
+    refuse_other_bench(first, other)
     ours, theirs = first.manifest, other.manifest
-    if ours.bench != theirs.bench:
-        raise ComparisonError(
-            f"{first.name} is a run of bench '{ours.bench}', {other.name} of '{theirs.bench}'. Name runs of one bench."
-        )
     for fact in grows.same:
         if ours.workload.get(fact) != theirs.workload.get(fact):
             raise ComparisonError(

@@ -4,6 +4,7 @@
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import msgspec
@@ -443,14 +444,22 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def all_warnings(self) -> list[Warning]:
         """Every doubt: of the comparison, of each side (with its name as the subject), of each row; one entry for the same words."""
-        of_sides = [
-            msgspec.structs.replace(one, subject=": ".join(dict.fromkeys(filter(None, (side.name, one.subject)))))
-            for side in self.sides
-            for one in side.warnings
-        ]
         subjects: dict[tuple[str, str], list[str]] = {}
-        for one in [*self.warnings, *of_sides, *(one for row in self.rows for one in row.warnings)]:
+        for one in [
+            *self.warnings,
+            *warnings_of_sides(self.sides),
+            *(one for row in self.rows for one in row.warnings),
+        ]:
             subjects.setdefault((one.kind, one.text), []).append(one.subject)
         return [
             Warning(kind, text, "; ".join(dict.fromkeys(filter(None, of)))) for (kind, text), of in subjects.items()
         ]
+
+
+def warnings_of_sides(sides: Sequence[Side]) -> list[Warning]:
+    """The doubts about sides, each with its side's name as the subject."""
+    return [
+        msgspec.structs.replace(one, subject=": ".join(dict.fromkeys(filter(None, (side.name, one.subject)))))
+        for side in sides
+        for one in side.warnings
+    ]

@@ -56,11 +56,7 @@ def refuse_different_work(baseline: Side, candidate: Side) -> None:
 
     Only facts that both manifests have are held against each other: a run without a mode has no digest of it.
     """
-    if baseline.manifest.bench != candidate.manifest.bench:
-        raise ComparisonError(
-            f"{baseline.name} is a run of bench '{baseline.manifest.bench}', {candidate.name} of '{candidate.manifest.bench}'. "
-            "Only runs of one bench can be compared."
-        )
+    refuse_other_bench(baseline, candidate)
     ours, theirs = baseline.manifest.workload, candidate.manifest.workload
     differing = [fact for fact in ours if fact in theirs and ours[fact] != theirs[fact]]
     if differing:
@@ -73,6 +69,15 @@ def refuse_different_work(baseline: Side, candidate: Side) -> None:
         raise ComparisonError(
             f"{baseline.name} and {candidate.name} record no workload fact in common, so nothing says that they did the same. "
             "Measure both with this slotmark."
+        )
+
+
+def refuse_other_bench(baseline: Side, candidate: Side) -> None:
+    """Raises ComparisonError where two sides are runs of two benches."""
+    if baseline.manifest.bench != candidate.manifest.bench:
+        raise ComparisonError(
+            f"{baseline.name} is a run of bench '{baseline.manifest.bench}', {candidate.name} of '{candidate.manifest.bench}'. "
+            "Only runs of one bench can be compared."
         )
 
 

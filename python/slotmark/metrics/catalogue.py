@@ -231,6 +231,7 @@ class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         value: SQL of it, a whole number.
         same: Facts of the workload that runs of other sizes must have in common.
         remedy: What to do with a run that doesn't tell it.
+        more: How runs of another size are made.
     """
 
     name: str
@@ -238,6 +239,7 @@ class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: str
     same: list[str]
     remedy: str
+    more: str
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

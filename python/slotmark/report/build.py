@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
 from slotmark.compare import summarise_runs
 from slotmark.compare.explain import Explanation
 from slotmark.compare.growth import Growth
 from slotmark.compare.origins import Origins
 from slotmark.compare.plan import Plan
-from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, Verdict
+from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, Verdict, warnings_of_sides
 from slotmark.metrics import Analysis, Filter, catalogue, samples
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Doubts, Facts, Paragraph, Section, Table
@@ -156,11 +154,7 @@ def plan_document(plan: Plan) -> Document:
 
 def growth_document(growth: Growth) -> Document:
     """How metrics change with the size of what runs worked on."""
-    doubts = [
-        msgspec.structs.replace(one, subject=": ".join(filter(None, (side.name, one.subject))))
-        for side in growth.sides
-        for one in side.warnings
-    ]
+    doubts = warnings_of_sides(growth.sides)
     sections = [
         Section("Answer", growth_answers(growth), brief=True),
         Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
@@ -180,11 +174,7 @@ def growth_document(growth: Growth) -> Document:
 def explanation_document(explanation: Explanation) -> Document:
     """Where the differences between two sides come from."""
     sides = [explanation.baseline, explanation.candidate]
-    doubts = [
-        msgspec.structs.replace(one, subject=": ".join(filter(None, (side.name, one.subject))))
-        for side in sides
-        for one in side.warnings
-    ]
+    doubts = warnings_of_sides(sides)
     sections = [
         Section("Answer", explained_in_words(explanation), brief=True),
         Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use pallas_hardano::storage::immutable::read_blocks;
 use pallas_traverse::MultiEraBlock;
+use slotmark_benchmark_decode::{machine, median};
 use slotmark_chain::{Chain, Decoder};
 
 type Failure = Box<dyn std::error::Error>;
@@ -18,59 +19,41 @@ const PASSES: usize = 9;
 /// How many blocks were read, and their bytes.
 type Read = (usize, usize);
 
-fn slotmark(folder: &Path) -> Result<Read, Failure> {
-    let chain = Chain::open(folder)?;
-    let mut bytes = 0;
-    for index in 0..chain.len() {
-        bytes += black_box(chain.checked_bytes(index)?).len();
-    }
-    Ok((chain.len(), bytes))
-}
-
-fn slotmark_decoded(folder: &Path) -> Result<Read, Failure> {
+fn slotmark(folder: &Path, decode: bool) -> Result<Read, Failure> {
     let chain = Chain::open(folder)?;
     let (mut decoder, mut bytes) = (Decoder::new(), 0);
     for index in 0..chain.len() {
-        let block = chain.checked_bytes(index)?;
-        black_box(decoder.decode(block)?.facts());
+        let block = black_box(chain.checked_bytes(index)?);
+        if decode {
+            black_box(decoder.decode(block)?.facts());
+        }
         bytes += block.len();
     }
     Ok((chain.len(), bytes))
 }
 
-fn hardano(folder: &Path) -> Result<Read, Failure> {
+fn hardano(folder: &Path, decode: bool) -> Result<Read, Failure> {
     let (mut blocks, mut bytes) = (0, 0);
     for block in read_blocks(folder).map_err(|error| error.to_string())? {
-        bytes += black_box(block.map_err(|error| error.to_string())?).len();
-        blocks += 1;
-    }
-    Ok((blocks, bytes))
-}
-
-fn hardano_decoded(folder: &Path) -> Result<Read, Failure> {
-    let (mut blocks, mut bytes) = (0, 0);
-    for block in read_blocks(folder).map_err(|error| error.to_string())? {
-        let block = block.map_err(|error| error.to_string())?;
-        black_box(MultiEraBlock::decode(&block).map_err(|error| error.to_string())?.hash());
+        let block = black_box(block.map_err(|error| error.to_string())?);
+        if decode {
+            black_box(MultiEraBlock::decode(&block).map_err(|error| error.to_string())?.hash());
+        }
         bytes += block.len();
         blocks += 1;
     }
     Ok((blocks, bytes))
 }
 
-type Work = (&'static str, fn(&Path) -> Result<Read, Failure>);
+/// A name, how blocks are read, and whether they are decoded too.
+type Work = (&'static str, fn(&Path, bool) -> Result<Read, Failure>, bool);
 
 const WORK: [Work; 4] = [
-    ("slotmark, read, CRC held", slotmark),
-    ("slotmark, read, CRC held, decoded", slotmark_decoded),
-    ("pallas-hardano 1.4.0, read", hardano),
-    ("pallas-hardano 1.4.0, read, decoded", hardano_decoded),
+    ("slotmark, read, CRC held", slotmark, false),
+    ("slotmark, read, CRC held, decoded", slotmark, true),
+    ("pallas-hardano 1.4.0, read", hardano, false),
+    ("pallas-hardano 1.4.0, read, decoded", hardano, true),
 ];
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
 
 fn main() -> Result<(), Failure> {
     let folder = std::env::args().nth(1).ok_or("expected: CHAIN")?;
@@ -81,14 +64,16 @@ fn main() -> Result<(), Failure> {
         for turn in 0..WORK.len() {
             let which = (pass + turn) % WORK.len();
             let start = Instant::now();
-            found[which] = WORK[which].1(folder)?;
+            let (_, read, decode) = WORK[which];
+            found[which] = read(folder, decode)?;
             if pass > 0 {
                 times[which].push(start.elapsed()); // the first pass warms up
             }
         }
     }
-    let rate = |which: usize| median(times[which].iter().map(|time| found[which].1 as f64 / 1e6 / time.as_secs_f64()).collect());
-    for (which, (what, _)) in WORK.iter().enumerate() {
+    println!("{}: {PASSES} passes; {}", folder.display(), machine());
+    let rate = |which: usize| median(times[which].iter().map(|time| found[which].1 as f64 / 1e6 / time.as_secs_f64()));
+    for (which, (what, ..)) in WORK.iter().enumerate() {
         println!(
             "  {what:<40} {:>9} blocks {:9.0} MB/s   {:6.2} of slotmark's",
             found[which].0,

@@ -1,6 +1,6 @@
 //! Sets of unspent outputs.
 //!
-//! One trait, three stores. That in memory is a hash map. Those on disk keep changes in memory until they are flushed, and a
+//! One trait, three stores, and a fourth with the feature `rocksdb`. That in memory is a hash map. Those on disk keep changes in memory until they are flushed, and a
 //! flush writes all of them with the tip in one step: after a crash the set is that of the last flush, whole.
 
 mod lmdb;

@@ -14,7 +14,7 @@ def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[
     """A line per target, both axes logarithmic, with the range of its processes at each size.
 
     Args:
-        curves: Of one metric and part; every level is above 0.
+        curves: Of one metric and part; every size and level is above 0.
         along: What sizes count.
         targets: Of all charts of the page: each has its look in every chart.
     """
@@ -29,18 +29,17 @@ def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[
     x = alt.X("size:Q", title=along, scale=alt.Scale(type="log", nice=False)).axis(
         values=sizes, format=".3~s", labelOverlap=True, grid=False
     )
-    up, axis = alt.Scale(type="log", nice=True), alt.Axis(tickCount=4, format=".3~s")
+    shown = {"title": unit, "scale": alt.Scale(type="log"), "axis": alt.Axis(tickCount=4, format=".3~s")}
+    mean = alt.Y("mean:Q", **shown)
     return drawn(
         targets,
         SMALL,
-        data(points)
-        .mark_rule()
-        .encode(x=x, y=alt.Y("low:Q", title=unit, scale=up, axis=axis), y2="high:Q", color=colour(targets)),
+        data(points).mark_rule().encode(x=x, y=alt.Y("low:Q", **shown), y2="high:Q", color=colour(targets)),
         data(points)
         .mark_line(strokeWidth=2)
         .encode(
             x=x,
-            y=alt.Y("mean:Q", title=unit, scale=up, axis=axis),
+            y=mean,
             color=colour(targets),
             strokeDash=dash(targets),
         ),
@@ -48,7 +47,7 @@ def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[
         .mark_point(filled=True, size=40, opacity=1)
         .encode(
             x=x,
-            y=alt.Y("mean:Q", title=unit, scale=up, axis=axis),
+            y=mean,
             color=colour(targets),
             shape=shape(targets),
             tooltip=[

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from slotmark.compare.growth import Curve
 from slotmark.compare.result import Basis, Difference, Row, Summary, Verdict
 from slotmark.metrics import Metric
 from slotmark.numbers import interval, number, p_value, percent, quantity
@@ -106,9 +107,9 @@ def readable(metric: Metric) -> tuple[float, str]:
     return (1e3, "ms") if metric.unit == "s" else (1.0, metric.unit)
 
 
-def titled(row: Row) -> str:
-    """A row's metric, and its part where it has one."""
-    return f"{row.metric.name}: {row.part}" if row.part else row.metric.name
+def titled(one: Row | Curve) -> str:
+    """Its metric, and its part where it has one."""
+    return f"{one.metric.name}: {one.part}" if one.part else one.metric.name
 
 
 def by_section(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -7,29 +7,29 @@ from slotmark.compare.growth import Curve, Growth, Level
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Table
 from slotmark.report.drawing import later
-from slotmark.report.sections.cells import headed, in_a_sentence, readable
+from slotmark.report.sections.cells import headed, readable, titled
 
 
 def growth_answers(growth: Growth) -> list[Block]:
     """A sentence per metric with a short name, of all targets."""
     return [
-        Paragraph(f"{_named(curves[0])}: {'; '.join(told)}.")
+        Paragraph(f"{titled(curves[0])}: {'; '.join(told)}.")
         for curves in _by_metric(growth)
         if curves[0].metric.short and (told := [_told(one, growth.along) for one in curves if len(one.levels) > 1])
     ]
 
 
 def growth_charts(growth: Growth) -> list[Block]:
-    """A small chart per metric whose levels are above 0, after how to read them."""
+    """A small chart per metric whose sizes and levels are above 0, after how to read them."""
     figures = [
         Figure(
-            _titled(curves[0]),
+            titled(curves[0]),
             curves[0].metric.definition,
             later("growth", curves, growth.along, growth.targets),
             small=True,
         )
         for curves in _by_metric(growth)
-        if all(level.low > 0 for curve in curves for level in curve.levels)
+        if all(min(level.size, level.low) > 0 for curve in curves for level in curve.levels)
     ]
     how = (
         f"Both axes are logarithmic: a straight line rises by the same factor wherever there are as many times more {growth.along}. Means of "
@@ -69,7 +69,7 @@ def _cells(curve: Curve, sizes: Sequence[int], scale: float) -> list[Cell]:
 
 
 def _range(level: Level, scale: float) -> str:
-    return f"{level.processes} processes, from {number(scale * level.low)} to {number(scale * level.high)}"
+    return f"{level.processes} process{'es' if level.processes > 1 else ''}, from {number(scale * level.low)} to {number(scale * level.high)}"
 
 
 def _factor(curve: Curve) -> str:
@@ -83,12 +83,3 @@ def _told(curve: Curve, along: str) -> str:
     times = f", {_factor(curve)}" if first.mean > 0 else ""
     unit = f" {unit}" if unit else ""
     return f"{curve.target} {number(scale * first.mean)}{unit} with {first.size:,} {along}, {number(scale * last.mean)}{unit} with {last.size:,}{times}"
-
-
-def _named(curve: Curve) -> str:
-    named = in_a_sentence(curve.metric)
-    return ", ".join(filter(None, (named[:1].upper() + named[1:], curve.part)))
-
-
-def _titled(curve: Curve) -> str:
-    return f"{curve.metric.name}: {curve.part}" if curve.part else curve.metric.name

@@ -45,32 +45,15 @@ METRICS = (
 """What is compared."""
 
 _ON_THE_WIRE = """
-WITH told AS (
-    SELECT
-        CAST(event.host AS VARCHAR) AS host,
-        connection.peer,
-        event.block,
-        MIN(CASE WHEN event.event = 'announced' THEN event.ts_ns END) AS announced,
-        MIN(CASE WHEN event.event = 'noticed' THEN event.ts_ns END) AS noticed,
-        MIN(CASE WHEN event.event = 'requested' THEN event.ts_ns END) AS requested,
-        MIN(CASE WHEN event.event = 'sending' THEN event.ts_ns END) AS sending,
-        MIN(CASE WHEN event.event = 'fetched' THEN event.ts_ns END) AS fetched
-    FROM block_events AS event
-    INNER JOIN connections AS connection
-        ON connection.host = event.host AND connection.local = event.local AND connection.remote = event.remote
-    WHERE connection.peer IS NOT NULL
-    GROUP BY event.host, connection.peer, event.block
-)
-
 SELECT
     ours.host,
     ours.peer,
     known.size_bytes,
-    ours.noticed - theirs.announced AS notice_ns,
-    theirs.sending - ours.requested AS serve_ns,
-    ours.fetched - theirs.sending AS receive_ns
-FROM told AS ours
-INNER JOIN told AS theirs ON theirs.host = ours.peer AND theirs.peer = ours.host AND theirs.block = ours.block
+    ours.noticed_ts_ns - theirs.announced_ts_ns AS notice_ns,
+    theirs.sending_ts_ns - ours.requested_ts_ns AS serve_ns,
+    ours.fetched_ts_ns - theirs.sending_ts_ns AS receive_ns
+FROM exchanges AS ours
+INNER JOIN exchanges AS theirs ON theirs.host = ours.peer AND theirs.peer = ours.host AND theirs.block = ours.block
 INNER JOIN blocks AS known ON known.block = ours.block
 WHERE known.accepted
 """

@@ -109,10 +109,15 @@ def stamp_bed(bed: str, into: str, start_s: int, loopback: bool) -> None:
     Raises BedError.
     """
 
+class Told:
+    """A table by Arrow's PyCapsule interface: `pyarrow.table` takes it without a copy."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
 def slots_told(
     files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
-) -> bytes:
-    """One row per host and slot of which the tables tell, as an Arrow stream: `slotmark_tracelog::slots_told`.
+) -> Told:
+    """One row per host and slot of which the tables tell: `slotmark_tracelog::slots_told`.
 
     `files` has those of `slot_events`, `transactions` and `ledger_metrics`; `hosts` are names with the numbers that stand for them and what is
     taken from their times, in ns; `alone` says that all rows of the files are of the one host. Raises RunError where a file can't be read, or isn't as ingest writes it.
@@ -120,7 +125,7 @@ def slots_told(
 
 def usage_told(
     files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
-) -> bytes:
+) -> Told:
     """One row per host and slot in which its resources were sampled, as `slots_told`; `files` has those of `resources`: `slotmark_tracelog::usage_told`."""
 
 def simulate_tables(profile_toml: str, seed: int, progress: Callable[[int, int], None]) -> str:

@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchIterator};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyOSError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyCapsule, PyDict};
 use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
 use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, simulate_truth, write_run, write_tables,
@@ -72,17 +74,30 @@ fn window_of(chain: &Chain, start: &str, blocks: Option<u64>) -> Result<Window, 
     chain.window(&start.parse::<Point>()?, blocks)
 }
 
+/// A table that other libraries take without a copy, by Arrow's PyCapsule interface.
+#[pyclass(frozen)]
+struct Told(RecordBatch);
+
+#[pymethods]
+impl Told {
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema; // one that gives another schema than asked for is within the interface
+        let rows = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
+    }
+}
+
 /// What the tables of a run tell of hosts, each with its name, the number that stands for it and what is taken from its times.
 fn told(
     py: Python<'_>,
     hosts: Vec<(String, u32, i64)>,
     alone: bool,
-    of: impl Fn(Wanted<'_>) -> Result<Vec<u8>, ToldError> + Sync,
-) -> PyResult<Bound<'_, PyBytes>> {
+    of: impl Fn(Wanted<'_>) -> Result<RecordBatch, ToldError> + Sync,
+) -> PyResult<Told> {
     let hosts: Vec<WantedHost> = hosts.into_iter().map(|(name, number, shift_ns)| WantedHost { name, number, shift_ns }).collect();
-    let stream = py.detach(|| of(Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() }));
-    let stream = stream.map_err(|error| slotmark_error("RunError", format!("{error}. Copy the run again from where it was made.")))?;
-    Ok(PyBytes::new(py, &stream))
+    let found = py.detach(|| of(Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() }));
+    found.map(Told).map_err(|error| slotmark_error("RunError", format!("{error}. Copy the run again from where it was made.")))
 }
 
 #[pymodule]
@@ -319,7 +334,7 @@ mod _core {
         alone: bool,
         system_start_ns: i64,
         slot_ns: i64,
-    ) -> PyResult<Bound<'_, PyBytes>> {
+    ) -> PyResult<Told> {
         let mut of = |table: &str| files.remove(table).unwrap_or_default();
         let (slot_events, transactions, ledger_metrics) = (of("slot_events"), of("transactions"), of("ledger_metrics"));
         let files = SlotFiles { slot_events, transactions, ledger_metrics };
@@ -335,7 +350,7 @@ mod _core {
         alone: bool,
         system_start_ns: i64,
         slot_ns: i64,
-    ) -> PyResult<Bound<'_, PyBytes>> {
+    ) -> PyResult<Told> {
         let resources = files.remove("resources").unwrap_or_default();
         let clock = Clock { system_start_ns, slot_ns };
         told(py, hosts, alone, |wanted| slotmark_tracelog::usage_told(&resources, wanted, clock))

@@ -210,7 +210,7 @@ class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         function: Its name in ``slotmark._core``. It takes files by table, hosts (each with the number that stands for it, and the shift of its
-            times), whether all rows are of one host, and then what ``arguments`` gives; it gives an Arrow stream with a column ``host`` of those numbers.
+            times), whether all rows are of one host, and then what ``arguments`` gives; it gives a table with a column ``host`` of those numbers.
         tables: What it reads.
         arguments: SQL of one row.
         shift: The column that the catalogue shifts, of which the function is told.

@@ -194,11 +194,7 @@ class Database:
                 for number, host in enumerate(self._hosts)
                 if some.first <= host <= some.last
             ]
-            return (
-                pa.ipc.open_stream(function(files, hosts, some.only is not None, *arguments))
-                .read_all()
-                .combine_chunks()
-            )
+            return pa.table(function(files, hosts, some.only is not None, *arguments))
 
         self._keep(name, _hosts_of(_pieces_of(tables)), rows)
 

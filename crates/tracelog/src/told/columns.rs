@@ -1,18 +1,18 @@
-//! Reading tables of a run folder again, and giving Arrow streams.
+//! Reading tables of a run folder again, and giving tables.
 //!
 //! The tables come from strangers: columns of other types are errors that name the file.
 
 use std::cell::Cell;
 use std::fs::File;
+use std::iter;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
-use arrow_array::builder::{Int64Builder, UInt32Builder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, StringArray};
-use arrow_ipc::writer::StreamWriter;
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, Int64Array, PrimitiveArray, RecordBatch, StringArray, UInt32Array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{ArrowError, Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -221,36 +221,32 @@ pub(super) fn whole<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'
     numbers::<Int64Type>(batch, name)
 }
 
-/// A table that is put together row by row: `host`, then columns of whole numbers.
-pub(super) struct Rows<const N: usize> {
-    hosts: UInt32Builder,
-    names: [&'static str; N],
-    columns: [Int64Builder; N],
+/// What a column of whole numbers holds where nothing is told.
+pub(super) const NONE: i64 = i64::MIN;
+
+/// Adds a column's values of a batch to those of the batches before.
+pub(super) fn extend(values: &mut Vec<i64>, array: &PrimitiveArray<Int64Type>) {
+    if array.null_count() == 0 {
+        values.extend_from_slice(array.values());
+    } else {
+        values.extend(array.iter().map(|value| value.unwrap_or(NONE)));
+    }
 }
 
-impl<const N: usize> Rows<N> {
-    pub(super) fn new(names: [&'static str; N], rows: usize) -> Self {
-        Self { hosts: UInt32Builder::with_capacity(rows), names, columns: std::array::from_fn(|_| Int64Builder::with_capacity(rows)) }
-    }
+/// Whole numbers as a column of the result.
+pub(super) fn told(values: Vec<i64>) -> ArrayRef {
+    let there = BooleanBuffer::collect_bool(values.len(), |row| values[row] != NONE);
+    Arc::new(Int64Array::new(values.into(), Some(NullBuffer::new(there)).filter(|nulls| nulls.null_count() > 0)))
+}
 
-    /// A host's row, its values in the order of names.
-    pub(super) fn push(&mut self, host: u32, values: impl IntoIterator<Item = Option<i64>>) {
-        self.hosts.append_value(host);
-        for (column, value) in self.columns.iter_mut().zip(values) {
-            column.append_option(value);
-        }
-    }
-
-    /// The table as an Arrow stream, with more columns at its end.
-    pub(super) fn stream(mut self, more: impl IntoIterator<Item = (&'static str, ArrayRef)>) -> Result<Vec<u8>, ToldError> {
-        let mut columns: Vec<(&str, ArrayRef)> = vec![(HOST, Arc::new(self.hosts.finish()))];
-        columns.extend(self.names.into_iter().zip(&mut self.columns).map(|(name, column)| (name, Arc::new(column.finish()) as ArrayRef)));
-        columns.extend(more);
-        let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect::<Vec<_>>();
-        let schema = Arc::new(Schema::new(fields));
-        let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(_, array)| array).collect())?;
-        let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
-        writer.write(&batch)?;
-        Ok(writer.into_inner()?)
-    }
+/// The numbers of hosts, each for as many rows as it has, and more columns, as a table.
+pub(super) fn table(
+    hosts: impl IntoIterator<Item = (u32, usize)>,
+    columns: impl IntoIterator<Item = (&'static str, ArrayRef)>,
+) -> Result<RecordBatch, ToldError> {
+    let numbers: Vec<u32> = hosts.into_iter().flat_map(|(number, rows)| iter::repeat_n(number, rows)).collect();
+    let host = (HOST, Arc::new(UInt32Array::from(numbers)) as ArrayRef);
+    let (fields, arrays): (Vec<_>, Vec<_>) =
+        iter::once(host).chain(columns).map(|(name, array)| (Field::new(name, array.data_type().clone(), true), array)).unzip();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
 }

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
-use arrow_array::builder::Float64Builder;
 use arrow_array::types::Float64Type;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
-use super::columns::{Clock, Numbered, Rows, ToldError, Wanted, WantedHost, each_batch, numbers, value, whole};
+use super::columns::{Clock, NONE, Numbered, ToldError, Wanted, WantedHost, each_batch, numbers, table, told, value, whole};
 
 /// The files of the tables that tell of slots.
 #[derive(Clone, Debug, Default)]
@@ -43,66 +42,82 @@ const COLUMNS: [&str; 4 + STEPS.len() + 3] = [
 ];
 const STARTED: usize = 0;
 const LEADER: usize = 4;
+/// Places in [`COLUMNS`], less the slot.
+const EVENTS: usize = 0;
+const STARTS: usize = 1;
+const LEADS: usize = 2;
+const FIRST_STEP: usize = 3;
+const BLOCK_NO: usize = FIRST_STEP + STEPS.len();
+const TXS: usize = BLOCK_NO + 1;
+const UTXO_SIZE: usize = BLOCK_NO + 2;
 
-/// A slot of a host.
-#[derive(Clone, Default)]
-struct Slot {
-    events: i64,
-    starts: i64,
-    leads: i64,
-    steps: [Option<i64>; STEPS.len()],
-    block_no: Option<i64>,
-    txs: Option<i64>,
-    utxo_size: Option<i64>,
-    chain_density: Option<f64>,
-}
-
-/// The slots of a host. Logs tell of slots as they come, so that mostly the next row is of the slot met last, or of the one after it.
+/// The slots of a host, column by column. Logs tell of slots as they come, so that mostly the next row is of the slot met last, or of the one after it.
 #[derive(Default)]
 struct Slots {
-    /// Rising.
-    slots: Vec<(i64, Slot)>,
+    slots: Vec<i64>,
+    values: [Vec<i64>; COLUMNS.len() - 1],
+    chain_density: Vec<Option<f64>>,
+    /// How many slots at the beginning of `slots` are rising: there are more only where a slot was first told of after later ones.
+    rising: usize,
+    /// The places of those others.
+    late: HashMap<i64, usize>,
     /// The place of the one met last.
     last: usize,
-    /// Those first told of after later ones.
-    late: HashMap<i64, Slot>,
 }
 
 impl Slots {
+    /// The place of a slot, which is made where it wasn't met before.
     #[inline]
-    fn at(&mut self, slot: i64) -> &mut Slot {
-        match self.place_of(slot) {
-            Some(place) => {
-                self.last = place;
-                &mut self.slots[place].1
-            }
-            None => self.late.entry(slot).or_default(),
+    fn at(&mut self, slot: i64) -> usize {
+        let is_at = |place: usize| self.slots.get(place).is_some_and(|&other| other == slot);
+        if is_at(self.last) {
+            return self.last;
         }
+        self.last = if is_at(self.last + 1) { self.last + 1 } else { self.elsewhere(slot) };
+        self.last
     }
 
-    #[inline]
-    fn place_of(&mut self, slot: i64) -> Option<usize> {
-        let is_at = |place: usize| self.slots.get(place).is_some_and(|&(other, _)| other == slot);
-        if let Some(place) = [self.last, self.last + 1].into_iter().find(|&place| is_at(place)) {
-            return Some(place);
+    fn elsewhere(&mut self, slot: i64) -> usize {
+        let rising = &self.slots[..self.rising];
+        if rising.last().is_none_or(|&latest| latest < slot) && self.late.is_empty() {
+            self.rising += 1;
+            return self.push(slot);
         }
-        if self.slots.last().is_none_or(|&(latest, _)| latest < slot) {
-            self.slots.push((slot, Slot::default()));
-            return Some(self.slots.len() - 1);
+        if let Ok(place) = rising.binary_search(&slot) {
+            return place;
         }
-        self.slots.binary_search_by_key(&slot, |&(other, _)| other).ok()
+        if let Some(&place) = self.late.get(&slot) {
+            return place;
+        }
+        let place = self.push(slot);
+        self.late.insert(slot, place);
+        place
     }
 
-    fn rising(mut self) -> Vec<(i64, Slot)> {
+    fn push(&mut self, slot: i64) -> usize {
+        self.slots.push(slot);
+        for (column, values) in self.values.iter_mut().enumerate() {
+            values.push(if column < FIRST_STEP { 0 } else { NONE });
+        }
+        self.chain_density.push(None);
+        self.slots.len() - 1
+    }
+
+    /// The columns, their rows in the order of slots.
+    fn in_order(mut self) -> (Vec<i64>, [Vec<i64>; COLUMNS.len() - 1], Vec<Option<f64>>) {
         if !self.late.is_empty() {
-            self.slots.extend(self.late);
-            self.slots.sort_unstable_by_key(|&(slot, _)| slot);
+            let mut order: Vec<usize> = (0..self.slots.len()).collect();
+            order.sort_unstable_by_key(|&place| self.slots[place]);
+            for values in self.values.iter_mut().chain([&mut self.slots]) {
+                *values = order.iter().map(|&place| values[place]).collect();
+            }
+            self.chain_density = order.iter().map(|&place| self.chain_density[place]).collect();
         }
-        self.slots
+        (self.slots, self.values, self.chain_density)
     }
 }
 
-/// One row per host and slot of which any of the tables tells, in the order of hosts as given and of slots, as an Arrow stream.
+/// One row per host and slot of which any of the tables tells, in the order of hosts as given and of slots.
 ///
 /// Columns: `host` (its number), `slot`, `events` (rows of `slot_events`), `starts`, `leads` (how many of those), the earliest time of each step
 /// (`started_ts_ns`, `context_ts_ns`, `state_ts_ns`, `view_ts_ns`, `leading_ts_ns`, `not_leading_ts_ns`, `ticked_ts_ns`, `snapshot_ts_ns`),
@@ -111,7 +126,7 @@ impl Slots {
 /// # Errors
 ///
 /// A file can't be read, or has other columns.
-pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<Vec<u8>, ToldError> {
+pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<RecordBatch, ToldError> {
     clock.check()?;
     let hosts = wanted.hosts;
     let mut found: Vec<Slots> = hosts.iter().map(|_| Slots::default()).collect();
@@ -125,15 +140,19 @@ pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result
             let block_nos = whole(batch, "block_no")?;
             for row in 0..batch.num_rows() {
                 let (Some(host), Some(slot)) = (of.at(row), value(slots, row)) else { continue };
-                let slot = found[host].at(slot);
-                slot.events += 1;
-                slot.block_no = slot.block_no.max(value(block_nos, row));
+                let place = found[host].at(slot);
+                let told = &mut found[host].values;
+                told[EVENTS][place] += 1;
+                raise(&mut told[BLOCK_NO][place], value(block_nos, row));
                 let Some(step) = which.at(row) else { continue };
-                slot.starts += i64::from(step == STARTED);
-                slot.leads += i64::from(step == LEADER);
+                told[STARTS][place] += i64::from(step == STARTED);
+                told[LEADS][place] += i64::from(step == LEADER);
                 if let Some(ts_ns) = value(times, row) {
+                    let earliest = &mut told[FIRST_STEP + step][place];
                     let ts_ns = ts_ns.saturating_sub(hosts[host].shift_ns);
-                    slot.steps[step] = Some(slot.steps[step].map_or(ts_ns, |before| before.min(ts_ns)));
+                    if *earliest == NONE || ts_ns < *earliest {
+                        *earliest = ts_ns;
+                    }
                 }
             }
             Ok(())
@@ -148,8 +167,8 @@ pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result
             for row in 0..batch.num_rows() {
                 let (Some(host), Some(()), Some(ts_ns)) = (of.at(row), which.at(row), value(times, row)) else { continue };
                 if let Some(slot) = clock.slot_of(ts_ns.saturating_sub(hosts[host].shift_ns)) {
-                    let slot = found[host].at(slot);
-                    slot.txs = slot.txs.max(value(counts, row));
+                    let place = found[host].at(slot);
+                    raise(&mut found[host].values[TXS][place], value(counts, row));
                 }
             }
             Ok(())
@@ -163,10 +182,11 @@ pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result
             let densities = numbers::<Float64Type>(batch, "chain_density")?;
             for row in 0..batch.num_rows() {
                 let (Some(host), Some(slot)) = (of.at(row), value(slots, row)) else { continue };
-                let slot = found[host].at(slot);
-                slot.utxo_size = slot.utxo_size.max(value(sizes, row));
+                let place = found[host].at(slot);
+                raise(&mut found[host].values[UTXO_SIZE][place], value(sizes, row));
                 if let Some(density) = value(densities, row) {
-                    slot.chain_density = Some(slot.chain_density.map_or(density, |before| before.max(density)));
+                    let most = &mut found[host].chain_density[place];
+                    *most = Some(most.map_or(density, |before| before.max(density)));
                 }
             }
             Ok(())
@@ -175,16 +195,23 @@ pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result
     rows_of(hosts, found)
 }
 
-fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Result<Vec<u8>, ToldError> {
-    let count = found.iter().map(|of_host| of_host.slots.len() + of_host.late.len()).sum();
-    let mut rows = Rows::new(COLUMNS, count);
-    let mut densities = Float64Builder::with_capacity(count);
-    for (host, of_host) in hosts.iter().zip(found) {
-        for (slot, told) in of_host.rising() {
-            let first = [slot, told.events, told.starts, told.leads].map(Some);
-            rows.push(host.number, first.into_iter().chain(told.steps).chain([told.block_no, told.txs, told.utxo_size]));
-            densities.append_option(told.chain_density);
+/// The most of what was met; [`NONE`] is below all.
+#[inline]
+fn raise(most: &mut i64, met: Option<i64>) {
+    *most = (*most).max(met.unwrap_or(NONE));
+}
+
+fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Result<RecordBatch, ToldError> {
+    let rows: Vec<_> = hosts.iter().zip(&found).map(|(host, slots)| (host.number, slots.slots.len())).collect();
+    let mut columns: [Vec<i64>; COLUMNS.len()] = Default::default();
+    let mut densities = Vec::new();
+    for slots in found {
+        let (slots, values, chain_density) = slots.in_order();
+        for (column, mut of_host) in columns.iter_mut().zip([slots].into_iter().chain(values)) {
+            if column.is_empty() { *column = of_host } else { column.append(&mut of_host) }
         }
+        densities.extend(chain_density);
     }
-    rows.stream([("chain_density", Arc::new(densities.finish()) as ArrayRef)])
+    let density = ("chain_density", Arc::new(Float64Array::from(densities)) as ArrayRef);
+    table(rows, COLUMNS.into_iter().zip(columns.map(told)).chain([density]))
 }

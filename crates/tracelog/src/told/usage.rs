@@ -1,8 +1,11 @@
 //! One row per host and slot in which its resources were sampled.
 
+use std::iter;
 use std::path::PathBuf;
 
-use super::columns::{Clock, Rows, ToldError, Wanted, WantedHost, each_batch, value, whole};
+use arrow_array::RecordBatch;
+
+use super::columns::{Clock, NONE, ToldError, Wanted, WantedHost, each_batch, extend, table, told, value, whole};
 
 /// Counters, by their columns in `resources`; the first and the sixth order samples of one time.
 const COUNTERS: [&str; 10] = [
@@ -45,11 +48,11 @@ const COLUMNS: [&str; 2 + COUNTERS.len() + LEVELS.len()] = [
 struct Sample {
     ts_ns: i64,
     slot: i64,
-    counters: [Option<i64>; COUNTERS.len()],
-    levels: [Option<i64>; LEVELS.len()],
+    /// Its row in the columns that were read.
+    row: usize,
 }
 
-/// One row per host and slot in which it was sampled, of the slot's last sample, in the order of hosts as given and of time, as an Arrow stream.
+/// One row per host and slot in which it was sampled, of the slot's last sample, in the order of hosts as given and of time.
 ///
 /// Columns: `host` (its number), `slot`, `span_ns` (since the sample before, null for a host's first), how much each counter rose meanwhile (`cpu`, `gc`,
 /// `mutator`, `major`, `minor`, `allocated`, `net_read`, `net_written`, `fs_read`, `fs_written`; below 0 where it went down), and the levels
@@ -58,43 +61,33 @@ struct Sample {
 /// # Errors
 ///
 /// A file can't be read, or has other columns.
-pub fn usage_told(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Result<Vec<u8>, ToldError> {
+pub fn usage_told(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Result<RecordBatch, ToldError> {
     clock.check()?;
     let hosts = wanted.hosts;
     let mut found: Vec<Vec<Sample>> = hosts.iter().map(|_| Vec::new()).collect();
+    let mut read: [Vec<i64>; COUNTERS.len() + LEVELS.len()] = Default::default();
     let names: Vec<_> = ["host", "ts_ns"].into_iter().chain(COUNTERS).chain(LEVELS).collect();
     let names = wanted.columns(&names);
     for path in resources {
         each_batch(path, &names, |batch| {
             let of = wanted.of(batch)?;
             let times = whole(batch, "ts_ns")?;
-            let mut counters = Vec::with_capacity(COUNTERS.len());
-            for column in COUNTERS {
-                counters.push(whole(batch, column)?);
-            }
-            let mut levels = Vec::with_capacity(LEVELS.len());
-            for column in LEVELS {
-                levels.push(whole(batch, column)?);
+            let first = read[CPU].len();
+            for (column, values) in COUNTERS.into_iter().chain(LEVELS).zip(&mut read) {
+                extend(values, whole(batch, column)?);
             }
             for row in 0..batch.num_rows() {
                 let (Some(host), Some(ts_ns)) = (of.at(row), value(times, row)) else { continue };
                 let ts_ns = ts_ns.saturating_sub(hosts[host].shift_ns);
                 if let Some(slot) = clock.slot_of(ts_ns) {
-                    let counters = std::array::from_fn(|place| value(counters[place], row));
-                    let levels = std::array::from_fn(|place| value(levels[place], row));
-                    found[host].push(Sample { ts_ns, slot, counters, levels });
+                    found[host].push(Sample { ts_ns, slot, row: first + row });
                 }
             }
             Ok(())
         })?;
     }
-    rows_of(hosts, found)
-}
-
-fn rows_of(hosts: &[WantedHost], found: Vec<Vec<Sample>>) -> Result<Vec<u8>, ToldError> {
-    let mut rows = Rows::new(COLUMNS, found.iter().map(Vec::len).sum());
-    for (host, mut samples) in hosts.iter().zip(found) {
-        samples.sort_by_key(|sample| (sample.ts_ns, sample.counters[CPU], sample.counters[ALLOCATED]));
+    for samples in &mut found {
+        samples.sort_by_key(|sample| (sample.ts_ns, read[CPU][sample.row], read[ALLOCATED][sample.row]));
         samples.dedup_by(|later, kept| {
             let same = later.slot == kept.slot;
             if same {
@@ -102,13 +95,27 @@ fn rows_of(hosts: &[WantedHost], found: Vec<Vec<Sample>>) -> Result<Vec<u8>, Tol
             }
             same
         });
-        let mut before: Option<Sample> = None;
-        for sample in samples {
-            let span_ns = before.map(|before| sample.ts_ns - before.ts_ns);
-            let rose = (0..COUNTERS.len()).map(|place| sample.counters[place]?.checked_sub(before?.counters[place]?));
-            rows.push(host.number, [Some(sample.slot), span_ns].into_iter().chain(rose).chain(sample.levels));
-            before = Some(sample);
-        }
     }
-    rows.stream([])
+    rows_of(hosts, &found, &read)
+}
+
+fn rows_of(hosts: &[WantedHost], found: &[Vec<Sample>], read: &[Vec<i64>]) -> Result<RecordBatch, ToldError> {
+    let count = found.iter().map(Vec::len).sum();
+    let column = |of: &dyn Fn(Option<&Sample>, &Sample) -> i64| {
+        let mut values = Vec::with_capacity(count);
+        for samples in found {
+            let before = iter::once(None).chain(samples.iter().map(Some));
+            values.extend(before.zip(samples).map(|(before, sample)| of(before, sample)));
+        }
+        told(values)
+    };
+    let rose = |before: i64, now: i64| if before == NONE || now == NONE { NONE } else { now.checked_sub(before).unwrap_or(NONE) };
+    let mut columns =
+        vec![column(&|_, sample| sample.slot), column(&|before, sample| before.map_or(NONE, |before| rose(before.ts_ns, sample.ts_ns)))];
+    let (counters, levels) = read.split_at(COUNTERS.len());
+    columns.extend(
+        counters.iter().map(|values| column(&|before, now| before.map_or(NONE, |before| rose(values[before.row], values[now.row])))),
+    );
+    columns.extend(levels.iter().map(|values| column(&|_, sample| values[sample.row])));
+    table(hosts.iter().zip(found).map(|(host, samples)| (host.number, samples.len())), COLUMNS.into_iter().zip(columns))
 }

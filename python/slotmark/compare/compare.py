@@ -86,7 +86,7 @@ def _comparison(
             if (wanted := [metric for metric in metrics if metric.estimator == name])
         ]
         come_from = origins([side.name for side in sides[1:]], analyses, confidence) if entries.splits else []
-        of_sides = [[doubt for analysis in of_side for doubt in analysis.doubts()] for of_side in analyses]
+        of_sides = doubts_of(analyses)
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
     rows, tests = judged(entered, confidence)
@@ -131,6 +131,14 @@ def analysed(sides: Sequence[Side], analyses: Sequence[Sequence[Analysis]]) -> l
             msgspec.structs.replace(side, filters=[str(one) for one in first.filters], facts=told)
             for side, first, told in zip(sides, firsts, facts, strict=True)
         ]
+
+
+def doubts_of(analyses: Sequence[Sequence[Analysis]]) -> list[list[Warning]]:
+    """What the analyses of each side doubt."""
+    every = [analysis for of_side in analyses for analysis in of_side]
+    with side_by_side(every) as pool:
+        found = pool.map(Analysis.doubts, every)
+        return [[doubt for _ in of_side for doubt in next(found)] for of_side in analyses]
 
 
 def doubted(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates: Sequence[Estimate]) -> list[Side]:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from slotmark.metrics import Analysis, Located
+from slotmark.metrics import Analysis, Located, places
 from slotmark.statistics.student import satterthwaite
 
 LEAST_BLOCKS = 3
@@ -88,11 +88,11 @@ class Cells(msgspec.Struct, frozen=True):
         variances, degrees = np.empty((2, count)), np.empty((2, count))
         for side, errors in enumerate(self.errors):
             inside = kept[errors.cells]
-            place = which[errors.cells][inside], errors.units[inside]
-            of_units = np.zeros((count, errors.units.max() + 1))
-            np.add.at(of_units, place, errors.values[inside])
-            there = np.zeros(of_units.shape, bool)
-            there[place] = True
+            shape = count, errors.units.max() + 1
+            place = np.ravel_multi_index((which[errors.cells][inside], errors.units[inside]), shape)
+            of_units = np.bincount(place, errors.values[inside], count * shape[1]).reshape(shape)
+            there = np.zeros(shape, bool)
+            there.ravel()[place] = True
             variances[side] = (of_units**2).sum(axis=1)
             degrees[side] = there.sum(axis=1) - 1
         whole = variances.sum(axis=0)
@@ -168,7 +168,7 @@ def _cells(
 
     def enough(cells: Sequence[tuple[str, str]]) -> bool:
         for side in runs:
-            seen = [np.unique(np.concatenate(there)).size for run in side if (there := _there(run, cells))]
+            seen = [_distinct(np.concatenate(there)) for run in side if (there := _there(run, cells))]
             if sum(seen) < LEAST_BLOCKS or (by_run and len(seen) < 2):
                 return False
         return any(waited[cell] for cell in cells)
@@ -189,7 +189,7 @@ def _cells(
     for number, side in enumerate(runs):
         # Blocks of different runs are different blocks.
         first = np.cumsum([0, *(max(int(one.max()) for one in run.blocks.values()) + 1 for run in side)])
-        places, units, parts = [], [], []
+        of_cells, units, parts = [], [], []
         for place, (_, cells) in enumerate(found):
             there = [(run, cell) for run in range(len(side)) for cell in cells if cell in side[run].values]
             values = np.concatenate([side[run].values[cell] for run, cell in there])
@@ -199,13 +199,12 @@ def _cells(
                     for run, cell in there
                 ]
             )
-            count = np.unique(of).size
+            count = _distinct(of)
             means[number, place] = values.mean()
-            places.append(np.full(values.size, place))
+            of_cells.append(np.full(values.size, place))
             units.append(of)
             parts.append((values - values.mean()) * np.sqrt(count / (count - 1)) / values.size * weights[place])
-        each = np.unique(np.concatenate(units), return_inverse=True)[1]
-        errors.append(Errors(np.concatenate(places), each, np.concatenate(parts)))
+        errors.append(Errors(np.concatenate(of_cells), places(np.concatenate(units)), np.concatenate(parts)))
     return Cells(
         stage=stage,
         names=[name for name, _ in found],
@@ -220,3 +219,8 @@ def _cells(
 def _there(run: Observed, cells: Sequence[tuple[str, str]]) -> list[np.ndarray]:
     """The blocks of those of the cells that a run has."""
     return [run.blocks[cell] for cell in cells if cell in run.blocks]
+
+
+def _distinct(values: np.ndarray) -> int:
+    """How many distinct values there are, of at least one."""
+    return 1 + int(np.count_nonzero(np.diff(np.sort(values))))

@@ -16,7 +16,7 @@ from slotmark.metrics.catalogue import (
     register,
 )
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
-from slotmark.metrics.samples import CostMatrix, Key, Samples, ranks
+from slotmark.metrics.samples import CostMatrix, Key, Samples, places, ranks
 
 __all__ = [
     "Analysis",
@@ -40,6 +40,7 @@ __all__ = [
     "filters_of_run",
     "parse_filters",
     "parts_of",
+    "places",
     "ranks",
     "register",
     "samples",

@@ -76,13 +76,17 @@ def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float
     # Variances of few degrees of freedom differ much, and need more points to stand for all of them.
     points = 40 if min(degrees, known) < FEW_DEGREES else 16
     shares = (np.arange(points) + 0.5) / points
-    one, other = np.meshgrid(*[chi2_ppf(shares, degrees) / degrees] * 2)
+    variances = chi2_ppf(shares, degrees) / degrees
+    # Either side may have either variance: a pair stands for both ways round.
+    first, second = np.triu_indices(points)
+    one, other = variances[first], variances[second]
+    weights = np.where(first == second, 1, 2) / points**3
     freedom = (one + other) ** 2 * degrees / (one**2 + other**2)
-    limits = (t_isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)).ravel()
+    limits = t_isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)
     truths = np.sqrt(chi2_ppf(shares, known) / known)
 
     def missing(steps: float) -> float:
-        return float(scipy.special.ndtr(steps * truths[:, np.newaxis] - limits).mean()) - wanted
+        return float((scipy.special.ndtr(steps * truths[:, np.newaxis] - limits).sum(axis=0) * weights).sum()) - wanted
 
     high = 10.0
     while missing(high) < 0:

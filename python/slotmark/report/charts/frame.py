@@ -81,8 +81,9 @@ def drawn(names: Sequence[str], height: int, *layers: alt.Chart) -> dict[str, An
         width="container",
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         padding={"left": 6, "right": 10, "top": 4, "bottom": 4},
+        params=[alt.param(name="shown", value=list(names)).param],
         usermeta={"runs": [msgspec.to_builtins(one) for one in looks(names)]},
-    ).add_params(alt.param(name="shown", value=list(names)))
+    )
     return chart.to_dict(validate=False)
 
 

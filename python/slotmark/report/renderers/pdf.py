@@ -101,25 +101,30 @@ def _plain(block: Block) -> Any:
 
 def _figures(figures: Sequence[Figure]) -> dict[str, Any]:
     """Figures with their pictures, and how their runs are told apart."""
-    specs = [with_texts(figure.draw(), printable) for figure in figures]
-    legend = {run["name"]: run for spec in specs for run in spec.get("usermeta", {}).get("runs", [])}
-    return {
-        "type": "Figures",
-        "legend": _printable(list(legend.values())),
-        "figures": [
-            {
-                "title": _printable(figure.title),
-                "caption": _printable(figure.caption),
-                "small": figure.small,
-                "svg": _svg(spec, SMALL_CHART_WIDTH if figure.small else CHART_WIDTH),
-            }
-            for figure, spec in zip(figures, specs, strict=True)
-        ],
-    }
+    shown: list[dict[str, Any]] = []
+    legend: dict[str, Any] = {}
+    for figure in figures:  # one by one: while one becomes a picture, another thread draws the next
+        spec = with_texts(figure.draw(), printable)
+        legend |= {run["name"]: run for run in spec.get("usermeta", {}).get("runs", [])}
+        svg = _svg(spec, SMALL_CHART_WIDTH if figure.small else CHART_WIDTH)
+        title, caption = _printable(figure.title), _printable(figure.caption)
+        shown.append({"title": title, "caption": caption, "small": figure.small, "svg": svg})
+    return {"type": "Figures", "legend": _printable(list(legend.values())), "figures": shown}
 
 
 def _svg(spec: dict[str, Any], width: int) -> str:
-    return vl_convert.vegalite_to_svg({**spec, "width": width}, config=CHART_CONFIG, allowed_base_urls=[])
+    return vl_convert.vegalite_to_svg({**_still(spec), "width": width}, config=CHART_CONFIG, allowed_base_urls=[])
+
+
+def _still(spec: dict[str, Any]) -> dict[str, Any]:
+    """A chart without what only answers to a pointer: its tooltips, and the points of its lines, which are most of a picture."""
+    if "layer" in spec:
+        return {**spec, "layer": [_still(layer) for layer in spec["layer"]]}
+    mark = spec["mark"]
+    if isinstance(mark, dict) and mark.get("point") == "transparent":
+        mark = {name: of for name, of in mark.items() if name != "point"}
+    encoding = {name: of for name, of in spec["encoding"].items() if name != "tooltip"}
+    return {**spec, "mark": mark, "encoding": encoding}
 
 
 def _printable(value: Any) -> Any:

@@ -1,4 +1,4 @@
-//! Reading a whole chain beside pallas-hardano, in one process and one thread: `read CHAIN`.
+//! Reading a whole chain beside pallas-hardano, in one process: `read CHAIN`. Blocks are read in one thread; ours opens the folder on all cores.
 //!
 //! Each pass opens the folder anew and reads every block, in an order that rotates from pass to pass; files are in the page cache after the
 //! first. Ours holds each block against the CRC-32 of its index entry, and reads all blocks; how many the other gives is printed.

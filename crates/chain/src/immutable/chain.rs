@@ -114,7 +114,7 @@ impl Chain {
         BlockEntry {
             slot: if is_ebb { chunk.raw_slot(position).saturating_mul(self.chunk_slots) } else { chunk.raw_slot(position) },
             hash: raw[16..48].try_into().expect("32 bytes"),
-            crc32: u32::from_be_bytes(raw[12..16].try_into().expect("4 bytes")),
+            crc32: chunk.raw_crc32(position),
             offset,
             size: (chunk.raw_offset(position + 1) - offset) as u32,
             header_offset: u16::from_be_bytes([raw[8], raw[9]]),
@@ -126,8 +126,7 @@ impl Chain {
     /// The whole block, `[era, block]`.
     pub fn bytes(&self, index: usize) -> &[u8] {
         let chunk = &self.chunks[self.chunk_of(index)];
-        let position = index - chunk.first;
-        &chunk.bytes()[chunk.raw_offset(position) as usize..chunk.raw_offset(position + 1) as usize]
+        chunk.block(index - chunk.first)
     }
 
     /// The block's header.

@@ -37,9 +37,13 @@ impl Chain {
     /// # Errors
     /// The difference, by file and offset.
     pub fn checked_bytes(&self, index: usize) -> Result<&[u8], ChainError> {
-        let (entry, bytes) = (self.entry(index), self.bytes(index));
+        // The chunk is looked up once: `bytes` and `entry` would each do it again.
+        let chunk = &self.chunks[self.chunk_of(index)];
+        let position = index - chunk.first;
+        let bytes = chunk.block(position);
         let found = crc32fast::hash(bytes);
-        if found != entry.crc32 {
+        if found != chunk.raw_crc32(position) {
+            let entry = self.entry(index);
             let path = self.block_path(index);
             return Err(ChainError::Crc { path, offset: entry.offset, slot: entry.slot, found, expected: entry.crc32 });
         }

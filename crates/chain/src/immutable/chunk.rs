@@ -25,12 +25,20 @@ impl Chunk {
         self.blocks.as_deref().unwrap_or_default()
     }
 
+    pub(super) fn block(&self, position: usize) -> &[u8] {
+        &self.bytes()[self.raw_offset(position) as usize..self.raw_offset(position + 1) as usize]
+    }
+
     pub(super) fn raw_entry(&self, position: usize) -> &[u8] {
         &self.secondary.as_deref().unwrap_or_default()[position * ENTRY_BYTES..][..ENTRY_BYTES]
     }
 
     pub(super) fn raw_offset(&self, position: usize) -> u64 {
         if position < self.count { be64(self.raw_entry(position)) } else { self.bytes().len() as u64 }
+    }
+
+    pub(super) fn raw_crc32(&self, position: usize) -> u32 {
+        u32::from_be_bytes(self.raw_entry(position)[12..16].try_into().expect("4 bytes"))
     }
 
     pub(super) fn raw_slot(&self, position: usize) -> u64 {
@@ -68,15 +76,17 @@ pub(crate) fn chunk_numbers(folder: &Path) -> Result<Vec<u64>, ChainError> {
     }
 }
 
+/// Why a file of a chunk can't be read.
+pub(super) fn io_error(path: &Path, source: std::io::Error) -> ChainError {
+    match source.kind() {
+        std::io::ErrorKind::NotFound => ChainError::MissingFile { path: path.to_path_buf() },
+        _ => ChainError::Io { path: path.to_path_buf(), source },
+    }
+}
+
 /// Maps a file; None for an empty one.
 pub(super) fn map(path: &Path) -> Result<Option<Mmap>, ChainError> {
-    let io = |source: std::io::Error| {
-        if source.kind() == std::io::ErrorKind::NotFound {
-            ChainError::MissingFile { path: path.to_path_buf() }
-        } else {
-            ChainError::Io { path: path.to_path_buf(), source }
-        }
-    };
+    let io = |source| io_error(path, source);
     let file = File::open(path).map_err(io)?;
     if file.metadata().map_err(io)?.len() == 0 {
         return Ok(None); // an empty file can't be mapped

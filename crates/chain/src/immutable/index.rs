@@ -1,39 +1,41 @@
 //! The indexes of a chunk, checked against each other and against its file of blocks.
 
+use std::fs;
 use std::path::Path;
 
-use super::chunk::{Chunk, ENTRY_BYTES, chunk_path, map};
+use super::chunk::{Chunk, ENTRY_BYTES, chunk_path, io_error, map};
 use crate::error::ChainError;
 
 pub(crate) fn index_error(folder: &Path, number: u64, kind: &str, offset: usize, what: String) -> ChainError {
     ChainError::Index { path: chunk_path(folder, number, kind), offset: offset as u64, what }
 }
 
-/// Maps a chunk's three files and checks the indexes; with the slots a chunk, where they can be told from it.
+/// Maps a chunk's blocks and entries and checks its indexes; with the slots a chunk, where they can be told from it.
 pub(super) fn load(folder: &Path, number: u64) -> Result<(Chunk, Option<u64>), ChainError> {
     let paths = ["chunk", "secondary", "primary"].map(|kind| chunk_path(folder, number, kind));
-    let [blocks, secondary, primary] = [map(&paths[0])?, map(&paths[1])?, map(&paths[2])?];
+    let (blocks, secondary) = (map(&paths[0])?, map(&paths[1])?);
+    // Read, and not mapped as the other two: it is only needed here, and small.
+    let primary = fs::read(&paths[2]).map_err(|source| io_error(&paths[2], source))?;
     let entries = secondary.as_deref().unwrap_or_default();
     if !entries.len().is_multiple_of(ENTRY_BYTES) {
         let length = entries.len() as u64;
         let at = length - length % ENTRY_BYTES as u64;
         return Err(ChainError::Cut { path: paths[1].clone(), length, unit: "entries of 56 bytes", at });
     }
-    let slots = primary.as_deref().unwrap_or_default();
-    match slots.first() {
+    match primary.first() {
         None => return Err(ChainError::Cut { path: paths[2].clone(), length: 0, unit: "offsets of 4 bytes behind a version byte", at: 0 }),
         Some(1) => {}
         Some(&found) => return Err(ChainError::Version { path: paths[2].clone(), found }),
     }
-    if slots.len() % 4 != 1 {
-        let length = slots.len() as u64;
+    if primary.len() % 4 != 1 {
+        let length = primary.len() as u64;
         let at = length - (length - 1) % 4;
         return Err(ChainError::Cut { path: paths[2].clone(), length, unit: "offsets of 4 bytes behind a version byte", at });
     }
     let count = entries.len() / ENTRY_BYTES;
     let [path, ..] = paths;
     let mut chunk = Chunk { number, path, blocks, secondary, first: 0, count, has_ebb: false };
-    let relative = relative_slots(folder, number, slots, count)?;
+    let relative = relative_slots(folder, number, &primary, count)?;
     chunk.has_ebb = relative.first() == Some(&0);
     let chunk_slots = check_entries(folder, &chunk, &relative)?;
     Ok((chunk, chunk_slots))
@@ -45,15 +47,14 @@ fn relative_slots(folder: &Path, number: u64, primary: &[u8], count: usize) -> R
     let mut before = 0u32;
     for (position, offset) in primary[1..].chunks_exact(4).enumerate() {
         let offset = u32::from_be_bytes(offset.try_into().expect("4 bytes"));
-        let at = 1 + 4 * position;
-        let expected_or_equal = if position == 0 { offset == 0 } else { offset == before || offset == before + ENTRY_BYTES as u32 };
-        if !expected_or_equal || offset as usize > count * ENTRY_BYTES {
+        if offset == before {
+            continue; // a slot without a block, and the 0 at the beginning
+        }
+        if position == 0 || offset != before + ENTRY_BYTES as u32 || offset as usize > count * ENTRY_BYTES {
             let what = format!("offset {offset} into the secondary index doesn't follow {before}, or lies behind its {count} entries");
-            return Err(index_error(folder, number, "primary", at, what));
+            return Err(index_error(folder, number, "primary", 1 + 4 * position, what));
         }
-        if offset > before {
-            relative.push(position as u64 - 1);
-        }
+        relative.push(position as u64 - 1);
         before = offset;
     }
     if relative.len() != count {

@@ -75,7 +75,7 @@ fn window_of(chain: &Chain, start: &str, blocks: Option<u64>) -> Result<Window, 
 }
 
 /// A table that other libraries take without a copy, by Arrow's PyCapsule interface.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "slotmark._core")]
 struct Told(RecordBatch);
 
 #[pymethods]
@@ -107,6 +107,9 @@ mod _core {
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python sees")]
     const version: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use super::Told;
 
     #[pyfunction]
     fn blake3_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.ledger.engine import BACKENDS, program
+from slotmark.benches.ledger.engine import BACKENDS, ROCKSDB, program, refuse_unknown_store
 from slotmark.benches.ledger.reading import read_file
-from slotmark.errors import ImportFileError, TargetError
+from slotmark.errors import ArgumentError, ImportFileError, TargetError
 from tests.conftest import slotmark
 
-ON_DISK = [name for name in BACKENDS if name != "memory"]
+ON_DISK = [*(name for name in BACKENDS if name != "memory"), ROCKSDB]
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +24,16 @@ def engine() -> Path:
         return program()
     except TargetError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(params=ON_DISK)
+def on_disk(engine: Path, request: pytest.FixtureRequest) -> str:
+    """A store on disk that the engine was built with."""
+    try:
+        refuse_unknown_store(f"--backend {request.param}", request.param)
+    except ArgumentError as error:
+        pytest.skip(str(error))
+    return request.param
 
 
 def arguments(engine: Path, chain: Path, folder: Path, backend: str, *more: str) -> list[str]:
@@ -87,22 +97,21 @@ def test_a_chain_that_breaks_a_rule_is_refused_in_one_line(
         read_file(tmp_path / "out.json")
 
 
-@pytest.mark.parametrize("backend", ON_DISK)
 @pytest.mark.parametrize("kills", [15, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_killed_replay_goes_on_from_the_last_flush(
-    backend: str, kills: int, engine: Path, small_chain: Path, tmp_path: Path
+    on_disk: str, kills: int, engine: Path, small_chain: Path, tmp_path: Path
 ) -> None:
     digest = replay(engine, small_chain, tmp_path / "whole", "memory")[-1]["digest"]
     draws = random.Random(kills)
     begin = time.monotonic()
-    replay(engine, small_chain, tmp_path / "timed", backend, "--flush-every", "7")
+    replay(engine, small_chain, tmp_path / "timed", on_disk, "--flush-every", "7")
     whole_s = time.monotonic() - begin
     killed = finished = resumed = 0
     while killed < kills or not finished:
         folder = tmp_path / f"state-{finished}"
         folder.mkdir(exist_ok=True)
         with subprocess.Popen(
-            arguments(engine, small_chain, folder, backend, "--flush-every", "7"), stderr=subprocess.PIPE, text=True
+            arguments(engine, small_chain, folder, on_disk, "--flush-every", "7"), stderr=subprocess.PIPE, text=True
         ) as process:
             if killed < kills:
                 time.sleep(draws.random() * whole_s)
@@ -120,7 +129,7 @@ def test_a_killed_replay_goes_on_from_the_last_flush(
     assert resumed, "no replay was killed between its first and its last flush"
 
 
-SMALL = {"lsm": "88k", "lmdb": "160k"}
+SMALL = {"lsm": "88k", "lmdb": "160k", ROCKSDB: "400k"}
 """Disks on which some flushes find room, and not all."""
 
 SMALL_DISK = """
@@ -131,16 +140,15 @@ mount -o remount,size=300m "$STATE" && "$@"
 """
 
 
-@pytest.mark.parametrize("backend", ON_DISK)
 def test_a_full_disk_ends_with_one_line_and_the_replay_can_be_gone_on_with(
-    backend: str, engine: Path, small_chain: Path, tmp_path: Path
+    on_disk: str, engine: Path, small_chain: Path, tmp_path: Path
 ) -> None:
     whole = replay(engine, small_chain, tmp_path / "whole", "memory")[-1]
     state, said, code = tmp_path / "state", tmp_path / "said", tmp_path / "code"
     state.mkdir()
-    words = arguments(engine, small_chain, tmp_path, backend, "--flush-every", "20")
+    words = arguments(engine, small_chain, tmp_path, on_disk, "--flush-every", "20")
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", SMALL_DISK, "sh", SMALL[backend], str(state), *words],
+        ["unshare", "-rm", "sh", "-c", SMALL_DISK, "sh", SMALL[on_disk], str(state), *words],
         env={**os.environ, "SAID": str(said), "CODE": str(code), "STATE": str(state)},
         capture_output=True,
         text=True,

@@ -109,14 +109,14 @@ def stamp_bed(bed: str, into: str, start_s: int, loopback: bool) -> None:
     Raises BedError.
     """
 
-class Told:
+class ArrowTable:
     """A table by Arrow's PyCapsule interface: `pyarrow.table` takes it without a copy."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 def slots_told(
     files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
-) -> Told:
+) -> ArrowTable:
     """One row per host and slot of which the tables tell: `slotmark_tracelog::slots_told`.
 
     `files` has those of `slot_events`, `transactions` and `ledger_metrics`; `hosts` are names with the numbers that stand for them and what is
@@ -125,7 +125,7 @@ def slots_told(
 
 def usage_told(
     files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
-) -> Told:
+) -> ArrowTable:
     """One row per host and slot in which its resources were sampled, as `slots_told`; `files` has those of `resources`: `slotmark_tracelog::usage_told`."""
 
 def simulate_tables(profile_toml: str, seed: int, progress: Callable[[int, int], None]) -> str:

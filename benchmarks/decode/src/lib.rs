@@ -1,4 +1,4 @@
-//! What both programs print with.
+//! What benchmarks of chains print with.
 
 use std::fs;
 

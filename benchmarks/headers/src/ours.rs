@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 use slotmark_chain::block::{Era, Header, OperationalCertificate, VrfCertificate, body_is_proven};
-use slotmark_chain::hash::blake2b_256;
+use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::{Chain, ChainError, Hash32};
 use slotmark_praos::header::{Leader, check_header, check_proofs};
 use slotmark_praos::lottery::{Draw, Purpose, praos_input, tpraos_input};
@@ -109,7 +109,9 @@ pub fn vrf(case: &Case<'_>, header: &Header<'_>) -> bool {
 pub fn leads(case: &Case<'_>, header: &Header<'_>) -> bool {
     let Some(key_hash) = header.vrf_key.map(|key| blake2b_256(&[key])) else { return false };
     match case.surroundings.leader {
-        Leader::Delegate(delegation) => delegation.vrf_key_hash == key_hash,
+        Leader::Delegate(delegation) => {
+            delegation.vrf_key_hash == key_hash && header.issuer.is_some_and(|issuer| blake2b_224(&[issuer]) == delegation.delegate)
+        }
         Leader::Pool(pool) => {
             let praos = header.era >= Era::Babbage;
             let output = header.vrf[usize::from(!praos)].and_then(|stated| <vrf::Output>::try_from(stated.output).ok());

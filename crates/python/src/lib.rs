@@ -76,13 +76,13 @@ fn window_of(chain: &Chain, start: &str, blocks: Option<u64>) -> Result<Window, 
 
 /// A table that other libraries take without a copy, by Arrow's PyCapsule interface.
 #[pyclass(frozen, module = "slotmark._core")]
-struct Told(RecordBatch);
+struct ArrowTable(RecordBatch);
 
 #[pymethods]
-impl Told {
+impl ArrowTable {
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema; // one that gives another schema than asked for is within the interface
+        let _ = requested_schema; // who gives a table may give another schema than the one requested
         let rows = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
     }
@@ -94,10 +94,10 @@ fn told(
     hosts: Vec<(String, u32, i64)>,
     alone: bool,
     of: impl Fn(Wanted<'_>) -> Result<RecordBatch, ToldError> + Sync,
-) -> PyResult<Told> {
+) -> PyResult<ArrowTable> {
     let hosts: Vec<WantedHost> = hosts.into_iter().map(|(name, number, shift_ns)| WantedHost { name, number, shift_ns }).collect();
     let found = py.detach(|| of(Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() }));
-    found.map(Told).map_err(|error| slotmark_error("RunError", format!("{error}. Copy the run again from where it was made.")))
+    found.map(ArrowTable).map_err(|error| slotmark_error("RunError", format!("{error}. Copy the run again from where it was made.")))
 }
 
 #[pymodule]
@@ -109,7 +109,7 @@ mod _core {
     const version: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use super::Told;
+    use super::ArrowTable;
 
     #[pyfunction]
     fn blake3_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {
@@ -337,7 +337,7 @@ mod _core {
         alone: bool,
         system_start_ns: i64,
         slot_ns: i64,
-    ) -> PyResult<Told> {
+    ) -> PyResult<ArrowTable> {
         let mut of = |table: &str| files.remove(table).unwrap_or_default();
         let (slot_events, transactions, ledger_metrics) = (of("slot_events"), of("transactions"), of("ledger_metrics"));
         let files = SlotFiles { slot_events, transactions, ledger_metrics };
@@ -353,7 +353,7 @@ mod _core {
         alone: bool,
         system_start_ns: i64,
         slot_ns: i64,
-    ) -> PyResult<Told> {
+    ) -> PyResult<ArrowTable> {
         let resources = files.remove("resources").unwrap_or_default();
         let clock = Clock { system_start_ns, slot_ns };
         told(py, hosts, alone, |wanted| slotmark_tracelog::usage_told(&resources, wanted, clock))

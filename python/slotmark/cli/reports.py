@@ -21,7 +21,7 @@ Out = Annotated[
 ]
 
 
-_M_ARENA_MAX = -8
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Of mallopt, in glibc's malloc.h."""
 
 
@@ -42,12 +42,18 @@ def opened_sides(command: str, named: Sequence[str]) -> "list[list[Run]]":
 
 
 def _share_freed_memory() -> None:
-    """Lets threads use what others freed. By default, Arrow and glibc keep it for the thread that did: hundreds of MiB in a full run."""
+    """Lets threads use what others freed. By default, Arrow and glibc keep it for the thread that did: hundreds of MiB in a full run.
+
+    What was freed stays with the process, up to a bound: else the kernel clears the same pages again for each table, for a tenth of the time.
+    """
     import pyarrow
 
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     with suppress(OSError, AttributeError):  # other C libraries
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_ARENA_MAX, 1)
+        mallopt(_M_MMAP_THRESHOLD, 32 << 20)  # the most that it takes
+        mallopt(_M_TRIM_THRESHOLD, 256 << 20)
 
 
 def print_report(document: "Document", written: Sequence[Path]) -> None:

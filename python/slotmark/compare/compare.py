@@ -78,7 +78,7 @@ def _comparison(
     refuse_unlike_runs(groups)
     metrics = with_margins(policy.applied(entries.metrics), margins)
     with ExitStack() as stack:
-        analyses = begun(stack, groups, filters)
+        analyses = analyses_of(stack, groups, filters)
         sides = analysed(sides, analyses)
         estimates = [
             estimator(Task(sides, analyses, wanted, how))
@@ -116,7 +116,9 @@ def _comparison(
     )
 
 
-def begun(stack: ExitStack, groups: Sequence[Sequence[Run]], filters: Sequence[Filter] | None) -> list[list[Analysis]]:
+def analyses_of(
+    stack: ExitStack, groups: Sequence[Sequence[Run]], filters: Sequence[Filter] | None
+) -> list[list[Analysis]]:
     """An analysis per run, which share the cores and end with the stack."""
     beside = sum(map(len, groups))
     return [[stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from slotmark.compare.compare import analysed, begun, doubted, doubts_of
+from slotmark.compare.compare import analysed, analyses_of, doubted, doubts_of
 from slotmark.compare.origins import Origins, origins
 from slotmark.compare.result import Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
@@ -57,7 +57,7 @@ def explain(
             "`slotmark compare` shows what differs."
         )
     with ExitStack() as stack:
-        analyses = begun(stack, groups, filters)
+        analyses = analyses_of(stack, groups, filters)
         sides = analysed(sides, analyses)
         (found,) = origins([sides[1].name], analyses, confidence)
         doubts = doubts_of(analyses)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import msgspec
 import numpy as np
 
-from slotmark.compare.compare import analysed, doubted
+from slotmark.compare.compare import analysed, analyses_of, doubted, doubts_of
 from slotmark.compare.result import Side
 from slotmark.compare.sides import name_sides, refuse_other_bench
 from slotmark.errors import ComparisonError
@@ -92,7 +92,7 @@ def growth(runs: Sequence[Run]) -> Growth:
     means: dict[tuple[str, str, str], dict[int, list[float]]] = {}
     sizes: set[int] = set()
     with ExitStack() as stack:
-        analyses = [stack.enter_context(Analysis(run)) for run in runs]
+        analyses = [one for (one,) in analyses_of(stack, [[run] for run in runs], None)]
         for target, run, analysis in zip(targets, runs, analyses, strict=True):
             size = _size(grows, run, analysis)
             sizes.add(size)
@@ -101,8 +101,8 @@ def growth(runs: Sequence[Run]) -> Growth:
                 for part in samples.parts:
                     of_target = means.setdefault((metric.id, part, target), {})
                     of_target.setdefault(size, []).extend(_means(samples, part))
-        of_runs = [analysis.doubts() for analysis in analyses]
-        shown = doubted(analysed(sides, [[one] for one in analyses]), of_runs, [])
+        alone = [[one] for one in analyses]
+        shown = doubted(analysed(sides, alone), doubts_of(alone), [])
     if len(sizes) < 2:
         raise ComparisonError(f"All runs have {sizes.pop():,} {grows.name}: nothing grows. {grows.more}")
     order = {metric.id: place for place, metric in enumerate(entries.metrics)}

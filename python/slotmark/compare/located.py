@@ -91,10 +91,10 @@ class Cells(msgspec.Struct, frozen=True):
             shape = count, errors.units.max() + 1
             place = np.ravel_multi_index((which[errors.cells][inside], errors.units[inside]), shape)
             of_units = np.bincount(place, errors.values[inside], count * shape[1]).reshape(shape)
-            there = np.zeros(shape, bool)
-            there.ravel()[place] = True
+            there = np.zeros(count * shape[1], bool)
+            there[place] = True
             variances[side] = (of_units**2).sum(axis=1)
-            degrees[side] = there.sum(axis=1) - 1
+            degrees[side] = there.reshape(shape).sum(axis=1) - 1
         whole = variances.sum(axis=0)
         effective = np.array(
             [

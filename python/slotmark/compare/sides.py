@@ -77,7 +77,7 @@ def refuse_other_bench(baseline: Side, candidate: Side) -> None:
     if baseline.manifest.bench != candidate.manifest.bench:
         raise ComparisonError(
             f"{baseline.name} is a run of bench '{baseline.manifest.bench}', {candidate.name} of '{candidate.manifest.bench}'. "
-            "Only runs of one bench can be compared."
+            "Name runs of one bench."
         )
 
 

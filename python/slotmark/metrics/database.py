@@ -169,7 +169,7 @@ class Database:
             worker = free.popleft()
             try:
                 with self._kept_rows(worker, {relation: some.rows_of(relation) for relation in kept}):
-                    return worker.sql(self._of_hosts(some, sql, tables, kept)).to_arrow_table().combine_chunks()
+                    return worker.sql(self._of_hosts(some, sql, tables, kept)).to_arrow_table()
             finally:
                 free.append(worker)
 

@@ -221,7 +221,7 @@ pub(super) fn whole<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'
     numbers::<Int64Type>(batch, name)
 }
 
-/// What a column of whole numbers holds where nothing is told.
+/// What a column of whole numbers holds where nothing is told. A file that has this number tells nothing with it: no log has.
 pub(super) const NONE: i64 = i64::MIN;
 
 /// Adds a column's values of a batch to those of the batches before.
@@ -234,7 +234,7 @@ pub(super) fn extend(values: &mut Vec<i64>, array: &PrimitiveArray<Int64Type>) {
 }
 
 /// Whole numbers as a column of the result.
-pub(super) fn told(values: Vec<i64>) -> ArrayRef {
+pub(super) fn column_of(values: Vec<i64>) -> ArrayRef {
     let there = BooleanBuffer::collect_bool(values.len(), |row| values[row] != NONE);
     Arc::new(Int64Array::new(values.into(), Some(NullBuffer::new(there)).filter(|nulls| nulls.null_count() > 0)))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
-use super::columns::{Clock, NONE, Numbered, ToldError, Wanted, WantedHost, each_batch, numbers, table, told, value, whole};
+use super::columns::{Clock, NONE, Numbered, ToldError, Wanted, WantedHost, column_of, each_batch, numbers, table, value, whole};
 
 /// The files of the tables that tell of slots.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ struct Slots {
     chain_density: Vec<Option<f64>>,
     /// How many slots at the beginning of `slots` are rising: there are more only where a slot was first told of after later ones.
     rising: usize,
-    /// The places of those others.
+    /// The places of those others: all new slots from the first such one on.
     late: HashMap<i64, usize>,
     /// The place of the one met last.
     last: usize,
@@ -139,16 +139,16 @@ pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result
             let slots = whole(batch, "slot")?;
             let block_nos = whole(batch, "block_no")?;
             for row in 0..batch.num_rows() {
-                let (Some(host), Some(slot)) = (of.at(row), value(slots, row)) else { continue };
+                let (Some(host), Some(slot)) = (of.at(row), value(slots, row).filter(|&slot| slot != NONE)) else { continue };
                 let place = found[host].at(slot);
-                let told = &mut found[host].values;
-                told[EVENTS][place] += 1;
-                raise(&mut told[BLOCK_NO][place], value(block_nos, row));
+                let values = &mut found[host].values;
+                values[EVENTS][place] += 1;
+                raise(&mut values[BLOCK_NO][place], value(block_nos, row));
                 let Some(step) = which.at(row) else { continue };
-                told[STARTS][place] += i64::from(step == STARTED);
-                told[LEADS][place] += i64::from(step == LEADER);
+                values[STARTS][place] += i64::from(step == STARTED);
+                values[LEADS][place] += i64::from(step == LEADER);
                 if let Some(ts_ns) = value(times, row) {
-                    let earliest = &mut told[FIRST_STEP + step][place];
+                    let earliest = &mut values[FIRST_STEP + step][place];
                     let ts_ns = ts_ns.saturating_sub(hosts[host].shift_ns);
                     if *earliest == NONE || ts_ns < *earliest {
                         *earliest = ts_ns;
@@ -181,7 +181,7 @@ pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result
             let sizes = whole(batch, "utxo_size")?;
             let densities = numbers::<Float64Type>(batch, "chain_density")?;
             for row in 0..batch.num_rows() {
-                let (Some(host), Some(slot)) = (of.at(row), value(slots, row)) else { continue };
+                let (Some(host), Some(slot)) = (of.at(row), value(slots, row).filter(|&slot| slot != NONE)) else { continue };
                 let place = found[host].at(slot);
                 raise(&mut found[host].values[UTXO_SIZE][place], value(sizes, row));
                 if let Some(density) = value(densities, row) {
@@ -213,5 +213,5 @@ fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Result<RecordBatch, ToldE
         densities.extend(chain_density);
     }
     let density = ("chain_density", Arc::new(Float64Array::from(densities)) as ArrayRef);
-    table(rows, COLUMNS.into_iter().zip(columns.map(told)).chain([density]))
+    table(rows, COLUMNS.into_iter().zip(columns.map(column_of)).chain([density]))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 
-use super::columns::{Clock, NONE, ToldError, Wanted, WantedHost, each_batch, extend, table, told, value, whole};
+use super::columns::{Clock, NONE, ToldError, Wanted, WantedHost, column_of, each_batch, extend, table, value, whole};
 
 /// Counters, by their columns in `resources`; the first and the sixth order samples of one time.
 const COUNTERS: [&str; 10] = [
@@ -107,7 +107,7 @@ fn rows_of(hosts: &[WantedHost], found: &[Vec<Sample>], read: &[Vec<i64>]) -> Re
             let before = iter::once(None).chain(samples.iter().map(Some));
             values.extend(before.zip(samples).map(|(before, sample)| of(before, sample)));
         }
-        told(values)
+        column_of(values)
     };
     let rose = |before: i64, now: i64| if before == NONE || now == NONE { NONE } else { now.checked_sub(before).unwrap_or(NONE) };
     let mut columns =

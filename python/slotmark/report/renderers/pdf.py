@@ -117,7 +117,7 @@ def _svg(spec: dict[str, Any], width: int) -> str:
 
 
 def _still(spec: dict[str, Any]) -> dict[str, Any]:
-    """A chart without what only answers to a pointer: its tooltips, and the points of its lines, which are most of a picture."""
+    """A chart without its tooltips and without the invisible points that they belong to, which are most of a picture."""
     if "layer" in spec:
         return {**spec, "layer": [_still(layer) for layer in spec["layer"]]}
     mark = spec["mark"]

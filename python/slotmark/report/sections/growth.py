@@ -13,7 +13,7 @@ from slotmark.report.sections.cells import headed, readable, titled
 def growth_answers(growth: Growth) -> list[Block]:
     """A sentence per metric with a short name, of all targets."""
     return [
-        Paragraph(f"{titled(curves[0])}: {'; '.join(told)}.")
+        Paragraph(f"{', '.join(filter(None, (curves[0].metric.name, curves[0].part)))}: {'; '.join(told)}.")
         for curves in _by_metric(growth)
         if curves[0].metric.short and (told := [_told(one, growth.along) for one in curves if len(one.levels) > 1])
     ]

@@ -129,7 +129,7 @@ def test_a_killed_replay_goes_on_from_the_last_flush(
     assert resumed, "no replay was killed between its first and its last flush"
 
 
-SMALL = {"lsm": "88k", "lmdb": "160k", ROCKSDB: "400k"}
+SMALL = {"lsm": "88k", "lmdb": "160k", ROCKSDB: "104k"}
 """Disks on which some flushes find room, and not all."""
 
 SMALL_DISK = """

@@ -101,15 +101,21 @@ def _plain(block: Block) -> Any:
 
 def _figures(figures: Sequence[Figure]) -> dict[str, Any]:
     """Figures with their pictures, and how their runs are told apart."""
-    shown: list[dict[str, Any]] = []
-    legend: dict[str, Any] = {}
-    for figure in figures:  # one by one: while one becomes a picture, another thread draws the next
-        spec = with_texts(figure.draw(), printable)
-        legend |= {run["name"]: run for run in spec.get("usermeta", {}).get("runs", [])}
-        svg = _svg(spec, SMALL_CHART_WIDTH if figure.small else CHART_WIDTH)
-        title, caption = _printable(figure.title), _printable(figure.caption)
-        shown.append({"title": title, "caption": caption, "small": figure.small, "svg": svg})
-    return {"type": "Figures", "legend": _printable(list(legend.values())), "figures": shown}
+    specs = [with_texts(figure.draw(), printable) for figure in figures]
+    legend = {run["name"]: run for spec in specs for run in spec.get("usermeta", {}).get("runs", [])}
+    return {
+        "type": "Figures",
+        "legend": _printable(list(legend.values())),
+        "figures": [
+            {
+                "title": _printable(figure.title),
+                "caption": _printable(figure.caption),
+                "small": figure.small,
+                "svg": _svg(spec, SMALL_CHART_WIDTH if figure.small else CHART_WIDTH),
+            }
+            for figure, spec in zip(figures, specs, strict=True)
+        ],
+    }
 
 
 def _svg(spec: dict[str, Any], width: int) -> str:

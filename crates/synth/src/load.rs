@@ -6,13 +6,13 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use ed25519_dalek::{Signer, SigningKey};
 use rayon::prelude::*;
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 
 use crate::address::Address;
 use crate::error::SynthError;
+use crate::keys::PaymentKey;
 use crate::parameters::MAX_TX_BYTES;
 use crate::plutus::{longest_loop, loop_budget, loop_script, loop_script_hash};
 use crate::random::Stream;
@@ -33,7 +33,7 @@ const BATCH: usize = 4_096;
 
 /// An output that the genesis holds for the workload, and its key.
 pub struct Fund {
-    key: SigningKey,
+    key: PaymentKey,
     address: Address,
     lovelace: u64,
 }
@@ -41,8 +41,8 @@ pub struct Fund {
 impl Fund {
     /// The output of a key's address in the genesis, from the seed of the key.
     pub fn new(secret: &[u8; 32], lovelace: u64) -> Self {
-        let key = SigningKey::from_bytes(secret);
-        let address = fund_address(key.verifying_key().as_bytes());
+        let key = PaymentKey::from_seed(secret);
+        let address = fund_address(key.public());
         Self { key, address, lovelace }
     }
 
@@ -116,9 +116,8 @@ struct Coin {
 struct Keys<'f>(&'f [Fund]);
 
 impl Signers for Keys<'_> {
-    fn witness(&self, key: u16, transaction: &[u8; 32]) -> ([u8; 32], [u8; 64]) {
-        let key = &self.0[usize::from(key)].key;
-        (key.verifying_key().to_bytes(), key.sign(transaction).to_bytes())
+    fn signer(&self, number: u16) -> &PaymentKey {
+        &self.0[usize::from(number)].key
     }
 }
 

@@ -8,6 +8,7 @@ use slotmark_chain::hash::blake2b_256;
 
 use crate::address::Address;
 use crate::cbor::CborBuffer;
+use crate::keys::PaymentKey;
 use crate::parameters::{COLLATERAL_PERCENT, MIN_FEE_CONSTANT, PLUTUS_V3, PLUTUS_V3_COST_MODEL, min_fee};
 use crate::plutus::Budget;
 
@@ -71,8 +72,7 @@ pub(crate) struct Plan<'a> {
 
 /// Keys that sign transactions, each by its number.
 pub(crate) trait Signers {
-    /// A payment key's public half and its signature of a transaction's id.
-    fn witness(&self, key: u16, transaction: &Hash32) -> ([u8; 32], [u8; 64]);
+    fn signer(&self, number: u16) -> &PaymentKey;
 }
 
 /// A transaction as it will stand in a block, but for its signatures.
@@ -227,10 +227,10 @@ impl Draft {
         set.uint(0);
         set.set(self.signers.len());
         for &signer in &self.signers {
-            let (key, signature) = keys.witness(signer, &self.id);
+            let key = keys.signer(signer);
             set.array(2);
-            set.bytes(&key);
-            set.bytes(&signature);
+            set.bytes(key.public());
+            set.bytes(&key.sign(&self.id));
         }
         set.extend_from_slice(&self.scripts);
     }

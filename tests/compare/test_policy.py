@@ -60,6 +60,17 @@ def test_ship_needs_that_it_is_shown(run: Callable[..., Run]) -> None:
     assert cause.needed.total > 10
 
 
+def test_how_much_more_is_said_only_of_what_more_would_tell(tmp_path: Path) -> None:
+    noisy = [rate * (1 + 0.02 * ((7 * place) % 5 - 2)) for place, rate in enumerate(RATES)]
+    base = write_run(tmp_path / "base", "base", {SETTING: RATES, "decode, parallel": RATES})
+    candidate = write_run(tmp_path / "noisy", "noisy", {SETTING: noisy})
+    assert re.fullmatch(
+        r"RUN AGAIN noisy: can't tell Blocks per second, decode, sequential and Blocks per second, decode, parallel; "
+        r"about [\d,]+ more rounds per side would tell 1 of these 2 differences",
+        line(compare([base, candidate])),
+    )
+
+
 def test_hold_names_what_is_worse_and_by_how_much(run: Callable[..., Run]) -> None:
     slow = compare([run("base"), run("slow", 0.9)])
     assert re.fullmatch(

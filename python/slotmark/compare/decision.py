@@ -285,19 +285,23 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
 
 
 def _more(causes: Sequence[Cause]) -> str:
-    """How much more would tell all, by what is repeated; what needs most counts."""
+    """How much more would tell, by what is repeated, and how many of the differences where not all; what needs most counts."""
+    asked = [cause.needed for cause in causes if cause.metric and cause.answer == "run again"]
+    told = [needed for needed in asked if needed is not None]
     most: dict[str, Needed] = {}
-    for cause in causes:
-        if cause.needed is not None:
-            known = most.get(cause.needed.over)
-            if known is None or cause.needed.more > known.more:
-                most[cause.needed.over] = cause.needed
+    for needed in told:
+        known = most.get(needed.over)
+        if known is None or needed.more > known.more:
+            most[needed.over] = needed
     words = [
         f"{_about(one.more)} more {one.over if one.more > 1 else one.over.removesuffix('s')}" for one in most.values()
     ]
     if not words:
         return ""
-    return f"needs about {listed(words)} per side"
+    more = f"about {listed(words)} per side"
+    if len(told) == len(asked):
+        return f"needs {more}"
+    return f"{more} would tell {len(told)} of these {len(asked)} differences"
 
 
 def _about(count: int) -> str:

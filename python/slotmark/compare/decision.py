@@ -286,7 +286,7 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
 
 def _more(causes: Sequence[Cause]) -> str:
     """How much more would tell, by what is repeated, and how many of the differences where not all; what needs most counts."""
-    asked = [cause.needed for cause in causes if cause.metric and cause.answer == "run again"]
+    asked = [cause.needed for cause in causes if cause.metric]
     told = [needed for needed in asked if needed is not None]
     most: dict[str, Needed] = {}
     for needed in told:

@@ -228,10 +228,10 @@ def no_latencies() -> Warning:
 
 
 def filters_left_out(left_out: Sequence[str], first_slot: int, last_slot: int) -> Warning:
-    """A live cluster that ended before the slots that its profile would have analysed."""
+    """A run that ended before the slots that its profile would have analysed."""
     return Warning(
         "filters_left_out",
-        f"The run ended before what the profile's {listed(left_out)} would have analysed; slots {first_slot} to {last_slot}, in which it was measured, are "
+        f"The run ended before what the profile's {listed(left_out)} would have analysed; slots {first_slot:,} to {last_slot:,}, in which it was measured, are "
         "analysed instead. A cluster may act otherwise later, as when the ledger has grown: run longer to compare it with runs that were analysed from there.",
     )
 

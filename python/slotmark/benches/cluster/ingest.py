@@ -22,10 +22,13 @@ from slotmark.benches.cluster.metadata import (
     read_metadata,
     regions_of_topology,
 )
-from slotmark.errors import LogError
+from slotmark.errors import ArgumentError, LogError
+from slotmark.metrics.filters import Filter, parse_filters
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target, usable_cores
 from slotmark.versions import versions
 from slotmark.warnings import Warning
+
+BENCH = "cluster"
 
 _EARLY_S = 60
 """A host whose log ends so long before the last one's stopped early, or its log is cut."""
@@ -337,7 +340,8 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
     # A bed's meta.json has the versions of the cluster that its profile describes; which node ran on it only the logs tell.
     packages = {} if here else metadata.packages
     ghc_version = UNKNOWN if here else metadata.ghc_version
-    too_late = _begin_after(metadata.filters, here.slots[1], genesis) if here else []
+    slots = here.slots if here else _logged_slots(ingested, genesis)
+    too_late = _begin_after(metadata.filters, slots[1], genesis)
     wrote = Counter(host.node for host in ingested.hosts if host.node)
     most = max(sorted(wrote), key=wrote.__getitem__, default="cardano-node")
     told = next((host for host in ingested.hosts if host.version and host.node == most), None)
@@ -348,7 +352,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
     digest = ingested.sources[0].identity.rpartition(":")[2][:12] if ingested.sources else ""
     return Manifest(
         id=f"{metadata.tag or cluster.name}-{digest}",
-        bench="cluster",
+        bench=BENCH,
         origin="simulated" if metadata.simulated else "measured",
         target=Target(
             name=cluster.target,
@@ -390,20 +394,38 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
             *_doubts(ingested, cluster.missing),
             *of_clocks,
             *(here.doubts if here else []),
-            *([warnings.filters_left_out(too_late, *here.slots)] if here and too_late else []),
+            *([warnings.filters_left_out(too_late, *slots)] if too_late else []),
         ],
     )
 
 
+def _logged_slots(ingested: Ingested, genesis: Genesis) -> tuple[int, int]:
+    """The first slot in which any host logged, and the last; 0 and -1 where none did after the start."""
+
+    def slot(ts_ns: int) -> int:
+        return (ts_ns - genesis.system_start_ns) // round(genesis.slot_length * 1e9)
+
+    first = min((host.first_ts_ns for host in ingested.hosts if host.first_ts_ns is not None), default=0)
+    last = max((host.last_ts_ns for host in ingested.hosts if host.last_ts_ns is not None), default=0)
+    return max(0, slot(first)), max(-1, slot(last))
+
+
 def _begin_after(filters: Sequence[str], last_slot: int, genesis: Genesis) -> list[str]:
-    """Those of a profile's filters by which what is analysed begins after a slot."""
+    """Those of a profile's filters, conditions or named sets, by which what is analysed begins after a slot."""
     slots = {"SlotGEq": 1, "EpochGEq": genesis.epoch_length}
-    named = [(one, *one.partition(" ")[::2]) for one in filters]
     return [
-        one
-        for one, tag, argument in named
-        if tag in slots and argument.isdigit() and int(argument) * slots[tag] > last_slot
+        asked
+        for asked in filters
+        if any(one.tag in slots and (one.argument or 0) * slots[one.tag] > last_slot for one in _conditions(asked))
     ]
+
+
+def _conditions(asked: str) -> list[Filter]:
+    """The conditions of a filter of the profile; none of one that isn't known, which the analysis refuses."""
+    try:
+        return parse_filters([asked], BENCH)
+    except ArgumentError:
+        return []
 
 
 def _nodes(ingested: Ingested) -> dict[str, str]:

@@ -122,10 +122,26 @@ def how_ended(code: int) -> str:
     return f"was killed by signal {-code}" if code < 0 else f"exited {code}"
 
 
-MOST_SAID = 300
-"""Characters of a program's own words in an error."""
+_MOST_LINES = 5
+_MOST_BEFORE = 300
+"""Characters of a program's own words in an error, all but its last line: what has no room is left out from the front."""
+
+_MOST_OF_LAST = 2_000
+"""Characters of the last line: of a longer one its beginning and its end are shown."""
 
 
-def cut_words(text: str) -> str:
-    """A program's own words at a length that can be read."""
-    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}… ({len(text):,} characters)"
+def last_words(text: str) -> str:
+    """The last lines that a program printed, as one line: the last one whole, since it has the reason, and before it what fits; empty where there is none."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    *before, last = lines
+    if len(last) > _MOST_OF_LAST:
+        half = _MOST_OF_LAST // 2
+        last = f"{last[:half]}… ({len(last):,} characters) …{last[-half:]}"
+    shown = [last]
+    for line in reversed(before[1 - _MOST_LINES :]):
+        if sum(map(len, shown)) + len(line) > _MOST_BEFORE:
+            break
+        shown.insert(0, line)
+    return " | ".join(shown)

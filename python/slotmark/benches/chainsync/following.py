@@ -17,7 +17,7 @@ from slotmark import _core
 from slotmark.benches.chainsync.invocation import LEAVE_S, Failed, Ready
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
-from slotmark.benches.process import children_group, cut_words, how_ended
+from slotmark.benches.process import children_group, how_ended, last_words
 from slotmark.errors import ProofError, TargetError
 
 
@@ -190,7 +190,7 @@ class Follower:
         if self.ended is not None and self.ended.by_node:
             return  # whatever becomes of the client follows from that
         if isinstance(gone, Failed):
-            raise TargetError(f"{self}: {cut_words(gone.message)}")
+            raise TargetError(f"{self}: {last_words(gone.message)}")
         if gone:
             how = how_ended(self._process.wait())
             raise TargetError(f"{self}: {how} while it followed.{self._last_words()}")
@@ -273,5 +273,5 @@ class Follower:
 
     def _last_words(self) -> str:
         self._stderr.seek(0)
-        said = self._stderr.read().decode(errors="replace").strip().splitlines()
-        return f" It said: {cut_words(said[-1])}" if said else ""
+        words = last_words(self._stderr.read().decode(errors="replace"))
+        return f" It printed: {words}" if words else ""

@@ -19,8 +19,8 @@ from slotmark.benches.chainsync.targets import Program
 from slotmark.benches.process import (
     children_group,
     cpu_ns,
-    cut_words,
     how_ended,
+    last_words,
     peak_bytes,
     started_on,
     voluntary_switches,
@@ -323,7 +323,7 @@ class _Lines:
             raise self.broken(f"`{line[:80].decode(errors='replace')}` is not a record ({error})") from error
         if isinstance(record, Failed):
             self._alive()
-            raise TargetError(f"{self._about}: {cut_words(record.message)}")
+            raise TargetError(f"{self._about}: {last_words(record.message)}")
         return record
 
     def broken(self, what: str) -> TargetError:
@@ -336,5 +336,5 @@ class _Lines:
 
     def _said(self) -> str:
         self._stderr.seek(0)
-        said = self._stderr.read().decode(errors="replace").strip().splitlines()
-        return f" It said: {cut_words(said[-1])}" if said else ""
+        words = last_words(self._stderr.read().decode(errors="replace"))
+        return f" It printed: {words}" if words else ""

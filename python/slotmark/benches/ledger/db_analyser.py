@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark.benches.process import cut_words, how_ended
+from slotmark.benches.process import how_ended, last_words
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
 
 NAME = "db-analyser"
@@ -146,9 +146,8 @@ def _help(label: str, words: list[str]) -> str:
         raise TargetError(f"{label}: `{command}` took longer than {_HELP_S:.0f} s. Check the program.") from error
     shown = (ended.stdout + ended.stderr).decode(errors="replace")
     if ended.returncode or not _FLAG.search(shown):
-        last = cut_words((shown.strip().splitlines() or ["nothing"])[-1])
         raise TargetError(
-            f"{label}: `{command}` {how_ended(ended.returncode)} and printed no flags, but: {last}. Check the program."
+            f"{label}: `{command}` {how_ended(ended.returncode)} and printed no flags, but: {last_words(shown) or 'nothing'}. Check the program."
         )
     return shown
 

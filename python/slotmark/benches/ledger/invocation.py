@@ -15,7 +15,7 @@ from slotmark.benches.ledger.engine import PROGRAM, program
 from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
-from slotmark.benches.process import children_group, cut_words, how_ended, peak_bytes
+from slotmark.benches.process import children_group, how_ended, last_words, peak_bytes
 from slotmark.errors import ImportFileError, TargetError
 
 _LOOK_S = 0.05
@@ -134,12 +134,12 @@ def _run(name: str, words: list[str], before: Sequence[str], timeout_s: float) -
         wall_ns = time.monotonic_ns() - begin
         if process.returncode:
             stderr.seek(max(0, os.fstat(stderr.fileno()).st_size - 4096))
-            said = stderr.read().decode(errors="replace").strip().splitlines()
+            printed = last_words(stderr.read().decode(errors="replace"))
             code = process.returncode
             how = how_ended(code)
             if before and code == -signal.SIGKILL:
                 how += ", as by the kernel where --memory-limit is less than it needs"
-            raise TargetError(f"{name}: {how}{': ' + cut_words(said[-1]) if said else ' without a word'}")
+            raise TargetError(f"{name}: {how}{': ' + printed if printed else ' without a word'}")
     return wall_ns, peak
 
 

@@ -370,7 +370,7 @@ class _Cluster:
                 else "transactions are signed"
             ),
             lambda: "begun" in generator.phases(),
-            lambda: f"the workload has not begun ({generator.words})",
+            lambda: f"the workload has not begun ({generator.words or 'it printed nothing'})",
         )
 
     def measure(self) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.nodes import Node
-from slotmark.benches.process import children_group, cut_words, first_line, how_ended, stat_fields
+from slotmark.benches.process import children_group, first_line, how_ended, last_words, stat_fields
 from slotmark.benches.shipped import program
 from slotmark.errors import ServerError, TargetError
 
@@ -25,7 +25,6 @@ ROUTER_START_S = 120
 """How long the router may take until all hosts are there: a namespace and a device for each."""
 
 _ROUTER_GRACE_S = 30
-_LAST_LINES = 5
 _LAST_BYTES = 1 << 16
 
 
@@ -132,9 +131,9 @@ class Wan:
                 )
             if not line.endswith(b"\n"):
                 code = self._process.wait()
-                words = self._errors.read_text(encoding="utf-8", errors="replace").strip()
+                words = self._errors.read_text(encoding="utf-8", errors="replace")
                 raise ServerError(
-                    f"--network wan: {cut_words(words.removeprefix('slotmark-wan: ')) or how_ended(code)}"
+                    f"--network wan: {last_words(words.removeprefix('slotmark-wan: ')) or how_ended(code)}"
                 )
         except BaseException:
             self._kill()
@@ -265,16 +264,15 @@ def last_words_of(code: int, *files: Path, named: bool = True) -> str:
     """How a process ended, and the last lines of the first of its files that has any, with the file's name or without."""
     how = f"it {how_ended(code)}"
     for file in files:
-        if lines := _last_lines(file):
-            return f"{how}; {f'the end of {file}: ' if named else ''}{cut_words(' | '.join(lines))}"
+        if words := last_words(_end_of(file)):
+            return f"{how}; {f'the end of {file}: ' if named else ''}{words}"
     return f"{how}; it printed nothing"
 
 
-def _last_lines(path: Path) -> list[str]:
+def _end_of(path: Path) -> str:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _LAST_BYTES))
-        lines = file.read().decode("utf-8", "replace").splitlines()
-    return [line.strip() for line in lines if line.strip()][-_LAST_LINES:]
+        return file.read().decode("utf-8", "replace")
 
 
 def stop_nodes(nodes: Sequence[Running], grace_s: float, on_wait: Callable[[int], None]) -> list[Running]:

@@ -16,7 +16,7 @@ from slotmark.benches.cluster.live.launching import Wan, last_words_of, spawn
 from slotmark.benches.cluster.live.plan import GENERATOR, targets
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.sweep import amount
-from slotmark.benches.process import cut_words
+from slotmark.benches.process import last_words
 from slotmark.benches.shipped import program
 from slotmark.errors import BedError, RunError, SimulationError, TargetError
 
@@ -154,7 +154,7 @@ class Generator:
     @property
     def words(self) -> str:
         """What it printed about what went wrong."""
-        return cut_words((self._folder / "stderr").read_text(encoding="utf-8", errors="replace").strip()) or "no words"
+        return last_words((self._folder / "stderr").read_text(encoding="utf-8", errors="replace"))
 
     @property
     def is_whole(self) -> bool:

@@ -21,6 +21,11 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{min(decimals, 9)}f}"
 
 
+def signed_interval(value: Interval, scale: float = 1.0, digits: int = 3) -> str:
+    """The two ends of an interval of a difference, each with its sign and multiplied by ``scale``."""
+    return f"{signed(scale * value.low, digits)} to {signed(scale * value.high, digits)}"
+
+
 def signed(value: float, digits: int = 3) -> str:
     """A difference: as :func:`number`, with a sign."""
     return f"+{number(value, digits)}" if value > 0 else number(value, digits)
@@ -40,7 +45,7 @@ def ratio_interval(value: Interval) -> str:
     """A ratio with its interval."""
     if value.low == value.high:
         return ratio(value.estimate)
-    return f"{ratio(value.estimate)} [{ratio(value.low)[:-1]}, {ratio(value.high)[:-1]}]"
+    return f"{ratio(value.estimate)} [{ratio(value.low)[:-1]} to {ratio(value.high)[:-1]}]"
 
 
 def p_value(p: float, *, bound: bool = False) -> str:
@@ -73,27 +78,26 @@ def share(text: str) -> float | None:
 
 
 def change(value: float) -> str:
-    """A ratio in words: ``+3.2 %``, or ``4.1 times`` from a doubling on and ``1/4.1`` from a halving on."""
-    if value >= 2:
-        return f"{value:.3g} times"
-    if value <= 0.5:
-        return f"1/{1 / value:.3g}" if value > 0 else "0"
+    """A ratio as a difference in percent, with its sign and its unit: ``+3.2 %``, ``-76.4 %``, ``+1,785 %``."""
     return f"{percent_change(value)} %"
 
 
 def span(value: Interval) -> str:
-    """An interval of a ratio in the words of :func:`change`."""
-    if value.low > 0.5 and value.high < 2:
-        low, high, unit = percent_change(value.low), percent_change(value.high), " %"
-    else:
-        low, high, unit = change(value.low), change(value.high), ""
-    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+    """An interval of a ratio as differences in percent: ``-2.9 to +1.4 %``."""
+    low, high = percent_change(value.low), percent_change(value.high)
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def point_unit(unit: str) -> str:
+    """The unit of a difference between two values: percentage points of what is in percent, else their own."""
+    return "pp" if unit == "%" else unit
 
 
 def quantity(value: float, unit: str) -> str:
-    """A value with its unit, at most three significant digits; durations in s are shown in ms."""
-    scaled, shown = (1e3 * value, "ms") if unit == "s" else (value, unit)
-    return f"{scaled:,.3g} {shown}".strip()
+    """A difference that matters, with its unit, at most three significant digits; durations in s are shown in ms, percentages in ``pp``."""
+    scaled, shown = (1e3 * value, "ms") if unit == "s" else (value, point_unit(unit))
+    digits = f"{scaled:,.0f}" if abs(scaled) >= 1_000 else f"{scaled:.3g}"
+    return f"{digits} {shown}".strip()
 
 
 def percent_change(value: float) -> str:

@@ -125,7 +125,7 @@ def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Pa
     CliRunner().invoke(app, [*command, str(tmp_path / "again")])
     for name in ("report.json", "report.md"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
-    assert "First cause: ledger tick. Ledger tick +" in " ".join(run.output.split())
+    assert "First cause: ledger tick (+" in " ".join(run.output.split())
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "report.html", "report.json", "report.md", "report.pdf"
     ]  # fmt: skip

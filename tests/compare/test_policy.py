@@ -54,7 +54,9 @@ def test_ship_needs_that_it_is_shown(run: Callable[..., Run]) -> None:
     )
     assert noisy.decision is not None
     (cause,) = noisy.decision.causes
-    assert re.fullmatch(r"may be worse by more than the margin of 2 %: up to -\d\.\d %", cause.reason)
+    assert re.fullmatch(
+        r"may be worse by more than the margin of 2 %: up to -\d\.\d % by the 98 % interval", cause.reason
+    )
     assert cause.needed is not None
     assert (cause.needed.over, cause.needed.size) == ("rounds", 10)
     assert cause.needed.total > 10

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from slotmark.compare.verdict import Judgement, judge
 from slotmark.metrics.catalogue import Better
-from slotmark.numbers import change, percent, span
+from slotmark.numbers import change, percent, quantity, ratio_interval, signed_interval, span
 from slotmark.statistics.interval import Interval
 
 
@@ -19,8 +19,8 @@ def verdict(
 @pytest.mark.parametrize(
     ("interval", "p", "expected", "why"),
     [
-        ((1.06, 1.08, 1.10), 0.004, "better", "+8.0 % (+6.0 to +10.0 %), beyond the margin of 2 %; adjusted p 0.004"),
-        ((0.90, 0.92, 0.94), 0.004, "worse", "-8.0 % (-10.0 to -6.0 %), beyond the margin of 2 %; adjusted p 0.004"),
+        ((1.06, 1.08, 1.10), 0.004, "better", "+8.0 % [+6.0 to +10.0 %], beyond the margin of 2 %; adjusted p 0.004"),
+        ((0.90, 0.92, 0.94), 0.004, "worse", "-8.0 % [-10.0 to -6.0 %], beyond the margin of 2 %; adjusted p 0.004"),
         ((0.99, 1.00, 1.01), 1.0, "equivalent", "the whole interval, -1.0 to +1.0 %, lies within the margin of 2 %"),
         (
             (1.005, 1.01, 1.015),
@@ -94,13 +94,23 @@ def test_a_wider_margin_never_makes_a_difference_of_none(estimate: float, below:
         assert wide == "equivalent"
 
 
-def test_ratios_in_words() -> None:
-    assert [change(r) for r in (1.0, 1.004, 1.0312, 1.999, 2, 16.84, 0.97, 0.51, 0.5, 0.02)] == [
-        *("0 %", "+0.40 %", "+3.1 %", "+99.9 %", "2 times", "16.8 times", "-3.0 %", "-49.0 %", "1/2", "1/50"),
+def test_ratios_in_words_are_differences_in_percent_whatever_their_size() -> None:
+    assert [change(r) for r in (1.0, 1.004, 1.0312, 1.999, 2, 16.84, 0.97, 0.51, 0.5, 0.02, 0.0)] == [
+        *("0 %", "+0.40 %", "+3.1 %", "+99.9 %", "+100 %", "+1,584 %", "-3.0 %", "-49.0 %", "-50.0 %", "-98.0 %"),
+        "-100 %",
     ]
     assert span(Interval(1, 1, 1)) == "0 %"
-    assert span(Interval(3, 2.5, 3.5)) == "2.5 times to 3.5 times"
-    assert span(Interval(1.7, 1.4, 2.1)) == "+40.0 % to 2.1 times"
+    assert span(Interval(3, 2.5, 3.5)) == "+150 to +250 %"
+    assert span(Interval(1.0, 1 / 4.24, 1.736)) == "-76.4 to +73.6 %"
+    assert span(Interval(9.0, 0.0, 1540.0)) == "-100 to +153,900 %"
+
+
+def test_differences_of_percentages_are_percentage_points_and_none_has_an_exponent() -> None:
+    assert [quantity(0.5, "%"), quantity(0.0005, "s"), quantity(1, "KiB/s"), quantity(15_400, "B")] == [
+        *("0.5 pp", "0.5 ms", "1 KiB/s", "15,400 B"),
+    ]
+    assert ratio_interval(Interval(2 / 3, 0.65, 0.6834)) == "0.667× [0.650 to 0.683]"
+    assert signed_interval(Interval(0.001, -0.0005, 0.0025), 1e3) == "-0.500 to +2.50"
 
 
 def test_shares_are_written_in_full() -> None:

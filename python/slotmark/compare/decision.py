@@ -210,7 +210,9 @@ def _cant_tell(metric: Metric, difference: Difference, margin: float) -> str:
     if difference.verdict == "worse":
         return "worse, in runs that are too few to speak for others"
     worst = percent_change(bounds.high if metric.better == "lower" else 1 / bounds.high)
-    return f"may be worse by more than the margin of {percent(margin)}: up to {worst} %"
+    return (
+        f"may be worse by more than the margin of {percent(margin)}: up to {worst} % by the {percent(BOUNDS)} interval"
+    )
 
 
 def _needed(found: Found, metric: Metric, difference: Difference, margin: float) -> Needed | None:

@@ -48,7 +48,8 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
         candidate: Likewise.
         delta: The difference of the means.
         steps: In the order in which they follow each other.
-        first: The name of the step that makes most of the difference beyond chance, in its direction where any does; empty where none does.
+        first: The name of the largest step that differs beyond chance in the direction of the whole difference; empty where none does.
+        shown: The names of all steps that differ beyond chance.
     """
 
     metric: Metric
@@ -59,6 +60,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     delta: Interval
     steps: list[Step]
     first: str
+    shown: list[str]
 
 
 class Origins(msgspec.Struct, frozen=True, kw_only=True, tag="origins"):
@@ -194,7 +196,8 @@ def _explained(metric: Metric, sides: Sequence[Sequence[_Steps]], confidence: fl
         candidate=whole.candidate,
         delta=whole.delta,
         steps=steps,
-        first=_first(telling, whole.delta),
+        first=first_cause(telling, whole.delta),
+        shown=[step.name for step in telling],
     )
 
 
@@ -213,9 +216,10 @@ def _compared(sides: Sequence[Sequence[_Steps]], name: str | None, confidence: f
     return _Compared(found.mean_of(ours), found.mean_of(theirs), found.delta, found.p)
 
 
-def _first(telling: Sequence[Step], whole: Interval) -> str:
+def first_cause(telling: Sequence[Step], whole: Interval) -> str:
+    """The largest of the steps that differ beyond chance in the direction of the whole; empty where none does."""
     with_it = [step for step in telling if step.delta.estimate * whole.estimate > 0]
-    return max(with_it or telling, key=lambda step: abs(step.delta.estimate)).name if telling else ""
+    return max(with_it, key=lambda step: abs(step.delta.estimate)).name if with_it else ""
 
 
 def _steps(split: Split, analysis: Analysis) -> _Steps:

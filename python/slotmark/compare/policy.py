@@ -15,7 +15,7 @@ import msgspec
 
 from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Better, Metric, Rank, catalogue
-from slotmark.numbers import percent, share
+from slotmark.numbers import percent, quantity, share
 from slotmark.run import Manifest
 from slotmark.warnings import KINDS
 
@@ -226,7 +226,7 @@ def policy_text(bench: str) -> str:
     ]
     order = get_args(Rank)
     for metric in sorted(_tested(bench), key=lambda one: order.index(one.rank)):
-        least = f", at least {metric.least:g}{metric.unit_suffix}" if metric.least else ""
+        least = f", at least {quantity(metric.least, metric.unit)}" if metric.least else ""
         lines.append(
             f'{metric.id} = {{ rank = "{metric.rank}", margin = "{percent(metric.margin)}", better = "{metric.better}" }}'
             f"  # {metric.name}{least}"

@@ -58,7 +58,7 @@ def judge(
         improved = (ratio.estimate > 1) == (better == "higher")
         return Judgement(
             "better" if improved else "worse",
-            f"{change(ratio.estimate)} ({span(ratio)}), beyond {limit}; adjusted p {p_value(p_adjusted, bound=bound)}",
+            f"{change(ratio.estimate)} [{span(ratio)}], beyond {limit}; adjusted p {p_value(p_adjusted, bound=bound)}",
         )
     if not excludes_1:
         above, below = ratio.high > ceiling, ratio.low < floor

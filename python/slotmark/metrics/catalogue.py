@@ -83,11 +83,6 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     published: str = ""
 
     @property
-    def unit_suffix(self) -> str:
-        """The unit with a space before it, or nothing."""
-        return f" {self.unit}" if self.unit else ""
-
-    @property
     def unit_of_chance(self) -> str:
         """The grain column whose values an interval within one run is over."""
         return self.repeated or self.grain[0]

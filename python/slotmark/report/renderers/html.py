@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from slotmark.numbers import percent
 from slotmark.report.document import SYMBOLS, Block, Document, Figure
 from slotmark.report.renderers.printable import printable, printable_document, with_texts
 from slotmark.report.renderers.vega import vega
@@ -44,7 +45,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["grouped"] = _grouped
     environment.filters["place"] = lambda forest, value: round(100 * forest.place(value), 2)
-    environment.filters["reach"] = lambda forest: f"{100 * forest.reach:.3g}"
+    environment.filters["reach"] = lambda forest: percent(forest.reach)
     environment.filters["sign"] = lambda mark: SYMBOLS[mark.verdict]
     return environment
 

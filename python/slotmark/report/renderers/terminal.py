@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from slotmark.numbers import percent
 from slotmark.report.document import SYMBOLS, Block, Document, Doubts, Facts, Forest, Mark, Paragraph, Table
 from slotmark.report.renderers.columns import longest_word, spread
 from slotmark.report.renderers.printable import printable_document
@@ -93,7 +94,7 @@ def _print_forest(forest: Forest, console: Console) -> None:
             line.append(_axis(forest, mark, axis), style=style).append("  ")
         console.print(line.append(text, style=style), no_wrap=True, crop=True)
     if axis >= LEAST_AXIS:
-        reach = f"{100 * forest.reach:.3g} %"
+        reach = percent(forest.reach)
         console.print(Text(f"{'':{names}}  -{reach}{'0':^{max(1, axis - 2 * len(reach) - 2)}}+{reach}", style="dim"))
     console.print(Text(forest.note, style="dim"))
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from slotmark.compare.growth import Curve
 from slotmark.compare.result import Basis, Difference, Row, Summary, Verdict
 from slotmark.metrics import Metric
-from slotmark.numbers import interval, number, p_value, percent, quantity
+from slotmark.numbers import interval, number, p_value, percent, percent_change, quantity
 from slotmark.report.document import CONDITIONAL, SYMBOLS, Cell
+from slotmark.statistics.interval import Interval
 from slotmark.warnings import ENOUGH_RUNS
 
 DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
@@ -110,6 +111,28 @@ def readable(metric: Metric) -> tuple[float, str]:
 def titled(one: Row | Curve) -> str:
     """Its metric, and its part where it has one."""
     return f"{one.metric.name}: {one.part}" if one.part else one.metric.name
+
+
+def levels_in_words(row: Row, place: int) -> str:
+    """The levels of the baseline and of a candidate, with their unit: ``71.70 → 75.60 ms``; empty where either is missing.
+
+    Args:
+        row: Of a metric.
+        place: Of the candidate among the candidates.
+    """
+    ours, theirs = row.levels[0], row.levels[place + 1]
+    if ours is None or theirs is None:
+        return ""
+    scale, unit = readable(row.metric)
+    return f"{number(scale * ours)} → {number(scale * theirs)} {unit}".strip()
+
+
+def moved(row: Row, place: int, ratio: Interval) -> str:
+    """By how much a candidate's level is higher or lower: ``5.4 % higher (71.70 → 75.60 ms)``."""
+    by = percent_change(ratio.estimate)
+    direction = "higher" if by.startswith(("+", ">")) else "lower"
+    amount = "the same" if by == "0" else f"{by.replace('+', '').removeprefix('-')} % {direction}"
+    return f"{amount} ({levels_in_words(row, place)})"
 
 
 def by_section(rows: Sequence[Row]) -> dict[str, list[Row]]:

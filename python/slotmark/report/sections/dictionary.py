@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from slotmark.metrics import Metric
-from slotmark.numbers import percent
+from slotmark.numbers import percent, quantity
 from slotmark.report.document import Cell, Column, Table
 
 
@@ -29,5 +29,5 @@ def dictionary(metrics: Iterable[Metric]) -> Table:
 def _margin(metric: Metric) -> str:
     if not metric.tested:
         return "not tested"
-    least = f", at least {metric.least:g}{metric.unit_suffix}" if metric.least else ""
+    least = f", at least {quantity(metric.least, metric.unit)}" if metric.least else ""
     return f"{percent(metric.margin)}{least}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from slotmark.compare.result import Comparison, Difference, Row, Summary
 from slotmark.metrics import Metric
-from slotmark.numbers import number, percent_change, signed
+from slotmark.numbers import number, percent_change, point_unit, signed, signed_interval
 from slotmark.published.styles import STYLES, Style
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import (
@@ -110,7 +110,7 @@ def _cells(row: Row, place: int, style: Style | None) -> list[Cell]:
 def _reach(difference: Difference, scale: float, unit: str) -> Cell:
     """The interval of the difference, in percent of the baseline; in the unit for those who ask, or where there is no percentage."""
     delta, ratio = difference.delta, difference.ratio
-    words = f"{signed(scale * delta.low)} to {signed(scale * delta.high)} {unit}".strip() if delta else ""
+    words = f"{signed_interval(delta, scale)} {point_unit(unit)}".strip() if delta else ""
     if ratio is None:
         return Cell(words or "-", remark=rests_on(difference.basis))
     remark = ", ".join(filter(None, (words, rests_on(difference.basis))))

@@ -6,7 +6,7 @@ import msgspec
 
 from slotmark.compare.result import Comparison, Row, Summary, Swept
 from slotmark.metrics import Metric
-from slotmark.numbers import number, percent, percent_change, signed
+from slotmark.numbers import number, percent, percent_change, signed, signed_interval
 from slotmark.report.document import Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import (
     by_section,
@@ -102,7 +102,7 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
         )
         ends = (
             f": a difference of {signed(scale * delta.estimate)} {unit} ({percent(comparison.confidence)} interval "
-            f"{signed(scale * delta.low)} to {signed(scale * delta.high)} {unit})"
+            f"{signed_interval(delta, scale)} {unit})"
             if delta
             else ""
         )
@@ -169,7 +169,7 @@ def _line(row: Row, judged: bool) -> list[Cell]:
         if delta is None:
             cells.append(Cell("-"))
         else:
-            ends = f" [{signed(scale * delta.low)}, {signed(scale * delta.high)}]" if delta.low < delta.high else ""
+            ends = f" [{signed_interval(delta, scale)}]" if delta.low < delta.high else ""
             cells.append(Cell(f"{signed(scale * delta.estimate)}{ends}"))
         if judged:
             cells += (

@@ -9,14 +9,14 @@ from slotmark.compare.explain import Explanation
 from slotmark.compare.origins import Explained, Origins
 from slotmark.compare.places import Places
 from slotmark.compare.result import Comparison
-from slotmark.numbers import number, p_value, percent, signed
+from slotmark.numbers import number, p_value, percent, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table
 from slotmark.report.drawing import later
 from slotmark.report.sections.cells import headed, in_a_sentence
 from slotmark.words import listed
 
 _SHOWN = 3
-"""So many steps are named in the sentence."""
+"""So many steps of a kind are named in the sentence."""
 
 _TOLD = 0.01
 """What is a smaller share of the largest step's difference isn't named."""
@@ -83,7 +83,7 @@ def change_table(origins: Origins, confidence: float) -> list[Table]:
             Cell(one.stage),
             Cell(_place(one, origins.changes)),
             Cell(signed(scale * one.delta.estimate)),
-            Cell(f"{signed(scale * one.delta.low)} to {signed(scale * one.delta.high)}"),
+            Cell(signed_interval(one.delta, scale)),
             Cell(p_value(one.p_adjusted)),
         ]
         for one in origins.changes.found
@@ -197,7 +197,7 @@ def _step_table(one: Explained) -> Table:
             Cell(number(scale * step.baseline)),
             Cell(number(scale * step.candidate)),
             Cell(signed(scale * step.delta.estimate)),
-            Cell(f"{signed(scale * step.delta.low)} to {signed(scale * step.delta.high)}"),
+            Cell(signed_interval(step.delta, scale)),
             Cell(p_value(step.p_adjusted)),
         ]
         for step in one.steps
@@ -207,7 +207,7 @@ def _step_table(one: Explained) -> Table:
         Cell(number(scale * one.baseline)),
         Cell(number(scale * one.candidate)),
         Cell(signed(scale * one.delta.estimate)),
-        Cell(f"{signed(scale * one.delta.low)} to {signed(scale * one.delta.high)}"),
+        Cell(signed_interval(one.delta, scale)),
         Cell(""),
     ]
     columns = [
@@ -279,10 +279,23 @@ def _sentence(one: Explained) -> str:
 
     whole = f"{in_a_sentence(one.metric)}: {told(one.delta.estimate)}"
     whole = whole[:1].upper() + whole[1:]
-    if not one.first:
-        return f"{whole}. No step differs beyond chance."
     least = _TOLD * max(abs(step.delta.estimate) for step in one.steps)
-    told_of = [step for step in one.steps if abs(step.delta.estimate) >= least]
-    order = sorted(told_of, key=lambda step: (step.name != one.first, -abs(step.delta.estimate)))
-    named = ", ".join(f"{step.name} {told(step.delta.estimate)}" for step in order[:_SHOWN])
-    return f"{whole}. First cause: {one.first}. {named[:1].upper()}{named[1:]}."
+    order = sorted(
+        (step for step in one.steps if abs(step.delta.estimate) >= least), key=lambda step: -abs(step.delta.estimate)
+    )
+    first = next((f"{step.name} ({told(step.delta.estimate)})" for step in one.steps if step.name == one.first), "")
+    others = [step for step in order if step.name != one.first]
+    beyond, within = (
+        ", ".join(
+            f"{step.name} {told(step.delta.estimate)}"
+            for step in [step for step in others if (step.name in one.shown) == shown][:_SHOWN]
+        )
+        for shown in (True, False)
+    )
+    parts = [
+        whole,
+        f"First cause: {first or 'none is shown'}",
+        *([f"{'Also beyond' if first else 'Beyond'} chance: {beyond}"] if beyond else []),
+        *([f"Within chance: {within}"] if within else []),
+    ]
+    return f"{'. '.join(parts)}."

@@ -1,10 +1,9 @@
 """What was found, in sentences, and how many verdicts of each kind there are."""
 
 from slotmark.compare.result import ALL, Comparison, Difference, Row
-from slotmark.metrics import Metric
-from slotmark.numbers import change, number, percent, ratio, ratio_interval, span
+from slotmark.numbers import change, percent, ratio, ratio_interval, span
 from slotmark.report.document import CONDITIONAL, SYMBOLS, Block, Paragraph, Section
-from slotmark.report.sections.cells import by_section, in_a_sentence
+from slotmark.report.sections.cells import by_section, in_a_sentence, moved
 
 
 def verdicts(comparison: Comparison) -> Section:
@@ -56,7 +55,7 @@ def _sentence(comparison: Comparison, row: Row, place: int, difference: Differen
     if found is None or difference.verdict == "inconclusive":
         shown = f" (ratio {ratio_interval(found)})" if found else ""
         return f"{candidate}{part}: {what}, inconclusive: {difference.reason}{shown}."
-    ends = f"{percent(comparison.confidence)} interval {ratio(found.low)} to {ratio(found.high)}"
+    ends = f"{percent(comparison.confidence)} interval {ratio(found.low)[:-1]} to {ratio(found.high)[:-1]}"
     condition = ", conditional on these runs" if difference.conditional else ""
     if difference.verdict == "equivalent":
         return f"{candidate}{part}: {what} equivalent to that of {baseline} within {percent(difference.margin)} ({ends}){condition}."
@@ -70,7 +69,7 @@ def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
         for section, inside in by_section(rows).items():
             begin = f"{section}: " if section else ""
             found += [
-                Paragraph(f"{begin}{_observation(row, difference, side.name)}", difference.verdict)
+                Paragraph(f"{begin}{_observation(row, difference, place, side.name)}", difference.verdict)
                 for row in inside
                 if (difference := row.differences[place]) and difference.verdict in ("better", "worse")
             ]
@@ -106,26 +105,12 @@ def _with_change(row: Row, difference: Difference) -> str:
     name, found = in_a_sentence(row.metric), difference.ratio
     if found is None or difference.verdict == "equivalent" or not difference.excludes_none:
         return name
-    return f"{name} ({change(found.estimate)}; {span(found)})"
+    return f"{name} ({change(found.estimate)} [{span(found)}])"
 
 
-def _observation(row: Row, difference: Difference, name: str) -> str:
-    base, delta, found = row.levels[0], difference.delta, difference.ratio
+def _observation(row: Row, difference: Difference, place: int, name: str) -> str:
     condition = ", conditional on these runs" if difference.conditional else ""
-    if base is None or delta is None or found is None:
+    found = difference.ratio
+    if found is None or difference.delta is None:
         return f"{in_a_sentence(row.metric)} is {difference.verdict} with {name}{condition}."
-    grew = "higher" if delta.estimate > 0 else "lower"
-    near, far = sorted((found.low, found.high), key=lambda value: abs(value - 1))
-    amount, low, high = (f"{abs(100 * (value - 1)):.3g}" for value in (found.estimate, near, far))
-    scale, unit = _unit(row.metric, abs(delta.estimate))
-    return (
-        f"{in_a_sentence(row.metric)} is {amount} % {grew} with {name} ({low} to {high} %; "
-        f"{number(abs(delta.estimate) * scale, 3)}{unit} on {number(base * scale)}{unit}): {difference.verdict}{condition}."
-    )
-
-
-def _unit(metric: Metric, size: float) -> tuple[float, str]:
-    """A factor and a unit in which a value of this size is easy to read."""
-    if metric.unit != "s":
-        return 1, metric.unit_suffix
-    return (1, " s") if size >= 1 else (1e3, " ms") if size >= 1e-3 else (1e6, " us")
+    return f"{in_a_sentence(row.metric)} is {moved(row, place, found)} with {name} (interval {span(found)}): {difference.verdict}{condition}."

@@ -374,6 +374,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
             "profile": metadata.profile,
             "era": metadata.era,
             "tag": metadata.tag,
+            **({"RTS flags": metadata.rts_flags} if metadata.rts_flags else {}),
             "host from": cluster.host_from,
             "clocks": "corrected" if cluster.correct_clocks else "as logged",
             **(here.parameters if here else {}),

@@ -95,6 +95,7 @@ class Metadata(msgspec.Struct, frozen=True):
         packages: Versions by package name.
         workload: What the generator did and the size of the ledger, one entry a fact.
         filters: The profile's own filter names, then its filter expressions in words, as ``EpochGEq 2``.
+        rts_flags: What the profile gives the node's GHC runtime beyond its own flags; None where it has no list of them.
         simulated: Whether the metadata says that a simulator wrote the logs.
     """
 
@@ -107,6 +108,7 @@ class Metadata(msgspec.Struct, frozen=True):
     packages: dict[str, Package] = {}
     workload: dict[str, str] = {}
     filters: list[str] = []
+    rts_flags: str | None = None
     simulated: bool = False
 
 
@@ -170,9 +172,9 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
     if not isinstance(meta, dict):
         raise LogError(f"{path}: no object 'meta' in it. Expected the meta.json of a run directory.")
     content = _within(meta, "profile_content")
-    profile = folder / "profile.json"
-    analysis_file = profile if profile.is_file() else path
-    analysis = _within(_object(profile) if profile.is_file() else content, "analysis")
+    profile_file = folder / "profile.json" if (folder / "profile.json").is_file() else path
+    profile = content if profile_file == path else _object(profile_file)
+    analysis = _within(profile, "analysis")
     packages = {name: _package(entry) for name, entry in _within(meta, "manifest").items()}
     node = packages.get("cardano-node", Package())
     return Metadata(
@@ -185,9 +187,10 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
         packages={name: packages.get(name, Package()) for name in PACKAGES},
         workload=_workload(content),
         filters=[
-            *map(str, _list(analysis, "filters", analysis_file)),
-            *(_condition(entry, path) for entry in _list(analysis, "filter_exprs", analysis_file)),
+            *map(str, _list(analysis, "filters", profile_file)),
+            *(_condition(entry, path) for entry in _list(analysis, "filter_exprs", profile_file)),
         ],
+        rts_flags=_rts_flags(_within(profile, "node"), profile_file),
         simulated="simulated" in meta,
     )
 
@@ -206,6 +209,23 @@ def regions_of_topology(folder: Path) -> dict[str, str]:
             f'{path}: coreNodes holds something else than objects. Expected {{"name": "node-0", …}} for each.'
         )
     return {str(node["name"]): str(node.get("region") or "") for node in nodes if "name" in node}
+
+
+def _rts_flags(node: dict[str, Any], path: Path) -> str | None:
+    """The flags of ``rts_flags_override`` in a line: ``no override`` for an empty list, None where there is no list.
+
+    Raises:
+        LogError: It is something else than a list of words.
+    """
+    flags = node.get("rts_flags_override")
+    if flags is None:
+        return None
+    if not isinstance(flags, list) or not all(isinstance(flag, str) for flag in flags):
+        raise LogError(
+            f'{path}: rts_flags_override is {flags!r:.40}: expected a list of words, as ["-A16m", "-c"]. '
+            "Copy the file again from where the run was made."
+        )
+    return " ".join(flags) or "no override"
 
 
 def _condition(entry: object, path: Path) -> str:

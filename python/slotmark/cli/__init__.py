@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
+from slotmark.cleaning import one_line
 from slotmark.cli import (
     chain,
     chainsync,
@@ -23,7 +24,7 @@ from slotmark.cli import (
     show,
     simulate,
 )
-from slotmark.cli.console import forget_reader, harmless, print_what_the_encoding_has
+from slotmark.cli.console import forget_reader, print_what_the_encoding_has
 from slotmark.errors import SlotmarkError
 
 app = typer.Typer(
@@ -131,6 +132,6 @@ def main() -> None:
 
 
 def _leave(code: int, message: str) -> NoReturn:
-    line = harmless(" ".join(message.split()))
+    line = one_line(" ".join(message.split()))
     sys.stderr.write(f"slotmark: {line}\n")
     sys.exit(code)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slotmark.cli.console import harmless, reader_may_leave, talk
+from slotmark.cli.console import reader_may_leave, talk
 from slotmark.cli.gate import Conditional, FailOn, deciding_policy, exit_code, refuse_blind_gate
 from slotmark.cli.quantities import share_of_metric
 from slotmark.cli.reports import Out, opened_sides, print_report
@@ -34,6 +34,13 @@ class Style(StrEnum):
     modern = "modern"
     org = "org"
     typst = "typst"
+
+
+_UNDECIDED = {
+    True: "NO DECISION: --method published makes none without --policy, --gate or --fail-on.",
+    False: "NO DECISION: no metric of these runs is decisive.",
+}
+"""The last line where nothing is decided, by whether nothing was compared."""
 
 
 def compare(
@@ -136,11 +143,10 @@ def compare(
     if gate and comparison:
         refuse_blind_gate(comparison)
     written = write_report(document, result, out) if out is not None else []
-    line = comparison.decision.line if comparison and comparison.decision else ""
+    line = comparison.decision.line if comparison and comparison.decision else _UNDECIDED[comparison is None]
     with reader_may_leave():
         print_report(document, written)
-        if line:
-            typer.echo(harmless(line), file=sys.stdout)
+        typer.echo(line, file=sys.stdout)
     ended = (
         exit_code(comparison, decides=policy is not None, fail_on=fail_on, gated=gate is not None) if comparison else 0
     )

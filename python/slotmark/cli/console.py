@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from slotmark.cleaning import one_line
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -17,14 +19,6 @@ if TYPE_CHECKING:
 
 LINE_EVERY_S = 5
 """Time between two lines of progress: short work prints none."""
-
-_CONTROL = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
-"""What a name from a stranger's log or run could steer a terminal with."""
-
-
-def harmless(text: str) -> str:
-    """The text without control characters, tabs and line ends aside."""
-    return text.translate(_CONTROL)
 
 
 class Talk:
@@ -39,7 +33,7 @@ class Talk:
 
     def remark(self, text: str) -> None:
         """Prints a line."""
-        self.console.print(harmless(text), markup=False, emoji=False)
+        self.console.print(one_line(text), markup=False, emoji=False)
 
     def doubts(self, found: Iterable["Warning"]) -> None:
         """Prints a line for each doubt about a run, with what it is about."""
@@ -67,7 +61,7 @@ class Talk:
         from rich.text import Text
 
         with self.console.status("") as status:
-            yield lambda text: status.update(Text(harmless(text)))
+            yield lambda text: status.update(Text(one_line(text)))
 
 
 talk = Talk()
@@ -134,7 +128,7 @@ def progress(unit: str) -> Iterator[Callable[[int, int, str], None]]:
     ]
     with Progress(*columns, TimeRemainingColumn(), console=talk.console, transient=True) as bar:
         task = bar.add_task("", total=None)
-        yield lambda done, total, label: bar.update(task, completed=done, total=total, description=harmless(label))
+        yield lambda done, total, label: bar.update(task, completed=done, total=total, description=one_line(label))
 
 
 PLAIN = {

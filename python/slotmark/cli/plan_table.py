@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from slotmark.benches.ledger.planned import Cell
-from slotmark.cli.console import harmless
+from slotmark.cleaning import one_line
 from slotmark.cli.session import compare_command
 from slotmark.metrics import samples
 from slotmark.numbers import number
@@ -37,7 +37,7 @@ def plan_table(cells: Sequence[Cell]) -> Table:
             _HOW[cell.how],
             str(cell.run.path if cell.run else ""),
         )
-        table.add_row(*map(harmless, row))
+        table.add_row(*map(one_line, row))
     return table
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 import numpy as np
 
+from slotmark.cleaning import one_line
 from slotmark.compare.policy import Accepted, Policy
 from slotmark.compare.result import ALL, Answer, Basis, Cause, Decision, Difference, Needed, Quantity, Row, Side
 from slotmark.metrics import Metric
@@ -252,7 +253,7 @@ def _doubted(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> l
 
 
 def _line(found: Found, answers: Sequence[Answer], causes: Sequence[Cause], decisive: int, *, accepted: bool) -> str:
-    """The decision in one line."""
+    """The decision in one line, whatever the names of sides, parts and metrics hold."""
     origins = {manifest.origin for side in (found.baseline, *found.candidates) for manifest in side.manifests}
     origin = "" if "simulated" not in origins else " (simulated)" if len(origins) == 1 else " (partly simulated)"
     told = []
@@ -260,7 +261,7 @@ def _line(found: Found, answers: Sequence[Answer], causes: Sequence[Cause], deci
         sides = [side.name for side, its in zip(found.candidates, answers, strict=True) if its == answer]
         why = _why(answer, [cause for cause in causes if cause.candidate in sides], decisive, accepted)
         told.append(f"{answer.upper()} {listed(sides)}{origin}: {why}")
-    return "; ".join(told)
+    return one_line("; ".join(told))
 
 
 def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from slotmark.cleaning import one_name
 from slotmark.compare.result import Side
 from slotmark.errors import ComparisonError
 from slotmark.run import Run
@@ -48,7 +49,7 @@ def _folder(path: Path, paths: Sequence[Path]) -> str:
     depth = 1
     while any(other.parts[-depth:] == path.parts[-depth:] for other in rivals):
         depth += 1
-    return "/".join(path.parts[-depth:])
+    return one_name("/".join(path.parts[-depth:]))
 
 
 def refuse_different_work(baseline: Side, candidate: Side) -> None:

@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slotmark import _core
+from slotmark.cleaning import one_name
 from slotmark.errors import RunError
 from slotmark.run.integrity import damaged_table, digest_of, files_of, parts_of, refuse_unlike_tables
-from slotmark.run.manifest import SCHEMA, Manifest, with_origin
+from slotmark.run.manifest import SCHEMA, Manifest, manifest_of, with_origin
 
 
 class Run:
@@ -37,7 +38,7 @@ class Run:
     @property
     def name(self) -> str:
         """The name to show for it: its folder's."""
-        return self.path.resolve().name
+        return one_name(self.path.resolve().name)
 
     def table_files(self, name: str) -> list[Path]:
         """The Parquet files of a table, in order; RunError where the manifest doesn't list it or they are gone."""
@@ -77,16 +78,17 @@ def open_run(path: str | Path) -> Run:
         raise RunError(f"{folder}: no such run folder.")
     text = file.read_bytes()
     try:
-        version = msgspec.json.decode(text, type=dict).get("schema")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        content = msgspec.json.decode(text, type=dict)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RunError(f"{file}: not JSON ({error}). The file is damaged; copy the run again.") from error
+    version = content.get("schema")
     if version != SCHEMA:
         raise RunError(
             f"{file}: schema version {version}, but this slotmark reads version {SCHEMA}. Use the slotmark that wrote it."
         )
     try:
-        manifest = msgspec.json.decode(text, type=Manifest)
-    except (msgspec.ValidationError, UnicodeDecodeError) as error:
+        manifest = manifest_of(content)
+    except (msgspec.ValidationError, RecursionError) as error:
         raise RunError(f"{file}: {error}. The file is damaged; copy the run again.") from error
     refuse_unlike_tables(folder, manifest)
     return Run(folder, with_origin(manifest))
@@ -167,10 +169,11 @@ class RunWriter:
         self._rows[name] = rows
 
     def finish(self, manifest: Manifest) -> Run:
-        """Writes the manifest, with the tables' row counts, and puts the folder in its place."""
+        """Writes the manifest, its names cleaned, with the tables' row counts, and puts the folder in its place."""
         manifest = msgspec.structs.replace(
             manifest, tables=dict(self._rows), parts=parts_of(self.tables_folder, list(self._rows))
         )
+        manifest = manifest_of(msgspec.to_builtins(manifest))
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         try:
             with (self._unfinished.path / "run.json").open("wb") as file:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from slotmark.cleaning import cleaned
 from slotmark.run.machine import MachineFacts
 from slotmark.warnings import Warning
 
@@ -121,6 +122,16 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         Else they are what was recorded elsewhere: a file is of one run.
         """
         return self.origin == "measured" and self.machine is not None
+
+
+def manifest_of(content: Any) -> Manifest:
+    """The manifest out of JSON types, with every name and text as :func:`slotmark.cleaning.cleaned` has it.
+
+    Raises:
+        msgspec.ValidationError: A member is missing or of another type.
+        RecursionError: It is nested without end.
+    """
+    return msgspec.convert(cleaned(content), type=Manifest)
 
 
 _ORIGINS: dict[str, Origin] = {"chainsync": "measured", "ledger": "imported", "prediction": "simulated"}

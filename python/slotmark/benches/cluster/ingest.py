@@ -22,6 +22,7 @@ from slotmark.benches.cluster.metadata import (
     read_metadata,
     regions_of_topology,
 )
+from slotmark.cleaning import one_line
 from slotmark.errors import ArgumentError, LogError
 from slotmark.metrics.filters import Filter, parse_filters
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target, usable_cores
@@ -280,7 +281,7 @@ def _refuse_damaged(ingested: Ingested) -> None:
     if not ingested.damaged:
         return
     first = "; ".join(
-        f"{_printable(one.file)}: {one.unread_bytes:,} bytes not read, from byte {one.at:,} on ({_printable(one.what)})"
+        f"{one_line(one.file)}: {one.unread_bytes:,} bytes not read, from byte {one.at:,} on ({one_line(one.what)})"
         for one in ingested.damaged[:3]
     )
     raise LogError(
@@ -295,7 +296,7 @@ def _refuse_rejected(ingested: Ingested, most: float) -> None:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in ingested.reasons[:_SHOWN])
     nodes = " and ".join(sorted({host.node for host in ingested.hosts if host.node})) or "cardano-node"
     first = "; ".join(
-        f"{one.file}:{one.line} (byte {one.offset:,}) {one.reason}: {_printable(one.text[:60])}"
+        f"{one.file}:{one.line} (byte {one.offset:,}) {one.reason}: {one_line(one.text[:60])}"
         for one in ingested.first_rejections[:3]
     )
     raise LogError(
@@ -328,11 +329,6 @@ def _refuse_other_genesis(tables: Path, genesis: Genesis) -> None:
             f"the genesis is not that of these logs: by it slot 0 began {genesis.system_start}, by the slots that hosts began {began}. "
             "Give the genesis with --genesis that the nodes were started with. A network that began with Byron's slots of 20 s can't be analysed."
         )
-
-
-def _printable(text: str) -> str:
-    """The text without what a terminal would take as a command."""
-    return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
 def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]) -> Manifest:

@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from slotmark import _core
+from slotmark.cleaning import MOST_OF_A_NAME, one_name
 from slotmark.errors import LogError
 
 NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "tracer", "explorer", "profile", "tables"})
@@ -83,11 +84,16 @@ def _logs_in(folder: Path) -> Sequence[Path]:
 
 
 def _refuse_other_names(paths: Iterable[Path]) -> None:
-    """Refuses names that are not UTF-8: they become names of hosts, which tables and manifests hold as text."""
+    """Refuses names that are not UTF-8, or that can't be shown as they are: they become names of hosts."""
     for path in paths:
         shown = os.fsencode(path.name).decode("utf-8", "backslashreplace")
         if shown != path.name:
             raise LogError(f"{path.parent}: the name {shown} in it is not UTF-8. Rename it: a host is called by it.")
+        if one_name(shown) != shown:
+            raise LogError(
+                f"{path.parent}: the name {one_name(shown)!r} in it has characters that can't be shown, or more than {MOST_OF_A_NAME}. "
+                "Rename it: a host is called by it."
+            )
 
 
 def _is_log(path: Path) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from slotmark.cleaning import cleaned
 from slotmark.errors import LogError
 
 GENESIS_PLACES = (
@@ -124,7 +125,7 @@ def read_genesis(folder: Path, given: Path | None) -> Genesis:
             try:
                 genesis = msgspec.json.decode(path.read_bytes(), type=Genesis)
                 _ = genesis.system_start_ns
-            except (msgspec.DecodeError, ValueError, OverflowError) as error:
+            except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
                 raise LogError(
                     f"{path}: not a Shelley genesis ({error}). Give the cluster's own with --genesis."
                 ) from error
@@ -240,9 +241,10 @@ def _condition(entry: object, path: Path) -> str:
 
 
 def _object(path: Path) -> dict[str, Any]:
+    """What a file holds, with all names in it cleaned."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except (msgspec.DecodeError, ValueError, OSError) as error:
+        return cleaned(msgspec.json.decode(path.read_bytes(), type=dict[str, Any]))
+    except (msgspec.DecodeError, ValueError, OSError, RecursionError) as error:
         raise LogError(f"{path}: not a JSON object ({error}). Copy it again from where the run was made.") from error
 
 

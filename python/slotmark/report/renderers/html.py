@@ -9,9 +9,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from slotmark.cleaning import one_line
 from slotmark.numbers import percent
 from slotmark.report.document import SYMBOLS, Block, Document, Figure
-from slotmark.report.renderers.printable import printable, printable_document, with_texts
+from slotmark.report.renderers.printable import printable_document, with_texts
 from slotmark.report.renderers.vega import vega
 
 
@@ -19,7 +20,7 @@ def html(document: Document) -> str:
     """The document as HTML."""
     document = printable_document(document)
     figures = [block for section in document.sections for block in section.blocks if isinstance(block, Figure)]
-    charts = [with_texts(figure.draw(), printable) for figure in figures]
+    charts = [with_texts(figure.draw(), one_line) for figure in figures]
     template = _environment().get_template("report.html")
     return template.render(
         document=document,

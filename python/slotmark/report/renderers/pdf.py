@@ -12,9 +12,10 @@ import msgspec
 import typst
 import vl_convert
 
+from slotmark.cleaning import one_line
 from slotmark.report.document import SYMBOLS, Block, Document, Figure, Forest, Table
 from slotmark.report.renderers.columns import BREAK, breakable, fit
-from slotmark.report.renderers.printable import printable, with_texts
+from slotmark.report.renderers.printable import with_texts
 
 LINE_PT = 482.0
 """The width of a line of text, in points: 170 mm."""
@@ -101,7 +102,7 @@ def _plain(block: Block) -> Any:
 
 def _figures(figures: Sequence[Figure]) -> dict[str, Any]:
     """Figures with their pictures, and how their runs are told apart."""
-    specs = [with_texts(figure.draw(), printable) for figure in figures]
+    specs = [with_texts(figure.draw(), one_line) for figure in figures]
     legend = {run["name"]: run for spec in specs for run in spec.get("usermeta", {}).get("runs", [])}
     return {
         "type": "Figures",
@@ -135,7 +136,7 @@ def _still(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _printable(value: Any) -> Any:
     """JSON types with text that is fit for paper: only what can be printed, and long words breakable."""
-    return with_texts(value, lambda text: breakable(printable(text)))
+    return with_texts(value, lambda text: breakable(one_line(text)))
 
 
 @cache

@@ -61,6 +61,13 @@ def test_the_same_options_give_the_same_bytes_and_another_seed_others(bed: Path,
     assert first["genesis/pools-keys/pool1/cold.skey"] != other["genesis/pools-keys/pool1/cold.skey"]
 
 
+def test_a_pools_reward_account_is_spelled_as_the_ledger_writes_it(bed: Path) -> None:
+    """cardano-node reads ``key hash`` as well, other nodes only this."""
+    genesis = json.loads((bed / "genesis" / "genesis.shelley.json").read_bytes())
+    pools = genesis["staking"]["pools"].values()
+    assert [list(pool["rewardAccount"]["credential"]) for pool in pools] == [["keyHash"]] * len(pools)
+
+
 def test_ingest_reads_what_a_bed_says_about_itself(bed: Path) -> None:
     metadata = read_metadata(bed, None)
     assert (metadata.profile, metadata.era, metadata.simulated) == ("value-only-5", "conway", False)

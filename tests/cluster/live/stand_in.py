@@ -27,7 +27,7 @@ IS_DINGO = "DINGO_LOGGING_FORMAT" in os.environ
 DINGO = (
     "--config=CARDANO_CONFIG",
     "--topology=CARDANO_TOPOLOGY",
-    "--port=CARDANO_RELAY_PORT",
+    "--port=CARDANO_PORT",
     "--shelley-kes-key=CARDANO_SHELLEY_KES_KEY",
 )
 """The variables that stand for options."""

@@ -31,7 +31,7 @@ def options(words: list[str]) -> Mapping[str, str]:
 
 @pytest.mark.parametrize("name", ["slotmark", "cardano-node"])
 def test_the_command_line_is_cardano_nodes(name: str) -> None:
-    words = shipped(name).command(host_places(POOL, "wan"), producer=True)
+    words = shipped(name).command(host_places(POOL, "wan", 42), producer=True)
     assert words[1] == "run"
     keys = "../genesis/pools-keys/pool3"
     own = {"--ledger-base": "../prepared"} if name == "slotmark" else {}
@@ -48,19 +48,19 @@ def test_the_command_line_is_cardano_nodes(name: str) -> None:
         "--shelley-vrf-key": f"{keys}/vrf.skey",
         "--shelley-operational-certificate": f"{keys}/opcert.cert",
     }
-    relay = shipped(name).command(host_places(RELAY, "loopback"), producer=False)
+    relay = shipped(name).command(host_places(RELAY, "loopback", 42), producer=False)
     assert options(relay) == follower | own | {"--host-addr": "127.0.0.1"}
 
 
 def test_our_node_prepares_what_it_then_reads() -> None:
-    words = shipped("slotmark").preparation(host_places(POOL, "wan"))
+    words = shipped("slotmark").preparation(host_places(POOL, "wan", 42))
     assert words[1:] == ["prepare", "--config", "config.json", "--out", "../prepared"]
-    assert shipped("cardano-node").preparation(host_places(POOL, "wan")) == []
+    assert shipped("cardano-node").preparation(host_places(POOL, "wan", 42)) == []
 
 
 def test_dingo_gets_its_settings_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin")
-    places = host_places(POOL, "wan")
+    places = host_places(POOL, "wan", 42)
     assert shipped("dingo").command(places, producer=True) == ["dingo", "serve"]
     given = shipped("dingo").environment(places, producer=True)
     assert given["PATH"] == "/usr/bin"
@@ -70,7 +70,8 @@ def test_dingo_gets_its_settings_from_the_environment(monkeypatch: pytest.Monkey
         "CARDANO_DATABASE_PATH": "db",
         "CARDANO_SOCKET_PATH": "node.socket",
         "CARDANO_BIND_ADDR": "198.18.0.3",
-        "CARDANO_RELAY_PORT": "30002",
+        "CARDANO_NETWORK_MAGIC": "42",
+        "CARDANO_PORT": "30002",
         "CARDANO_PRIVATE_PORT": "32002",
         "CARDANO_METRICS_PORT": "34002",
         "DINGO_LOGGING_FORMAT": "json",
@@ -80,7 +81,7 @@ def test_dingo_gets_its_settings_from_the_environment(monkeypatch: pytest.Monkey
         "CARDANO_SHELLEY_VRF_KEY": "../genesis/pools-keys/pool3/vrf.skey",
         "CARDANO_SHELLEY_OPERATIONAL_CERTIFICATE": "../genesis/pools-keys/pool3/opcert.cert",
     }
-    assert "CARDANO_BLOCK_PRODUCER" not in shipped("dingo").environment(host_places(RELAY, "wan"), producer=False)
+    assert "CARDANO_BLOCK_PRODUCER" not in shipped("dingo").environment(host_places(RELAY, "wan", 42), producer=False)
 
 
 HASH = "aa191b63d73fc4b0cf531be2f9630c9f4097819a4bf772a233c4da99076ce7a0"
@@ -117,13 +118,20 @@ def test_a_tip_is_found_in_a_line_of_a_real_log_when_it_is_whole(name: str, line
     assert (watch.blocks, watch.agreement(["node-0"]).complete) == (1, True)
 
 
+def test_a_tip_may_be_tied_to_the_ends_of_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "stdout"
+    path.write_text(f"started\ntip {HASH}@7\nsomething else\ntip {HASH}@8 no more\n")
+    log = LogEnd(path, r"^tip (?P<hash>[0-9a-f]+)@(?P<slot>[0-9]+)$", "")
+    assert log.look() == [Tip(HASH, 7)]
+
+
 def test_any_command_gets_cardano_nodes_arguments(tmp_path: Path) -> None:
     program = tmp_path / "my node"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     node = resolve_node(f"'{program}' --tricky '{{x}}'")
     assert node.name == "my node"
-    words = node.command(host_places(POOL, "wan"), producer=True)
+    words = node.command(host_places(POOL, "wan", 42), producer=True)
     assert words[:4] == [str(program), "--tricky", "{x}", "run"]
 
 
@@ -157,4 +165,4 @@ def test_a_tip_needs_its_groups(tmp_path: Path) -> None:
 
 
 def test_all_places_have_a_value() -> None:
-    assert set(host_places(POOL, "wan")) == set(PLACES)
+    assert set(host_places(POOL, "wan", 42)) == set(PLACES)

@@ -108,7 +108,7 @@ impl Bed {
             pools.insert(
                 id.clone(),
                 json!({"cost": 0, "margin": 0.0, "metadata": null, "owners": [], "pledge": 0, "publicKey": id, "relays": [],
-                    "rewardAccount": {"credential": {"key hash": hex::encode(stake_hash)}, "network": "Testnet"}, "vrf": vrf_hash}),
+                    "rewardAccount": {"credential": {"keyHash": hex::encode(stake_hash)}, "network": "Testnet"}, "vrf": vrf_hash}),
             );
             funds.push((address, payment));
         }

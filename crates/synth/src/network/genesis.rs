@@ -122,7 +122,7 @@ impl Staking<'_> {
             "pledge": 0,
             "publicKey": hex::encode(pool.id),
             "relays": [],
-            "rewardAccount": {"credential": {"key hash": account}, "network": "Testnet"},
+            "rewardAccount": {"credential": {"keyHash": account}, "network": "Testnet"},
             "vrf": hex::encode(pool.vrf_key_hash()),
         })
     }

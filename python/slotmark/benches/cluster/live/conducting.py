@@ -3,7 +3,7 @@
 import math
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from slotmark import warnings
-from slotmark.benches.cluster.bed import Bed, read_bed
+from slotmark.benches.cluster.bed import Bed, Host, read_bed
 from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
 from slotmark.benches.cluster.ingest import Request as IngestRequest
 from slotmark.benches.cluster.live.answering import TipQuery
@@ -241,7 +241,7 @@ class _Cluster:
         Raises:
             TargetError: It fails, with its last words, or takes too long.
         """
-        places = host_places(self._bed.hosts[0], self._request.network)
+        places = self._places(self._bed.hosts[0])
         if not (command := self._node.preparation(places)):
             return
         self._preparation = preparation = Preparation(command, self._folder / self._bed.hosts[0].name, self._folder)
@@ -262,12 +262,14 @@ class _Cluster:
         if preparation.ended != 0:
             raise TargetError(f"--node {self._node.name}: its prepare command failed: {preparation.last_words()}")
 
+    def _places(self, host: Host) -> Mapping[str, str]:
+        return host_places(host, self._request.network, self._bed.genesis.network_magic)
+
     def start(self) -> None:
         """Starts all nodes. TargetError where they can't be."""
         for host in self._bed.hosts:
             self._check_memory()
-            places = host_places(host, self._request.network)
-            self.nodes.append(Running(self._node, host, self._folder / host.name, places, self._wan))
+            self.nodes.append(Running(self._node, host, self._folder / host.name, self._places(host), self._wan))
         recipe = self._node.recipe
         self._watch = Watch({node.host.name: LogEnd(node.log, recipe.tip, recipe.ready_text) for node in self.nodes})
 

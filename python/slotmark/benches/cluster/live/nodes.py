@@ -26,12 +26,13 @@ PLACES = (
     "port",
     "port_2000",
     "port_4000",
+    "magic",
     "kes",
     "vrf",
     "certificate",
     "prepared",
 )
-"""What may stand in braces in a command or an environment; ``port_2000`` is the host's port and 2000, ``prepared`` what ``prepare`` makes."""
+"""What may stand in braces in a command or an environment; ``magic`` is the network's, ``port_2000`` is the host's port and 2000, ``prepared`` what ``prepare`` makes."""
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

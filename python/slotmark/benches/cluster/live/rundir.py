@@ -37,7 +37,7 @@ def make_rundir(request: Request, start_s: int) -> Path:
     return request.logs
 
 
-def host_places(host: Host, network: Network) -> Mapping[str, str]:
+def host_places(host: Host, network: Network, magic: int) -> Mapping[str, str]:
     """The values of ``nodes.PLACES`` for a host, with paths from its folder: a socket's path may have only 107 bytes."""
     pool = f"../genesis/pools-keys/pool{host.pool}"
     address = LOOPBACK if network == "loopback" else host.host_addr
@@ -50,6 +50,7 @@ def host_places(host: Host, network: Network) -> Mapping[str, str]:
         "port": str(host.port),
         "port_2000": str(host.port + 2000),
         "port_4000": str(host.port + 4000),
+        "magic": str(magic),
         "kes": f"{pool}/kes.skey",
         "vrf": f"{pool}/vrf.skey",
         "certificate": f"{pool}/opcert.cert",

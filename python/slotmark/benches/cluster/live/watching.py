@@ -47,7 +47,7 @@ class LogEnd:
 
     def __init__(self, path: Path, tip: str, ready_text: str) -> None:
         self._path = path
-        self._pattern = re.compile(tip.encode())
+        self._pattern = re.compile(tip.encode(), re.MULTILINE)
         self._ready_text = ready_text.encode()
         self._read = 0
         self._rest = b""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.live.conducting import Progress, run_live
-from slotmark.benches.cluster.live.memory import Memory, memory_left
+from slotmark.benches.cluster.live.memory import FILES_IN_MEMORY, Holder, Memory, memory_holders, memory_left
 from slotmark.benches.cluster.live.plan import Request
 from slotmark.benches.cluster.live.sampling import rss_bytes
 from slotmark.errors import TargetError
@@ -65,7 +65,9 @@ def test_memory_that_is_short_before_any_node_runs_ends_the_run(bed: Path, tmp_p
     with pytest.raises(TargetError) as raised:
         run_live(request, lambda _progress: None, memory=lambda: Memory(GIB - (1 << 20), 64 * GIB))
     said = str(raised.value)
-    assert "1,023 of 65,536 MiB were available, less than 1,024, and no node was running. End what else uses" in said
+    assert (
+        "1,023 of 65,536 MiB were available, less than 1,024, and no node was running. Others hold the most: " in said
+    )
     assert not request.out.exists()
 
 
@@ -176,6 +178,38 @@ def test_the_memory_left_is_the_machines_or_the_least_of_its_groups(
     tmp_path: Path, files: dict[str, str], expected: Memory
 ) -> None:
     assert memory_left(plant(tmp_path, MACHINE | files)) == expected
+
+
+def process(pid: int, name: str, mib: int, group: str = "0::/\n") -> dict[str, str]:
+    """A process as the kernel shows it."""
+    status = f"Name:\t{name}\nVmRSS:\t{(mib + 9) << 10} kB\nRssAnon:\t  {mib << 10} kB\nRssFile:\t9216 kB\n"
+    return {f"proc/{pid}/status": status, f"proc/{pid}/cgroup": group}
+
+
+HOLDING = {
+    "proc/meminfo": f"MemTotal: {32 << 20} kB\nMemAvailable: {1 << 10} kB\nShmem: {3 << 20} kB\n",
+    "proc/self/cgroup": "0::/mine\n",
+    **process(7, "slotmark-node", 9_000, "0::/mine\n"),
+    **process(8, "cc1\x1b[2J", 1_000),
+    **process(9, "rustc", 2_000),
+    **process(10, "rustc", 2_500),
+    **process(11, "my own", 300, "0::/mine\n"),
+    "proc/12/status": "Name:\tkworker/0:1\n",
+}
+
+
+def test_what_holds_the_memory_is_named_the_largest_first(tmp_path: Path) -> None:
+    plant(tmp_path, HOLDING)
+    machine = memory_left(tmp_path)
+    mib = 1 << 20
+    assert memory_holders(machine, [7], tmp_path) == [
+        Holder("rustc (2 processes)", 4_500 * mib),
+        Holder(FILES_IN_MEMORY, 3_072 * mib),
+        Holder("cc1·[2J", 1_000 * mib),
+    ]
+    assert memory_holders(machine, [], tmp_path)[0] == Holder("slotmark-node", 9_000 * mib)
+    # Where a group has too little, what others hold doesn't matter.
+    assert memory_holders(Memory(0, GIB), [7], tmp_path) == [Holder("my own", 300 * mib)]
 
 
 def test_a_group_may_have_any_name(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from slotmark.benches.cluster.live.launching import (
     network,
     stop_nodes,
 )
-from slotmark.benches.cluster.live.memory import Memory, memory_left
+from slotmark.benches.cluster.live.memory import Memory, memory_holders, memory_left
 from slotmark.benches.cluster.live.nodes import Node, resolve_node
 from slotmark.benches.cluster.live.plan import Request, wan_plan
 from slotmark.benches.cluster.live.rundir import MACHINE_USAGE, SOCKET, USAGE, host_places, make_rundir, remove_prepared
@@ -44,6 +44,7 @@ from slotmark.errors import TargetError
 from slotmark.metrics.filters import MEASURED
 from slotmark.run import MachineFacts, Run, machine_doubts, machine_facts
 from slotmark.warnings import Warning
+from slotmark.words import listed
 
 _LEAD_S = 5
 _LEAD_PER_HOST_S = 0.5
@@ -326,15 +327,21 @@ class _Cluster:
         available, total, floor = (
             f"{amount / (1 << 20):,.0f}" for amount in (memory.available_bytes, memory.total_bytes, memory.floor_bytes)
         )
-        if running := [node for node in self.nodes if node.ended is None]:
-            mib = sum(rss_bytes(node.pid) for node in running) / len(running) / (1 << 20)
-            use = f"{len(running):,} nodes used {mib:,.0f} MiB each on average. Use fewer --hosts"
+        running = [node for node in self.nodes if node.ended is None]
+        of_nodes = sum(rss_bytes(node.pid) for node in running)
+        use = "no node was running"
+        if running:
+            use = f"{len(running):,} nodes used {of_nodes / len(running) / (1 << 20):,.0f} MiB each on average"
+        if 2 * of_nodes >= memory.total_bytes - memory.available_bytes:
+            remedy = (
+                "Use fewer --hosts, or make a bed with a smaller genesis: slotmark cluster create … --set utxo_entries=10000 "
+                "--set delegators=1000"
+            )
         else:
-            use = "no node was running. End what else uses memory here"
-        words = (
-            f"memory ran short: {available} of {total} MiB were available, less than {floor}, and {use}, or make a bed with a smaller "
-            "genesis: slotmark cluster create … --set utxo_entries=10000 --set delegators=1000"
-        )
+            holders = memory_holders(memory, [node.pid for node in running])
+            held = listed([f"{holder.name}: {holder.held_bytes / (1 << 20):,.0f} MiB" for holder in holders])
+            remedy = f"Others hold the most: {held}. End what isn't needed, or use a machine with more memory"
+        words = f"memory ran short: {available} of {total} MiB were available, less than {floor}, and {use}. {remedy}"
         raise _MemoryError(words) if self.measures else TargetError(f"{self._request.node}: {words}.")
 
     def _is_ready(self, node: Running) -> bool:

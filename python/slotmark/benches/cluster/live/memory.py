@@ -1,7 +1,8 @@
 """How much memory there is for a live cluster, and when it is too little to go on."""
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,16 +37,78 @@ class Memory(msgspec.Struct, frozen=True):
         return self.available_bytes < self.floor_bytes
 
 
+_NAMED = 3
+"""So many holders of memory are named."""
+
+FILES_IN_MEMORY = "files in memory and shared memory (tmpfs, /dev/shm)"
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """What holds memory that can't be had by giving up caches.
+
+    Attributes:
+        name: The program's name, with how many processes it is where it is several; or :data:`FILES_IN_MEMORY`.
+        held_bytes: How much.
+    """
+
+    name: str
+    held_bytes: int
+
+
 def memory_left(root: Path = Path("/")) -> Memory:
     """The memory of the machine, or of a cgroup that this process is in where that is nearer to what has to be available.
 
     Args:
         root: Where ``proc`` and ``sys`` are.
     """
-    lines = re.findall(r"^(\w+): +(\d+) kB$", (root / "proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
-    kib = {name: int(number) for name, number in lines}
+    kib = _kib(root)
     machine = Memory(kib["MemAvailable"] << 10, kib["MemTotal"] << 10)
     return min((machine, *_of_groups(root)), key=lambda memory: memory.available_bytes / memory.floor_bytes)
+
+
+def memory_holders(memory: Memory, but: Collection[int], root: Path = Path("/")) -> list[Holder]:
+    """What holds most memory beside some processes, the largest first.
+
+    Where the memory is that of a cgroup, only processes of the group that this one is in are looked at.
+
+    Args:
+        memory: What :func:`memory_left` gave.
+        but: The ids of processes that are left out.
+        root: Where ``proc`` is.
+    """
+    of_machine = _kib(root)
+    of_group = memory.total_bytes < of_machine["MemTotal"] << 10
+    own_group = _read(root / "proc/self/cgroup")
+    held: dict[str, list[int]] = defaultdict(list)
+    for entry in (root / "proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) in but:
+            continue
+        if of_group and _read(entry / "cgroup") != own_group:
+            continue
+        fields = dict(re.findall(r"^(Name|RssAnon):\s+(.*?)(?: kB)?$", _read(entry / "status"), re.MULTILINE))
+        if "RssAnon" in fields:  # a thread of the kernel has none
+            name = "".join(letter if letter.isprintable() else "·" for letter in fields["Name"])
+            held[name].append(int(fields["RssAnon"]) << 10)
+    holders = [
+        Holder(name if len(parts) == 1 else f"{name} ({len(parts):,} processes)", sum(parts))
+        for name, parts in held.items()
+    ]
+    if not of_group:
+        holders.append(Holder(FILES_IN_MEMORY, of_machine.get("Shmem", 0) << 10))
+    return sorted(holders, key=lambda holder: (-holder.held_bytes, holder.name))[:_NAMED]
+
+
+def _read(path: Path) -> str:
+    """The text of a file of the kernel; empty where there is none, as of a process that has ended."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _kib(root: Path) -> dict[str, int]:
+    lines = re.findall(r"^(\w+): +(\d+) kB$", (root / "proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+    return {name: int(number) for name, number in lines}
 
 
 def _of_groups(root: Path) -> Iterator[Memory]:

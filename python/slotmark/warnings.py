@@ -78,10 +78,13 @@ KINDS = (
     "thin_quantiles",
     "time_backwards",
     "totals_at_odds",
+    "traces_limited",
     "two_processes",
     "two_runs_a_side",
     "unknown_columns",
+    "unknown_messages",
     "unmatched",
+    "unread_logs",
     "unshared_blocks",
     "warmed_up",
     "workload_broke",
@@ -315,6 +318,38 @@ def damaged_files(files: Sequence[str], unread_bytes: int) -> Warning:
         "damaged_files",
         f"{len(files):,} packed logs are damaged, and {unread_bytes:,} bytes of them behind the damage were not read: {shown}. "
         "What their hosts logged there is missing from every figure, and what was read may be wrong. Copy them again.",
+    )
+
+
+def unread_logs(files: Sequence[str]) -> Warning:
+    """Files beside logs that can't be read; each with the reason in words."""
+    return Warning(
+        "unread_logs",
+        f"{len(files):,} files were not read: {_some(files)}. A host of which they are the only log is missing. Unpack or convert them, as by "
+        "`xz -d` or `iconv -f UTF-16 -t UTF-8`, and ingest again.",
+    )
+
+
+def traces_limited(messages: Mapping[str, float], times: int) -> Warning:
+    """Messages that are counted, of which nodes log only so many per second; and how often logs tell of such a limit at work."""
+    named = [f"{message} ({most:g} per second)" for message, most in messages.items()]
+    found = [
+        *([f"Nodes log only so many of these messages: {_some(named)}."] if named else []),
+        *([f"Tracing held messages back, by {times:,} messages of its own."] if times else []),
+    ]
+    return Warning(
+        "traces_limited",
+        f"{' '.join(found)} Messages are missing where most happened, so that times and counts of them may be wrong. Run the nodes "
+        "with maxFrequency 0 for what is measured.",
+    )
+
+
+def unknown_messages(lines: Mapping[str, int]) -> Warning:
+    """Messages whose names begin as none that cardano-node is known to have."""
+    return Warning(
+        "unknown_messages",
+        f"{sum(lines.values()):,} lines are of messages that slotmark does not know: {_some([f'{part} ({count:,})' for part, count in lines.items()])}. "
+        "Nothing of them is analysed; what the node did there shows only in its other messages.",
     )
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from slotmark import _core, warnings
+from slotmark.benches.cluster import tracing
 from slotmark.benches.cluster.clocks import LIMIT_MS, look_at_clocks
 from slotmark.benches.cluster.logs import host_logs, without_logs
 from slotmark.benches.cluster.metadata import (
@@ -38,6 +39,15 @@ _SHOWN = 5
 
 _OTHER_GENESIS_NS = 3600 * 10**9
 """No clock is that wrong on half of the hosts."""
+
+_ROWS, _EVENTS = 1_000, 9
+"""At each end of a piece of a log: so many rows are looked at, and of the events among them so many are taken."""
+
+_IN_THEIR_SLOT = {
+    "slot_events": (("started", "leader", "not_leader"), (0, -1)),
+    "block_events": (("forged", "noticed"), (-1,)),
+}
+"""Tables and events that tell the slot in which they happen, the surest first, and at which ends of logs: a node may begin far behind."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +164,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         metadata: What is known about the run.
         regions: The region of each host of the topology, empty where that isn't known.
         missing: Hosts of which there is no log.
+        unread: Files beside logs that can't be read, each with the reason.
+        limits: Counted messages of which nodes log only so many per second.
         here: What is known of a run on this machine; None of logs from elsewhere.
         clock_limit_ms: As :class:`Request` has it.
         correct_clocks: Likewise.
@@ -166,6 +178,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Metadata
     regions: Mapping[str, str]
     missing: Sequence[str] = ()
+    unread: Sequence[str] = ()
+    limits: Mapping[str, float] = {}
     here: MeasuredHere | None = None
     clock_limit_ms: float = LIMIT_MS
     correct_clocks: bool = False
@@ -188,7 +202,10 @@ def ingest(
             written.
         RunError: The run folder can't be written.
     """
-    logs = host_logs(request.logs)
+    if request.logs.is_dir() and request.out.resolve().is_relative_to(request.logs.resolve()):
+        raise LogError(f"{request.out}: lies inside {request.logs}, the logs. Choose an -o elsewhere.")
+    found = host_logs(request.logs)
+    logs = found.logs
     folder = request.logs if request.logs.is_dir() else request.logs.parent
     genesis = read_genesis(folder, request.genesis)
     metadata = read_metadata(folder, request.meta)
@@ -217,6 +234,8 @@ def ingest(
             genesis=genesis,
             metadata=metadata,
             regions=regions,
+            unread=[f"{path} ({why})" for path, why in found.unread],
+            limits=tracing.limits(logs),
             missing=without_logs(folder, [host.host for host in ingested.hosts], list(regions))
             if request.host_from == "path"
             else (),
@@ -248,7 +267,19 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     )
     for name, table in found.tables.items():
         writer.table(name, table)
-    return writer.finish(_manifest(cluster, ingested, found.doubts))
+    return writer.finish(
+        _manifest(cluster, ingested, [*_of_tracing(writer.tables_folder, cluster, ingested), *found.doubts])
+    )
+
+
+def _of_tracing(tables: Path, cluster: Cluster, ingested: Ingested) -> list[Warning]:
+    """Doubts about messages that nodes held back, and those that are not known."""
+    hosts = [host.host for host in ingested.hosts if host.node == tracing.NODE]
+    times, unknown = tracing.held_back(tables, hosts), tracing.unknown(tables, hosts)
+    return [
+        *([warnings.traces_limited(cluster.limits, times)] if cluster.limits or times else []),
+        *([warnings.unknown_messages(unknown)] if unknown else []),
+    ]
 
 
 def genesis_table(genesis: Genesis, hosts: int) -> pa.Table:
@@ -306,23 +337,21 @@ def _refuse_rejected(ingested: Ingested, most: float) -> None:
 
 
 def _refuse_other_genesis(tables: Path, genesis: Genesis) -> None:
-    """Refuses a genesis by which slots are at other times than those at which hosts looked whether they lead them.
+    """Refuses a genesis by which slots are at other times than those at which hosts did something in them.
 
-    The first slots of each piece of a log are looked at; the median over pieces lets hosts with wrong clocks pass.
+    Of each piece of a log the first and the last rows are looked at; the median over pieces lets hosts with wrong clocks pass.
     """
     slot_ns = round(genesis.slot_length * 1e9)
-    late_ns: list[float] = []
-    for part in sorted((tables / "slot_events").iterdir()):
-        batch = next(pq.ParquetFile(part).iter_batches(1_000, columns=["ts_ns", "event", "slot"]), None)
-        if batch is None:
-            continue
-        starts = pa.table([*batch.columns], ["ts_ns", "event", "slot"]).filter(
-            pc.field("event").isin(["started", "leader", "not_leader"]) & pc.field("slot").is_valid()
-        )
-        rows = zip(starts["ts_ns"].to_pylist(), starts["slot"].to_pylist(), strict=True)
-        if found := [ts_ns - genesis.system_start_ns - slot * slot_ns for ts_ns, slot in rows]:
-            late_ns.append(median(found))
-    if late_ns and abs(off_ns := round(median(late_ns))) > _OTHER_GENESIS_NS:
+    late_ns: dict[int, list[float]] = {0: [], -1: []}
+    for table, (events, ends) in _IN_THEIR_SLOT.items():
+        if any(late_ns.values()):
+            break
+        for part in sorted((tables / table).iterdir()):
+            for end in ends:
+                if found := _lateness(part, end, events, genesis.system_start_ns, slot_ns):
+                    late_ns[end].append(median(found))
+    off_ns = max((round(median(late)) for late in late_ns.values() if late), key=abs, default=0)
+    if abs(off_ns) > _OTHER_GENESIS_NS:
         start_ns = genesis.system_start_ns + off_ns
         began = _moment(start_ns) if 0 <= start_ns < 2**63 else "at no time"
         raise LogError(
@@ -331,7 +360,20 @@ def _refuse_other_genesis(tables: Path, genesis: Genesis) -> None:
         )
 
 
-def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]) -> Manifest:
+def _lateness(part: Path, end: int, events: Sequence[str], start_ns: int, slot_ns: int) -> list[int]:
+    """How long after the beginning of their slots the events in the first rows of a file were, or the last; by a genesis."""
+    file = pq.ParquetFile(part)
+    if not file.metadata.num_rows:
+        return []
+    group = file.read_row_group(range(file.num_row_groups)[end], columns=["ts_ns", "event", "slot"])
+    rows = group.slice(0, _ROWS) if end == 0 else group.slice(max(0, group.num_rows - _ROWS))
+    rows = rows.filter(pc.field("event").isin(events) & pc.field("slot").is_valid())
+    rows = rows.slice(0, _EVENTS) if end == 0 else rows.slice(max(0, rows.num_rows - _EVENTS))
+    pairs = zip(rows["ts_ns"].to_pylist(), rows["slot"].to_pylist(), strict=True)
+    return [ts_ns - start_ns - slot * slot_ns for ts_ns, slot in pairs]
+
+
+def _manifest(cluster: Cluster, ingested: Ingested, more_doubts: Sequence[Warning]) -> Manifest:
     genesis, metadata, here = cluster.genesis, cluster.metadata, cluster.here
     # A bed's meta.json has the versions of the cluster that its profile describes; which node ran on it only the logs tell.
     packages = {} if here else metadata.packages
@@ -388,8 +430,8 @@ def _manifest(cluster: Cluster, ingested: Ingested, of_clocks: Sequence[Warning]
         sources=ingested.sources,
         tables={},
         warnings=[
-            *_doubts(ingested, cluster.missing),
-            *of_clocks,
+            *_doubts(ingested, cluster),
+            *more_doubts,
             *(here.doubts if here else []),
             *([warnings.filters_left_out(too_late, *slots)] if too_late else []),
         ],
@@ -439,7 +481,7 @@ def _moment(ts_ns: int) -> str:
     return datetime.fromtimestamp(ts_ns // 10**9, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _doubts(ingested: Ingested, missing: Sequence[str]) -> list[Warning]:
+def _doubts(ingested: Ingested, cluster: Cluster) -> list[Warning]:
     hosts = ingested.hosts
     found = []
     if ingested.rejected:
@@ -462,7 +504,8 @@ def _doubts(ingested: Ingested, missing: Sequence[str]) -> list[Warning]:
     if early:
         found.append(warnings.stopped_early(early, _EARLY_S))
     for kind, of in (
-        (warnings.missing_hosts, missing),
+        (warnings.missing_hosts, cluster.missing),
+        (warnings.unread_logs, cluster.unread),
         (warnings.silent_hosts, [host.host for host in hosts if not host.kept]),
         (warnings.time_backwards, [host.host for host in hosts if host.backwards]),
         (warnings.short_hashes, [host.host for host in hosts if host.short_hashes]),

@@ -2,6 +2,8 @@
 
 - one folder a host: ``node-0/stdout*`` (workbench), ``node-0/node-*.json`` (cardano-tracer), or whatever log files it holds;
 - one file a host: ``logs-node-0.flt.json`` (locli's ``analysis`` folder), ``node-0.log``, ``node-0.json.gz``.
+
+Packed files are known by their first bytes, whatever they are called.
 """
 
 import os
@@ -13,13 +15,16 @@ import msgspec
 import pyarrow as pa
 
 from slotmark import _core
+from slotmark.benches.cluster.files import is_of_the_kernel, packing_of, unreadable
 from slotmark.cleaning import MOST_OF_A_NAME, one_name
 from slotmark.errors import LogError
 
 NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "tracer", "explorer", "profile", "tables"})
 """Folders of a run directory that are no block producers."""
 
-_PACKED = (".gz", ".zst")
+_PACKED = {".gz": "gzip", ".zst": "zstd"}
+"""By the ends of names: a damaged file is known by its name alone."""
+
 _SNIFFED_BYTES = 1 << 18
 _STEP_BYTES = 1 << 12
 
@@ -31,15 +36,40 @@ class HostLog(msgspec.Struct, frozen=True, order=True):
     path: Path
 
 
-def host_logs(folder: Path) -> list[HostLog]:
-    """The log files in a folder, each with its host, sorted.
+class HostLogs(msgspec.Struct, frozen=True):
+    """What was found in a folder.
+
+    Attributes:
+        logs: The log files, sorted.
+        unread: Files beside them that can't be read, each with the reason in words.
+    """
+
+    logs: list[HostLog]
+    unread: list[tuple[Path, str]]
+
+
+def host_logs(folder: Path) -> HostLogs:
+    """The log files in a folder, each with its host.
 
     Raises:
-        LogError: There is no such folder, or no log in it.
+        LogError: There is no such folder, no log in it, or a file can't be opened.
     """
-    if folder.is_file():
+    if is_of_the_kernel(folder):
+        raise LogError(f"{folder}: files of the kernel, not logs. Give the folder of the logs.")
+    try:
+        return _host_logs(folder)
+    except OSError as error:
+        raise LogError(
+            f"{error.filename or folder}: can't be read ({error.strerror or error}). Check the file, or leave it out."
+        ) from error
+
+
+def _host_logs(folder: Path) -> HostLogs:
+    if folder.exists() and not folder.is_dir():
         _refuse_other_names([folder])
-        return [HostLog(_host_of(folder), folder)]
+        if why := unreadable(folder) or ("" if folder.is_file() else "no plain file"):
+            raise LogError(f"{folder}: {why}. Give it as plain text in UTF-8, or packed by gzip or zstd.")
+        return HostLogs([HostLog(_host_of(folder), folder)], [])
     if not folder.is_dir():
         raise LogError(
             f"{folder}: no such folder. Give the folder that holds a folder or a file of logs for each host."
@@ -51,16 +81,18 @@ def host_logs(folder: Path) -> list[HostLog]:
         )
     _refuse_other_names(folder.iterdir())
     hosts = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name not in NOT_HOSTS]
-    found = [HostLog(host.name, path) for host in hosts for path in _logs_in(host)]
-    found = found or [HostLog(_host_of(path), path) for path in _logs_in(folder)]
+    unread: list[tuple[Path, str]] = []
+    found = [HostLog(host.name, path) for host in hosts for path in _logs_in(host, unread)]
+    found = found or [HostLog(_host_of(path), path) for path in _logs_in(folder, unread)]
     if not found and (folder / "analysis").is_dir():
-        found = [HostLog(_host_of(path), path) for path in _logs_in(folder / "analysis")]
+        found = [HostLog(_host_of(path), path) for path in _logs_in(folder / "analysis", unread)]
     if not found:
+        first = f" {unread[0][0]} is {unread[0][1]}." if unread else ""
         raise LogError(
             f'{folder}: no file in it begins like a node\'s log, with lines as {{"at":…,"ns":…,"data":…}} (cardano-node) or '
-            '{"time":…,"level":…,"msg":…} (Dingo). Expected node-0/stdout and so on, or a file a host.'
+            f'{{"time":…,"level":…,"msg":…}} (Dingo).{first} Expected node-0/stdout and so on, or a file a host.'
         )
-    return sorted(found)
+    return HostLogs(sorted(found), unread)
 
 
 def without_logs(folder: Path, hosts: Sequence[str], named: Sequence[str]) -> list[str]:
@@ -76,11 +108,17 @@ def without_logs(folder: Path, hosts: Sequence[str], named: Sequence[str]) -> li
     return sorted({*named, *(folders if in_folders else [])} - NOT_HOSTS - set(hosts))
 
 
-def _logs_in(folder: Path) -> Sequence[Path]:
-    """The log files of one folder: of those that a node writes itself and those that a tracer does, only the former."""
-    files = [path for path in sorted(folder.iterdir()) if path.is_file() and _is_log(path)]
+def _logs_in(folder: Path, unread: list[tuple[Path, str]]) -> Sequence[Path]:
+    """The log files of one folder: of those that a node writes itself and those that a tracer does, only the former.
+
+    Files that can't be read are added to ``unread``.
+    """
+    whys = {path: unreadable(path) for path in sorted(folder.iterdir())}
+    files = [path for path, why in whys.items() if why or (path.is_file() and _is_log(path))]
     _refuse_other_names(files)
-    return [path for path in files if path.name.startswith("stdout")] or files
+    files = [path for path in files if path.name.startswith("stdout")] or files
+    unread += [(path, whys[path]) for path in files if whys[path]]
+    return [path for path in files if not whys[path]]
 
 
 def _refuse_other_names(paths: Iterable[Path]) -> None:
@@ -102,26 +140,22 @@ def _is_log(path: Path) -> bool:
     A file without any line counts where its name says that it's a log. A packed one of which no line can be unpacked counts
     too: what it was is not known, and ingest counts it as damaged.
     """
-    try:
-        if path.stat().st_size == 0:
-            return path.name.startswith("stdout")
-        lines = _first_lines(path)
-    except OSError as error:
-        raise LogError(
-            f"{path}: can't be read ({error.strerror or error}). Check the file, or leave it out."
-        ) from error
+    if path.stat().st_size == 0:
+        return path.name.startswith("stdout")
+    lines = first_lines(path)
     return lines is None or any(map(_core.is_log_line, lines))
 
 
-def _first_lines(path: Path) -> list[bytes] | None:
+def first_lines(path: Path) -> list[bytes] | None:
     """The lines near a file's beginning; None where it is packed and damaged before the first ends."""
     start = b""
-    with pa.input_stream(str(path), compression="detect") as file:
+    packing = packing_of(path) or _PACKED.get(path.suffix)
+    with pa.input_stream(str(path), compression=packing) as file:
         while len(start) < _SNIFFED_BYTES:
             try:
                 more = file.read(_STEP_BYTES)
             except OSError:
-                if path.suffix not in _PACKED:
+                if packing is None:
                     raise
                 if b"\n" not in start:
                     return None

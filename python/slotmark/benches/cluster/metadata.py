@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from slotmark.benches.cluster.files import content_of
 from slotmark.cleaning import cleaned
 from slotmark.errors import LogError
 
@@ -123,7 +124,7 @@ def read_genesis(folder: Path, given: Path | None) -> Genesis:
     for path in places:
         if path.is_file():
             try:
-                genesis = msgspec.json.decode(path.read_bytes(), type=Genesis)
+                genesis = msgspec.json.decode(content_of(path), type=Genesis)
                 _ = genesis.system_start_ns
             except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
                 raise LogError(
@@ -243,8 +244,8 @@ def _condition(entry: object, path: Path) -> str:
 def _object(path: Path) -> dict[str, Any]:
     """What a file holds, with all names in it cleaned."""
     try:
-        return cleaned(msgspec.json.decode(path.read_bytes(), type=dict[str, Any]))
-    except (msgspec.DecodeError, ValueError, OSError, RecursionError) as error:
+        return cleaned(msgspec.json.decode(content_of(path), type=dict[str, Any]))
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise LogError(f"{path}: not a JSON object ({error}). Copy it again from where the run was made.") from error
 
 

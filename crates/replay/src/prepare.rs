@@ -207,6 +207,11 @@ impl Expected {
         check_header(header, &surroundings)
     }
 
+    /// Whether the block at an index is the first of an epoch that another epoch's blocks come before.
+    pub fn begins_epoch(&self, index: usize) -> bool {
+        index.checked_sub(1).is_some_and(|before| self.blocks[before].0 != self.blocks[index].0)
+    }
+
     /// Whether transactions can be held against rules: the genesis has what those need.
     pub fn has_rules(&self) -> bool {
         self.network.is_some()

@@ -40,6 +40,9 @@ pub struct Block {
     pub slot: u64,
     pub block_no: u64,
     pub hash: String,
+    pub era: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_of_epoch: Option<u64>,
     pub block_bytes: u64,
     pub transactions: u64,
     pub inputs: u64,

@@ -249,7 +249,8 @@ impl Work<'_> {
         if self.settings.backend != Backend::Memory {
             laps.end(Phase::Flush);
         }
-        Ok(line(&block, looked, &laps))
+        let first_of_epoch = self.expected.as_ref().map(|expected| u64::from(expected.begins_epoch(index)));
+        Ok(line(&block, first_of_epoch, looked, &laps))
     }
 
     fn check(&mut self, index: usize, header: &Header<'_>) -> Result<(), ReplayError> {
@@ -303,12 +304,14 @@ impl Work<'_> {
     }
 }
 
-fn line(block: &Block<'_, '_>, looked: Looked, laps: &Laps) -> record::Block {
+fn line(block: &Block<'_, '_>, first_of_epoch: Option<u64>, looked: Looked, laps: &Laps) -> record::Block {
     record::Block {
         record: "block",
         slot: block.header.slot,
         block_no: block.header.block_no,
         hash: hex::encode(block.header.hash),
+        era: block.header.era as u64,
+        first_of_epoch,
         block_bytes: block.bytes.len() as u64,
         transactions: block.transactions.len() as u64,
         inputs: block.inputs.len() as u64,

@@ -85,7 +85,7 @@ def _comparison(
             for name, estimator in ESTIMATORS.items()
             if (wanted := [metric for metric in metrics if metric.estimator == name])
         ]
-        come_from = origins([side.name for side in sides[1:]], analyses, confidence) if entries.splits else []
+        come_from = origins([side.name for side in sides[1:]], analyses, confidence) if entries.explained else []
         of_sides = doubts_of(analyses)
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])

@@ -51,9 +51,9 @@ def explain(
     sides = name_sides(groups)
     entries = catalogue(sides[0].manifest.bench)
     refuse_unlike_runs(groups)
-    if not entries.splits:
+    if not entries.explained:
         raise ComparisonError(
-            f"No metric of bench '{entries.bench}' is made of steps that follow each other, so there is nothing to explain. "
+            f"No metric of bench '{entries.bench}' is made of steps or parts, so there is nothing to explain. "
             "`slotmark compare` shows what differs."
         )
     with ExitStack() as stack:

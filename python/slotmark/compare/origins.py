@@ -1,16 +1,17 @@
 """Where a difference between two sides comes from: the steps of metrics, what changed where, and the worst samples. docs/explain.md explains it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 
+from slotmark.compare.block_changes import BlockChanges, Costs, block_changes, costs_of
 from slotmark.compare.changes import Changes, changes
 from slotmark.compare.located import Observed, cells_of, observed
 from slotmark.compare.places import Places, places_apart
 from slotmark.compare.worst import Worst, worst_samples
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Metric, Split, side_by_side
+from slotmark.metrics import Analysis, Changed, Metric, Split, side_by_side
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import Units, Work, mean_difference
 from slotmark.statistics.rank_tests import holm
@@ -47,7 +48,8 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
         baseline: The mean of the split samples, in the metric's unit.
         candidate: Likewise.
         delta: The difference of the means.
-        steps: In the order in which they follow each other.
+        how: What the steps are, as a sentence for readers.
+        steps: In the order in which they follow each other, or in the catalogue's.
         first: The name of the largest step that differs beyond chance in the direction of the whole difference; empty where none does.
         shown: The names of all steps that differ beyond chance.
     """
@@ -58,6 +60,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     baseline: float
     candidate: float
     delta: Interval
+    how: str
     steps: list[Step]
     first: str
     shown: list[str]
@@ -73,6 +76,7 @@ class Origins(msgspec.Struct, frozen=True, kw_only=True, tag="origins"):
         changes: Which stages changed, and where; None where that isn't known.
         places: Where stages changed otherwise than elsewhere; None where that isn't known.
         worst: The candidate's worst samples of a metric, the worst first.
+        blocks: Which blocks changed otherwise than the median one, of repeated costs of the same blocks; None where that isn't known.
     """
 
     of: str
@@ -81,6 +85,7 @@ class Origins(msgspec.Struct, frozen=True, kw_only=True, tag="origins"):
     changes: Changes | None
     places: Places | None
     worst: list[Worst]
+    blocks: BlockChanges | None = None
 
 
 def origins(names: Sequence[str], analyses: Sequence[Sequence[Analysis]], confidence: float) -> list[Origins]:
@@ -95,6 +100,9 @@ def origins(names: Sequence[str], analyses: Sequence[Sequence[Analysis]], confid
         ComparisonError: A run's steps don't add up.
         RunError: A run is damaged.
     """
+    entries = analyses[0][0].catalogue
+    if entries.changed:
+        return _origins_of_costs(names, analyses, entries.changed, entries.metrics[0], confidence)
     every = [analysis for of_side in analyses for analysis in of_side]
     with side_by_side(every) as pool:
         told = iter(list(pool.map(_told, every)))
@@ -135,7 +143,7 @@ def _origins(
     entries = analyses[0][0].catalogue
     found = {
         split.metric: _explained(
-            entries[split.metric], [[one.steps[place] for one in side] for side in sides], confidence
+            entries[split.metric], split.how, [[one.steps[place] for one in side] for side in sides], confidence
         )
         for place, split in enumerate(entries.splits)
     }
@@ -176,29 +184,15 @@ class _Steps(msgspec.Struct, frozen=True):
     works: Sequence[Work]
 
 
-def _explained(metric: Metric, sides: Sequence[Sequence[_Steps]], confidence: float) -> Explained | None:
+def _explained(metric: Metric, how: str, sides: Sequence[Sequence[_Steps]], confidence: float) -> Explained | None:
     """The split of one metric; None where a run has no sample that can be split, or fewer than two."""
     if min(one.values.shape[1] for of_side in sides for one in of_side) < 2:
         return None
     names = list(dict.fromkeys(name for of_side in sides for one in of_side for name in one.names))
     whole, *parts = [_compared(sides, name, confidence) for name in (None, *names)]
-    adjusted = holm([part.p for part in parts])
-    steps = [
-        Step(name=name, baseline=part.baseline, candidate=part.candidate, delta=part.delta, p_adjusted=p)
-        for name, part, p in zip(names, parts, adjusted, strict=True)
-    ]
-    telling = [step for step in steps if step.p_adjusted < 1 - confidence]
-    return Explained(
-        metric=metric,
-        counts=(_count(sides[0]), _count(sides[1])),
-        of=(sum(one.of for one in sides[0]), sum(one.of for one in sides[1])),
-        baseline=whole.baseline,
-        candidate=whole.candidate,
-        delta=whole.delta,
-        steps=steps,
-        first=first_cause(telling, whole.delta),
-        shown=[step.name for step in telling],
-    )
+    counts = (_count(sides[0]), _count(sides[1]))
+    of = (sum(one.of for one in sides[0]), sum(one.of for one in sides[1]))
+    return _split(metric, how, counts, of, whole, dict(zip(names, parts, strict=True)), confidence)
 
 
 class _Compared(msgspec.Struct, frozen=True):
@@ -208,12 +202,89 @@ class _Compared(msgspec.Struct, frozen=True):
     p: float
 
 
+def _split(
+    metric: Metric,
+    how: str,
+    counts: tuple[int, int],
+    of: tuple[int, int],
+    whole: _Compared,
+    parts: Mapping[str, _Compared],
+    confidence: float,
+) -> Explained:
+    """A metric's difference with its steps and the first cause among them."""
+    adjusted = holm([part.p for part in parts.values()])
+    steps = [
+        Step(name=name, baseline=part.baseline, candidate=part.candidate, delta=part.delta, p_adjusted=p)
+        for (name, part), p in zip(parts.items(), adjusted, strict=True)
+    ]
+    telling = [step for step in steps if step.p_adjusted < 1 - confidence]
+    return Explained(
+        metric=metric,
+        counts=counts,
+        of=of,
+        baseline=whole.baseline,
+        candidate=whole.candidate,
+        delta=whole.delta,
+        how=how,
+        steps=steps,
+        first=first_cause(telling, whole.delta),
+        shown=[step.name for step in telling],
+    )
+
+
 def _compared(sides: Sequence[Sequence[_Steps]], name: str | None, confidence: float) -> _Compared:
     """One step of both sides, each run with two samples or more; all steps together without a name."""
     ours, theirs = (_units(of_side, name) for of_side in sides)
     found = mean_difference(ours, theirs, confidence=confidence)
     assert found is not None
     return _Compared(found.mean_of(ours), found.mean_of(theirs), found.delta, found.p)
+
+
+def _origins_of_costs(
+    names: Sequence[str], analyses: Sequence[Sequence[Analysis]], changed: Changed, metric: Metric, confidence: float
+) -> list[Origins]:
+    """Where differences of repeated costs come from: which part of the cost, and which blocks."""
+    baseline, *candidates = costs_of(changed, metric, analyses)
+    return [
+        Origins(
+            of=name,
+            explained=[one for one in [_explained_costs(metric, changed.how, (baseline, costs), confidence)] if one],
+            unknown=[],
+            changes=None,
+            places=None,
+            worst=[],
+            blocks=block_changes(metric, (baseline, costs), (analyses[0], side)),
+        )
+        for name, costs, side in zip(names, candidates, analyses[1:], strict=True)
+    ]
+
+
+def _explained_costs(metric: Metric, how: str, sides: tuple[Costs, Costs], confidence: float) -> Explained | None:
+    """The mean cost per block, split into its parts; None where no part is recorded, or a side has one process."""
+    ours, theirs = sides
+    if not ours.parts or min(len(one.whole.values) for one in sides) < 2:
+        return None
+    blocks = ours.whole.keys.size
+    return _split(
+        metric,
+        how,
+        (blocks, blocks),
+        (blocks, blocks),
+        _over_processes(ours.whole.values, theirs.whole.values, confidence),
+        {name: _over_processes(ours.parts[name], theirs.parts[name], confidence) for name in ours.parts},
+        confidence,
+    )
+
+
+def _over_processes(ours: np.ndarray, theirs: np.ndarray, confidence: float) -> _Compared:
+    """The difference of the means per block, over processes; shape (processes, blocks) each."""
+    sides = [
+        [Units(np.array([mean]), np.ones(1), ordered=False) for mean in values.mean(axis=1)]
+        for values in (ours, theirs)
+    ]
+    found = mean_difference(*sides, confidence=confidence)
+    assert found is not None
+    return _Compared(float(ours.mean()), float(theirs.mean()), found.delta, found.p)
 
 
 def first_cause(telling: Sequence[Step], whole: Interval) -> str:

@@ -4,6 +4,7 @@ from slotmark.metrics.analysis import Analysis, Meeting, costs_together, parts_o
 from slotmark.metrics.catalogue import (
     Better,
     Catalogue,
+    Changed,
     Estimator,
     Grows,
     Located,
@@ -22,6 +23,7 @@ __all__ = [
     "Analysis",
     "Better",
     "Catalogue",
+    "Changed",
     "CostMatrix",
     "Estimator",
     "Filter",

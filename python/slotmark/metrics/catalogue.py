@@ -127,12 +127,28 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         value: How long a step took, as SQL that adds up its rows, in the metric's unit; of whole numbers, so that their order makes no difference.
             The steps of a sample add up to it.
         where: Which rows are of the metric's samples, as SQL.
+        how: What the steps are, as a sentence for readers.
     """
 
     metric: str
     relation: str
     value: str
     where: str
+    how: str
+
+
+class Changed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a change of repeated costs of the same keys is explained: of which parts the cost of the bench's first metric is made.
+
+    Attributes:
+        parts: Metrics, each a part of the first one's cost. One that doesn't fit into what those before it leave isn't inside of it.
+        rest: The name of what no part holds.
+        how: What the parts are, as a sentence for readers.
+    """
+
+    parts: list[str]
+    rest: str
+    how: str
 
 
 class Timelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -278,6 +294,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         splits: Of which metrics the samples can be split into steps.
         located: Which stages took place where; None where the bench has one place.
         timelines: What is shown of the worst samples of a metric.
+        changed: How a change of repeated costs is explained; None where there are none.
         beside: What stands beside a key, by its column.
     """
 
@@ -302,8 +319,14 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     splits: tuple[Split, ...] = ()
     located: Located | None = None
     timelines: Timelines | None = None
+    changed: Changed | None = None
     beside: dict[str, Beside] = {}
     grows: Grows | None = None
+
+    @property
+    def explained(self) -> bool:
+        """Whether a difference can be split into what it comes from."""
+        return bool(self.splits or self.changed)
 
     def __getitem__(self, metric_id: str) -> Metric:
         """The metric of this id; RunError, with those that there are, where it has none."""
@@ -341,6 +364,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     split: list[Split] = []
     located: Located | None = None
     timelines: Timelines | None = None
+    changed: Changed | None = None
     by_host: list[str] = []
     native: dict[str, Native] = {}
     part: str = ""
@@ -414,6 +438,7 @@ def catalogue(bench: str) -> Catalogue:
         splits=tuple(entries.split),
         located=entries.located,
         timelines=entries.timelines,
+        changed=entries.changed,
         beside=entries.beside,
         grows=entries.grows,
     )

@@ -11,6 +11,7 @@ from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, 
 from slotmark.metrics import Analysis, Filter, catalogue, samples
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Doubts, Facts, Paragraph, Section, Table
+from slotmark.report.sections.block_changes import changed_tables
 from slotmark.report.sections.blocks import (
     block_tables,
     design_tables,
@@ -188,6 +189,7 @@ def explanation_document(explanation: Explanation) -> Document:
                 *change_table(explanation, explanation.confidence),
                 *place_charts(explanation),
                 *(place_table(explanation.places) if explanation.places else []),
+                *(changed_tables(explanation.blocks) if explanation.blocks else []),
             ],
             brief=True,
         ),

@@ -42,6 +42,8 @@ BLOCKS = pa.schema(
         pa.field("phase_two_ns", pa.int64()),
         pa.field("apply_ns", pa.int64()),
         pa.field("flush_ns", pa.int64()),
+        pa.field("era", pa.int64()),  # its number in the chain's encoding: 0 and 1 Byron, 2 Shelley, up to 7 Conway
+        pa.field("first_of_epoch", pa.int64()),  # 1 where it is the first block of its epoch, else 0
     ]
 )
 """One row a block and process, in the order of run and slot."""

@@ -5,11 +5,17 @@ from slotmark.numbers import number, p_value, percent, ratio_interval
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import headed, margin_cell, metric_cell, optional, p_cell, verdict_cell
 
+COSTS = (
+    "Costs are of the median block, or the mean over all blocks. The ratio of a typical block is the middle of the blocks' own ratios: it needn't be "
+    "the quotient of the two medians beside it."
+)
+"""How costs and ratios of a row belong together."""
+
 
 def block_tables(comparison: Comparison) -> list[Table]:
     """A table per candidate: every tested metric over all blocks."""
     rows = [row for row in _rows(comparison) if row.part == ALL]
-    notes = ["Costs are of the median block, or the mean over all blocks."]
+    notes = [COSTS]
     made = []
     for place, side in enumerate(comparison.candidates):
         columns = [
@@ -60,7 +66,7 @@ def part_tables(comparison: Comparison) -> list[Table]:
         Column("blocks", "left"),
         *map(Column, ("n", comparison.baseline.name, "candidate", "ratio [interval]", "faster blocks")),
     ]
-    note = "Costs are of the median block, or the mean over all blocks. Shown, not tested: they show where the difference lies."
+    note = f"{COSTS} Shown, not tested: they show where the difference lies."
     made = []
     for place, side in enumerate(comparison.candidates):
         lines = [

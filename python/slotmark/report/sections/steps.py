@@ -12,6 +12,7 @@ from slotmark.compare.result import Comparison
 from slotmark.numbers import number, p_value, percent, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table
 from slotmark.report.drawing import later
+from slotmark.report.sections.block_changes import changed_in_words, changed_tables
 from slotmark.report.sections.cells import headed, in_a_sentence
 from slotmark.words import listed
 
@@ -33,18 +34,20 @@ TITLE = "Where it comes from"
 
 def origins_in_short(comparison: Comparison) -> list[Block]:
     """Where the difference of each candidate comes from: in words, as charts, and in folded tables; nothing where the logs don't tell."""
-    found = [one for one in comparison.details if isinstance(one, Origins) and one.explained]
+    found = [one for one in comparison.details if isinstance(one, Origins) and (one.explained or one.blocks)]
     blocks: list[Block] = []
     for one in found:
-        last = one.explained[-1]
         begin = f"{one.of}: " if len(comparison.candidates) > 1 else ""
         named = f", {one.of}" if begin else ""
         said = [_changed(one.changes)] if one.changes and one.changes.found else []
-        blocks += [Paragraph(f"{begin}{' '.join([*said, _sentence(last)])}")]
-        blocks += [_waterfall_figure(last, comparison.confidence, named)]
+        said += [_sentence(last) for last in one.explained[-1:]]
+        said += changed_in_words(one.blocks) if one.blocks else []
+        blocks += [Paragraph(f"{begin}{' '.join(said)}")]
+        blocks += [_waterfall_figure(last, comparison.confidence, named) for last in one.explained[-1:]]
         blocks += place_charts(one, named)
         tables = [*change_table(one, comparison.confidence), *(_step_table(each) for each in one.explained)]
         tables += place_table(one.places) if one.places else []
+        tables += changed_tables(one.blocks) if one.blocks else []
         blocks += [msgspec.structs.replace(table, title=f"{table.title}{named}", wide=True) for table in tables]
     return blocks
 
@@ -61,6 +64,8 @@ def explained_in_words(explanation: Explanation) -> list[Block]:
     changes = explanation.changes
     said: list[Block] = [Paragraph(_changed(changes))] if changes and changes.found else []
     said += [Paragraph(_sentence(one)) for one in explanation.explained]
+    if explanation.blocks:
+        said.append(Paragraph(" ".join(changed_in_words(explanation.blocks))))
     if explanation.places:
         said.append(Paragraph(_where(explanation.places)))
     if explanation.unknown:
@@ -218,11 +223,10 @@ def _step_table(one: Explained) -> Table:
         Column("interval"),
         Column("p adj.", detail=True),
     ]
-    split = " and ".join(f"{count:,} of {of:,}" for count, of in zip(one.counts, one.of, strict=True))
-    notes = [
-        "Steps on all hops together, along the path by which a sample came about; they add up to the line 'all'.",
-        f"Samples that are split: {split}. The logs don't tell all steps of the others.",
-    ]
+    notes = [one.how]
+    if one.counts != one.of:
+        split = " and ".join(f"{count:,} of {of:,}" for count, of in zip(one.counts, one.of, strict=True))
+        notes.append(f"Samples that are split: {split}. The logs don't tell all steps of the others.")
     return Table(_steps_of(one, unit), columns, [*rows, whole], notes)
 
 

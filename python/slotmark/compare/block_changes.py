@@ -1,0 +1,236 @@
+"""Which blocks changed, which parts of their cost, and what those blocks have in common. docs/ledger.md explains it."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Analysis, Changed, CostMatrix, Metric, costs_together, parts_of
+from slotmark.statistics.changed_blocks import ChangedBlocks, changed_blocks
+
+SHOWN = 10
+"""So many blocks of a group are listed one by one."""
+
+_ROUNDED = 2.0
+"""What parts may exceed their whole by: each is cut to a whole unit by itself."""
+
+
+class PartOfDelta(msgspec.Struct, frozen=True):
+    """What one part of the cost adds to a difference, in the metric's unit, over all blocks of a group."""
+
+    name: str
+    delta: float
+
+
+class InClass(msgspec.Struct, frozen=True):
+    """How many blocks of a kind are in a group, and how many there are."""
+
+    name: str
+    blocks: int
+    of: int
+
+
+class ChangedBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """A block that changed.
+
+    Attributes:
+        key: Its slot.
+        about: What else is known of it: names and values.
+        baseline: Mean cost over processes, in the metric's unit.
+        candidate: Likewise.
+        ratio: Candidate over baseline, of geometric means over processes.
+        largest: The part of the cost with the largest difference; empty where no parts are recorded.
+    """
+
+    key: int
+    about: list[tuple[str, str]]
+    baseline: float
+    candidate: float
+    ratio: float
+    largest: str
+
+
+class ChangedGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """The blocks that changed in one direction, otherwise than the median block.
+
+    Attributes:
+        higher: Whether they cost more.
+        ratio: Their median ratio. They were chosen by their ratios, so that it is too far from 1 where noise is large.
+        low: The ratio that a tenth of them don't exceed.
+        high: The ratio that nine tenths don't exceed.
+        delta: What they add to the sum over all blocks, candidate less baseline, in the metric's unit.
+        parts: Of that, by part of the cost, the largest first; empty where none are recorded.
+        classes: How many blocks of each kind are among them.
+        keys: Their slots, rising.
+        worst: Those that add most to ``delta``, the largest first.
+    """
+
+    higher: bool
+    ratio: float
+    low: float
+    high: float
+    delta: float
+    parts: list[PartOfDelta]
+    classes: list[InClass]
+    keys: list[int]
+    worst: list[ChangedBlock]
+
+
+class BlockChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """Which blocks changed otherwise than the median block.
+
+    Attributes:
+        metric: Of which cost.
+        blocks: How many were tested.
+        median: The median ratio of all of them, from which they are told apart.
+        margin: A ratio nearer to the median one than this is no change.
+        groups: Those that cost more, and those that cost less; a group without blocks is absent.
+    """
+
+    metric: Metric
+    blocks: int
+    median: float
+    margin: float
+    groups: list[ChangedGroup]
+
+
+class Costs(msgspec.Struct, frozen=True):
+    """The costs of one side by block.
+
+    Attributes:
+        whole: Of the bench's first metric.
+        parts: Of its parts, by name; the last is what no part holds, where that is something.
+    """
+
+    whole: CostMatrix
+    parts: dict[str, np.ndarray]
+
+
+def costs_of(changed: Changed, metric: Metric, sides: Sequence[Sequence[Analysis]]) -> list[Costs]:
+    """The costs of all sides, with the parts that all of them have.
+
+    A part that would be more than the whole, together with those before it, on any block, isn't inside of it and is left out.
+
+    Args:
+        changed: Of which parts the cost is made.
+        metric: The cost.
+        sides: An analysis per run.
+
+    Raises:
+        ComparisonError: A side lacks the metric, or its runs hold other blocks.
+        RunError: A run is damaged.
+    """
+    wholes = [_required(side, metric) for side in sides]
+    parts: dict[str, list[np.ndarray]] = {}
+    left = [whole.values.astype(np.float64) for whole in wholes]
+    for part in changed.parts:
+        entry = sides[0][0].catalogue[part]
+        found = [costs_together(side, part) for side in sides]
+        if any(one is None for one in found):
+            continue
+        values = [one.values for one in found if one is not None]
+        less = [rest - value for rest, value in zip(left, values, strict=True)]
+        if min(float(one.min()) for one in less) < -_ROUNDED * (len(parts) + 1):
+            continue
+        parts[entry.name], left = values, less
+    if (
+        parts
+        and max(float(rest.mean() / whole.values.mean()) for rest, whole in zip(left, wholes, strict=True)) > 0.001
+    ):
+        parts[changed.rest] = left
+    return [Costs(whole, {name: values[place] for name, values in parts.items()}) for place, whole in enumerate(wholes)]
+
+
+def block_changes(
+    metric: Metric, costs: tuple[Costs, Costs], sides: Sequence[Sequence[Analysis]]
+) -> BlockChanges | None:
+    """Which blocks changed between two sides; None where too few processes or blocks can tell.
+
+    Args:
+        metric: Of which cost.
+        costs: Of the baseline and of the candidate, over the same blocks.
+        sides: Their analyses.
+    """
+    ours, theirs = (one.whole.values for one in costs)
+    above = np.logical_and((ours > 0).all(axis=0), (theirs > 0).all(axis=0))
+    if not above.any():
+        return None
+    found = changed_blocks(ours[:, above], theirs[:, above], margin=metric.margin)
+    if found is None:
+        return None
+    classes = {name: mask[above] for name, mask in parts_of([*sides[0], *sides[1]]).items()}
+    means = _Means(costs, above)
+    groups = [
+        _group(found, named, higher, means, classes, sides[1][0], metric)
+        for named, higher in ((found.higher, True), (found.lower, False))
+        if named.any()
+    ]
+    return BlockChanges(
+        metric=metric,
+        blocks=int(above.sum()),
+        median=float(np.exp(found.middle)),
+        margin=metric.margin,
+        groups=groups,
+    )
+
+
+class _Means:
+    """Mean costs over processes, of the blocks that count, and what each part adds to the difference."""
+
+    def __init__(self, costs: tuple[Costs, Costs], above: np.ndarray) -> None:
+        self.keys = costs[0].whole.keys[above]
+        self.baseline, self.candidate = (one.whole.values.mean(axis=0)[above] for one in costs)
+        self.names = list(costs[0].parts)
+        deltas = [(costs[1].parts[name].mean(axis=0) - costs[0].parts[name].mean(axis=0))[above] for name in self.names]
+        self.parts = np.array(deltas).reshape(len(self.names), self.keys.size)
+
+    def largest(self, block: int) -> str:
+        """The part with the largest difference on a block."""
+        return self.names[int(np.argmax(np.abs(self.parts[:, block])))] if self.names else ""
+
+
+def _group(
+    found: ChangedBlocks,
+    named: np.ndarray,
+    higher: bool,
+    means: _Means,
+    classes: Mapping[str, np.ndarray],
+    analysis: Analysis,
+    metric: Metric,
+) -> ChangedGroup:
+    deltas = means.candidate - means.baseline
+    low, middle, high = np.quantile(found.ratios[named], (0.1, 0.5, 0.9))
+    parts = [PartOfDelta(name, float(of[named].sum())) for name, of in zip(means.names, means.parts, strict=True)]
+    places = np.flatnonzero(named)
+    order = places[np.argsort(-np.abs(deltas[places]), kind="stable")]
+    return ChangedGroup(
+        higher=higher,
+        ratio=float(middle),
+        low=float(low),
+        high=float(high),
+        delta=float(deltas[named].sum()),
+        parts=sorted(parts, key=lambda one: -abs(one.delta)),
+        classes=[InClass(name, int(mask[named].sum()), int(mask.sum())) for name, mask in classes.items()],
+        keys=[int(key) for key in means.keys[named]],
+        worst=[
+            ChangedBlock(
+                key=int(means.keys[block]),
+                about=analysis.about(metric.grain[-1], int(means.keys[block])),
+                baseline=float(means.baseline[block]),
+                candidate=float(means.candidate[block]),
+                ratio=float(found.ratios[block]),
+                largest=means.largest(int(block)),
+            )
+            for block in order[:SHOWN]
+        ],
+    )
+
+
+def _required(side: Sequence[Analysis], metric: Metric) -> CostMatrix:
+    found = costs_together(side, metric.id)
+    if found is None:
+        raise ComparisonError(
+            f"{side[0].run.path} has no '{metric.name}': there is nothing to explain. Make the run again."
+        )
+    return found

@@ -1,0 +1,116 @@
+"""Which blocks changed: sentences, and a table of those that add most to the difference."""
+
+from collections.abc import Sequence
+
+from slotmark.compare.block_changes import BlockChanges, ChangedGroup, InClass
+from slotmark.numbers import change, number, percent, signed, span
+from slotmark.report.document import Cell, Column, Table
+from slotmark.report.sections.cells import headed, in_a_sentence
+from slotmark.statistics.interval import Interval
+from slotmark.words import listed
+
+_MOST_OF = 0.95
+"""A part that has as much of a difference has all of it, but for noise."""
+
+_ALIKE = 0.5
+"""A kind of blocks is named where so many of those that are in it or in the group are in both."""
+
+_LONG = 40
+"""A value that is longer has no place in a table, as a hash."""
+
+_SLOTS = 5
+"""So many slots are named in a sentence."""
+
+
+def changed_in_words(changes: BlockChanges) -> list[str]:
+    """A sentence per group of blocks that changed otherwise than the median block; one that says so where there is none."""
+    if not changes.groups:
+        return [
+            f"No block of {changes.blocks:,} changed otherwise than the median block ({change(changes.median)}), beyond "
+            f"{percent(changes.margin)} and chance."
+        ]
+    return [_group(changes, group) for group in changes.groups]
+
+
+def changed_tables(changes: BlockChanges) -> list[Table]:
+    """A table per group: the blocks that add most to the difference, and how many of each kind of blocks are in the group."""
+    return [table for group in changes.groups for table in (_worst(changes, group), _classes(group)) if table.rows]
+
+
+def _group(changes: BlockChanges, group: ChangedGroup) -> str:
+    count = len(group.keys)
+    words = [
+        f"{count:,} of {changes.blocks:,} blocks: {in_a_sentence(changes.metric)} {change(group.ratio)}"
+        f"{f' ({span(Interval(group.ratio, group.low, group.high))})' if count > 1 else ''}{_parts(group)}; the median block {change(changes.median)}."
+    ]
+    if alike := _most_alike(group.classes, count):
+        words.append(f"{alike.blocks:,} of the {count:,} are '{alike.name}', of {alike.of:,} such blocks in all.")
+    slots = listed([*map(str, group.keys[:_SLOTS]), *([f"{count - _SLOTS:,} more"] if count > _SLOTS else [])])
+    words.append(f"{'Slot' if count == 1 else 'Slots'} {slots}.")
+    return " ".join(words)
+
+
+def _parts(group: ChangedGroup) -> str:
+    """Where in the cost of the blocks the difference lies."""
+    whole = sum(part.delta for part in group.parts)
+    if not group.parts or whole == 0:
+        return ""
+    first = group.parts[0]
+    share = first.delta / whole
+    if share >= _MOST_OF:
+        return f", all in {first.name}"
+    if share <= 0:
+        return ""
+    return f", {percent(share)} of it in {first.name}"
+
+
+def _most_alike(classes: Sequence[InClass], count: int) -> InClass | None:
+    """The kind of blocks that has most in common with a group; None where no kind has much."""
+    shares = [(one.blocks / (one.of + count - one.blocks), one) for one in classes]
+    share, best = max(shares, key=lambda pair: pair[0], default=(0.0, None))
+    return best if share >= _ALIKE else None
+
+
+def _worst(changes: BlockChanges, group: ChangedGroup) -> Table:
+    unit = changes.metric.unit
+    names = list(dict.fromkeys(name for block in group.worst for name, _ in block.about))
+    shown = [
+        name
+        for name in names
+        if any(len(value) <= _LONG for block in group.worst for at, value in block.about if at == name)
+    ]
+    columns = [
+        Column(changes.metric.grain[-1]),
+        *(Column(name) for name in shown),
+        *(Column(title) for title in ("baseline", "candidate", "difference", "change")),
+        Column("most of it in", "left"),
+    ]
+    rows = [
+        [
+            Cell(str(block.key)),
+            *(Cell(dict(block.about).get(name, "-")) for name in shown),
+            Cell(number(block.baseline)),
+            Cell(number(block.candidate)),
+            Cell(signed(block.candidate - block.baseline)),
+            Cell(change(block.ratio)),
+            Cell(block.largest or "-"),
+        ]
+        for block in group.worst
+    ]
+    title = f"Blocks that cost {'more' if group.higher else 'less'}, {headed(changes.metric, unit)}"
+    notes = [
+        f"The {len(rows):,} of {len(group.keys):,} that add most to the difference. Costs are means over processes, the change is of geometric means. "
+        f"Named are blocks whose change differs from the median block's by more than {percent(changes.margin)} beyond chance; on average at most one in "
+        "twenty of those named is named by chance. report.json has all their slots."
+    ]
+    return Table(title, columns, rows, notes)
+
+
+def _classes(group: ChangedGroup) -> Table:
+    columns = [Column("kind of blocks", "left"), Column("changed"), Column("of"), Column("share")]
+    rows = [
+        [Cell(one.name), Cell(f"{one.blocks:,}"), Cell(f"{one.of:,}"), Cell(percent(one.blocks / one.of))]
+        for one in group.classes
+        if one.of
+    ]
+    return Table(f"Kinds of the blocks that cost {'more' if group.higher else 'less'}", columns, rows)

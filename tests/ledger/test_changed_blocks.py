@@ -1,0 +1,173 @@
+"""Which blocks changed: planted in files of db-analyser, found by compare and explain."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slotmark.benches.ledger.importing import Recording, import_recordings
+from slotmark.statistics.changed_blocks import changed_blocks
+from tests.conftest import slotmark
+from tests.ledger.recordings import AGE_2024, Point, points, tab_separated, written
+
+BLOCKS = 400
+
+
+def _noisy(point: Point, draws: np.random.Generator, factor: float) -> Point:
+    """A block as one process has it: each phase with 1 % noise of its own, block apply times a factor."""
+    phases = ("mut_forecast", "mut_headerTick", "mut_headerApply", "mut_blockTick", "mut_blockApply")
+    found = {**point, **{name: round(100 * point[name] * np.exp(draws.normal(0, 0.01))) for name in phases}}
+    found["mut_blockApply"] = round(found["mut_blockApply"] * factor)
+    found["mut"] = sum(found[name] for name in phases) + 500
+    found["totalTime"] = found["mut"] + found["gc"]
+    return found
+
+
+def _run(folder: Path, name: str, *, seed: int, slower: set[int], factor: float = 1.35) -> Path:
+    draws = np.random.default_rng(seed)
+    recorded = [{**point, "mut_blockApply": max(point["mut_blockApply"], 5_000)} for point in points(BLOCKS, seed=3)]
+    files = [
+        written(
+            folder,
+            f"{name}-{process}.csv",
+            tab_separated(
+                [_noisy(point, draws, factor if at in slower else 1.0) for at, point in enumerate(recorded)], AGE_2024
+            ),
+        )
+        for process in range(5)
+    ]
+    import_recordings([Recording(target=name, files=files, factors={}, out=folder / name)])
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path, list[int]]:
+    """A baseline, one like it, and one whose block apply takes 1.35 times as long in the blocks with scripts; and their slots."""
+    folder = tmp_path_factory.mktemp("changed")
+    planted = {at for at, point in enumerate(points(BLOCKS, seed=3)) if len(point["stats"]) > 2 and point["stats"][2]}
+    slots = [63 + 20 * at for at in sorted(planted)]
+    return (
+        _run(folder, "base", seed=1, slower=set()),
+        _run(folder, "same", seed=2, slower=set()),
+        _run(folder, "slow", seed=3, slower=planted),
+        slots,
+    )
+
+
+def _blocks_of(report: Path) -> dict:
+    (origins,) = [one for one in json.loads(report.read_text(encoding="utf-8"))["details"] if one["type"] == "origins"]
+    return origins["blocks"]
+
+
+def test_the_blocks_that_were_made_slower_are_named(
+    scripts: tuple[Path, Path, Path, list[int]], tmp_path: Path
+) -> None:
+    base, _, slow, slots = scripts
+    done = slotmark("compare", base, slow, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    found = _blocks_of(tmp_path / "out" / "report.json")
+    (group,) = found["groups"]
+    assert group["higher"]
+    named, planted = set(group["keys"]), set(slots)
+    assert len(named & planted) >= 0.98 * len(planted)
+    assert len(named - planted) <= 0.05 * len(named)
+    assert found["blocks"] == BLOCKS
+    assert 1.30 < group["ratio"] < 1.36
+    assert group["parts"][0]["name"] == "Block apply"
+    assert group["parts"][0]["delta"] == pytest.approx(group["delta"], rel=0.02)
+    of_scripts = next(one for one in group["classes"] if one["name"] == "with scripts")
+    assert of_scripts["of"] == len(planted)
+    assert of_scripts["blocks"] == len(named & planted)
+    assert {block["largest"] for block in group["worst"]} == {"Block apply"}
+    text = " ".join(done.stdout.split())
+    assert f"{len(named)} of {BLOCKS} blocks: total time +33" in text
+    assert ", all in Block apply;" in text
+    assert f"are 'with scripts', of {len(planted)} such blocks in all." in text
+
+
+def test_without_a_change_no_block_is_named(scripts: tuple[Path, Path, Path, list[int]], tmp_path: Path) -> None:
+    base, same, _, _ = scripts
+    done = slotmark("compare", base, same, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert _blocks_of(tmp_path / "out" / "report.json")["groups"] == []
+    assert f"No block of {BLOCKS} changed otherwise than the median block" in " ".join(done.stdout.split())
+
+
+def test_explain_lists_the_blocks_and_the_parts(scripts: tuple[Path, Path, Path, list[int]], tmp_path: Path) -> None:
+    base, _, slow, slots = scripts
+    done = slotmark("explain", base, slow, "-o", tmp_path / "why")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "why" / "report.json").read_text(encoding="utf-8"))
+    (explained,) = found["explained"]
+    assert explained["first"] == "Block apply"
+    whole = sum(step["delta"]["estimate"] for step in explained["steps"])
+    assert whole == pytest.approx(explained["delta"]["estimate"], rel=1e-9)
+    markdown = (tmp_path / "why" / "report.md").read_text(encoding="utf-8")
+    worst = found["blocks"]["groups"][0]["worst"]
+    assert len(worst) == 10
+    assert all(block["key"] in slots for block in worst)
+    assert all(f"| {block['key']} |" in markdown for block in worst)
+
+
+def test_two_processes_name_no_blocks() -> None:
+    draws = np.random.default_rng(1)
+    ours, theirs = np.exp(draws.normal(0, 0.01, (2, 2, 100)))
+    theirs[:, :30] *= 1.5
+    assert changed_blocks(ours, theirs, margin=0.01) is None
+
+
+def test_what_one_process_of_three_was_disturbed_in_is_not_named() -> None:
+    draws = np.random.default_rng(1)
+    ours, theirs = np.exp(draws.normal(0, 0.01, (2, 3, 400)))
+    theirs[0, :40] *= 1.5
+    found = changed_blocks(ours, theirs, margin=0.01)
+    assert found is not None
+    assert not (found.higher | found.lower).any()
+
+
+def test_equal_costs_name_no_block_and_changed_ones_are_named_exactly() -> None:
+    cost = np.tile(np.linspace(100.0, 5_000.0, 50), (3, 1))
+    other = cost.copy()
+    other[:, [3, 7]] *= 1.2
+    other[:, 9] *= 0.7
+    found = changed_blocks(cost, other, margin=0.01)
+    assert found is not None
+    assert np.flatnonzero(found.higher).tolist() == [3, 7]
+    assert np.flatnonzero(found.lower).tolist() == [9]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("processes", "pauses"), [((3, 3), 0.0), ((5, 5), 0.0), ((3, 10), 0.0), ((5, 5), 0.05), ((5, 5), 0.1)]
+)
+def test_few_are_named_by_chance(processes: tuple[int, int], pauses: float) -> None:
+    """Of 200 comparisons of 400 blocks; with pauses of 30 % on average that hit so many blocks and processes."""
+    found = [_rates(np.random.default_rng(seed), processes, pauses) for seed in range(200)]
+    shares, share_found, of_equal = (np.mean(values) for values in zip(*found, strict=True))
+    error = 3 * (0.05 * 0.95 / 200) ** 0.5
+    assert shares <= 0.05 + error
+    assert of_equal <= 0.05 + error
+    assert share_found >= (0.99 if pauses == 0 else 0.7)
+
+
+def _rates(draws: np.random.Generator, processes: tuple[int, int], pauses: float) -> tuple[float, float, bool]:
+    """Of the named blocks the share that wasn't changed, the share of changed ones that is named, and whether one is among equal ones."""
+    changed = draws.permutation(np.arange(400) < 100)
+    noise = 0.01 * np.exp(draws.normal(0, 0.5, 400))
+
+    def side(count: int, factor: float) -> np.ndarray:
+        paused = (draws.random((count, 400)) < pauses) * draws.exponential(0.3, (count, 400))
+        own = draws.normal(0, 0.01, (count, 1)) + draws.normal(0, 1, (count, 400)) * noise
+        return 10_000 * np.exp(own + paused + np.log(factor) * changed)
+
+    found = changed_blocks(side(processes[0], 1.0), side(processes[1], 1.35), margin=0.01)
+    equal = changed_blocks(side(processes[0], 1.0), side(processes[1], 1.0), margin=0.01)
+    assert found is not None
+    assert equal is not None
+    named = found.higher | found.lower
+    return (
+        float((named & ~changed).sum() / max(1, named.sum())),
+        float(found.higher[changed].mean()),
+        bool((equal.higher | equal.lower).any()),
+    )

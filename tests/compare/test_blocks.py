@@ -38,7 +38,7 @@ def compared(runs: Sequence[Run]) -> Comparison:
 
 
 def detail(found: Comparison) -> Blocks:
-    (one,) = found.details
+    (one,) = (detail for detail in found.details if isinstance(detail, Blocks))
     assert isinstance(one, Blocks)
     return one
 

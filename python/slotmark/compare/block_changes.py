@@ -12,6 +12,9 @@ from slotmark.statistics.changed_blocks import ChangedBlocks, changed_blocks
 SHOWN = 10
 """So many blocks of a group are listed one by one."""
 
+_NOTHING = 1e-9
+"""Of a whole, what parts that add up to it may leave."""
+
 _ROUNDED = 2.0
 """What parts may exceed their whole by: each is cut to a whole unit by itself."""
 
@@ -108,7 +111,7 @@ class Costs(msgspec.Struct, frozen=True):
 
 
 def costs_of(changed: Changed, metric: Metric, sides: Sequence[Sequence[Analysis]]) -> list[Costs]:
-    """The costs of all sides, with the parts that all of them have.
+    """The costs of all sides, with the parts that any of them has: one that a side doesn't record is no part of its work.
 
     A part that would be more than the whole, together with those before it, on any block, isn't inside of it and is left out.
 
@@ -127,17 +130,20 @@ def costs_of(changed: Changed, metric: Metric, sides: Sequence[Sequence[Analysis
     for part in changed.parts:
         entry = sides[0][0].catalogue[part]
         found = [costs_together(side, part) for side in sides]
-        if any(one is None for one in found):
+        if all(one is None for one in found):
             continue
-        values = [one.values for one in found if one is not None]
+        values = [
+            np.zeros_like(whole.values) if one is None else one.values for one, whole in zip(found, wholes, strict=True)
+        ]
         less = [rest - value for rest, value in zip(left, values, strict=True)]
         if min(float(one.min()) for one in less) < -_ROUNDED * (len(parts) + 1):
             continue
         parts[entry.name], left = values, less
-    if (
-        parts
-        and max(float(rest.mean() / whole.values.mean()) for rest, whole in zip(left, wholes, strict=True)) > 0.001
-    ):
+    # What adding up floating-point numbers leaves is nothing.
+    left = [
+        np.where(np.abs(rest) < _NOTHING * whole.values, 0.0, rest) for rest, whole in zip(left, wholes, strict=True)
+    ]
+    if parts and any(rest.any() for rest in left):
         parts[changed.rest] = left
     return [Costs(whole, {name: values[place] for name, values in parts.items()}) for place, whole in enumerate(wholes)]
 
@@ -159,7 +165,7 @@ def block_changes(
     found = changed_blocks(ours[:, above], theirs[:, above], margin=metric.margin)
     if found is None:
         return None
-    classes = {name: mask[above] for name, mask in parts_of([*sides[0], *sides[1]]).items()}
+    classes = {name: mask[above] for name, mask in parts_of([*sides[0], *sides[1]], least=1).items()}
     means = _Means(costs, above)
     groups = [
         _group(found, named, higher, means, classes, sides[1][0], metric)

@@ -24,7 +24,7 @@ from slotmark.run import Run, usable_cores
 from slotmark.warnings import Warning
 
 LEAST_OF_PART = 10
-"""A part with fewer keys than these, or with all but fewer, is left out."""
+"""A part with fewer keys than these, or with all but fewer, is not compared by itself."""
 
 
 class Meeting(msgspec.Struct, frozen=True):
@@ -300,7 +300,7 @@ def side_by_side(analyses: Sequence[Analysis]) -> Iterator[ThreadPoolExecutor]:
             raise
 
 
-def parts_of(analyses: Sequence[Analysis]) -> dict[str, np.ndarray]:
+def parts_of(analyses: Sequence[Analysis], least: int = LEAST_OF_PART) -> dict[str, np.ndarray]:
     """The parts of the keys that some runs have in common, by name in words; each shape (keys,), bool, in the order of keys.
 
     A key meets a part's condition where any row of it does, in any run. A part is left out where its condition can't be told for
@@ -308,6 +308,7 @@ def parts_of(analyses: Sequence[Analysis]) -> dict[str, np.ndarray]:
 
     Args:
         analyses: Of at least one run, all over the same keys.
+        least: A part with fewer keys, or with all but fewer, is left out.
 
     Raises:
         ComparisonError: The runs hold other keys.
@@ -325,7 +326,7 @@ def parts_of(analyses: Sequence[Analysis]) -> dict[str, np.ndarray]:
         if len(told) == len(meets):
             met = np.logical_or.reduce(told)
             parts[part.name] = met if part.of == "any" else ~met
-    return {name: of for name, of in parts.items() if LEAST_OF_PART <= int(of.sum()) <= of.size - LEAST_OF_PART}
+    return {name: of for name, of in parts.items() if least <= int(of.sum()) <= of.size - least}
 
 
 def costs_together(analyses: Sequence[Analysis], metric_id: str) -> CostMatrix | None:

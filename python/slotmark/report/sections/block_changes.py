@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from slotmark.compare.block_changes import BlockChanges, ChangedGroup, InClass
 from slotmark.numbers import change, number, percent, signed, span
 from slotmark.report.document import Cell, Column, Table
-from slotmark.report.sections.cells import headed, in_a_sentence
+from slotmark.report.sections.cells import in_a_sentence
 from slotmark.statistics.interval import Interval
 from slotmark.words import listed
 
@@ -29,7 +29,7 @@ def changed_in_words(changes: BlockChanges) -> list[str]:
             f"No block of {changes.blocks:,} changed otherwise than the median block ({change(changes.median)}), beyond "
             f"{percent(changes.margin)} and chance."
         ]
-    return [_group(changes, group) for group in changes.groups]
+    return [*(_group(changes, group) for group in changes.groups), f"The median block: {change(changes.median)}."]
 
 
 def changed_tables(changes: BlockChanges) -> list[Table]:
@@ -41,7 +41,7 @@ def _group(changes: BlockChanges, group: ChangedGroup) -> str:
     count = len(group.keys)
     words = [
         f"{count:,} of {changes.blocks:,} blocks: {in_a_sentence(changes.metric)} {change(group.ratio)}"
-        f"{f' ({span(Interval(group.ratio, group.low, group.high))})' if count > 1 else ''}{_parts(group)}; the median block {change(changes.median)}."
+        f"{f' ({span(Interval(group.ratio, group.low, group.high))})' if count > 1 else ''}{_parts(group)}."
     ]
     if alike := _most_alike(group.classes, count):
         words.append(f"{alike.blocks:,} of the {count:,} are '{alike.name}', of {alike.of:,} such blocks in all.")
@@ -97,7 +97,7 @@ def _worst(changes: BlockChanges, group: ChangedGroup) -> Table:
         ]
         for block in group.worst
     ]
-    title = f"Blocks that cost {'more' if group.higher else 'less'}, {headed(changes.metric, unit)}"
+    title = f"Blocks that cost {'more' if group.higher else 'less'}, {unit}"
     notes = [
         f"The {len(rows):,} of {len(group.keys):,} that add most to the difference. Costs are means over processes, the change is of geometric means. "
         f"Named are blocks whose change differs from the median block's by more than {percent(changes.margin)} beyond chance; on average at most one in "

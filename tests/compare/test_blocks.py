@@ -39,7 +39,6 @@ def compared(runs: Sequence[Run]) -> Comparison:
 
 def detail(found: Comparison) -> Blocks:
     (one,) = (detail for detail in found.details if isinstance(detail, Blocks))
-    assert isinstance(one, Blocks)
     return one
 
 

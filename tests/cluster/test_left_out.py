@@ -11,12 +11,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from slotmark import open_run
 from slotmark.benches.cluster.tracing import COUNTED, KNOWN
 from slotmark.errors import LogError, RunError
+from slotmark.report import run_document
 from slotmark.run import Run
+from slotmark.run.integrity import digest_of
 from tests.cluster.made_up_logs import line, ts
 from tests.cluster.test_ingest import cluster, content, ingested
 from tests.conftest import REPO, slotmark
@@ -240,3 +244,24 @@ def test_a_genesis_by_which_slots_are_at_other_times_is_refused(
     genesis.write_text(json.dumps({**json.loads(genesis.read_text()), **change}))
     with pytest.raises(LogError, match="the genesis is not that of these logs"):
         ingested(logs, tmp_path / "run")
+
+
+@pytest.mark.parametrize("rows", ["none", "two", "null"])
+def test_a_genesis_table_without_its_one_row_is_refused_in_one_line(rows: str, tmp_path: Path) -> None:
+    run, _ = ingested(cluster().write(tmp_path / "logs"), tmp_path / "run")
+    file = run.path / "tables" / "genesis.parquet"
+    whole = pq.read_table(file)
+    changed = {
+        "none": whole.slice(0, 0),
+        "two": pa.concat_tables([whole, whole]),
+        "null": whole.set_column(0, "system_start_ns", pa.nulls(1, pa.int64())),
+    }
+    pq.write_table(changed[rows], file)
+    manifest = json.loads((run.path / "run.json").read_text())
+    manifest["tables"]["genesis"] = pq.read_metadata(file).num_rows
+    for part in manifest["parts"]:
+        if part["table"] == "genesis":
+            part |= {"rows": manifest["tables"]["genesis"], "bytes": file.stat().st_size, "digest": digest_of(file)}
+    (run.path / "run.json").write_text(json.dumps(manifest))
+    with pytest.raises(RunError, match="SELECT system_start_ns, slot_ns FROM genesis gives"):
+        run_document(open_run(run.path))

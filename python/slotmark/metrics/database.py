@@ -181,10 +181,18 @@ class Database:
         Args:
             name: Of the table.
             native: How.
+
+        Raises:
+            RunError: A table that has the arguments, as the genesis, has no row, several, or others than whole numbers.
         """
         tables = {table: self._files[table] for table in native.tables}
         shifts = self._shifts.get(native.shift, {})
-        arguments = self._connection.sql(native.arguments).fetchall()[0]
+        found = self._connection.sql(native.arguments).fetchall()
+        if len(found) != 1 or not all(isinstance(value, int) for value in found[0]):
+            raise RunError(
+                f"{self.run.path}: {native.arguments} gives {found[0] if found else 'no row'}: expected one row of whole numbers. Copy the run again."
+            )
+        arguments = found[0]
         function = getattr(_core, native.function)
 
         def rows(some: _Hosts) -> pa.Table:

@@ -6,7 +6,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pallas_network::facades::PeerServer;
 use pallas_network::miniprotocols::txsubmission::Reply;
@@ -40,7 +40,7 @@ fn submitted(runtime: &tokio::runtime::Runtime, transactions: &[SignedTransactio
     let node = runtime.spawn(async move { take_all(&listener).await });
     let schedule = Schedule::new(transactions.to_vec(), tps, Arc::default());
     let (sender, receiver) = mpsc::channel();
-    let ended = submit(&[target], MAGIC, &schedule, &sender);
+    let ended = submit(&[target], MAGIC, &schedule, Duration::from_secs(60), &sender);
     drop(sender);
     assert!(ended.iter().all(|one| one.error.is_none()), "{ended:?}");
     let mut summary = Summary::new(transactions.len() as u64, tps);

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,21 @@ use crate::record::as_hex;
 
 /// How often one who waits looks whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How long a node may take to answer what is asked of it before blocks: nodes answer at once.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+
+/// What a node was asked last, in words.
+type Asked = Arc<Mutex<&'static str>>;
+
+fn ask(asked: &Asked, what: &'static str) {
+    *asked.lock().unwrap_or_else(PoisonError::into_inner) = what;
+}
+
+const HANDSHAKE: &str = "the node-to-client handshake";
+const TIP: &str = "chain-sync MsgFindIntersect (for its tip)";
+const INTERSECTION: &str = "chain-sync MsgFindIntersect (of the chain's beginning)";
+const BLOCK: &str = "chain-sync MsgRequestNext";
 
 /// Where a transaction is on a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,17 +54,30 @@ pub struct Inclusion {
 /// The node can't be followed, or the tip isn't reached within the limit.
 pub fn inclusions(socket: &Path, magic: u32, ids: HashSet<Hash32>, limit: Duration) -> Result<Vec<Inclusion>, ClientError> {
     let (found, wait) = mpsc::channel();
-    let socket = socket.to_owned();
+    let (socket, asked) = (socket.to_owned(), Asked::new(Mutex::new(HANDSHAKE)));
+    let asking = Arc::clone(&asked);
     // Left behind when the time is over, as below.
-    thread::spawn(move || drop(found.send(read_to_tip(&socket, magic, &ids))));
-    wait.recv_timeout(limit)
-        .unwrap_or_else(|_| Err(ClientError::WrongBytes(format!("the node didn't hand out its chain within {} s", limit.as_secs()))))
+    thread::spawn(move || drop(found.send(read_to_tip(&socket, magic, &ids, &asking))));
+    let no_answer = |limit: Duration| {
+        let what = *asked.lock().unwrap_or_else(PoisonError::into_inner);
+        ClientError::WrongBytes(format!("no answer to {what} within {} s", limit.as_secs()))
+    };
+    let first = ANSWER_LIMIT.min(limit);
+    match wait.recv_timeout(first) {
+        Ok(found) => return found,
+        Err(RecvTimeoutError::Timeout) if *asked.lock().unwrap_or_else(PoisonError::into_inner) == BLOCK => {}
+        Err(_) => return Err(no_answer(first)),
+    }
+    wait.recv_timeout(limit - first).unwrap_or_else(|_| Err(no_answer(limit)))
 }
 
-fn read_to_tip(socket: &Path, magic: u32, ids: &HashSet<Hash32>) -> Result<Vec<Inclusion>, ClientError> {
+fn read_to_tip(socket: &Path, magic: u32, ids: &HashSet<Hash32>, asked: &Asked) -> Result<Vec<Inclusion>, ClientError> {
     let mut client = Client::connect_socket(socket, u64::from(magic))?;
+    ask(asked, TIP);
     let Point::Block { slot: end, .. } = client.tip()? else { return Ok(Vec::new()) };
+    ask(asked, INTERSECTION);
     client.find_intersection(&Point::Origin)?;
+    ask(asked, BLOCK);
     let mut decoder = Decoder::new();
     // Each block with its own; blocks that the node rolled back are taken away when the next one doesn't follow them.
     let mut chain: Vec<(Hash32, Vec<Inclusion>)> = Vec::new();

@@ -127,8 +127,9 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     let load_ids: HashSet<_> = prepared.transactions.iter().map(|transaction| transaction.id).collect();
     tell("signed", json!({"split": prepared.split.len(), "transactions": prepared.transactions.len()}));
     let (split, ended) = offer(prepared.split.clone(), f64::INFINITY, options, magic, &stop, None)?;
-    tell("split", json!({"summary": split, "lost": lost(&ended)}));
-    if split.acknowledged < split.transactions {
+    tell("split", json!({"summary": split, "lost": lost(&ended), "opened": opened(&ended)}));
+    // Of those that were taken without an acknowledgement the chain tells.
+    if split.offered == 0 || options.socket.is_none() && split.acknowledged < split.transactions {
         return Err(format!(
             "only {} of {} transactions of the split were taken: {}",
             split.acknowledged,
@@ -136,7 +137,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
             reasons(&ended)
         ));
     }
-    if settle(options, magic, &prepared.split, &stop)?.is_break() {
+    if settle(options, magic, &prepared.split, &stop, ended)?.is_break() {
         return Ok(ExitCode::from(130));
     }
     tell("begun", json!({"tps": options.tps, "targets": options.targets}));
@@ -146,7 +147,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         (Some(out), Some(socket)) => Some(write_inclusions(out, socket, options, magic, load_ids, &stop)?),
         _ => None,
     };
-    tell("ended", json!({"summary": summary, "in_blocks": in_blocks, "lost": lost(&ended)}));
+    tell("ended", json!({"summary": summary, "in_blocks": in_blocks, "lost": lost(&ended), "opened": opened(&ended)}));
     for one in &ended {
         if let Some(error) = &one.error {
             eprintln!("slotmark-txgen: {error}");
@@ -166,10 +167,12 @@ fn offer(
 ) -> Result<(Summary, Vec<Ended>), String> {
     let schedule = Schedule::new(transactions, rate, Arc::clone(stop));
     let mut summary = Summary::new(schedule.len() as u64, rate);
+    // What a target keeps of the split is offered again; of the load, it may wait for its mempool to have room.
+    let patience = if rate.is_finite() { Duration::from_secs(options.settle).max(OFFER_AGAIN) } else { OFFER_AGAIN };
     let (sender, receiver) = mpsc::channel();
     let written = thread::scope(|scope| {
         let schedule = &schedule;
-        let submitting = scope.spawn(move || submit(&options.targets, magic, schedule, &sender));
+        let submitting = scope.spawn(move || submit(&options.targets, magic, schedule, patience, &sender));
         let mut failed = None;
         for record in receiver {
             summary.add(&record);
@@ -214,7 +217,13 @@ fn write_inclusions(
 ///
 /// A transaction may be lost: its block by another one of the same slot, when the mempool no longer has it, or the mempool with its node. Those that
 /// are in no block after a while are offered again.
-fn settle(options: &Options, magic: u32, split: &[SignedTransaction], stop: &Arc<AtomicBool>) -> Result<ControlFlow<()>, String> {
+fn settle(
+    options: &Options,
+    magic: u32,
+    split: &[SignedTransaction],
+    stop: &Arc<AtomicBool>,
+    mut ended: Vec<Ended>,
+) -> Result<ControlFlow<()>, String> {
     let end = Instant::now() + Duration::from_secs(options.settle);
     let Some(socket) = &options.socket else {
         while Instant::now() < end {
@@ -225,6 +234,7 @@ fn settle(options: &Options, magic: u32, split: &[SignedTransaction], stop: &Arc
         }
         return Ok(ControlFlow::Continue(()));
     };
+    let mut told = String::new();
     loop {
         let ids: HashSet<_> = split.iter().map(|transaction| transaction.id).collect();
         let patience = OFFER_AGAIN.min(end.saturating_duration_since(Instant::now()));
@@ -240,17 +250,26 @@ fn settle(options: &Options, magic: u32, split: &[SignedTransaction], stop: &Arc
         }
         if Instant::now() >= end {
             let left = missing.len();
-            return Err(match found {
+            return Err(match &found {
                 // A node that is started anew is away for a while.
                 Err(error) => format!("{}: {error}", socket.display()),
                 Ok(_) => {
-                    format!("{left} transactions of the split are in no block after {} s. Give more time with --settle.", options.settle)
+                    format!(
+                        "{left} transactions of the split are in no block after {} s ({}). Give more time with --settle.",
+                        options.settle,
+                        reasons(&ended)
+                    )
                 }
             });
         }
         if found.is_ok() {
-            offer(missing, f64::INFINITY, options, magic, stop, None)?;
-        } else {
+            (_, ended) = offer(missing, f64::INFINITY, options, magic, stop, None)?;
+        } else if let Err(error) = found {
+            let why = format!("{}: {error}", socket.display());
+            if why != told {
+                eprintln!("slotmark-txgen: {why}; it is asked again until --settle is over");
+                told = why;
+            }
             thread::sleep(LOOK);
         }
     }
@@ -259,6 +278,12 @@ fn settle(options: &Options, magic: u32, split: &[SignedTransaction], stop: &Arc
 fn lost(ended: &[Ended]) -> Vec<Value> {
     let one = |one: &Ended| one.error.as_ref().map(|error| json!({"target": one.target, "why": error.to_string()}));
     ended.iter().filter_map(one).collect()
+}
+
+/// Targets that began protocols of their own.
+fn opened(ended: &[Ended]) -> Vec<Value> {
+    let any = ended.iter().filter(|one| !one.opened.is_empty());
+    any.map(|one| json!({"target": one.target, "protocols": one.opened})).collect()
 }
 
 fn reasons(ended: &[Ended]) -> String {

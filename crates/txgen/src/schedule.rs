@@ -12,6 +12,8 @@ use crate::record::now_ns;
 
 /// How often one who waits looks whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
+/// Between the making of a schedule with a rate and its first transaction: all connections stand by then.
+const LEAD: Duration = Duration::from_millis(500);
 
 /// Transactions in their order, one due each 1/rate seconds.
 pub struct Schedule {
@@ -26,11 +28,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule that begins now, at so many transactions a second; all at once where `rate` is infinite.
+    /// A schedule that begins in half a second, at so many transactions a second; now, and all at once, where `rate` is infinite.
     ///
     /// When `stop` becomes true, those that nobody took are left out.
     pub fn new(transactions: Vec<SignedTransaction>, rate: f64, stop: Arc<AtomicBool>) -> Self {
-        Self { transactions, rate, begin: Instant::now(), begin_ns: now_ns(), next: Mutex::new(0), stop }
+        let lead = if rate.is_finite() { LEAD } else { Duration::ZERO };
+        let begin_ns = now_ns() + lead.as_nanos() as u64;
+        Self { transactions, rate, begin: Instant::now() + lead, begin_ns, next: Mutex::new(0), stop }
     }
 
     /// The transaction at a place.
@@ -53,6 +57,17 @@ impl Schedule {
         self.begin_ns + self.after(place).as_nanos() as u64
     }
 
+    /// Whether nothing is left to take, for ever.
+    pub fn is_over(&self) -> bool {
+        let next = *self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        next == self.end(next)
+    }
+
+    /// How long it has lasted; None before it begins.
+    fn elapsed(&self) -> Option<Duration> {
+        Instant::now().checked_duration_since(self.begin)
+    }
+
     fn after(&self, place: usize) -> Duration {
         if self.rate.is_finite() { Duration::from_secs_f64(place as f64 / self.rate) } else { Duration::ZERO }
     }
@@ -61,8 +76,8 @@ impl Schedule {
     pub fn take(&self, most: usize) -> Range<usize> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let (start, end) = (*next, self.end(*next));
-        let elapsed = self.begin.elapsed();
-        while *next < end && *next - start < most && self.after(*next) <= elapsed {
+        let elapsed = self.elapsed();
+        while *next < end && *next - start < most && Some(self.after(*next)) <= elapsed {
             *next += 1;
         }
         start..*next
@@ -78,7 +93,7 @@ impl Schedule {
             if taken.start == self.end(taken.start) {
                 return None;
             }
-            thread::sleep(self.after(taken.start).saturating_sub(self.begin.elapsed()).min(LOOK));
+            thread::sleep((self.begin + self.after(taken.start)).saturating_duration_since(Instant::now()).min(LOOK));
         }
     }
 

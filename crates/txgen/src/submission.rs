@@ -1,12 +1,13 @@
 //! One connection: handshake, tx-submission and keep-alive, as the side that connects.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
+use std::mem;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use slotmark_chain::Hash32;
 use slotmark_ouroboros::handshake::{Answer, Proposal, Side};
@@ -20,6 +21,17 @@ use crate::schedule::Schedule;
 const VERSIONS: [u64; 2] = [14, 15];
 /// How long connecting and the answer to the handshake may take: a node's own limit.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+/// How often one who waits looks whether to go on.
+const LOOK: Duration = Duration::from_millis(100);
+/// Between the handshake and the beginning of tx-submission. A node that enters a connection in its books only after the handshake, as Dingo,
+/// takes no notice of a beginning that comes before.
+const BEFORE_INIT: Duration = Duration::from_millis(250);
+/// How long a target may take to ask for the first transactions: nodes ask at once.
+const FIRST_REQUEST_LIMIT: Duration = Duration::from_secs(5);
+/// So many connections are made one after the other to a target that never asks.
+const MOST_CONNECTIONS: usize = 3;
+/// How long a target may ask for nothing at the end, when nothing is left to offer: it may still acknowledge what it has.
+const END_GRACE: Duration = Duration::from_secs(10);
 /// How often a keep-alive is sent: a node gives up after 97 s without one.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Ids that may be offered and not acknowledged.
@@ -37,23 +49,64 @@ pub enum SubmissionError {
     Lost { target: SocketAddr, source: io::Error },
     #[error("{target}: refused the handshake, which offered versions 14 and 15 and network magic {magic}: {why}")]
     Refused { target: SocketAddr, magic: u32, why: String },
+    #[error("{target}: no answer to the handshake, which offered versions 14 and 15 and network magic {magic}, within {} s", HANDSHAKE_LIMIT.as_secs())]
+    NoHandshake { target: SocketAddr, magic: u32 },
+    #[error(
+        "{target}: never asked for transactions (tx-submission, MsgRequestTxIds): the handshake was accepted and MsgInit sent over {MOST_CONNECTIONS} connections, and {} s waited on each",
+        FIRST_REQUEST_LIMIT.as_secs()
+    )]
+    NeverAsked { target: SocketAddr },
+    #[error(
+        "{target}: has asked for nothing more for {seconds} s (tx-submission, MsgRequestTxIds or MsgRequestTxs) and has not acknowledged {unacknowledged} transactions: it gave the connection up in silence, or its mempool is full. Look at its log"
+    )]
+    Silent { target: SocketAddr, seconds: u64, unacknowledged: usize },
     #[error("{target}: protocol {protocol}: {what}")]
     Protocol { target: SocketAddr, protocol: u16, what: String },
 }
 
-/// Submits what is scheduled to one target until nothing is left.
+/// Submits what is scheduled to one target until nothing is left. Protocols that the target began by itself go to `opened`; nothing is
+/// answered to them.
+///
+/// A target that never asks for anything on a connection is connected to anew, since it may have missed our beginning.
 ///
 /// # Errors
-/// The target can't be reached, refuses the handshake, breaks the protocol, or the connection is lost.
-pub fn submit_to(target: SocketAddr, magic: u32, schedule: &Schedule, records: &Sender<Record>) -> Result<(), SubmissionError> {
+/// The target can't be reached, refuses the handshake, breaks the protocol, asks for nothing for `patience`, or the connection is lost.
+pub fn submit_to(
+    target: SocketAddr,
+    magic: u32,
+    schedule: &Schedule,
+    patience: Duration,
+    records: &Sender<Record>,
+    opened: &mut BTreeSet<u16>,
+) -> Result<(), SubmissionError> {
+    let mut connections = 1;
+    loop {
+        let ended = submit_over_one(target, magic, schedule, patience, records, opened);
+        match ended {
+            Err(SubmissionError::NeverAsked { .. }) if schedule.is_over() => return Ok(()),
+            Err(SubmissionError::NeverAsked { .. }) if connections < MOST_CONNECTIONS => connections += 1,
+            ended => return ended,
+        }
+    }
+}
+
+fn submit_over_one(
+    target: SocketAddr,
+    magic: u32,
+    schedule: &Schedule,
+    patience: Duration,
+    records: &Sender<Record>,
+    opened: &mut BTreeSet<u16>,
+) -> Result<(), SubmissionError> {
     let stream = TcpStream::connect_timeout(&target, HANDSHAKE_LIMIT).map_err(|source| SubmissionError::Connect { target, source })?;
     let lost = |source| SubmissionError::Lost { target, source };
     stream.set_nodelay(true).map_err(lost)?;
-    stream.set_read_timeout(Some(HANDSHAKE_LIMIT)).map_err(lost)?;
+    stream.set_read_timeout(Some(LOOK)).map_err(lost)?;
     let writer = Mutex::new(stream.try_clone().map_err(lost)?);
-    let mut connection = Connection { target, reader: stream, writer: &writer, requests: Vec::new() };
+    let mut connection =
+        Connection { target, schedule, patience, reader: stream, writer: &writer, received: Vec::new(), requests: Vec::new(), opened };
     connection.shake_hands(magic)?;
-    connection.reader.set_read_timeout(None).map_err(lost)?;
+    thread::sleep(BEFORE_INIT);
     let (stop, stopped) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let writer = &writer;
@@ -86,10 +139,15 @@ fn send(writer: &Mutex<TcpStream>, number: u16, message: &[u8]) -> io::Result<()
 
 struct Connection<'c> {
     target: SocketAddr,
+    schedule: &'c Schedule,
+    patience: Duration,
     reader: TcpStream,
     writer: &'c Mutex<TcpStream>,
+    /// What came in and is no whole segment yet.
+    received: Vec<u8>,
     /// What came in of tx-submission and wasn't taken yet.
     requests: Vec<u8>,
+    opened: &'c mut BTreeSet<u16>,
 }
 
 impl Connection<'_> {
@@ -101,18 +159,29 @@ impl Connection<'_> {
         send(self.writer, number, message).map_err(|source| SubmissionError::Lost { target: self.target, source })
     }
 
-    /// Reads a segment: its protocol and payload.
-    fn segment(&mut self) -> Result<(u16, Vec<u8>), SubmissionError> {
-        let lost = |source| SubmissionError::Lost { target: self.target, source };
-        let mut header = [0; HEADER_BYTES];
-        self.reader.read_exact(&mut header).map_err(lost)?;
-        let header = Header::decode(&header).expect("8 bytes");
-        if !header.from_responder {
-            return Err(self.protocol_error(header.protocol, "the target began to ask us, who only submit"));
+    /// The next segment of a protocol that we began, with its payload; None where none came within [`LOOK`].
+    fn segment(&mut self) -> Result<Option<(u16, Vec<u8>)>, SubmissionError> {
+        loop {
+            if let Some(header) = Header::decode(&self.received)
+                && self.received.len() >= HEADER_BYTES + usize::from(header.length)
+            {
+                let rest = self.received.split_off(HEADER_BYTES + usize::from(header.length));
+                let payload = mem::replace(&mut self.received, rest).split_off(HEADER_BYTES);
+                if header.from_responder {
+                    return Ok(Some((header.protocol, payload)));
+                }
+                self.opened.insert(header.protocol);
+                continue;
+            }
+            let mut more = [0; 4096];
+            match self.reader.read(&mut more) {
+                Ok(0) => return Err(SubmissionError::Lost { target: self.target, source: io::ErrorKind::UnexpectedEof.into() }),
+                Ok(count) => self.received.extend_from_slice(&more[..count]),
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(SubmissionError::Lost { target: self.target, source }),
+            }
         }
-        let mut payload = vec![0; usize::from(header.length)];
-        self.reader.read_exact(&mut payload).map_err(lost)?;
-        Ok((header.protocol, payload))
     }
 
     fn shake_hands(&mut self, magic: u32) -> Result<(), SubmissionError> {
@@ -120,7 +189,15 @@ impl Connection<'_> {
         let versions = VERSIONS.map(|version| (version, u64::from(magic), false)).to_vec();
         Proposal { versions }.encode(&mut message, Side::Node);
         self.send(protocol::HANDSHAKE, &message)?;
-        let (number, payload) = self.segment()?;
+        let begun = Instant::now();
+        let (number, payload) = loop {
+            if let Some(segment) = self.segment()? {
+                break segment;
+            }
+            if begun.elapsed() >= HANDSHAKE_LIMIT {
+                return Err(SubmissionError::NoHandshake { target: self.target, magic });
+            }
+        };
         if number != protocol::HANDSHAKE {
             return Err(self.protocol_error(number, "a segment before the handshake was over"));
         }
@@ -139,8 +216,10 @@ impl Connection<'_> {
         let mut message = Vec::new();
         TxSubmissionReply::Init.encode(&mut message);
         self.send(protocol::TX_SUBMISSION, &message)?;
+        let mut asked = false;
         loop {
-            let request = self.request()?;
+            let Some(request) = self.request(asked, offers)? else { return Ok(()) };
+            asked = true;
             message.clear();
             let go_on = offers.reply(&request, &mut message).map_err(|what| self.protocol_error(protocol::TX_SUBMISSION, what))?;
             self.send(protocol::TX_SUBMISSION, &message)?;
@@ -150,22 +229,38 @@ impl Connection<'_> {
         }
     }
 
-    /// The next request of tx-submission.
-    fn request(&mut self) -> Result<TxSubmissionRequest, SubmissionError> {
+    /// The next request of tx-submission; None where nothing is left to offer and none comes.
+    fn request(&mut self, asked: bool, offers: &Offers<'_>) -> Result<Option<TxSubmissionRequest>, SubmissionError> {
+        let mut since = Instant::now();
+        let mut over = None;
         loop {
             match TxSubmissionRequest::decode(&self.requests) {
                 Ok((request, bytes)) => {
                     self.requests.drain(..bytes);
-                    return Ok(request);
+                    return Ok(Some(request));
                 }
                 Err(MessageError::Incomplete) if self.requests.len() <= LARGEST_REQUEST => {}
                 Err(error) => return Err(self.protocol_error(protocol::TX_SUBMISSION, error)),
             }
-            let (number, payload) = self.segment()?;
-            match number {
-                protocol::TX_SUBMISSION => self.requests.extend(payload),
-                protocol::KEEP_ALIVE => {}
-                _ => return Err(self.protocol_error(number, "a segment that nobody asked for")),
+            match self.segment()? {
+                Some((protocol::TX_SUBMISSION, payload)) => {
+                    since = Instant::now();
+                    self.requests.extend(payload);
+                }
+                Some((protocol::KEEP_ALIVE, _)) => {}
+                Some((number, _)) => return Err(self.protocol_error(number, "a segment that nobody asked for")),
+                None => {}
+            }
+            let target = self.target;
+            if !asked && since.elapsed() >= FIRST_REQUEST_LIMIT {
+                return Err(SubmissionError::NeverAsked { target });
+            }
+            if since.elapsed() >= self.patience {
+                let unacknowledged = offers.unacknowledged.len();
+                return Err(SubmissionError::Silent { target, seconds: self.patience.as_secs(), unacknowledged });
+            }
+            if self.schedule.is_over() && over.get_or_insert_with(Instant::now).elapsed() >= END_GRACE {
+                return Ok(None);
             }
         }
     }

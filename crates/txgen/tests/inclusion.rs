@@ -1,12 +1,18 @@
 //! Waiting until transactions are in a chain that a server hands out.
 
+use std::collections::HashSet;
+use std::io::{Read, Write};
 use std::ops::ControlFlow;
+use std::os::unix::net::UnixListener;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::Duration;
 
 use slotmark_chain::hash::blake2b_256;
 use slotmark_chain::{Chain, Decoder, Hash32};
 use slotmark_ouroboros::framing::FramedChain;
+use slotmark_ouroboros::handshake::{Answer, Proposal, Side};
+use slotmark_ouroboros::mux::{HEADER_BYTES, frame, protocol};
 use slotmark_ouroboros::server::{Config, Server};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_txgen::{Included, Inclusion, inclusions, wait_for_inclusion};
@@ -42,4 +48,24 @@ fn transactions_are_found_in_blocks_and_missed_where_they_are_in_none() {
     // The chain ends, and nothing more comes: the wait ends with the time.
     assert!(matches!(wait(ids, 2), Ok(Included::Missing(left)) if left >= 2));
     assert!(wait_for_inclusion(&folder.path().join("nobody"), 42, [[1; 32]], Duration::from_secs(1), &go_on).is_err());
+}
+
+#[test]
+fn a_node_that_does_not_answer_is_named_with_the_query() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = folder.path().join("socket");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    thread::spawn(move || {
+        let mut connection = listener.accept().expect("a connection").0;
+        let mut bytes = [0; 1024];
+        let count = connection.read(&mut bytes).expect("a proposal");
+        let (proposal, _) = Proposal::decode(&bytes[HEADER_BYTES..count]).expect("a proposal");
+        let (mut answer, mut wire) = (Vec::new(), Vec::new());
+        Answer::Accept(*Side::Client.versions().start()).encode(&mut answer, Side::Client, 42, &proposal);
+        frame(&mut wire, protocol::HANDSHAKE, true, &[&answer]);
+        connection.write_all(&wire).expect("sent");
+        let _ = connection.read_to_end(&mut Vec::new());
+    });
+    let error = inclusions(&socket, 42, HashSet::from([[1; 32]]), Duration::from_secs(1)).expect_err("no answer").to_string();
+    assert_eq!(error, "no answer to chain-sync MsgFindIntersect (for its tip) within 1 s");
 }

@@ -60,7 +60,7 @@ async fn node(listener: TcpListener, magic: u64) -> Received {
 
 fn submitted(targets: &[SocketAddr], schedule: &Schedule) -> (Vec<Record>, Vec<slotmark_txgen::Ended>) {
     let (sender, receiver) = mpsc::channel();
-    let ended = submit(targets, MAGIC, schedule, &sender);
+    let ended = submit(targets, MAGIC, schedule, Duration::from_secs(60), &sender);
     drop(sender);
     (receiver.into_iter().collect(), ended)
 }

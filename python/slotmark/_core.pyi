@@ -197,6 +197,9 @@ class Server:
 def node_tip(place: str, node_to_node: bool, magic: int) -> str:
     """The tip of the node at a socket or, node-to-node, at HOST:PORT: SLOT.HASH or origin. Raises ServerError."""
 
+def node_version(address: str, magic: int) -> int:
+    """The version that the node at HOST:PORT agrees to in a node-to-node handshake for this network. Raises ServerError."""
+
 class Relay:
     """A relay between one client and a node, which notes when the node's messages arrive; threads of its own, from when it is made until it is stopped."""
 

@@ -75,6 +75,7 @@ KINDS = (
     "silent_hosts",
     "stopped_early",
     "target_failed",
+    "target_opened_protocols",
     "thin_quantiles",
     "time_backwards",
     "totals_at_odds",
@@ -253,6 +254,17 @@ def workload_broke(words: str) -> Warning:
     return Warning(
         "workload_broke",
         f"What submits transactions didn't end as it should ({words}): what became of them is known in part, or not at all.",
+    )
+
+
+def target_opened_protocols(host: str, protocols: Sequence[int]) -> Warning:
+    """A node that began protocols of its own on the load's connection."""
+    named = listed([str(protocol) for protocol in protocols])
+    return Warning(
+        "target_opened_protocols",
+        f"{host} began mini-protocols of its own ({named}) on the connection of the load, though it was agreed that only the load begins any. They "
+        "got no answer and the load went on; a node that waits for one may have been slowed by it.",
+        host,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slotmark.benches.cluster.bed import check_bed, create_bed, read_bed, stamp_bed
-from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regions_of_topology
+from slotmark.benches.cluster.metadata import UNKNOWN, read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.errors import BedError, SimulationError
 from tests.conftest import slotmark
@@ -121,12 +121,16 @@ def test_fewer_hosts_keep_the_stake_of_the_first_pools(tmp_path: Path) -> None:
 
 
 def test_a_stamped_bed_starts_when_it_is_asked_to(bed: Path, tmp_path: Path) -> None:
-    stamp_bed(bed, tmp_path, 1_790_000_000, loopback=True)
+    stamp_bed(bed, tmp_path, 1_790_000_000, loopback=True, node="another-make")
     assert check_bed(tmp_path) == []
     assert read_genesis(tmp_path, None).system_start_ns == 1_790_000_000 * 10**9
     meta = json.loads((tmp_path / "meta.json").read_text())["meta"]
     assert meta["timing"]["start"] == 1_790_000_000
     assert meta["tag"].startswith("2026-09-21-14-13-")
+    # The profile describes slotmark-node and its build.
+    metadata = read_metadata(tmp_path, None)
+    assert metadata.ident == "another-make"
+    assert {package.version for package in metadata.packages.values()} == {UNKNOWN}
     topology = json.loads((tmp_path / "node-0" / "topology.json").read_text())
     points = [point for root in topology["localRoots"] for point in root["accessPoints"]]
     assert {point["address"] for point in points} == {"127.0.0.1"}
@@ -137,7 +141,7 @@ def test_a_stamped_bed_starts_when_it_is_asked_to(bed: Path, tmp_path: Path) -> 
 
 def test_the_check_names_each_thing_in_a_line_and_ends_with_2(bed: Path, tmp_path: Path) -> None:
     place = tmp_path / "bed"
-    stamp_bed(bed, _made(place), 1_790_000_000, loopback=True)
+    stamp_bed(bed, _made(place), 1_790_000_000, loopback=True, node="another-make")
     key = place / "genesis" / "pools-keys" / "pool2" / "vrf.skey"
     key.chmod(0o640)
     (place / "node-3" / "config.json").unlink()

@@ -494,6 +494,12 @@ mod _core {
         tip.map(|point| point.to_string()).map_err(|error| slotmark_error("ServerError", format!("{place}: {error}")))
     }
 
+    #[pyfunction]
+    fn node_version(py: Python<'_>, address: String, magic: u64) -> PyResult<u64> {
+        let client = py.detach(|| Client::connect_address(&address, magic));
+        client.map(|client| client.version()).map_err(|error| slotmark_error("ServerError", error))
+    }
+
     #[pyclass(name = "Relay", frozen)]
     struct PyRelay {
         relay: Mutex<Option<Relay>>,

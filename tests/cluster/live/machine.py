@@ -18,6 +18,7 @@ def stand_in_recipe(tmp_path: Path, hosts: int, *more: str) -> Path:
     folder.mkdir()
     words = [sys.executable, str(STAND_IN), "--hosts", str(hosts), *more]
     files = ["--config", "{config}", "--topology", "{topology}", "--port", "{port}"]
+    files += ["--address", "{address}", "--magic", "{magic}"]
     (folder / "node.toml").write_text(
         f"""
         command = {json.dumps([*words, *files])}

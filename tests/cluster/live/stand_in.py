@@ -1,4 +1,5 @@
-"""A program that starts, dies and stops as a node does and logs as cardano-node does, without a chain or connections.
+"""A program that starts, dies and stops as a node does and logs as cardano-node does, without a chain; of what nodes ask each other it answers
+the handshake alone.
 
 All stand-ins of a cluster work out the same chain: a block in each second slot, forged by the hosts in turn. Where the environment is
 that of a Dingo, it takes its settings from there and logs as Dingo does.
@@ -12,8 +13,10 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -28,6 +31,8 @@ DINGO = (
     "--config=CARDANO_CONFIG",
     "--topology=CARDANO_TOPOLOGY",
     "--port=CARDANO_PORT",
+    "--address=CARDANO_BIND_ADDR",
+    "--magic=CARDANO_NETWORK_MAGIC",
     "--shelley-kes-key=CARDANO_SHELLEY_KES_KEY",
 )
 """The variables that stand for options."""
@@ -51,9 +56,50 @@ def say_as_dingo(text: str, **members: Any) -> None:
     print(json.dumps(line, separators=(",", ":")), flush=True)
 
 
-def block_hash(slot: int) -> str:
-    """The hash of the block in a slot."""
-    return hashlib.sha256(str(slot).encode()).hexdigest()
+def block_hash(slot: int, of: str = "") -> str:
+    """The hash of the block in a slot, of the chain that all share or of another one."""
+    return hashlib.sha256(f"{slot}{of}".encode()).hexdigest()
+
+
+def magic_and_versions(proposal: bytes) -> tuple[int, list[int]]:
+    """The network's magic and the versions of ``[0, {version: [magic, …]}]`` as a client of node-to-node proposes them."""
+    magic, versions, at = 0, [], 3
+    for _ in range(proposal[2] & 0x1F):
+        versions.append(proposal[at])
+        length = {0x18: 1, 0x19: 2, 0x1A: 4}.get(proposal[at + 2], 0)
+        magic = int.from_bytes(proposal[at + 3 : at + 3 + length]) if length else proposal[at + 2]
+        at += 3 + length + 3  # and [… initiator only, peer sharing, query]
+    return magic, versions
+
+
+def answer(connection: socket.socket, magic: int, begun: Sequence[int]) -> None:
+    """Answers the handshake as a node of this network does, and nothing after it; begins these protocols of its own."""
+    with connection, suppress(OSError):
+        header = connection.recv(8, socket.MSG_WAITALL)
+        asked, versions = magic_and_versions(
+            connection.recv(int.from_bytes(header[6:]), socket.MSG_WAITALL) if len(header) == 8 else bytes(3)
+        )
+        if asked == magic:
+            said = bytes([0x83, 1, versions[-1], 0x84, 0x1A, *magic.to_bytes(4), 0xF5, 0, 0xF4])
+        else:
+            why = b"version data mismatch"
+            said = bytes([0x82, 2, 0x83, 2, versions[-1] if versions else 14, 0x60 + len(why), *why])
+        connection.sendall(bytes([0, 0, 0, 0, 0x80, 0, 0, len(said)]) + said)
+        for protocol in begun:
+            connection.sendall(bytes([0, 0, 0, 0, 0, protocol, 0, 1, 0x80]))
+        while connection.recv(4096):
+            pass
+
+
+def listen(address: str, port: int, magic: int, begun: Sequence[int] = ()) -> None:
+    """Accepts connections from now on."""
+    listener = socket.create_server((address, port))
+
+    def accept() -> None:
+        while True:
+            threading.Thread(target=answer, args=(listener.accept()[0], magic, begun), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
 
 
 def slot_of(genesis: Mapping[str, Any]) -> int:
@@ -111,6 +157,23 @@ def step_of_dingo(slot: int, number: int, hosts: int) -> None:
         say_as_dingo(extended, source="chainsync")
 
 
+def step_alone(slot: int, number: int) -> None:
+    """What a host logs in a slot that forges a chain of its own, and has nothing of the others'."""
+    say("Forge.Loop.StartLeadershipCheck", kind="TraceStartLeadershipCheck", slot=slot)
+    if slot % 2 == 0:
+        block, before = block_hash(slot, f"of {number}"), block_hash(slot - 2, f"of {number}")
+        say("Forge.Loop.NodeIsLeader", kind="TraceNodeIsLeader", slot=slot)
+        forged = {"slot": slot, "blockNo": slot // 2, "block": block, "blockPrev": before}
+        say("Forge.Loop.ForgedBlock", kind="TraceForgedBlock", **forged)
+        say("ChainDB.AddBlockEvent.AddedToCurrentChain", kind="AddedToCurrentChain", newtip=f"{block}@{slot}")
+
+
+def say_as_dugite(text: str, **fields: Any) -> None:
+    """One line of a node whose log ingest doesn't read, with the time of now."""
+    line = {"timestamp": now(), "level": "INFO", "fields": {"message": text} | fields, "target": "dugite_node::node"}
+    print(json.dumps(line, separators=(",", ":")), flush=True)
+
+
 def end(_number: int, _frame: FrameType | None) -> None:
     """Ends at once, with 0."""
     sys.exit(0)
@@ -122,11 +185,17 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--topology", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--magic", type=int, required=True)
     parser.add_argument("--shelley-kes-key", type=Path)
     parser.add_argument("--hosts", type=int, required=True)
     parser.add_argument("--stays", type=int, help="the host that ignores SIGINT")
     parser.add_argument("--hangs", action="store_true", help="have a socket at which no connection is ever accepted")
     parser.add_argument("--mute", action="store_true", help="never be ready")
+    parser.add_argument("--deaf", type=int, help="the host that doesn't listen")
+    parser.add_argument("--astray", type=int, help="the host that is of another network")
+    parser.add_argument("--alone", type=int, help="the host that follows only its own blocks")
+    parser.add_argument("--unheard", action="store_true", help="log in a form that ingest doesn't know")
     parser.add_argument("--prepared", type=Path, help="a file that is there before it starts")
     parser.add_argument(
         "--eats", action="store_true", help="take memory from the start, and not only once a file named `eat` is there"
@@ -145,7 +214,11 @@ def main() -> None:
         listener.bind("node.socket")
         listener.listen(0)
         first.connect("node.socket")  # whoever comes next waits for a place in the queue
-    if not given.mute:
+    if given.deaf != number:
+        listen(given.address, given.port, given.magic + (given.astray == number))
+    if given.unheard:
+        say_as_dugite("ready to follow")
+    elif not given.mute:
         if IS_DINGO:
             say_as_dingo("version: 0.70.1 (commit abcdef0123)")
             say_as_dingo(f"listening for ouroboros node-to-node connections on 127.0.0.1:{given.port}")
@@ -163,7 +236,12 @@ def main() -> None:
             sys.exit("the store is gone")
         if (slot := slot_of(genesis)) > done:
             done = slot
-            if slot >= 0:
+            if slot >= 0 and given.unheard:
+                if slot % 2 == 0:
+                    say_as_dugite("Chain extended", slot=slot, txs=0, hash=block_hash(slot))
+            elif slot >= 0 and given.alone == number:
+                step_alone(slot, number)
+            elif slot >= 0:
                 (step_of_dingo if IS_DINGO else step)(slot, number, given.hosts)
 
 

@@ -205,7 +205,7 @@ def test_what_holds_the_memory_is_named_the_largest_first(tmp_path: Path) -> Non
     assert memory_holders(machine, [7], tmp_path) == [
         Holder("rustc (2 processes)", 4_500 * mib),
         Holder(FILES_IN_MEMORY, 3_072 * mib),
-        Holder("cc1·[2J", 1_000 * mib),
+        Holder("cc1\N{REPLACEMENT CHARACTER}[2J", 1_000 * mib),
     ]
     assert memory_holders(machine, [], tmp_path)[0] == Holder("slotmark-node", 9_000 * mib)
     # Where a group has too little, what others hold doesn't matter.

@@ -8,8 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+from slotmark.benches.cluster.bed import read_bed
+from slotmark.benches.cluster.live.workload import Generator
 from slotmark.run import open_run
 from tests.cluster.live.machine import of_conductor, skip_without_programs
+from tests.cluster.live.stand_in import listen
 from tests.conftest import slotmark
 
 PATIENCE_S = 240
@@ -20,6 +23,27 @@ def phases(logs: Path) -> list[str]:
     """What the generator has reached so far."""
     said = logs / "generator" / "stdout"
     return [json.loads(line)["phase"] for line in said.read_text().splitlines()] if said.exists() else []
+
+
+def test_a_target_that_begins_protocols_of_its_own_is_a_warning_and_the_load_goes_on(tmp_path: Path) -> None:
+    """The first target begins some and asks for nothing else, as the second does: the load ends for that reason alone."""
+    skip_without_programs()
+    made = slotmark("cluster", "create", "value-only-5", "--hosts", "2", "-o", tmp_path / "bed")
+    assert made.returncode == 0, made.stderr
+    bed = read_bed(tmp_path / "bed")
+    ports = [host.port for host in bed.hosts]
+    listen("127.0.0.1", ports[0], bed.genesis.network_magic, begun=[8, 2, 2])
+    listen("127.0.0.1", ports[1], bed.genesis.network_magic)
+    generator = Generator(bed, tmp_path / "bed", tmp_path, 1, 60, 1, None, (tmp_path, "node.socket"))
+    end = time.monotonic() + PATIENCE_S
+    while generator.ended is None:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert f"127.0.0.1:{ports[0]}: never asked for transactions (tx-submission, MsgRequestTxIds)" in generator.words
+    assert f"127.0.0.1:{ports[1]}: never asked for transactions" in generator.words
+    (warning,) = generator.doubts()
+    assert (warning.kind, warning.subject) == ("target_opened_protocols", "node-0")
+    assert "mini-protocols of its own (2 and 8)" in warning.text
 
 
 def test_transactions_that_nodes_lose_before_the_load_are_offered_again(tmp_path: Path) -> None:

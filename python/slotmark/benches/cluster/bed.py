@@ -163,17 +163,19 @@ def check_bed(folder: Path) -> list[Fault]:
     return msgspec.json.decode(_core.check_bed(str(folder)), type=list[Fault])
 
 
-def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool) -> None:
+def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool, node: str) -> None:
     """Copies a bed's files into a folder that is there, with another system start.
 
     Both genesis files that carry the start, the hashes in all configurations, and the times and tag of ``meta.json`` change
-    with it; nothing else does.
+    with it. ``meta.json`` gets the node's name in the place of the one that the profile describes, and nothing of that one's build. Nothing else
+    changes.
 
     Args:
         bed: The bed.
         into: The folder, as a run directory that is being made.
         start_s: When slot 0 begins, seconds since 1970.
         loopback: Whether nodes reach each other at 127.0.0.1, by their ports, or else at addresses of their own.
+        node: What reports call the node that runs.
 
     Raises:
         BedError: The bed is damaged, or a file can't be written.
@@ -189,6 +191,8 @@ def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool) -> None:
             "start_human": start.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "earliest_start": start_s,
         }
+        meta["ident"], meta["manifest"] = node, {}
+        meta.pop("node_ghc_version", None)
         meta["tag"] = start.strftime("%Y-%m-%d-%H-%M") + meta["tag"][len("YYYY-MM-DD-HH-MM") :]
     except (msgspec.DecodeError, KeyError, TypeError) as error:
         raise BedError(

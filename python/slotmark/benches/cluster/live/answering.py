@@ -11,18 +11,22 @@ class TipQuery:
     """A query of a node's tip, made by a thread of its own: a node that hangs may never answer it.
 
     Attributes:
-        answered: Whether the node has answered.
+        tip: What it answered, ``SLOT.HASH`` or ``origin``; None where it hasn't.
     """
 
     def __init__(self, socket: str, magic: int) -> None:
-        self.answered = False
+        self.tip: str | None = None
         self._thread = Thread(target=self._ask, args=(socket, magic), daemon=True)
         self._thread.start()
 
     def _ask(self, socket: str, magic: int) -> None:
         with suppress(ServerError):
-            _core.node_tip(socket, False, magic)
-            self.answered = True
+            self.tip = _core.node_tip(socket, False, magic)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the node has answered."""
+        return self.tip is not None
 
     @property
     def failed(self) -> bool:

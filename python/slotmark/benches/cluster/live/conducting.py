@@ -28,6 +28,15 @@ from slotmark.benches.cluster.live.launching import (
 from slotmark.benches.cluster.live.memory import Memory, memory_holders, memory_left
 from slotmark.benches.cluster.live.nodes import Node, resolve_node
 from slotmark.benches.cluster.live.plan import Request, wan_plan
+from slotmark.benches.cluster.live.probing import Probe
+from slotmark.benches.cluster.live.readiness import (
+    LAG_S,
+    LIMIT_S,
+    refuse_loners,
+    refuse_unanswered,
+    refuse_unknown_logs,
+    refuse_unmatched_tips,
+)
 from slotmark.benches.cluster.live.rundir import MACHINE_USAGE, SOCKET, USAGE, host_places, make_rundir, remove_prepared
 from slotmark.benches.cluster.live.sampling import (
     MACHINE_SCHEMA,
@@ -54,6 +63,9 @@ _LEAD_PER_GENESIS_BYTE_S = 1e-7
 _SHORT_LIFE_S = 10
 _MOST_RESTARTS = 3
 """A node that lived so short, so often one after the other, isn't started again."""
+
+_WORKLOAD_MORE_S = 60
+"""How much longer than for nodes the workload's beginning is waited for."""
 
 _QUERIES_END_S = 5
 """How long queries may take to end after their nodes: other processes may still hold the nodes' sockets."""
@@ -156,7 +168,7 @@ def run_live(
     start_s = math.ceil(time.time()) + (
         request.start_within_s or math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts) + _genesis_lead_s(request.bed))
     )
-    folder = make_rundir(request, start_s)
+    folder = make_rundir(request, start_s, node.name)
     kept = False
     try:
         with ExitStack() as stack:
@@ -234,6 +246,7 @@ class _Cluster:
         self.nodes: list[Running] = []
         self.doubts: list[Warning] = []
         self._preparation: Preparation | None = None
+        self._probe: Probe | None = None
         self._killed = False
 
     def prepare(self) -> None:
@@ -291,14 +304,63 @@ class _Cluster:
             ready,
             lambda: f"{len(waiting):,} nodes don't answer, as {waiting[0].host.name}",
         )
-        self._until(
-            lambda: "waiting for a block that all hosts have",
-            lambda: self._agreement().complete,
-            lambda: f"no block is the tip of all hosts, at best of {self._agreement().hosts} of {len(self.nodes)}",
-        )
+        self._ask_all()
+        limit_s = min(LIMIT_S, self._request.ready_within_s / 2)
+        read_by = time.monotonic() + limit_s
+        tips_by = max(time.monotonic(), time.monotonic() + self._start_s - time.time()) + limit_s
 
-    def _until(self, doing: Callable[[], str], done: Callable[[], bool], missing: Callable[[], str]) -> None:
-        within_s = self._request.ready_within_s + max(0.0, self._start_s - time.time())
+        def agreed() -> bool:
+            hosts = [node.host.name for node in self.nodes if node.ended is None]
+            if time.monotonic() > read_by:
+                refuse_unknown_logs(self._node, self._watch)
+            refuse_loners(self._node, self._watch, hosts, min(LAG_S, limit_s / 2), self._folder)
+            if time.monotonic() > tips_by and not self._watch.blocks:
+                self._refuse_unmatched_tips()
+            return self._agreement().complete
+
+        self._until(lambda: "waiting for a block that all hosts have", agreed, self._disagreement)
+        refuse_unknown_logs(self._node, self._watch)
+
+    def _ask_all(self) -> None:
+        """Asks all nodes for a handshake, as other nodes do. TargetError where one doesn't listen, or is of another network."""
+        places = {node.host.name: self._places(node.host) for node in self.nodes if node.ended is None}
+        self._probe = probe = Probe(
+            {host: f"{of_host['address']}:{of_host['port']}" for host, of_host in places.items()},
+            self._bed.genesis.network_magic,
+            min(LIMIT_S, self._request.ready_within_s / 2),
+            self._wan,
+            self._folder,
+        )
+        self._until(
+            lambda: "asking all hosts for a handshake",
+            lambda: probe.has_ended,
+            lambda: "it isn't known whether nodes listen",
+            LIMIT_S,
+        )
+        ended = {node.host.name for node in self.nodes if node.ended is not None}
+        answers = [answer for answer in probe.answers() if answer.host not in ended]
+        refuse_unanswered(self._node, self._bed.genesis.network_magic, answers, self._folder)
+
+    def _refuse_unmatched_tips(self) -> None:
+        """TargetError where the first node has a block by its socket, though its log has no line of one."""
+        node = next(node for node in self.nodes if node.ended is None)
+        self._is_answering(node)
+        if (tip := self._queries[node.host.name].tip) is None:
+            return
+        if tip == "origin":
+            del self._queries[node.host.name]  # it is asked again
+        else:
+            refuse_unmatched_tips(self._node, node.log, tip)
+
+    def _disagreement(self) -> str:
+        if self._watch.blocks:
+            return f"no block is the tip of all hosts, at best of {self._agreement().hosts} of {len(self.nodes)}"
+        return f"no line of any log matches the recipe's tip = {self._node.recipe.tip!r}, or no host has a block"
+
+    def _until(
+        self, doing: Callable[[], str], done: Callable[[], bool], missing: Callable[[], str], more_s: float = 0
+    ) -> None:
+        within_s = self._request.ready_within_s + max(0.0, self._start_s - time.time()) + more_s
         end = time.monotonic() + within_s
         while not done():
             if time.monotonic() > end:
@@ -347,6 +409,10 @@ class _Cluster:
     def _is_ready(self, node: Running) -> bool:
         if self._node.recipe.ready == "log":
             return self._watch.logs[node.host.name].ready
+        return self._is_answering(node)
+
+    def _is_answering(self, node: Running) -> bool:
+        """Whether a node has answered a query of its tip, which is made where there is none."""
         query = self._queries.get(node.host.name)
         if query is None or query.failed:
             # By the process's own folder: a socket's path may have only 107 bytes, and the run directory's can be longer.
@@ -380,6 +446,7 @@ class _Cluster:
             ),
             lambda: "begun" in generator.phases(),
             lambda: f"the workload has not begun ({generator.words or 'it printed nothing'})",
+            _WORKLOAD_MORE_S,  # its own deadline comes first, since it has the reason
         )
 
     def measure(self) -> None:
@@ -490,6 +557,8 @@ class _Cluster:
         self._killed = True
         if self._preparation:
             self._preparation.kill()
+        if self._probe:
+            self._probe.kill()
         if self.generator:
             self.generator.kill()
         kill_nodes([node for node in self.nodes if node.ended is None])
@@ -542,4 +611,5 @@ def _measured_here(
     if generator:
         tables |= generator.tables()
         observed |= generator.outcome()
+        doubts += generator.doubts()
     return MeasuredHere(machine, cluster.measured_slots, parameters, observed, doubts, tables)

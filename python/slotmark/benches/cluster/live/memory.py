@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from slotmark.cleaning import one_name
+
 FLOOR = 0.05
 """The share of the memory that has to be available: a machine without any stands still, and the kernel ends what it chooses."""
 
@@ -87,8 +89,7 @@ def memory_holders(memory: Memory, but: Collection[int], root: Path = Path("/"))
             continue
         fields = dict(re.findall(r"^(Name|RssAnon):\s+(.*?)(?: kB)?$", _read(entry / "status"), re.MULTILINE))
         if "RssAnon" in fields:  # a thread of the kernel has none
-            name = "".join(letter if letter.isprintable() else "·" for letter in fields["Name"])
-            held[name].append(int(fields["RssAnon"]) << 10)
+            held[one_name(fields["Name"])].append(int(fields["RssAnon"]) << 10)
     holders = [
         Holder(name if len(parts) == 1 else f"{name} ({len(parts):,} processes)", sum(parts))
         for name, parts in held.items()

@@ -55,7 +55,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 GENERATOR = "generator"
-"""What submits transactions, as a host of the emulated network."""
+"""What submits transactions, and asks nodes whether they listen, as a host of the emulated network."""
 
 
 def generator_address(bed: "Bed") -> str:
@@ -72,7 +72,7 @@ def wan_plan(bed: "Bed", seed: int) -> dict[str, Any]:
     """The plan of ``slotmark-wan`` for a bed: its links both ways, with the profile's jitter, loss and bandwidth.
 
     The profile's jitter is a mean; packets are held up to twice as long. A pair without a link carries nothing. What submits transactions
-    is a host of its own, beside each of its targets: without latency.
+    is a host of its own, beside each of the others: without latency.
 
     Raises:
         BedError: The profile has no such network.
@@ -104,7 +104,7 @@ def wan_plan(bed: "Bed", seed: int) -> dict[str, Any]:
         ]
         + [
             {"from": a, "to": b, "link": {"delay_us": 0}}
-            for host in targets(bed)
+            for host in bed.hosts
             for a, b in ((GENERATOR, host.name), (host.name, GENERATOR))
         ],
     }

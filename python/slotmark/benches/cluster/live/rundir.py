@@ -15,8 +15,8 @@ USAGE = "usage.arrows"
 MACHINE_USAGE = "machine-usage.arrows"
 
 
-def make_rundir(request: Request, start_s: int) -> Path:
-    """Makes the run directory with slot 0 at this second.
+def make_rundir(request: Request, start_s: int, node: str) -> Path:
+    """Makes the run directory of a node with slot 0 at this second.
 
     Raises:
         ArgumentError: The run folder or the run directory is there already, or can't be made.
@@ -30,7 +30,7 @@ def make_rundir(request: Request, start_s: int) -> Path:
     except OSError as error:
         raise ArgumentError(f"-o {request.out}: {request.logs} can't be made ({error.strerror}).") from error
     try:
-        stamp_bed(request.bed, request.logs, start_s, loopback=request.network == "loopback")
+        stamp_bed(request.bed, request.logs, start_s, loopback=request.network == "loopback", node=node)
     except BaseException:
         shutil.rmtree(request.logs)
         raise

@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.json as pj
 
+from slotmark import warnings
 from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.live.launching import Wan, last_words_of, spawn
 from slotmark.benches.cluster.live.plan import GENERATOR, targets
@@ -19,6 +20,7 @@ from slotmark.benches.cluster.sweep import amount
 from slotmark.benches.process import last_words
 from slotmark.benches.shipped import program
 from slotmark.errors import BedError, RunError, SimulationError, TargetError
+from slotmark.warnings import Warning
 
 _FOLDER = "generator"
 _SUBMISSIONS = "submissions.jsonl"
@@ -195,6 +197,14 @@ class Generator:
         if self.ended is None:
             self._process.kill()
             self._process.wait()
+
+    def doubts(self) -> list[Warning]:
+        """What was odd about targets; each is named once."""
+        opened: dict[str, set[int]] = {}
+        for phase in self.phases().values():
+            for one in phase.facts.get("opened", []):
+                opened.setdefault(self._targets[one["target"]], set()).update(one["protocols"])
+        return [warnings.target_opened_protocols(host, sorted(opened[host])) for host in sorted(opened)]
 
     def outcome(self) -> dict[str, object]:
         """How much of the workload was done, in words and numbers; nothing where it didn't end as it should."""

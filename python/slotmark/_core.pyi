@@ -47,10 +47,14 @@ def forge(
     seed: int,
     security_parameter: int,
     utxo: int,
+    script: tuple[str, str, str] | None,
     out: str,
     progress: Callable[[int, int], None],
 ) -> str:
-    """Forges a chain into a new folder and returns the facts about it as JSON; `progress` is told blocks done and in all, and may raise to stop."""
+    """Forges a chain into a new folder and returns the facts about it as JSON; `progress` is told blocks done and in all, and may raise to stop.
+
+    `script` are the files of a script, its datum and its redeemer, for the workload `script`. Raises ArgumentError and ChainError.
+    """
 
 def is_log_line(line: bytes) -> bool:
     """Whether a line is one of a node's log, in any dialect that `ingest` reads."""
@@ -90,11 +94,18 @@ def simulate_direct(
     """
 
 def create_bed(
-    profile_toml: str, seed: int, funds: int, changed: str, out: str, progress: Callable[[int, int], None]
+    profile_toml: str,
+    seed: int,
+    funds: int,
+    changed: str,
+    script: tuple[str, str, str] | None,
+    out: str,
+    progress: Callable[[int, int], None],
 ) -> str:
     """Makes a bed in a new folder and returns its `bed.json`; `progress` is told entries of the genesis and may raise to stop.
 
-    `funds` are the outputs of the workload; `changed` is JSON: a parameter to the profile's value and the bed's. Raises BedError.
+    `funds` are the outputs of the workload; `changed` is JSON: a parameter to the profile's value and the bed's; `script` are the files
+    of the workload's script, its datum and its redeemer. Raises BedError.
     """
 
 def check_bed(bed: str) -> str:

@@ -42,7 +42,7 @@ pub use profile::{
 };
 pub use propagation::{METRICS, Propagation, Row, propagation};
 pub use quantity::{BitRate, Bytes, Kind as QuantityKind, Quantity, Span};
-pub use rundir::{RunFacts, write_live_description, write_run, write_tables};
+pub use rundir::{RunFacts, ScriptFacts, write_live_description, write_run, write_tables};
 pub use sink::{Collected, HostSink, InMemory, Nowhere, Sink};
 pub use tables::{TableFiles, TableWriter};
 pub use topology::{Host, Link, Topology};

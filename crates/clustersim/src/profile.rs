@@ -202,8 +202,14 @@ pub struct Workload {
     pub refill_tps: f64,
     /// Transactions that one reply of the submission protocol carries.
     pub txs_per_reply: u32,
-    /// Plutus script, empty for none.
+    /// Plutus script, empty for none: a name, or a file `NAME.plutus`, which live clusters run.
     pub script: String,
+    /// Datum of such a file: a file too.
+    #[serde(default)]
+    pub datum: String,
+    /// Redeemer of such a file: a file too.
+    #[serde(default)]
+    pub redeemer: String,
 }
 
 /// The node under test; only told, not modelled.

@@ -109,20 +109,43 @@ fn write_description(profile: &Profile, seed: u64, directory: &Path, name: &str,
     let mut meta = meta(profile, "sim");
     meta["simulated"] =
         json!({"by": concat!("slotmark ", env!("CARGO_PKG_VERSION")), "seed": seed, "slots": profile.run.slots, "directory": name});
-    write_profile(profile, meta, directory, topology)
+    write_profile(profile, meta, directory, topology, None)
 }
 
 /// Writes what the directory of a run on real nodes has beside genesis files and logs: `meta.json`, `profile.json`,
-/// `topology.json` and `profile.toml`. The folder is there.
+/// `topology.json` and `profile.toml`. The folder is there. `script` is what the workload's transactions run.
 ///
 /// # Errors
 /// A file can't be written.
-pub fn write_live_description(profile: &Profile, directory: &Path, topology: &Topology) -> Result<(), SimulationError> {
-    write_profile(profile, meta(profile, "live"), directory, topology)
+pub fn write_live_description(
+    profile: &Profile,
+    directory: &Path,
+    topology: &Topology,
+    script: Option<&ScriptFacts>,
+) -> Result<(), SimulationError> {
+    write_profile(profile, meta(profile, "live"), directory, topology, script)
 }
 
-fn write_profile(profile: &Profile, mut meta: Value, directory: &Path, topology: &Topology) -> Result<(), SimulationError> {
-    let content = profile_content(profile);
+/// A script that transactions of a live cluster run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptFacts {
+    /// `Loop`, or its file's name.
+    pub name: String,
+    /// Its hash, in hexadecimal digits.
+    pub hash: String,
+}
+
+fn write_profile(
+    profile: &Profile,
+    mut meta: Value,
+    directory: &Path,
+    topology: &Topology,
+    script: Option<&ScriptFacts>,
+) -> Result<(), SimulationError> {
+    let mut content = profile_content(profile);
+    if let Some(ScriptFacts { name, hash }) = script {
+        content["generator"]["plutus"] = json!({"type": "CustomCall", "script": name, "hash": hash});
+    }
     meta["profile_content"] = content.clone();
     write_json(&directory.join("meta.json"), &json!({"meta": meta}))?;
     write_json(&directory.join("profile.json"), &content)?;

@@ -154,6 +154,16 @@ struct AlonzoFile {
     collateral_percentage: u64,
     max_collateral_inputs: u64,
     cost_models: BTreeMap<String, CostModel>,
+    #[serde(default)]
+    extra_config: Option<ExtraConfig>,
+}
+
+/// What later eras than Alonzo begin with.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExtraConfig {
+    #[serde(default)]
+    cost_models: BTreeMap<String, CostModel>,
 }
 
 #[derive(Deserialize)]
@@ -240,7 +250,7 @@ impl Genesis {
             slot_ms: if slot_ms >= 1.0 { slot_ms as u64 } else { return Err(field(shelley, "slotLength", "seconds, 0.001 at least")) },
         };
         let mut cost_models = [None, None, None];
-        for (language, model) in alonzo.cost_models {
+        for (language, model) in alonzo.cost_models.into_iter().chain(alonzo.extra_config.unwrap_or_default().cost_models) {
             let place = ["PlutusV1", "PlutusV2", "PlutusV3"].iter().position(|name| *name == language);
             let place = place.ok_or_else(|| field(&alonzo_path, "costModels", "models of PlutusV1 to PlutusV3"))?;
             cost_models[place] = Some(model.in_order());

@@ -72,6 +72,16 @@ impl Envelope {
         format!("{{\n    \"type\": {kind},\n    \"description\": {description},\n    \"cborHex\": \"{}\"\n}}\n", self.cbor_hex)
     }
 
+    /// What is in it, by name of its type.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// What is in it, in CBOR; None where it isn't in hexadecimal digits.
+    pub fn content(&self) -> Option<Vec<u8>> {
+        hex::decode(&self.cbor_hex).ok()
+    }
+
     /// Takes out what is in it.
     ///
     /// # Errors
@@ -80,7 +90,7 @@ impl Envelope {
         if self.kind != T::TYPE {
             return Err(EnvelopeError::Type { found: self.kind.clone(), expected: T::TYPE });
         }
-        hex::decode(&self.cbor_hex).ok().and_then(|bytes| T::from_cbor(&bytes)).ok_or(EnvelopeError::Content(T::TYPE))
+        self.content().and_then(|bytes| T::from_cbor(&bytes)).ok_or(EnvelopeError::Content(T::TYPE))
     }
 }
 

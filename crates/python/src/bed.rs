@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::Value;
-use slotmark_clustersim::{Profile, SimulationError, Topology, write_live_description};
+use slotmark_clustersim::{Profile, ScriptFacts, SimulationError, Topology, write_live_description};
 use slotmark_newfolder::NewFolder;
-use slotmark_synth::SynthError;
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost, BedLink};
+use slotmark_synth::{LOOP, Script, SynthError};
 
 /// Why a bed couldn't be made.
 #[derive(Debug, thiserror::Error)]
@@ -26,24 +26,30 @@ pub(crate) enum BedError {
     Json(#[from] serde_json::Error),
 }
 
-/// Makes the bed of a profile in a new folder, which is there only when it is whole.
+/// Makes the bed of a profile in a new folder, which is there only when it is whole. `script` is what the profile's workload names as a file.
 pub(crate) fn create(
     profile: &Profile,
     seed: u64,
     funds: u32,
     changed: BTreeMap<String, (Value, Value)>,
+    script: Option<Script>,
     out: &Path,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Bed, BedError> {
     let topology = Topology::of(profile, seed)?;
-    let bed = bed(profile, &topology, seed, funds, changed)?;
+    let run = match profile.workload.script.as_str() {
+        LOOP => Some(Script::countdown(0)),
+        _ => script.clone(),
+    };
+    let facts = run.map(|script| ScriptFacts { name: script.name().to_owned(), hash: script.hash_text() });
+    let bed = Bed { script, ..bed(profile, &topology, seed, funds, changed)? };
     let path = out.display().to_string();
     let folder = NewFolder::create(out).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => BedError::Exists { path: path.clone() },
         _ => BedError::Folder { path: path.clone(), source },
     })?;
     bed.write(folder.path(), progress)?;
-    write_live_description(profile, folder.path(), &topology)?;
+    write_live_description(profile, folder.path(), &topology, facts.as_ref())?;
     folder.finish().map_err(|source| BedError::Folder { path, source })?;
     Ok(bed)
 }
@@ -77,5 +83,6 @@ fn bed(profile: &Profile, topology: &Topology, seed: u64, funds: u32, changed: B
         links: links.map(|link| BedLink { follower: link.follower, producer: link.producer, latency_ns: link.latency_ns }).collect(),
         changed,
         profile: serde_json::to_value(profile)?,
+        script: None,
     })
 }

@@ -28,7 +28,7 @@ use slotmark_ouroboros::relay::{Account, Mode, Relay, Route};
 use slotmark_ouroboros::server::{Config, Pace, Server};
 use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::Addresses;
-use slotmark_synth::{Recipe, Workload};
+use slotmark_synth::{Recipe, Script, SynthError, Workload};
 use slotmark_tracelog::{Clock, Dialect, HostFrom, Plan, SlotFiles, Source, ToldError, Wanted, WantedHost};
 
 /// How much framed chain the server keeps at most.
@@ -196,18 +196,30 @@ mod _core {
         seed: u64,
         security_parameter: u64,
         utxo: u64,
+        script: Option<(PathBuf, PathBuf, PathBuf)>,
         out: PathBuf,
         progress: Py<PyAny>,
     ) -> PyResult<String> {
         let workload: Workload = workload.parse().map_err(|error| slotmark_error("ArgumentError", error))?;
         let recipe = Recipe { seed, security_parameter, utxo, ..Recipe::new(workload, blocks) };
         let raised = Mutex::new(None);
-        let forged = py.detach(|| slotmark_synth::forge(&recipe, &out, &mut |step| tell(&progress, step.blocks, step.total, &raised)));
+        let script = read_script(py, script).map_err(|error| slotmark_error("ArgumentError", error))?;
+        let forged = py.detach(|| {
+            slotmark_synth::forge_with(&recipe, script.as_ref(), &out, &mut |step| tell(&progress, step.blocks, step.total, &raised))
+        });
         if let Some(error) = raised.into_inner().unwrap_or_default() {
             return Err(error);
         }
-        let forged = forged.map_err(|error| slotmark_error("ChainError", error))?;
-        let facts = serde_json::json!({"blocks": forged.blocks, "bytes": forged.bytes, "transactions": forged.transactions, "tip": forged.tip.to_string()});
+        let forged = forged
+            .map_err(|error| slotmark_error(if matches!(error, SynthError::NoScript) { "ArgumentError" } else { "ChainError" }, error))?;
+        let script = script.map(|script| script.hash_text());
+        let facts = serde_json::json!({
+            "blocks": forged.blocks,
+            "bytes": forged.bytes,
+            "transactions": forged.transactions,
+            "tip": forged.tip.to_string(),
+            "script": script,
+        });
         Ok(facts.to_string())
     }
 
@@ -309,14 +321,16 @@ mod _core {
         seed: u64,
         funds: u32,
         changed: String,
+        script: Option<(PathBuf, PathBuf, PathBuf)>,
         out: PathBuf,
         progress: Py<PyAny>,
     ) -> PyResult<String> {
+        let script = read_script(py, script).map_err(bed_error)?;
         let profile = Profile::from_layers(&[&profile_toml], &[]).map_err(simulation_error)?;
         let changed = serde_json::from_str(&changed).map_err(bed_error)?;
         let raised = Mutex::new(None);
         let mut told = |done, total| tell(&progress, done, total, &raised);
-        let bed = py.detach(|| bed::create(&profile, seed, funds, changed, &out, &mut told));
+        let bed = py.detach(|| bed::create(&profile, seed, funds, changed, script, &out, &mut told));
         if let Some(error) = raised.into_inner().unwrap_or_default() {
             return Err(error);
         }
@@ -545,6 +559,11 @@ mod _core {
 }
 
 /// Tells Python how far the work is; a Python exception or a signal stops it and is kept.
+/// A script with its datum and its redeemer, from their files.
+fn read_script(py: Python<'_>, files: Option<(PathBuf, PathBuf, PathBuf)>) -> Result<Option<Script>, SynthError> {
+    py.detach(|| files.map(|(script, datum, redeemer)| Script::read(&script, &datum, &redeemer)).transpose())
+}
+
 fn tell(progress: &Py<PyAny>, done: u64, total: u64, raised: &Mutex<Option<PyErr>>) -> ControlFlow<()> {
     let told = Python::attach(|py| {
         py.check_signals()?;

@@ -22,6 +22,10 @@ pub enum SynthError {
     Plan(String),
     #[error("{path}: {message}")]
     Bed { path: PathBuf, message: String },
+    #[error("{place}: {message}.")]
+    Script { place: String, message: String },
+    #[error("the workload script needs a script, and no other workload takes one. Give --script, --datum and --redeemer with it alone.")]
+    NoScript,
     #[error(transparent)]
     Chain(#[from] ChainError),
     #[error("interrupted")]

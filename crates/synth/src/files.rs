@@ -11,6 +11,7 @@ use crate::network::configuration::configuration;
 use crate::network::keys::{write_delegators, write_dreps, write_pools};
 use crate::network::{Folder, Network};
 use crate::parameters::{MAX_BLOCK_BODY_BYTES, NETWORK_MAGIC, SLOTS_PER_BLOCK};
+use crate::plutus::Script;
 use crate::pools::{HotKey, Pool};
 use crate::recipe::Recipe;
 
@@ -19,7 +20,7 @@ pub const GENESIS_FOLDER: &str = "genesis";
 
 const DREPS: u64 = 3;
 
-fn network(recipe: &Recipe) -> Network {
+fn network(recipe: &Recipe, script: Option<&Script>) -> Network {
     Network {
         seed: recipe.seed,
         magic: NETWORK_MAGIC,
@@ -30,15 +31,22 @@ fn network(recipe: &Recipe) -> Network {
         kes_period_slots: recipe.kes_period_slots,
         max_block_body_bytes: MAX_BLOCK_BODY_BYTES,
         dreps: DREPS,
+        language: script.map(Script::language),
     }
 }
 
 /// Writes the configuration and the genesis files. Gives the hash of the Shelley genesis, which is the chain's first nonce.
-pub(crate) fn write_genesis(chain: &Path, recipe: &Recipe, keys: &Keys, pools: &[Pool]) -> Result<Hash32, SynthError> {
+pub(crate) fn write_genesis(
+    chain: &Path,
+    recipe: &Recipe,
+    script: Option<&Script>,
+    keys: &Keys,
+    pools: &[Pool],
+) -> Result<Hash32, SynthError> {
     let folder = Folder::new(chain.join(GENESIS_FOLDER));
     let name = |era: &str| format!("{}-genesis.json", era.to_lowercase());
     let funds = outputs(keys, recipe.utxo).map(|(_, output)| (output.address, output.lovelace));
-    let hashes = network(recipe).write_genesis(&folder, name, pools, &|key| keys.stake_hash(key), funds)?;
+    let hashes = network(recipe, script).write_genesis(&folder, name, pools, &|key| keys.stake_hash(key), funds)?;
     folder.json("config.json", &configuration(name, &hashes).into())?;
     Ok(hashes[1])
 }

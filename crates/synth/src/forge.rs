@@ -20,9 +20,10 @@ use crate::files;
 use crate::keys::Keys;
 use crate::lottery::Lottery;
 use crate::parameters::SLOTS_PER_BLOCK;
+use crate::plutus::Script;
 use crate::pools::{DELEGATORS, Pool, pools};
 use crate::random::Stream;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, Workload};
 use crate::wallet::Wallet;
 use crate::workload::Sources;
 
@@ -67,14 +68,31 @@ pub fn forge(
     folder: impl AsRef<Path>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Forged, SynthError> {
+    forge_with(recipe, None, folder, progress)
+}
+
+/// As [`forge`]; `script` is what [`Workload::Script`] runs.
+///
+/// # Errors
+/// As [`forge`]'s; a script is missing, or there without being asked for, or doesn't succeed.
+pub fn forge_with(
+    recipe: &Recipe,
+    script: Option<&Script>,
+    folder: impl AsRef<Path>,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Forged, SynthError> {
     recipe.check()?;
+    if (recipe.workload == Workload::Script) != script.is_some() {
+        return Err(SynthError::NoScript);
+    }
+    let sources = Sources::new(script)?;
     let mut writer = ChainWriter::create(folder, recipe.chunk_slots())?;
     let keys = Arc::new(Keys::new(recipe.seed));
     let pools = Arc::new(pools(recipe.seed, DELEGATORS));
-    let genesis_hash = files::write_genesis(writer.folder(), recipe, &keys, &pools)?;
+    let genesis_hash = files::write_genesis(writer.folder(), recipe, script, &keys, &pools)?;
     let active_slots = ActiveSlots::new(Ratio::new(1, SLOTS_PER_BLOCK).expect("a share"));
     let mut headers = Headers::new(recipe, genesis_hash, &pools, &active_slots);
-    let mut planner = Planner::new(recipe, &keys, &pools);
+    let mut planner = Planner::new(recipe, sources, &keys, &pools);
     let mut forged = Forged { blocks: 0, bytes: 0, transactions: 0, tip: Point::Origin };
     for epoch in 0.. {
         planner.begin_epoch(epoch);
@@ -124,10 +142,10 @@ struct Planner {
 }
 
 impl Planner {
-    fn new(recipe: &Recipe, keys: &Arc<Keys>, pools: &Arc<Vec<Pool>>) -> Self {
+    fn new(recipe: &Recipe, sources: Sources, keys: &Arc<Keys>, pools: &Arc<Vec<Pool>>) -> Self {
         let wallet = Wallet::new(Arc::clone(keys), recipe.utxo);
         let mark = Arc::new(distribution(pools, &wallet));
-        Self { recipe: *recipe, pools: Arc::clone(pools), wallet, sources: Sources::default(), planned: 0, stake: Arc::clone(&mark), mark }
+        Self { recipe: *recipe, pools: Arc::clone(pools), wallet, sources, planned: 0, stake: Arc::clone(&mark), mark }
     }
 
     /// Epoch 0 and 1 use the genesis's stake, each later one what stood at the end of the last but one before it.
@@ -145,8 +163,7 @@ impl Planner {
             let Some(leadership) = lottery.next(self.recipe.blocks - self.planned) else { break };
             let kind = self.recipe.workload.pick(&mut Stream::new(self.recipe.seed, "mix", self.planned));
             let mut stream = Stream::new(self.recipe.seed, &kind.to_string(), self.planned);
-            let source = self.sources.of(kind);
-            let transactions = source.transactions(&mut self.wallet, leadership.slot, &mut stream);
+            let transactions = self.sources.transactions(kind, &mut self.wallet, leadership.slot, &mut stream)?;
             let transactions = transactions.ok_or(SynthError::Funds { block: self.planned })?;
             bytes += transactions.iter().map(|draft| draft.block_bytes()).sum::<usize>();
             batch.push(PlannedBlock { leadership, transactions });

@@ -14,9 +14,10 @@ use crate::address::Address;
 use crate::error::SynthError;
 use crate::keys::PaymentKey;
 use crate::parameters::MAX_TX_BYTES;
-use crate::plutus::{longest_loop, loop_budget, loop_script, loop_script_hash};
+use crate::plutus::evaluate::{LockedOutput, probe, settle_run};
+use crate::plutus::{Budget, Script, longest_loop, loop_budget};
 use crate::random::Stream;
-use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, Signers, datum, payload, settle};
+use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, Signers, payload, settle};
 
 /// Fee of a value-only transaction at least, in lovelace: the published workload's.
 const FEE: u64 = 1_000_000;
@@ -58,7 +59,7 @@ pub(crate) fn fund_address(key: &[u8; 32]) -> Address {
 }
 
 /// What is to be submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
     /// The kind of transactions.
     pub kind: LoadKind,
@@ -71,7 +72,7 @@ pub struct Load {
 }
 
 /// A kind of transactions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadKind {
     /// Value from some outputs to others.
     ValueOnly {
@@ -85,6 +86,8 @@ pub enum LoadKind {
         /// What the script counts down from; None for as much as a transaction's budget allows.
         count: Option<u64>,
     },
+    /// One run of a script of a file each.
+    Script(Script),
 }
 
 /// A transaction ready to be submitted.
@@ -138,9 +141,13 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
         LoadKind::ValueOnly { .. } => {
             return Err(SynthError::Plan("transactions without inputs or outputs: expected 1 of each at least.".to_owned()));
         }
-        LoadKind::PlutusLoop { count } => (load.transactions, Box::new(PlutusLoop::new(count.unwrap_or_else(longest_loop)))),
+        LoadKind::PlutusLoop { count } => {
+            let count = count.unwrap_or_else(longest_loop);
+            (load.transactions, Box::new(Scripted::new(Script::countdown(count), Some(loop_budget(count)))?))
+        }
+        LoadKind::Script(ref script) => (load.transactions, Box::new(Scripted::new(script.clone(), None)?)),
     };
-    let each = wanted.div_ceil(funds.len() as u64).clamp(1, MOST_OUTPUTS);
+    let each = wanted.div_ceil(funds.len() as u64).clamp(1, MOST_OUTPUTS.min(source.most_outputs()));
     let keys = Keys(funds);
     let mut split = Vec::with_capacity(funds.len());
     for (number, fund) in funds.iter().enumerate() {
@@ -150,21 +157,26 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
     let mut transactions = Vec::with_capacity(load.transactions as usize);
     let mut stream = Stream::new(load.seed, "load", 0);
     let mut bytes = vec![0; load.payload_bytes];
+    let mut random_payload = |stream: &mut Stream| {
+        stream.fill(&mut bytes);
+        if bytes.is_empty() { Vec::new() } else { payload(LABEL, &bytes) }
+    };
     while (transactions.len() as u64) < load.transactions {
         let size = BATCH.min(load.transactions as usize - transactions.len());
         let mut drafts = Vec::with_capacity(size);
-        for _ in 0..size {
-            stream.fill(&mut bytes);
-            let auxiliary = if bytes.is_empty() { Vec::new() } else { payload(LABEL, &bytes) };
-            drafts.push(source.next(auxiliary, &mut stream).ok_or_else(|| {
+        while drafts.len() < size {
+            let next = source.next(size - drafts.len(), &mut random_payload, &mut stream)?;
+            if next.is_empty() {
                 let made = transactions.len() + drafts.len();
-                SynthError::Plan(format!("the funds are spent after {made} transactions. Ask for fewer, or make the bed with more funds."))
-            })?);
+                let message = format!("the funds are spent after {made} transactions. Ask for fewer, or make the bed with more funds.");
+                return Err(SynthError::Plan(message));
+            }
+            drafts.extend(next);
+            if progress((transactions.len() + drafts.len()) as u64, load.transactions).is_break() {
+                return Err(SynthError::Interrupted);
+            }
         }
         transactions.par_extend(drafts.par_iter().map(|draft| signed(draft, &keys)).collect::<Result<Vec<_>, _>>()?);
-        if progress(transactions.len() as u64, load.transactions).is_break() {
-            return Err(SynthError::Interrupted);
-        }
     }
     Ok(SignedLoad { split, transactions })
 }
@@ -190,8 +202,15 @@ trait Source {
     /// Splits a fund into so many outputs for later ones; None where it holds too little.
     fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft>;
 
-    /// The next transaction; None where nothing is left to spend.
-    fn next(&mut self, auxiliary: Vec<u8>, stream: &mut Stream) -> Option<Draft>;
+    /// Outputs that one fund is split into at most.
+    fn most_outputs(&self) -> u64 {
+        MOST_OUTPUTS
+    }
+
+    /// The next transactions, `most` of them or fewer that don't depend on each other; none where nothing is left to spend. `payload` gives the
+    /// auxiliary data of each.
+    fn next(&mut self, most: usize, payload: &mut dyn FnMut(&mut Stream) -> Vec<u8>, stream: &mut Stream)
+    -> Result<Vec<Draft>, SynthError>;
 }
 
 struct ValueOnly<'f> {
@@ -204,7 +223,7 @@ struct ValueOnly<'f> {
 impl Source for ValueOnly<'_> {
     fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft> {
         let (draft, lovelace) = settle(|fee| {
-            let lovelace = shares(fund.lovelace.checked_sub(fee)?, outputs as usize)?;
+            let lovelace = shares(fund.lovelace.checked_sub(fee)?, outputs as usize, LEAST)?;
             let made = lovelace.iter().map(|&lovelace| NewOutput::to(fund.address, lovelace)).collect();
             let plan = Plan { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Plan::default() };
             Some((plan, lovelace))
@@ -214,7 +233,20 @@ impl Source for ValueOnly<'_> {
         Some(draft)
     }
 
-    fn next(&mut self, auxiliary: Vec<u8>, stream: &mut Stream) -> Option<Draft> {
+    fn next(
+        &mut self,
+        _most: usize,
+        payload: &mut dyn FnMut(&mut Stream) -> Vec<u8>,
+        stream: &mut Stream,
+    ) -> Result<Vec<Draft>, SynthError> {
+        let auxiliary = payload(stream);
+        Ok(self.one(&auxiliary, stream).into_iter().collect())
+    }
+}
+
+impl ValueOnly<'_> {
+    /// A transaction that spends the coins made first; None where there are too few.
+    fn one(&mut self, auxiliary: &[u8], stream: &mut Stream) -> Option<Draft> {
         if self.coins.len() < self.inputs {
             return None;
         }
@@ -226,12 +258,18 @@ impl Source for ValueOnly<'_> {
         signers.dedup();
         let (draft, lovelace) = settle(|least| {
             let fee = least.max(FEE);
-            let lovelace = shares(total.checked_sub(fee)?, owners.len())?;
+            let lovelace = shares(total.checked_sub(fee)?, owners.len(), LEAST)?;
             let outputs =
                 owners.iter().zip(&lovelace).map(|(&owner, &lovelace)| NewOutput::to(self.funds[usize::from(owner)].address, lovelace));
             let inputs = spent.iter().map(|coin| coin.reference).collect();
-            let plan =
-                Plan { inputs, outputs: outputs.collect(), fee, auxiliary: auxiliary.clone(), signers: signers.clone(), ..Plan::default() };
+            let plan = Plan {
+                inputs,
+                outputs: outputs.collect(),
+                fee,
+                auxiliary: auxiliary.to_vec(),
+                signers: signers.clone(),
+                ..Plan::default()
+            };
             Some((plan, lovelace))
         })?;
         let made = owners.iter().zip(&lovelace).enumerate();
@@ -240,27 +278,67 @@ impl Source for ValueOnly<'_> {
     }
 }
 
-/// Outputs that the loop script locks, each with the collateral of the fund that it came from.
-struct PlutusLoop {
+/// Outputs that a script locks, each with the collateral of the fund that it came from.
+struct Scripted {
+    script: Script,
+    /// What a run uses; None where each run has to be tried.
+    known: Option<Budget>,
+    /// What a run was found to use.
+    usual: Budget,
     locked: VecDeque<Coin>,
     collateral: Vec<OutputReference>,
     address: Address,
-    unit: Vec<u8>,
-    count: u64,
 }
 
-impl PlutusLoop {
-    fn new(count: u64) -> Self {
-        let address = Address::script(&loop_script_hash());
-        Self { locked: VecDeque::new(), collateral: Vec::new(), address, unit: datum(&[]), count }
+impl Scripted {
+    fn new(script: Script, known: Option<Budget>) -> Result<Self, SynthError> {
+        let usual = known.map_or_else(|| probe(&script), Ok)?;
+        let address = Address::script(&script.hash());
+        Ok(Self { script, known, usual, locked: VecDeque::new(), collateral: Vec::new(), address })
+    }
+
+    /// The transaction that runs the script on an output and locks what is left of it again; with what is left.
+    fn spend(&self, coin: &Coin, auxiliary: &[u8]) -> Result<Option<(Draft, u64)>, SynthError> {
+        let plan = |fee, budget| {
+            let left = coin.lovelace.checked_sub(fee).filter(|left| *left >= self.script.least_lovelace())?;
+            let spend = ScriptSpend {
+                script: &self.script,
+                reference: None,
+                redeemer: self.script.redeemer(),
+                budget,
+                collateral: self.collateral[usize::from(coin.fund)],
+                collateral_lovelace: COLLATERAL,
+                collateral_address: None,
+            };
+            let plan = Plan {
+                inputs: vec![coin.reference],
+                outputs: vec![NewOutput { datum: Some(self.script.output_datum()), ..NewOutput::to(self.address, left) }],
+                fee,
+                auxiliary: auxiliary.to_vec(),
+                script: Some(spend),
+                signers: vec![coin.fund],
+                ..Plan::default()
+            };
+            Some((plan, left))
+        };
+        match self.known {
+            Some(budget) => Ok(settle(|fee| plan(fee, budget))),
+            None => settle_run(&self.script, LockedOutput { reference: coin.reference, lovelace: coin.lovelace }, self.usual, plan),
+        }
     }
 }
 
-impl Source for PlutusLoop {
+impl Source for Scripted {
+    fn most_outputs(&self) -> u64 {
+        self.script.most_outputs()
+    }
+
     fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft> {
         let (draft, lovelace) = settle(|fee| {
-            let lovelace = shares(fund.lovelace.checked_sub(fee + COLLATERAL)?, outputs as usize)?;
-            let locked = lovelace.iter().map(|&lovelace| NewOutput { datum: Some(&self.unit), ..NewOutput::to(self.address, lovelace) });
+            let left = fund.lovelace.checked_sub(fee + COLLATERAL)?;
+            let lovelace = shares(left, outputs as usize, self.script.least_lovelace())?;
+            let datum = Some(self.script.output_datum());
+            let locked = lovelace.iter().map(|&lovelace| NewOutput { datum, ..NewOutput::to(self.address, lovelace) });
             let made = std::iter::once(NewOutput::to(fund.address, COLLATERAL)).chain(locked).collect();
             let plan = Plan { inputs: vec![fund.reference()], outputs: made, fee, signers: vec![number], ..Plan::default() };
             Some((plan, lovelace))
@@ -272,41 +350,29 @@ impl Source for PlutusLoop {
         Some(draft)
     }
 
-    fn next(&mut self, auxiliary: Vec<u8>, _stream: &mut Stream) -> Option<Draft> {
-        let coin = self.locked.pop_front()?;
-        let (draft, left) = settle(|fee| {
-            let left = coin.lovelace.checked_sub(fee).filter(|left| *left >= LEAST)?;
-            let spend = ScriptSpend {
-                script: Some(loop_script()),
-                reference: None,
-                argument: i64::try_from(self.count).ok()?,
-                budget: loop_budget(self.count),
-                collateral: self.collateral[usize::from(coin.fund)],
-                collateral_lovelace: COLLATERAL,
-                collateral_address: None,
-            };
-            let outputs = vec![NewOutput { datum: Some(&self.unit), ..NewOutput::to(self.address, left) }];
-            let auxiliary = auxiliary.clone();
-            let plan = Plan {
-                inputs: vec![coin.reference],
-                outputs,
-                fee,
-                auxiliary,
-                script: Some(spend),
-                signers: vec![coin.fund],
-                ..Plan::default()
-            };
-            Some((plan, left))
-        })?;
-        self.locked.push_back(Coin { reference: draft.output(0), lovelace: left, ..coin });
-        Some(draft)
+    fn next(
+        &mut self,
+        most: usize,
+        payload: &mut dyn FnMut(&mut Stream) -> Vec<u8>,
+        stream: &mut Stream,
+    ) -> Result<Vec<Draft>, SynthError> {
+        let most = most.min(self.locked.len());
+        let runs: Vec<(Coin, Vec<u8>)> = self.locked.drain(..most).map(|coin| (coin, payload(stream))).collect();
+        let made = runs.par_iter().map(|(coin, auxiliary)| self.spend(coin, auxiliary)).collect::<Result<Vec<_>, _>>()?;
+        let mut drafts = Vec::with_capacity(most);
+        for ((coin, _), made) in runs.iter().zip(made) {
+            let Some((draft, left)) = made else { break };
+            self.locked.push_back(Coin { reference: draft.output(0), lovelace: left, ..*coin });
+            drafts.push(draft);
+        }
+        Ok(drafts)
     }
 }
 
 /// Equal shares, the last with what is left over; None where they would be too small.
-fn shares(lovelace: u64, count: usize) -> Option<Vec<u64>> {
+fn shares(lovelace: u64, count: usize, least: u64) -> Option<Vec<u64>> {
     let each = lovelace / count as u64;
     let mut shares = vec![each; count];
     *shares.last_mut()? += lovelace - each * count as u64;
-    (each >= LEAST).then_some(shares)
+    (each >= least).then_some(shares)
 }

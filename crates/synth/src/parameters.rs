@@ -38,6 +38,14 @@ pub const LOVELACE_PER_UTXO_WORD: u64 = 34_482;
 pub const MAX_LOVELACE: u64 = 45_000_000_000_000_000;
 /// Lovelace that a DRep deposits.
 pub const DREP_DEPOSIT: u64 = 500_000_000;
+/// Lovelace that a stake key deposits.
+pub const KEY_DEPOSIT: u64 = 2_000_000;
+/// Lovelace that a pool deposits.
+pub const POOL_DEPOSIT: u64 = 500_000_000;
+/// Bytes of an output's value at most.
+pub const MAX_VALUE_BYTES: u64 = 5_000;
+/// Inputs that may be collateral.
+pub const MAX_COLLATERAL_INPUTS: u64 = 3;
 /// Collateral must be so many percent of the fee.
 pub const COLLATERAL_PERCENT: u64 = 150;
 
@@ -67,8 +75,19 @@ pub const PLUTUS_V1_COST_MODEL: [i64; 166] = [
     32, 32_696, 32, 43_357, 32, 32_247, 32, 38_314, 32, 57_996_947, 18_975, 10,
 ];
 
-/// Number of Plutus V3 among the ledger's languages, which count from 0.
-pub const PLUTUS_V3: u64 = 2;
+/// Parameters of Plutus V2's cost model, in the ledger's order: those of the public networks. No public genesis file has them: they were voted in.
+#[rustfmt::skip]
+pub const PLUTUS_V2_COST_MODEL: [i64; 175] = [
+    205_665, 812, 1, 1, 1_000, 571, 0, 1, 1_000, 24_177, 4, 1, 1_000, 32, 117_366, 10_475, 4, 23_000, 100, 23_000, 100, 23_000, 100,
+    23_000, 100, 23_000, 100, 23_000, 100, 100, 100, 23_000, 100, 19_537, 32, 175_354, 32, 46_417, 4, 221_973, 511, 0, 1, 89_141,
+    32, 497_525, 14_068, 4, 2, 196_500, 453_240, 220, 0, 1, 1, 1_000, 28_662, 4, 2, 245_000, 216_773, 62, 1, 1_060_367, 12_586, 1,
+    208_512, 421, 1, 187_000, 1_000, 52_998, 1, 80_436, 32, 43_249, 32, 1_000, 32, 80_556, 1, 57_667, 4, 1_000, 10, 197_145, 156, 1,
+    197_145, 156, 1, 204_924, 473, 1, 208_896, 511, 1, 52_467, 32, 64_832, 32, 65_493, 32, 22_558, 32, 16_563, 32, 76_511, 32,
+    196_500, 453_240, 220, 0, 1, 1, 69_522, 11_687, 0, 1, 60_091, 32, 196_500, 453_240, 220, 0, 1, 1, 196_500, 453_240, 220, 0, 1,
+    1, 1_159_724, 392_670, 0, 2, 806_990, 30_482, 4, 1_927_926, 82_523, 4, 265_318, 0, 4, 0, 85_931, 32, 205_665, 812, 1, 1, 41_182,
+    32, 212_342, 32, 31_220, 32, 32_696, 32, 43_357, 32, 32_247, 32, 38_314, 32, 35_892_428, 10, 57_996_947, 18_975, 10, 38_887_044,
+    32_947, 10,
+];
 
 /// Parameters of Plutus V3's cost model, in the ledger's order.
 #[rustfmt::skip]

@@ -97,7 +97,9 @@ pub enum Workload {
     Empty,
     /// Sizes and numbers of transactions as on the preview network's first 1.3 million slots: four in five blocks are empty.
     PreviewLike,
-    /// Blocks of several of these, drawn by weight.
+    /// Full blocks of transactions that run a script of a file.
+    Script,
+    /// Blocks of several of the others, drawn by weight.
     Mix(Weights),
 }
 
@@ -106,7 +108,7 @@ pub enum Workload {
 pub struct Weights([u32; KINDS]);
 
 impl Workload {
-    /// Those that are no mix.
+    /// Those that a mix may have.
     pub const KINDS: [Workload; KINDS] = [Workload::ValueOnly, Workload::PlutusLoop, Workload::Empty, Workload::PreviewLike];
 
     /// A mix of these by weight; None where a kind is there twice or is a mix, a weight is 0 or above 1,000,000, or there is none.
@@ -143,6 +145,7 @@ impl fmt::Display for Workload {
                 Workload::ValueOnly => "value-only",
                 Workload::PlutusLoop => "plutus-loop",
                 Workload::PreviewLike => "preview-like",
+                Workload::Script => "script",
                 Workload::Empty | Workload::Mix(_) => "empty",
             });
         };
@@ -155,7 +158,7 @@ impl fmt::Display for Workload {
 /// Text that names no workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no workload: expected value-only, plutus-loop, empty, preview-like, or a mix of them by whole weights from 1 to 1000000, \
+    "'{0}' is no workload: expected value-only, plutus-loop, empty, preview-like, script, or a mix of the first four by whole weights from 1 to 1000000, \
      as in mix:value-only=3,plutus-loop=1"
 )]
 pub struct UnknownWorkload(pub String);
@@ -171,6 +174,7 @@ impl FromStr for Workload {
         };
         let read = match text.strip_prefix("mix:") {
             Some(parts) => parts.split(',').map(part).collect::<Option<Vec<_>>>().and_then(|parts| Self::mix(&parts)),
+            None if text == Self::Script.to_string() => Some(Self::Script),
             None => kind(text),
         };
         read.ok_or_else(|| UnknownWorkload(text.to_owned()))

@@ -9,8 +9,8 @@ use slotmark_chain::hash::blake2b_256;
 use crate::address::Address;
 use crate::cbor::CborBuffer;
 use crate::keys::PaymentKey;
-use crate::parameters::{COLLATERAL_PERCENT, MIN_FEE_CONSTANT, PLUTUS_V3, PLUTUS_V3_COST_MODEL, min_fee};
-use crate::plutus::Budget;
+use crate::parameters::{COLLATERAL_PERCENT, MIN_FEE_CONSTANT, min_fee};
+use crate::plutus::{Budget, Language, Script};
 
 /// Bytes of a key witness, `[key, signature]`.
 const KEY_WITNESS_BYTES: usize = 101;
@@ -27,10 +27,18 @@ pub(crate) struct OutputReference {
 pub(crate) struct NewOutput<'a> {
     pub(crate) address: Address,
     pub(crate) lovelace: u64,
-    /// Plutus data, encoded.
-    pub(crate) datum: Option<&'a [u8]>,
-    /// A Plutus V3 script for others to refer to.
-    pub(crate) script: Option<&'a [u8]>,
+    pub(crate) datum: Option<NewDatum<'a>>,
+    /// A script for others to refer to.
+    pub(crate) script: Option<&'a Script>,
+}
+
+/// Plutus data of an output, encoded.
+#[derive(Clone, Copy)]
+pub(crate) enum NewDatum<'a> {
+    /// The data themselves.
+    Inline(&'a [u8]),
+    /// Their hash: who spends the output has to bring them.
+    Hashed(Hash32),
 }
 
 impl NewOutput<'_> {
@@ -42,12 +50,11 @@ impl NewOutput<'_> {
 /// How a script that locks the first input gets run.
 #[derive(Clone)]
 pub(crate) struct ScriptSpend<'a> {
-    /// The script, if not by reference.
-    pub(crate) script: Option<&'a [u8]>,
-    /// Where the script is, and its size, if by reference.
-    pub(crate) reference: Option<(OutputReference, u64)>,
-    /// The redeemer: an integer.
-    pub(crate) argument: i64,
+    pub(crate) script: &'a Script,
+    /// Where the script is, if not in the witnesses.
+    pub(crate) reference: Option<OutputReference>,
+    /// The redeemer, encoded.
+    pub(crate) redeemer: &'a [u8],
     pub(crate) budget: Budget,
     /// Given up if the script fails.
     pub(crate) collateral: OutputReference,
@@ -99,7 +106,7 @@ impl Plan<'_> {
     pub(crate) fn min_fee(&self, draft: &Draft) -> u64 {
         let bytes = draft.tx_bytes() as u64;
         let Some(spend) = &self.script else { return min_fee(bytes, 0, 0, 0) };
-        min_fee(bytes, spend.reference.map_or(0, |(_, bytes)| bytes), spend.budget.memory, spend.budget.steps)
+        min_fee(bytes, spend.reference.map_or(0, |_| spend.script.bytes().len() as u64), spend.budget.memory, spend.budget.steps)
     }
 
     fn body(&self) -> Vec<u8> {
@@ -129,7 +136,7 @@ impl Plan<'_> {
         }
         if let Some(spend) = &self.script {
             body.uint(11);
-            body.bytes(&script_data_hash(&spend.redeemers()));
+            body.bytes(&spend.data_hash());
             body.uint(13);
             references(&mut body, &[spend.collateral]);
             if let Some(address) = spend.collateral_address {
@@ -139,7 +146,7 @@ impl Plan<'_> {
                 body.uint(17);
                 body.uint(collateral);
             }
-            if let Some((reference, _)) = reference {
+            if let Some(reference) = reference {
                 body.uint(18);
                 references(&mut body, &[reference]);
             }
@@ -171,23 +178,64 @@ impl ScriptSpend<'_> {
         redeemers.uint(0); // spend
         redeemers.uint(0); // the first input
         redeemers.array(2);
-        redeemers.int(self.argument);
+        redeemers.extend_from_slice(self.redeemer);
         redeemers.array(2);
         redeemers.uint(self.budget.memory);
         redeemers.uint(self.budget.steps);
         redeemers
     }
 
+    /// The set of the datums that witnesses hold; None where the output holds its own.
+    fn datums(&self) -> Option<Vec<u8>> {
+        let NewDatum::Hashed(_) = self.script.output_datum() else { return None };
+        let mut datums = Vec::with_capacity(self.script.datum().len() + 4);
+        datums.set(1);
+        datums.extend_from_slice(self.script.datum());
+        Some(datums)
+    }
+
+    /// Over redeemers, datums of witnesses and the cost model, as `script_data_hash` in Conway's CDDL.
+    fn data_hash(&self) -> Hash32 {
+        blake2b_256(&[&self.redeemers(), &self.datums().unwrap_or_default(), &language_view(self.script.language())])
+    }
+
     /// Appends its entries to a witness set; yields how many.
     fn witnesses(&self, set: &mut Vec<u8>) -> usize {
+        let mut entries = 1;
+        if let Some(datums) = self.datums() {
+            set.uint(4);
+            set.extend(datums);
+            entries += 1;
+        }
         set.uint(5);
         set.extend(self.redeemers());
-        let Some(script) = self.script else { return 1 };
-        set.uint(7);
-        set.set(1);
-        set.bytes(script);
-        2
+        if self.reference.is_none() {
+            set.uint(self.script.language().witness_key());
+            set.set(1);
+            set.bytes(self.script.bytes());
+            entries += 1;
+        }
+        entries
     }
+}
+
+/// The cost model of a language as transactions' hashes count it: that of the first in an older way than the others.
+fn language_view(language: Language) -> Vec<u8> {
+    let model = language.cost_model();
+    let mut view = Vec::with_capacity(1_024);
+    view.map(1);
+    if language == Language::V1 {
+        let mut list = vec![0x9f];
+        model.iter().for_each(|parameter| list.int(*parameter));
+        list.push(0xff);
+        view.bytes(&[0]);
+        view.bytes(&list);
+        return view;
+    }
+    view.uint(language.number());
+    view.array(model.len());
+    model.iter().for_each(|parameter| view.int(*parameter));
+    view
 }
 
 fn total_collateral(fee: u64) -> u64 {
@@ -219,6 +267,12 @@ impl Draft {
     /// Auxiliary data; empty for none.
     pub(crate) fn auxiliary(&self) -> &[u8] {
         &self.auxiliary
+    }
+
+    /// Appends its witness set without signatures, which scripts don't see.
+    pub(crate) fn unsigned(&self, set: &mut Vec<u8>) {
+        set.map(self.script_entries);
+        set.extend_from_slice(&self.scripts);
     }
 
     /// Appends its witness set, signed.
@@ -264,7 +318,7 @@ fn references(buffer: &mut Vec<u8>, references: &[OutputReference]) {
     }
 }
 
-/// `{0: address, 1: lovelace, ? 2: [1, datum], ? 3: script}`
+/// `{0: address, 1: lovelace, ? 2: [0, hash] or [1, datum], ? 3: script}`
 pub(crate) fn encode_output(buffer: &mut Vec<u8>, output: &NewOutput<'_>) {
     buffer.map(2 + usize::from(output.datum.is_some()) + usize::from(output.script.is_some()));
     buffer.uint(0);
@@ -274,31 +328,27 @@ pub(crate) fn encode_output(buffer: &mut Vec<u8>, output: &NewOutput<'_>) {
     if let Some(datum) = output.datum {
         buffer.uint(2);
         buffer.array(2);
-        buffer.uint(1);
-        buffer.tag(24);
-        buffer.bytes(datum);
+        match datum {
+            NewDatum::Hashed(hash) => {
+                buffer.uint(0);
+                buffer.bytes(&hash);
+            }
+            NewDatum::Inline(datum) => {
+                buffer.uint(1);
+                buffer.tag(24);
+                buffer.bytes(datum);
+            }
+        }
     }
     if let Some(script) = output.script {
-        let mut encoded = Vec::with_capacity(script.len() + 8);
+        let mut encoded = Vec::with_capacity(script.bytes().len() + 8);
         encoded.array(2);
-        encoded.uint(PLUTUS_V3 + 1); // scripts count from 0 for native ones
-        encoded.bytes(script);
+        encoded.uint(script.language().number() + 1); // scripts count from 0 for native ones
+        encoded.bytes(script.bytes());
         buffer.uint(3);
         buffer.tag(24);
         buffer.bytes(&encoded);
     }
-}
-
-/// Over redeemers, datums (none here: they are in the outputs) and the cost model, as `script_data_hash` in Conway's CDDL.
-fn script_data_hash(redeemers: &[u8]) -> Hash32 {
-    let mut views = Vec::with_capacity(1_024);
-    views.map(1);
-    views.uint(PLUTUS_V3);
-    views.array(PLUTUS_V3_COST_MODEL.len());
-    for parameter in PLUTUS_V3_COST_MODEL {
-        views.int(parameter);
-    }
-    blake2b_256(&[redeemers, &views])
 }
 
 /// Auxiliary data with so many bytes of metadata under a label, in pieces of at most 64 bytes.

@@ -43,6 +43,7 @@ fn bed() -> Bed {
         links: links.map(|(follower, producer)| BedLink { follower, producer, latency_ns: 1 }).collect(),
         changed: BTreeMap::new(),
         profile: value!({"name": "made up"}),
+        script: None,
     }
 }
 

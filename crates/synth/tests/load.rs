@@ -11,7 +11,7 @@ use slotmark_chain::{Decoder, Hash32};
 use slotmark_ledger::{EncodedOutput, Environment, Genesis, Resolved, encode_output, phase_one, phase_two};
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
 use slotmark_synth::load::{Fund, Load, LoadKind, SignedLoad, SignedTransaction, prepare};
-use slotmark_synth::{SynthError, loop_script_hash};
+use slotmark_synth::{Script, SynthError, loop_script_hash, parameters};
 
 const LOVELACE: u64 = 1_000_000_000_000;
 
@@ -59,6 +59,7 @@ fn genesis() -> Genesis {
         links: vec![],
         changed: Default::default(),
         profile: serde_json::Value::Null,
+        script: None,
     };
     bed.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect("a bed");
     let place = folder.path().join("genesis");
@@ -179,6 +180,60 @@ fn plutus_transactions_are_valid_and_run_their_script() {
     let mut unspent = self::unspent();
     apply_all(full.split.iter(), &genesis, &mut unspent);
     assert_eq!(apply(&full.transactions[0], &genesis, &mut unspent), 1);
+}
+
+/// Writes a file of a script's folder.
+fn put(folder: &std::path::Path, name: &str, content: &str) -> std::path::PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, content).expect("written");
+    path
+}
+
+/// A script of a text envelope, whose flat program is given in hexadecimal digits.
+fn script(language: u8, program: &str, redeemer: &str) -> Result<Script, SynthError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bytes = program.len() / 2;
+    let text = format!(
+        r#"{{"type": "PlutusScriptV{language}", "description": "", "cborHex": "{:02x}{:02x}{program}"}}"#,
+        0x41 + bytes,
+        0x40 + bytes
+    );
+    let envelope = put(folder.path(), "made-up.plutus", &text);
+    let datum = put(folder.path(), "datum.json", r#"{"constructor": 0, "fields": [{"bytes": "00ff"}]}"#);
+    Script::read(&envelope, &datum, &put(folder.path(), "redeemer.json", redeemer))
+}
+
+#[test]
+fn scripts_of_files_run_in_valid_transactions_and_those_that_fail_are_refused() {
+    // Succeeds whatever it is given: (lam d (lam r (lam context (con unit ())))) for the first two, (lam context (con unit ())) for the third.
+    const ALWAYS: [&str; 3] = ["010000222499", "010000222499", "0101002499"];
+    for (language, program) in (1..).zip(ALWAYS) {
+        let script = script(language, program, r#"{"int": 7}"#).expect("a script");
+        let copy: Script = serde_json::from_str(&serde_json::to_string(&script).expect("text")).expect("the same");
+        assert_eq!(copy, script);
+        let mut genesis = genesis();
+        // A bed of such a script has the cost model of its language in its genesis.
+        genesis.parameters.cost_models[1] = Some(parameters::PLUTUS_V2_COST_MODEL.to_vec());
+        // More than there are outputs: later ones spend what earlier ones locked.
+        let made = made(&load(LoadKind::Script(script), 30)).expect("a load");
+        let mut unspent = unspent();
+        apply_all(made.split.iter(), &genesis, &mut unspent);
+        for transaction in &made.transactions {
+            assert_eq!(apply(transaction, &genesis, &mut unspent), 1);
+        }
+    }
+    // (lam context (error)); no program at all; a redeemer that is no data.
+    for (program, redeemer, words) in [
+        ("0101002601", "00", "made-up.plutus: the script fails with its datum and redeemer"),
+        ("ff", "00", "made-up.plutus: the script, its datum or its redeemer can't be read"),
+        ("0101002499", "f6", "made-up.plutus: the script, its datum or its redeemer can't be read"),
+        ("0101002499", "{}", "redeemer.json: no Plutus data"),
+    ] {
+        let error = script(3, program, redeemer).expect_err(words).to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    let stated = serde_json::to_string(&script(3, "0101002499", "00").expect("a script")).expect("text");
+    assert!(serde_json::from_str::<Script>(&stated.replace("450101002499", "450101002498")).is_err(), "another script than the hash is of");
 }
 
 #[test]

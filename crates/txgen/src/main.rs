@@ -88,6 +88,8 @@ struct Options {
 enum Workload {
     ValueOnly,
     PlutusLoop,
+    /// The script of the bed.
+    Script,
 }
 
 fn main() -> ExitCode {
@@ -109,6 +111,9 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     let kind = match options.workload {
         Workload::ValueOnly => LoadKind::ValueOnly { inputs: options.inputs, outputs: options.outputs },
         Workload::PlutusLoop => LoadKind::PlutusLoop { count: options.count },
+        Workload::Script => LoadKind::Script(bed.script.clone().ok_or_else(|| {
+            format!("{}: has no script. Make a bed of a profile whose workload.script names a file.", options.bed.display())
+        })?),
     };
     let load = Load { kind, transactions: options.transactions, payload_bytes: options.payload, seed: options.seed };
     let stop = Arc::<AtomicBool>::default();

@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from slotmark.cli.console import progress, talk
+from slotmark.errors import ArgumentError
 
 app = typer.Typer(help="Look into a chain, check it, or forge one.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -84,11 +85,20 @@ def synth(
     workload: Annotated[
         str,
         typer.Option(
-            help="value-only, plutus-loop, empty, preview-like, or blocks of several by weight: mix:value-only=3,plutus-loop=1."
+            help="value-only, plutus-loop, empty, preview-like, blocks of several of these by weight: mix:value-only=3,plutus-loop=1, or script."
         ),
     ],
     blocks: Annotated[int, typer.Option(min=1, help="How many blocks.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.")],
+    script: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="For --workload script: its text envelope, as cardano-cli has it (.plutus)."),
+    ] = None,
+    datum: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The script's datum: JSON as cardano-cli has it, or CBOR in hexadecimal."),
+    ] = None,
+    redeemer: Annotated[Path | None, typer.Option(metavar="FILE", help="Its redeemer, likewise.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 1,
     utxo: Annotated[
         int,
@@ -110,6 +120,11 @@ def synth(
     """Forge a valid chain of Conway blocks, the same bytes for the same seed. Its network is in DIR/genesis: genesis files, configuration, keys."""
     from slotmark import _core
 
+    files = (script, datum, redeemer)
+    if any(files) and not all(files):
+        raise ArgumentError(
+            "--script, --datum and --redeemer: expected all three or none. Give those that are missing."
+        )
     with progress("blocks") as step:
         text = _core.forge(
             workload,
@@ -117,10 +132,12 @@ def synth(
             seed,
             security_parameter,
             utxo,
+            (str(script), str(datum), str(redeemer)) if all(files) else None,
             str(out),
             lambda done, total: step(done, total, f"forging {workload}"),
         )
     facts = msgspec.json.decode(text)
     talk.remark(
         f"{out}: {facts['blocks']:,} blocks, {facts['transactions']:,} transactions, {facts['bytes'] / 1e6:,.1f} MB, tip {facts['tip']}"
+        + (f", script {facts['script']}" if facts["script"] else "")
     )

@@ -36,6 +36,7 @@ use crate::load::Fund;
 use crate::network::configuration::{bed_options, configuration};
 use crate::network::keys::{write_delegators, write_dreps, write_pools};
 use crate::network::{Folder, Network};
+use crate::plutus::Script;
 use crate::pools::HotKeys;
 use crate::recipe::PUBLIC_KES_PERIOD_SLOTS;
 
@@ -72,6 +73,9 @@ pub struct Bed {
     pub changed: BTreeMap<String, (Value, Value)>,
     /// The profile that the bed was made from, with the changes in it.
     pub profile: Value,
+    /// What the workload's transactions run; None for those that run nothing, and in beds of versions that had the loop alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
 }
 
 /// What every node of a bed agrees on.
@@ -290,6 +294,7 @@ impl Bed {
             kes_period_slots: PUBLIC_KES_PERIOD_SLOTS,
             max_block_body_bytes: genesis.max_block_body_bytes,
             dreps: genesis.dreps,
+            language: self.script.as_ref().map(Script::language),
         }
     }
 

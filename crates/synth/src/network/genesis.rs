@@ -13,6 +13,7 @@ use super::keys::drep_secret;
 use crate::address::{Address, Hash28};
 use crate::keys::public;
 use crate::parameters::*;
+use crate::plutus::Language;
 use crate::pools::Pool;
 use crate::random::secret;
 
@@ -148,7 +149,7 @@ fn shelley(network: &Network) -> Map<String, Value> {
             "decentralisationParam": 0,
             "eMax": 18,
             "extraEntropy": {"tag": "NeutralNonce"},
-            "keyDeposit": 2_000_000,
+            "keyDeposit": KEY_DEPOSIT,
             "maxBlockBodySize": network.max_block_body_bytes,
             "maxBlockHeaderSize": MAX_HEADER_BYTES,
             "maxTxSize": MAX_TX_BYTES,
@@ -157,7 +158,7 @@ fn shelley(network: &Network) -> Map<String, Value> {
             "minPoolCost": 0,
             "minUTxOValue": 0,
             "nOpt": 500,
-            "poolDeposit": 500_000_000,
+            "poolDeposit": POOL_DEPOSIT,
             "protocolVersion": {"major": PROTOCOL_VERSION.0, "minor": PROTOCOL_VERSION.1},
             "rho": 0.003,
             "tau": 1.0,
@@ -175,18 +176,23 @@ fn shelley(network: &Network) -> Map<String, Value> {
     }
 }
 
-pub(super) fn alonzo() -> Value {
+pub(super) fn alonzo(network: &Network) -> Value {
     let price = |(numerator, denominator): (u64, u64)| numerator as f64 / denominator as f64;
-    json!({
+    let mut alonzo = json!({
         "collateralPercentage": COLLATERAL_PERCENT,
         "costModels": {"PlutusV1": &PLUTUS_V1_COST_MODEL[..]},
         "executionPrices": {"prMem": price(MEMORY_PRICE), "prSteps": price(STEP_PRICE)},
         "lovelacePerUTxOWord": LOVELACE_PER_UTXO_WORD,
         "maxBlockExUnits": {"exUnitsMem": MAX_BLOCK_MEMORY, "exUnitsSteps": MAX_BLOCK_STEPS},
-        "maxCollateralInputs": 3,
+        "maxCollateralInputs": MAX_COLLATERAL_INPUTS,
         "maxTxExUnits": {"exUnitsMem": MAX_TX_MEMORY, "exUnitsSteps": MAX_TX_STEPS},
-        "maxValueSize": 5_000,
-    })
+        "maxValueSize": MAX_VALUE_BYTES,
+    });
+    // Alonzo itself has no Plutus V2: its cost model is for later eras, and only there where a script needs it.
+    if network.language == Some(Language::V2) {
+        alonzo["extraConfig"] = json!({"costModels": {"PlutusV2": &PLUTUS_V2_COST_MODEL[..]}});
+    }
+    alonzo
 }
 
 pub(super) fn conway(network: &Network) -> Value {

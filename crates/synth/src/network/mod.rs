@@ -13,6 +13,7 @@ pub(crate) use self::folder::Folder;
 use crate::address::{Address, Hash28};
 use crate::error::SynthError;
 use crate::parameters::MAX_KES_EVOLUTIONS;
+use crate::plutus::Language;
 use crate::pools::Pool;
 
 /// The eras that have a genesis file, as the configuration names them.
@@ -30,6 +31,8 @@ pub(crate) struct Network {
     pub(crate) kes_period_slots: u64,
     pub(crate) max_block_body_bytes: u64,
     pub(crate) dreps: u64,
+    /// The language of the workload's script, if it has one.
+    pub(crate) language: Option<Language>,
 }
 
 impl Network {
@@ -51,7 +54,7 @@ impl Network {
             // Canonical JSON (no spaces, keys in order), so that the file's hash is the one that nodes compute for Byron's.
             folder.file(&name("Byron"), |file| write!(file, "{}", genesis::byron(self)))?,
             folder.file(&name("Shelley"), |file| genesis::write_shelley(file, self, pools, stake_hash, funds))?,
-            folder.json(&name("Alonzo"), &genesis::alonzo())?,
+            folder.json(&name("Alonzo"), &genesis::alonzo(self))?,
             folder.json(&name("Conway"), &genesis::conway(self))?,
             folder.json(&name("Dijkstra"), &genesis::dijkstra())?,
         ])

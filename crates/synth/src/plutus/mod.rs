@@ -1,6 +1,10 @@
-//! The script that the Plutus workloads run: it counts down from its redeemer to zero.
+//! The scripts that workloads run: the loop, which counts down from its redeemer to zero, and those of others, read from files.
 
+mod data;
+pub(crate) mod evaluate;
 mod flat;
+mod language;
+mod script;
 
 use std::sync::LazyLock;
 
@@ -10,6 +14,11 @@ use crate::address::Hash28;
 use crate::cbor::CborBuffer;
 use crate::parameters::{MAX_TX_MEMORY, MAX_TX_STEPS};
 use flat::{Builtin, Term};
+pub use language::Language;
+pub use script::Script;
+
+/// What the loop is called.
+pub const LOOP: &str = "Loop";
 
 /// What a script may use, or does use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

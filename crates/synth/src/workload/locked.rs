@@ -1,38 +1,37 @@
-//! Outputs that the loop script locks: made by a set-up transaction, then spent and made anew.
+//! Outputs that a script locks: made by a set-up transaction, then spent and made anew.
 
 use std::collections::VecDeque;
 
 use crate::address::Address;
-use crate::keys::Owner;
-use crate::plutus::{loop_budget, loop_script, loop_script_hash};
+use crate::keys::{Keys, Owner};
+use crate::plutus::evaluate::LockedOutput;
+use crate::plutus::{Budget, Script};
 use crate::random::Stream;
-use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, datum, settle};
-use crate::wallet::Wallet;
+use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, settle};
+use crate::wallet::{Coin, Wallet};
 
-/// How many genesis outputs are locked, and into how many outputs: 100,000 ada each.
+/// How many genesis outputs are locked, and into how many outputs at most: 100,000 ada each, or more.
 const COINS: usize = 16;
-const OUTPUTS: usize = 64;
+const OUTPUTS: u64 = 64;
 /// What the output with the script to refer to holds, in lovelace.
 const REFERENCE_LOVELACE: u64 = 10_000_000;
 /// What each of them holds at least, in lovelace: they pay for all that the script runs.
 const LEAST_SET_UP: u64 = 100_000_000_000;
 /// What collateral holds at least, in lovelace: more than one and a half of any fee, and an output beside it.
 const LEAST_COLLATERAL: u64 = 20_000_000;
-/// What a locked output must keep.
-const LEAST: u64 = 2_000_000;
-
-/// All unspent outputs that the loop script locks.
+/// All unspent outputs that a script locks.
 pub(super) struct Locked {
-    outputs: VecDeque<(OutputReference, u64)>,
-    reference: OutputReference,
+    pub(super) script: Script,
+    outputs: VecDeque<LockedOutput>,
+    /// Where the script is published, if it is.
+    reference: Option<OutputReference>,
     address: Address,
-    unit: Vec<u8>,
 }
 
 /// How a locked output is to be spent.
 pub(super) struct Run {
-    /// What the script counts down from.
-    pub(super) count: u64,
+    /// What the script is given, encoded.
+    pub(super) redeemer: Vec<u8>,
     /// Refers to the script instead of carrying it.
     pub(super) by_reference: bool,
     /// Gets what's left of the collateral back.
@@ -40,70 +39,90 @@ pub(super) struct Run {
     /// Auxiliary data; empty for none.
     pub(super) auxiliary: Vec<u8>,
     pub(super) invalid_hereafter: Option<u64>,
+    /// Given up if the script fails.
+    pub(super) collateral: Coin,
+}
+
+/// Any coin that can be collateral.
+pub(super) fn collateral(wallet: &Wallet, stream: &mut Stream) -> Option<Coin> {
+    wallet.any_of(LEAST_COLLATERAL, stream).copied()
 }
 
 impl Locked {
-    /// Locks some of the wallet's coins, and puts the script where others can refer to it.
-    pub(super) fn set_up(wallet: &mut Wallet, stream: &mut Stream) -> Option<(Draft, Self)> {
+    /// Locks some of the wallet's coins; with `published`, the script is put where others can refer to it.
+    pub(super) fn set_up(script: Script, published: bool, wallet: &mut Wallet, stream: &mut Stream) -> Option<(Draft, Self)> {
         let coins = (0..COINS).map(|_| wallet.take_of(LEAST_SET_UP, stream)).collect::<Option<Vec<_>>>()?;
-        let address = Address::script(&loop_script_hash());
-        let unit = datum(&[]);
-        let publisher = Owner::any(stream);
+        let address = Address::script(&script.hash());
+        let publisher = published.then(|| Owner::any(stream));
+        let count = OUTPUTS.min(script.most_outputs());
         let total: u64 = coins.iter().map(|coin| coin.lovelace).sum();
         let mut signers: Vec<u16> = coins.iter().map(|coin| coin.owner.payment).collect();
         signers.sort_unstable();
         signers.dedup();
         let (draft, lovelace) = settle(|fee| {
-            let left = total.checked_sub(fee + REFERENCE_LOVELACE)?;
-            let each = left / OUTPUTS as u64;
-            let locked = (0..OUTPUTS as u64).map(|place| NewOutput {
-                datum: Some(&unit),
-                ..NewOutput::to(address, if place == 0 { left - each * (OUTPUTS as u64 - 1) } else { each })
-            });
-            let published = NewOutput { script: Some(loop_script()), ..NewOutput::to(wallet.keys.address(publisher), REFERENCE_LOVELACE) };
-            let outputs: Vec<NewOutput<'_>> = std::iter::once(published).chain(locked).collect();
-            let lovelace: Vec<u64> = outputs.iter().skip(1).map(|output| output.lovelace).collect();
+            let left = total.checked_sub(fee + if published { REFERENCE_LOVELACE } else { 0 })?;
+            let each = left / count;
+            let lovelace: Vec<u64> = (0..count).map(|place| if place == 0 { left - each * (count - 1) } else { each }).collect();
+            let locked = lovelace.iter().map(|&held| NewOutput { datum: Some(script.output_datum()), ..NewOutput::to(address, held) });
+            let publish = |owner| NewOutput { script: Some(&script), ..NewOutput::to(wallet.keys.address(owner), REFERENCE_LOVELACE) };
+            let outputs = publisher.into_iter().map(publish).chain(locked).collect();
             let inputs = coins.iter().map(|coin| coin.reference).collect();
             Some((Plan { inputs, outputs, fee, signers: signers.clone(), ..Plan::default() }, lovelace))
         })?;
-        wallet.set_aside(publisher, REFERENCE_LOVELACE);
-        let outputs = lovelace.into_iter().enumerate().map(|(place, lovelace)| (draft.output(place + 1), lovelace)).collect();
-        let reference = draft.output(0);
-        Some((draft, Self { outputs, reference, address, unit }))
+        if let Some(publisher) = publisher {
+            wallet.set_aside(publisher, REFERENCE_LOVELACE);
+        }
+        let first = usize::from(published);
+        let outputs = lovelace.into_iter().enumerate();
+        let outputs = outputs.map(|(place, lovelace)| LockedOutput { reference: draft.output(place + first), lovelace }).collect();
+        let reference = published.then(|| draft.output(0));
+        Some((draft, Self { script, outputs, reference, address }))
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Those unspent for longest, at most so many.
+    pub(super) fn first(&self, most: usize) -> impl Iterator<Item = LockedOutput> {
+        self.outputs.iter().take(most).copied()
     }
 
     /// The transaction that spends the output unspent for longest and locks what it held, less the fee, again.
     /// Spends nothing until [`Locked::spent`] is told of it.
-    pub(super) fn spend(&self, wallet: &Wallet, run: &Run, stream: &mut Stream) -> Option<(Draft, u64)> {
-        let &(locked, held) = self.outputs.front()?;
-        let collateral = *wallet.any_of(LEAST_COLLATERAL, stream)?;
-        settle(|fee| {
-            let left = held.checked_sub(fee).filter(|&left| left >= LEAST)?;
-            let spend = ScriptSpend {
-                script: (!run.by_reference).then_some(loop_script()),
-                reference: run.by_reference.then_some((self.reference, loop_script().len() as u64)),
-                argument: run.count as i64,
-                budget: loop_budget(run.count),
-                collateral: collateral.reference,
-                collateral_lovelace: collateral.lovelace,
-                collateral_address: run.collateral_return.then(|| wallet.keys.address(collateral.owner)),
-            };
-            let plan = Plan {
-                inputs: vec![locked],
-                outputs: vec![NewOutput { datum: Some(&self.unit), ..NewOutput::to(self.address, left) }],
-                fee,
-                invalid_hereafter: run.invalid_hereafter,
-                auxiliary: run.auxiliary.clone(),
-                script: Some(spend),
-                signers: vec![collateral.owner.payment],
-            };
-            Some((plan, left))
-        })
+    pub(super) fn spend(&self, keys: &Keys, run: &Run, budget: Budget) -> Option<(Draft, u64)> {
+        let locked = *self.outputs.front()?;
+        settle(|fee| self.plan(locked, keys, run, fee, budget))
     }
 
-    /// Takes note that a transaction of [`Locked::spend`] is part of the chain.
+    /// The plan of a transaction that spends a locked output and locks what it held, less the fee, again; with what is left.
+    pub(super) fn plan<'a>(&'a self, locked: LockedOutput, keys: &Keys, run: &'a Run, fee: u64, budget: Budget) -> Option<(Plan<'a>, u64)> {
+        let left = locked.lovelace.checked_sub(fee).filter(|&left| left >= self.script.least_lovelace())?;
+        let spend = ScriptSpend {
+            script: &self.script,
+            reference: self.reference.filter(|_| run.by_reference),
+            redeemer: &run.redeemer,
+            budget,
+            collateral: run.collateral.reference,
+            collateral_lovelace: run.collateral.lovelace,
+            collateral_address: run.collateral_return.then(|| keys.address(run.collateral.owner)),
+        };
+        let plan = Plan {
+            inputs: vec![locked.reference],
+            outputs: vec![NewOutput { datum: Some(self.script.output_datum()), ..NewOutput::to(self.address, left) }],
+            fee,
+            invalid_hereafter: run.invalid_hereafter,
+            auxiliary: run.auxiliary.clone(),
+            script: Some(spend),
+            signers: vec![run.collateral.owner.payment],
+        };
+        Some((plan, left))
+    }
+
+    /// Takes note that the output unspent for longest is spent by this transaction, which leaves so much in its first output.
     pub(super) fn spent(&mut self, draft: &Draft, left: u64) {
         self.outputs.pop_front();
-        self.outputs.push_back((draft.output(0), left));
+        self.outputs.push_back(LockedOutput { reference: draft.output(0), lovelace: left });
     }
 }

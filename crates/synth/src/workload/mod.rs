@@ -5,8 +5,11 @@ mod locked;
 mod plutus_loop;
 mod preview_like;
 mod preview_sizes;
+mod scripted;
 mod value_only;
 
+use crate::error::SynthError;
+use crate::plutus::Script;
 use crate::random::Stream;
 use crate::recipe::Workload;
 use crate::transaction::Draft;
@@ -19,8 +22,8 @@ pub(crate) trait TransactionSource: Send {
 }
 
 /// The sources of all kinds of blocks, which spend from one wallet.
-#[derive(Default)]
 pub(crate) struct Sources {
+    scripted: Option<scripted::Scripted>,
     empty: empty::Empty,
     plutus_loop: plutus_loop::PlutusLoop,
     preview_like: preview_like::PreviewLike,
@@ -28,13 +31,35 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// The source of a workload that is no mix.
-    pub(crate) fn of(&mut self, workload: Workload) -> &mut dyn TransactionSource {
-        match workload {
+    /// Nothing is spent yet; `script` is what the workload of that name runs.
+    pub(crate) fn new(script: Option<&Script>) -> Result<Self, SynthError> {
+        Ok(Self {
+            scripted: script.map(scripted::Scripted::new).transpose()?,
+            empty: empty::Empty,
+            plutus_loop: plutus_loop::PlutusLoop::default(),
+            preview_like: preview_like::PreviewLike::default(),
+            value_only: value_only::ValueOnly::default(),
+        })
+    }
+
+    /// The transactions of the next block, of a workload that is no mix; None when there is nothing left to spend.
+    ///
+    /// # Errors
+    /// A script doesn't succeed.
+    pub(crate) fn transactions(
+        &mut self,
+        workload: Workload,
+        wallet: &mut Wallet,
+        slot: u64,
+        stream: &mut Stream,
+    ) -> Result<Option<Vec<Draft>>, SynthError> {
+        let source: &mut dyn TransactionSource = match workload {
+            Workload::Script => return self.scripted.as_mut().ok_or(SynthError::NoScript)?.transactions(wallet, stream),
             Workload::ValueOnly => &mut self.value_only,
             Workload::PlutusLoop => &mut self.plutus_loop,
             Workload::PreviewLike => &mut self.preview_like,
             Workload::Empty | Workload::Mix(_) => &mut self.empty,
-        }
+        };
+        Ok(source.transactions(wallet, slot, stream))
     }
 }

@@ -4,9 +4,9 @@
 //! as its budget allows, which spend one locked output each, count down in the script, and lock the output again.
 
 use super::TransactionSource;
-use super::locked::{Locked, Run};
+use super::locked::{Locked, Run, collateral};
 use crate::parameters::{MAX_BLOCK_MEMORY, MAX_BLOCK_STEPS};
-use crate::plutus::{longest_loop, loop_budget};
+use crate::plutus::{Script, longest_loop, loop_budget};
 use crate::random::Stream;
 use crate::transaction::{Draft, payload};
 use crate::wallet::Wallet;
@@ -23,20 +23,21 @@ pub(crate) struct PlutusLoop {
 impl TransactionSource for PlutusLoop {
     fn transactions(&mut self, wallet: &mut Wallet, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
         let Some(locked) = &mut self.locked else {
-            let (draft, locked) = Locked::set_up(wallet, stream)?;
+            let (draft, locked) = Locked::set_up(Script::countdown(longest_loop()), true, wallet, stream)?;
             self.locked = Some(locked);
             return Some(vec![draft]);
         };
-        let count = longest_loop();
-        let budget = loop_budget(count);
+        let budget = loop_budget(longest_loop());
         let transactions = (MAX_BLOCK_MEMORY / budget.memory).min(MAX_BLOCK_STEPS / budget.steps);
         let mut drafts = Vec::with_capacity(transactions as usize);
         for _ in 0..transactions {
             let mut bytes = [0; PAYLOAD_BYTES];
             stream.fill(&mut bytes);
             let auxiliary = payload(LABEL, &bytes);
-            let run = Run { count, by_reference: false, collateral_return: false, auxiliary, invalid_hereafter: None };
-            let (draft, left) = locked.spend(wallet, &run, stream)?;
+            let redeemer = locked.script.redeemer().to_vec();
+            let collateral = collateral(wallet, stream)?;
+            let run = Run { redeemer, by_reference: false, collateral_return: false, auxiliary, invalid_hereafter: None, collateral };
+            let (draft, left) = locked.spend(&wallet.keys, &run, budget)?;
             locked.spent(&draft, left);
             drafts.push(draft);
         }

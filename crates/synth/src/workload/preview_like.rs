@@ -4,12 +4,13 @@
 //! hold is made to fit: one or several inputs and outputs, metadata or inline datums, and now and then a script that
 //! runs. The first block holds the transaction that sets the script up.
 
-use super::locked::{Locked, Run};
+use super::locked::{Locked, Run, collateral};
 use super::{TransactionSource, preview_sizes};
 use crate::keys::Owner;
 use crate::parameters::MAX_TX_BYTES;
+use crate::plutus::{Script, loop_budget};
 use crate::random::Stream;
-use crate::transaction::{Draft, NewOutput, Plan, datum, payload, settle};
+use crate::transaction::{Draft, NewDatum, NewOutput, Plan, datum, payload, settle};
 use crate::wallet::{Coin, Wallet};
 
 /// A block without transactions has about so many bytes.
@@ -62,11 +63,13 @@ impl PreviewLike {
         let locked = self.locked.as_mut()?;
         let (label, count, by_reference) = (stream.below(LABELS), stream.below(COUNTS), stream.per_mille(500));
         let fork = stream.fork();
+        let collateral = collateral(wallet, &mut fork.clone())?;
         let (draft, left) = fit(bytes, |filling| {
             let auxiliary = metadata(label, filling, &mut fork.clone());
             let invalid_hereafter = Some(slot + VALID_SLOTS);
-            let run = Run { count, by_reference, collateral_return: true, auxiliary, invalid_hereafter };
-            locked.spend(wallet, &run, &mut fork.clone())
+            let redeemer = Script::countdown(count).redeemer().to_vec();
+            let run = Run { redeemer, by_reference, collateral_return: true, auxiliary, invalid_hereafter, collateral };
+            locked.spend(&wallet.keys, &run, loop_budget(count))
         })?;
         locked.spent(&draft, left);
         Some(draft)
@@ -76,7 +79,7 @@ impl PreviewLike {
 impl TransactionSource for PreviewLike {
     fn transactions(&mut self, wallet: &mut Wallet, slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
         if self.locked.is_none() {
-            let (draft, locked) = Locked::set_up(wallet, stream)?;
+            let (draft, locked) = Locked::set_up(Script::countdown(0), true, wallet, stream)?;
             self.locked = Some(locked);
             return Some(vec![draft]);
         }
@@ -123,7 +126,7 @@ fn pay(wallet: &mut Wallet, bytes: u64, slot: u64, stream: &mut Stream) -> Optio
             let mut made: Vec<NewOutput<'_>> =
                 owners.iter().zip(&lovelace).map(|(&owner, &lovelace)| NewOutput::to(wallet.keys.address(owner), lovelace)).collect();
             if let Some(last) = made.last_mut() {
-                last.datum = held.as_deref();
+                last.datum = held.as_deref().map(NewDatum::Inline);
             }
             let plan = Plan {
                 inputs: spent.iter().map(|coin| coin.reference).collect(),

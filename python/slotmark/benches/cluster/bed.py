@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from slotmark import _core
+from slotmark.benches.cluster.scripts import script_files
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.errors import BedError
 
@@ -69,6 +70,13 @@ class Genesis(msgspec.Struct, frozen=True):
     funds: int
 
 
+class BedScript(msgspec.Struct, frozen=True):
+    """The script of a file that the workload of a bed runs: its file's name and its hash."""
+
+    name: str
+    hash: str
+
+
 class Bed(msgspec.Struct, frozen=True):
     """A bed as ``bed.json`` has it.
 
@@ -80,6 +88,7 @@ class Bed(msgspec.Struct, frozen=True):
         links: Who follows whom.
         changed: What ``--hosts`` changed: parameter to the profile's value and the bed's.
         profile: The whole profile with all changes; ``profile.toml`` beside has it as a text that can be simulated.
+        script: What the workload's transactions run, where the profile names a file.
     """
 
     schema: int
@@ -89,6 +98,7 @@ class Bed(msgspec.Struct, frozen=True):
     links: tuple[Link, ...]
     changed: dict[str, tuple[Any, Any]]
     profile: dict[str, Any]
+    script: BedScript | None = None
 
     @property
     def live(self) -> Live:
@@ -125,17 +135,18 @@ def create_bed(
 
     Raises:
         SimulationError: The profile is missing or makes no sense.
-        BedError: No bed can be made of it, or the folder is there already.
+        BedError: No bed can be made of it, its script fails, or the folder is there already.
     """
     text = load_profile(profile, settings)
     changed = {} if hosts is None else _changed_by_hosts(tomllib.loads(text)["network"], hosts)
     text = load_profile(
         profile, [*settings, *(f"{name}={msgspec.json.encode(new).decode()}" for name, (_, new) in changed.items())]
     )
-    funds = _live(tomllib.loads(text)).funds
+    merged = tomllib.loads(text)
+    script, funds = script_files(profile, merged), _live(merged).funds
     if not 0 <= funds < 2**32:
         raise BedError(f"live.funds is {funds}: expected 1 to 10000. Give another with --set live.funds=….")
-    made = _core.create_bed(text, seed, funds, msgspec.json.encode(changed).decode(), str(out), progress)
+    made = _core.create_bed(text, seed, funds, msgspec.json.encode(changed).decode(), script, str(out), progress)
     return msgspec.json.decode(made, type=Bed)
 
 

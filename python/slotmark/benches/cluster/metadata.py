@@ -281,7 +281,9 @@ def _workload(content: dict[str, Any]) -> dict[str, str]:
     script = str(plutus.get("script") or "") if plutus.get("type") else ""
     if generator.get("plutusMode") and generator.get("plutusAutoMode"):
         script = "Loop"
-    kind = next((name for start, name in _SCRIPTS.items() if script.startswith(start)), "Plutus (other)")
+    # A file of the user's own may have any name.
+    is_known = not script.endswith(".plutus")
+    kind = next((name for start, name in _SCRIPTS.items() if is_known and script.startswith(start)), "Plutus (other)")
     facts = {
         "workload": kind if script else "value-only",
         "delegation map size": genesis.get("delegators"),
@@ -293,5 +295,6 @@ def _workload(content: dict[str, Any]) -> dict[str, str]:
         "TPS": generator.get("tps"),
         "transactions": generator.get("tx_count"),
         "Plutus script": script or "-",
+        "Plutus script hash": plutus.get("hash") if script else None,
     }
     return {name: str(value) for name, value in facts.items() if value is not None}

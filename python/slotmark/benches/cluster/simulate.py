@@ -105,7 +105,17 @@ def load_profile(profile: str | Path, settings: Sequence[str] = (), base: str | 
     Raises:
         SimulationError: a profile that is missing, extends itself, or makes no sense.
     """
-    layers: list[str] = []
+    given, layers = _find(str(profile), None), [text for _, text in profile_layers(profile, base)]
+    try:
+        return _core.cluster_profile(layers, list(settings))
+    except SimulationError as error:
+        where = "" if given.parent == PROFILES.resolve() else f"{given}: "
+        raise SimulationError(f"{where}{error}{_meant(layers, settings)}") from error
+
+
+def profile_layers(profile: str | Path, base: str | Path | None = None) -> list[tuple[Path, str]]:
+    """The files of a profile and their texts: what others extend comes first. Arguments and errors are those of ``load_profile``."""
+    layers: list[tuple[Path, str]] = []
     seen: list[Path] = []
     given = _find(str(profile), None)
     if given.parent == PROFILES.resolve() and given.stem not in shipped_profiles():
@@ -125,13 +135,9 @@ def load_profile(profile: str | Path, settings: Sequence[str] = (), base: str | 
             raise SimulationError(f"{path}: {error}; expected a profile, TOML in UTF-8.") from error
         except tomllib.TOMLDecodeError as error:
             raise SimulationError(f"{path}: {error}; mend the TOML.") from error
-        layers.insert(0, text)
+        layers.insert(0, (path, text))
         path = _find(str(extended), path) if extended is not None else None
-    try:
-        return _core.cluster_profile(layers, list(settings))
-    except SimulationError as error:
-        where = "" if given.parent == PROFILES.resolve() else f"{given}: "
-        raise SimulationError(f"{where}{error}{_meant(layers, settings)}") from error
+    return layers
 
 
 def _meant(layers: Sequence[str], settings: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.live.launching import Wan, last_words_of, spawn
 from slotmark.benches.cluster.live.plan import GENERATOR, targets
 from slotmark.benches.cluster.live.rundir import LOOPBACK
+from slotmark.benches.cluster.scripts import LOOP
 from slotmark.benches.cluster.sweep import amount
 from slotmark.benches.process import last_words
 from slotmark.benches.shipped import program
@@ -49,7 +50,7 @@ class Workload(msgspec.Struct, frozen=True):
     """What a bed's profile has submitted.
 
     Attributes:
-        name: ``value-only`` or ``plutus-loop``.
+        name: ``value-only``, ``plutus-loop``, or ``script`` for that of the bed.
         tps: Transactions a second.
         most: Transactions in all.
         words: What the generator is told of a transaction.
@@ -74,8 +75,14 @@ def workload_of(bed: Bed) -> Workload:
     try:
         of_profile = bed.profile["workload"]
         payload = ("--payload", str(round(amount(of_profile["payload"]))))
-        if of_profile["script"]:
+        if bed.script is not None:
+            name, words = "script", payload
+        elif of_profile["script"] == LOOP:
             name, words = "plutus-loop", payload
+        elif of_profile["script"]:
+            raise BedError(
+                f"bed.json: workload.script is {of_profile['script']!r:.60}, and the bed has no such script. Make the bed anew, or use --no-workload."
+            )
         else:
             inputs, outputs = int(of_profile["inputs"]), int(of_profile["outputs"])
             name, words = "value-only", ("--inputs", str(inputs), "--outputs", str(outputs), *payload)

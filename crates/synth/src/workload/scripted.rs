@@ -1,0 +1,89 @@
+//! Blocks as full as they can be of transactions that run one script, read from a file.
+//!
+//! The first block holds the one transaction that locks outputs with the script. Each other transaction spends one locked output and
+//! locks it again. Scripts are run here, in the transaction itself, so that it names what they use.
+
+use rayon::prelude::*;
+
+use super::locked::{Locked, Run, collateral};
+use crate::error::SynthError;
+use crate::parameters::{MAX_BLOCK_BODY_BYTES, MAX_BLOCK_MEMORY, MAX_BLOCK_STEPS};
+use crate::plutus::evaluate::{probe, settle_run};
+use crate::plutus::{Budget, Script};
+use crate::random::Stream;
+use crate::transaction::Draft;
+use crate::wallet::Wallet;
+
+/// What a block's body has beside its transactions at most, and what each adds by its number.
+const BODY_BYTES: usize = 64;
+const NUMBER_BYTES: usize = 3;
+
+pub(crate) struct Scripted {
+    script: Script,
+    usual: Budget,
+    locked: Option<Locked>,
+}
+
+impl Scripted {
+    /// Nothing is locked yet.
+    pub(crate) fn new(script: &Script) -> Result<Self, SynthError> {
+        Ok(Self { script: script.clone(), usual: probe(script)?, locked: None })
+    }
+
+    /// The transactions of the next block; None when there is nothing left to spend.
+    pub(crate) fn transactions(&mut self, wallet: &mut Wallet, stream: &mut Stream) -> Result<Option<Vec<Draft>>, SynthError> {
+        let Some(locked) = &mut self.locked else {
+            let set_up = Locked::set_up(self.script.clone(), false, wallet, stream);
+            return Ok(set_up.map(|(draft, locked)| {
+                self.locked = Some(locked);
+                vec![draft]
+            }));
+        };
+        let (mut drafts, mut bytes, mut used) = (Vec::new(), BODY_BYTES, Budget { memory: 0, steps: 0 });
+        loop {
+            // As many as can't depend on each other, and may all fit.
+            let most = locked.count().min(room(used, self.usual));
+            let mut runs = Vec::with_capacity(most);
+            for output in locked.first(most) {
+                let Some(collateral) = collateral(wallet, stream) else { return Ok(None) };
+                let redeemer = self.script.redeemer().to_vec();
+                let run = Run {
+                    redeemer,
+                    by_reference: false,
+                    collateral_return: false,
+                    auxiliary: Vec::new(),
+                    invalid_hereafter: None,
+                    collateral,
+                };
+                runs.push((output, run));
+            }
+            let made = runs.par_iter().map(|(output, run)| {
+                let build = |fee, budget| locked.plan(*output, &wallet.keys, run, fee, budget).map(|(plan, left)| (plan, (left, budget)));
+                settle_run(&self.script, *output, self.usual, build)
+            });
+            let made: Vec<_> = made.collect::<Result<_, _>>()?;
+            let began = drafts.len();
+            for made in made {
+                let Some((draft, (left, budget))) = made else { return Ok(None) };
+                let more = draft.block_bytes() + NUMBER_BYTES;
+                if bytes + more > MAX_BLOCK_BODY_BYTES as usize || room(used, budget) == 0 {
+                    return Ok(Some(drafts));
+                }
+                bytes += more;
+                used = Budget { memory: used.memory + budget.memory, steps: used.steps + budget.steps };
+                locked.spent(&draft, left);
+                drafts.push(draft);
+            }
+            if drafts.len() == began {
+                return Ok(Some(drafts));
+            }
+        }
+    }
+}
+
+/// How many transactions of a budget a block still takes, where others use so much.
+fn room(used: Budget, each: Budget) -> usize {
+    let times = |limit: u64, used: u64, each: u64| (limit - used).checked_div(each).unwrap_or(u64::MAX);
+    let (memory, steps) = (times(MAX_BLOCK_MEMORY, used.memory, each.memory), times(MAX_BLOCK_STEPS, used.steps, each.steps));
+    usize::try_from(memory.min(steps)).unwrap_or(usize::MAX)
+}

@@ -337,8 +337,8 @@ def unread_logs(files: Sequence[str]) -> Warning:
     """Files beside logs that can't be read; each with the reason in words."""
     return Warning(
         "unread_logs",
-        f"{len(files):,} files were not read: {_some(files)}. A host of which they are the only log is missing. Unpack or convert them, as by "
-        "`xz -d` or `iconv -f UTF-16 -t UTF-8`, and ingest again.",
+        f"{len(files):,} files were not read: {_some(files)}. A host of which they are the only log doesn't count in the cluster's size. "
+        "Unpack or convert them, as by `xz -d` or `iconv -f UTF-16 -t UTF-8`, and ingest again; logs of other nodes can't be read.",
     )
 
 

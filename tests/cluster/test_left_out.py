@@ -62,6 +62,25 @@ def test_a_log_that_cannot_be_read_is_named(
         ingested(spoilt, tmp_path / "other", genesis=logs / "genesis" / "genesis.shelley.json")
 
 
+def test_a_log_of_another_make_is_named_and_its_host_is_not_without_a_log(tmp_path: Path) -> None:
+    """Lines as Dugite prints them."""
+    logs = cluster().write(tmp_path / "logs")
+    other = logs / "node-2" / "stdout"
+    line = '{"timestamp":"2026-11-21T20:08:40.020627Z","level":"INFO","fields":{"message":"Chain extended","slot":7},"target":"dugite_node"}'
+    other.write_text(f"{line}\n" * 3)
+    run, facts = ingested(logs, tmp_path / "run")
+    assert [host.host for host in facts.hosts] == ["node-0", "node-1"]
+    assert f"{other} (no line of it is in a form that is read" in doubts(run)["unread_logs"]
+    assert "missing_hosts" not in doubts(run)
+    for number in (0, 1):
+        (logs / f"node-{number}" / "stdout").write_text(f"{line}\n")
+    with pytest.raises(LogError, match=r"node-0/stdout: no line of it is in a form that is read"):
+        ingested(logs, tmp_path / "none")
+    other.unlink()
+    with pytest.raises(LogError, match="no line of it"):
+        ingested(logs, tmp_path / "none")
+
+
 @pytest.mark.parametrize("name", ["stdout", "node-2.json"])
 def test_a_packed_log_is_known_by_its_first_bytes(name: str, tmp_path: Path) -> None:
     expected, _ = ingested(cluster().write(tmp_path / "plain"), tmp_path / "run")

@@ -236,7 +236,9 @@ def ingest(
             regions=regions,
             unread=[f"{path} ({why})" for path, why in found.unread],
             limits=tracing.limits(logs),
-            missing=without_logs(folder, [host.host for host in ingested.hosts], list(regions))
+            missing=without_logs(
+                folder, [host.host for host in ingested.hosts], list(regions), [path for path, _ in found.unread]
+            )
             if request.host_from == "path"
             else (),
             here=here,

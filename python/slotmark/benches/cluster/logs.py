@@ -25,6 +25,8 @@ NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "tracer", "ex
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
 """By the ends of names: a damaged file is known by its name alone."""
 
+_UNKNOWN_FORM = "no line of it is in a form that is read, as cardano-node's or Dingo's"
+
 _SNIFFED_BYTES = 1 << 18
 _STEP_BYTES = 1 << 12
 
@@ -87,7 +89,7 @@ def _host_logs(folder: Path) -> HostLogs:
     if not found and (folder / "analysis").is_dir():
         found = [HostLog(_host_of(path), path) for path in _logs_in(folder / "analysis", unread)]
     if not found:
-        first = f" {unread[0][0]} is {unread[0][1]}." if unread else ""
+        first = f" {unread[0][0]}: {unread[0][1]}." if unread else ""
         raise LogError(
             f'{folder}: no file in it begins like a node\'s log, with lines as {{"at":…,"ns":…,"data":…}} (cardano-node) or '
             f'{{"time":…,"level":…,"msg":…}} (Dingo).{first} Expected node-0/stdout and so on, or a file a host.'
@@ -95,14 +97,16 @@ def _host_logs(folder: Path) -> HostLogs:
     return HostLogs(sorted(found), unread)
 
 
-def without_logs(folder: Path, hosts: Sequence[str], named: Sequence[str]) -> list[str]:
+def without_logs(folder: Path, hosts: Sequence[str], named: Sequence[str], unread: Sequence[Path]) -> list[str]:
     """The hosts that a run directory tells of and has no log of: those that its topology names, and folders beside the hosts' own.
 
     Args:
         folder: The run directory.
         hosts: Those with logs.
         named: Those of the topology.
+        unread: Logs that can't be read: hosts have them nonetheless.
     """
+    hosts = [*hosts, *(path.parent.name if path.parent != folder else _host_of(path) for path in unread)]
     in_folders = any((folder / host).is_dir() for host in hosts)
     folders = [child.name for child in folder.iterdir() if child.is_dir()]
     return sorted({*named, *(folders if in_folders else [])} - NOT_HOSTS - set(hosts))
@@ -114,7 +118,11 @@ def _logs_in(folder: Path, unread: list[tuple[Path, str]]) -> Sequence[Path]:
     Files that can't be read are added to ``unread``.
     """
     whys = {path: unreadable(path) for path in sorted(folder.iterdir())}
-    files = [path for path, why in whys.items() if why or (path.is_file() and _is_log(path))]
+    logs = [path for path, why in whys.items() if not why and path.is_file() and _is_log(path)]
+    if not logs:  # what a node printed is its log, in whatever form
+        printed = [path for path, why in whys.items() if not why and path.name.startswith("stdout") and path.is_file()]
+        whys |= dict.fromkeys(printed, _UNKNOWN_FORM)
+    files = [path for path, why in whys.items() if why or path in logs]
     _refuse_other_names(files)
     files = [path for path in files if path.name.startswith("stdout")] or files
     unread += [(path, whys[path]) for path in files if whys[path]]

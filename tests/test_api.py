@@ -44,3 +44,28 @@ def test_samples_have_slot_and_hash_beside_a_blocks_number(tmp_path: Path) -> No
         repr(run.samples("slot_started"))
         == f"<Samples of slot_started, s: {run.samples('slot_started').rows.num_rows:,}>"
     )
+
+
+def test_runs_and_comparisons_take_filters_and_show_themselves_in_notebooks(tmp_path: Path) -> None:
+    settings = ["run.slots=700", "epoch_slots=100", "hosts=6", "pools=6"]
+    paths = []
+    for seed in (1, 2):
+        made, _ = simulate_direct(
+            load_profile("value-only-10.5", settings), seed, tmp_path / f"<b>{seed}", lambda *_: None
+        )
+        paths.append(made.path)
+    everything = slotmark.open_run(paths[0], filters=["none"]).samples("slot_started").rows.num_rows
+    later = slotmark.open_run(paths[0], filters=["EpochGEq 3"]).samples("slot_started").rows.num_rows
+    assert 0 < later < everything
+    with pytest.raises(slotmark.SlotmarkError, match="EpochGE"):
+        slotmark.open_run(paths[0], filters=["EpochGE 3"])
+    shown = slotmark.open_run(paths[0])._repr_html_()
+    assert shown.startswith("<table>")
+    assert "<b>" not in shown
+    assert "&lt;b&gt;1" in shown
+    result = slotmark.compare(*paths, filters=["none"], seed=3)
+    assert result.baseline.filters == []
+    assert result.decision is not None
+    assert "<td>inconclusive</td>" in result._repr_html_()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'seeds'"):
+        slotmark.compare(*paths, seeds=3)  # pyright: ignore[reportCallIssue]

@@ -1,5 +1,7 @@
 """The face for other people's programs: a run folder that gives its metrics and their samples."""
 
+from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,11 +9,35 @@ from slotmark.run import Run
 from slotmark.run import open_run as open_folder
 
 if TYPE_CHECKING:
-    from slotmark.metrics import Metric, Samples
+    from slotmark.metrics import Filter, Metric, Samples
+    from slotmark.run import Manifest
 
 
 class OpenedRun(Run):
-    """A run folder that exists, with its manifest read; see :class:`slotmark.run.Run`."""
+    """A run folder that exists, with its manifest read; see :class:`slotmark.run.Run`.
+
+    Attributes:
+        filters: What of the run is analysed; None for what its own profile says.
+    """
+
+    def __init__(self, path: Path, manifest: "Manifest", filters: "Sequence[Filter] | None" = None) -> None:
+        super().__init__(path, manifest)
+        self.filters = filters
+
+    def _repr_html_(self) -> str:
+        """The run as a table, for notebooks."""
+        manifest = self.manifest
+        facts = {
+            "run": str(self.path),
+            "bench": manifest.bench,
+            "target": " ".join(filter(None, (manifest.target.name, manifest.target.version))),
+            "origin": manifest.origin or "",
+            "started": manifest.started,
+            **manifest.workload,
+            "warnings": str(len(manifest.warnings)),
+        }
+        lines = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts.items() if value)
+        return f"<table>{''.join(lines)}</table>"
 
     def __repr__(self) -> str:
         manifest = self.manifest
@@ -41,15 +67,25 @@ class OpenedRun(Run):
         """
         from slotmark.metrics import Analysis  # noqa: PLC0415 - a reader of manifests needs no database
 
-        with Analysis(self) as analysis:
+        with Analysis(self, filters=self.filters) as analysis:
             return analysis.named_samples(metric)
 
 
-def open_run(path: str | Path) -> OpenedRun:
+def open_run(path: str | Path, *, filters: Sequence[str] | None = None) -> OpenedRun:
     """Opens the run folder at ``path``.
 
+    Args:
+        path: The folder.
+        filters: What of the run is analysed, as of ``--filter``: names of sets, and conditions such as ``EpochGEq 2``; ``["none"]``
+            for all of it, None for what its own profile says.
+
     Raises:
+        ArgumentError: There is no such filter, or runs of its bench have none.
         RunError: There is no run there, its manifest is damaged, or it has another schema version.
     """
     run = open_folder(path)
-    return OpenedRun(run.path, run.manifest)
+    if filters is None:
+        return OpenedRun(run.path, run.manifest)
+    from slotmark.metrics import parse_filters  # noqa: PLC0415 - a reader of manifests needs no catalogue
+
+    return OpenedRun(run.path, run.manifest, parse_filters(filters, run.manifest.bench))

@@ -1,10 +1,9 @@
 """Comparison: samples in, verdicts out. Knows no bench. How and why: docs/method.md."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from slotmark.compare.compare import alone, compare
 from slotmark.compare.policy import Policy, policy_text, read_policy
@@ -30,6 +29,7 @@ from slotmark.compare.result import (
 )
 from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs
+from slotmark.metrics import parse_filters
 from slotmark.run import Run, open_run
 
 __all__ = [
@@ -67,19 +67,46 @@ RunOrPath = Run | str | Path
 class CallablePackage(ModuleType):
     """This package as a function: ``slotmark.compare("runs/a", "runs/b")``."""
 
-    def __call__(self, *runs: RunOrPath | Sequence[RunOrPath], **options: Any) -> Comparison:
+    def __call__(
+        self,
+        *runs: RunOrPath | Sequence[RunOrPath],
+        filters: Sequence[str] | None = None,
+        margins: Mapping[str, float] | None = None,
+        policy: Policy | str | Path | None = None,
+        confidence: float = 0.95,
+        repetitions: int | None = None,
+        seed: int = 1,
+        threads: int = 2,
+    ) -> Comparison:
         """Compares runs, the baseline first; each a run, its folder, or a list of these of one target.
 
         Args:
             runs: Two or more.
-            options: As :func:`slotmark.compare.compare.compare` has them: ``margins``, ``policy``, ``filters``, ``confidence``, ``seed``.
+            filters: What of each run is analysed, as of ``--filter``: names of sets, and conditions such as ``EpochGEq 2``; ``["none"]`` for
+                all of it, None for what each run's own profile says.
+            margins: Equivalence margins by metric id, as fractions, in place of the policy's.
+            policy: Which metrics decide, and how: a policy, or the path of a policy file; None for the catalogue's.
+            confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
+            repetitions: Of the bootstrap; None for as many as the estimators make.
+            seed: Of the bootstrap; the same seed gives the same comparison, whatever the threads.
+            threads: How many candidates may be worked on at a time.
 
         Raises:
+            ArgumentError: There is no such filter, or runs of the bench have none; or the policy can't be read.
             ComparisonError: As there.
             RunError: A folder is no run, or is damaged.
         """
+        opened = [[_opened(one)] if isinstance(one, RunOrPath) else [*map(_opened, one)] for one in runs]
+        bench = next((run.manifest.bench for group in opened for run in group), "")
         return compare(
-            [_opened(one) if isinstance(one, RunOrPath) else [*map(_opened, one)] for one in runs], **options
+            opened,
+            filters=None if filters is None else parse_filters(filters, bench),
+            margins=margins,
+            policy=read_policy(Path(policy), bench) if isinstance(policy, str | Path) else policy,
+            confidence=confidence,
+            repetitions=repetitions,
+            seed=seed,
+            threads=threads,
         )
 
 

@@ -5,12 +5,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from html import escape
 from typing import Literal, get_args
 
 import msgspec
 
+from slotmark.cleaning import one_line
 from slotmark.compare.origins import Origins
 from slotmark.metrics import Key, Metric
+from slotmark.numbers import percent_change
 from slotmark.run import Manifest
 from slotmark.statistics.block_pictures import Band, Density, Dot
 from slotmark.statistics.factors import FactorEffect
@@ -435,6 +438,19 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         found = ", ".join(f"{count:,} {verdict}" for verdict in get_args(Verdict) if (count := counts[verdict]))
         names = ", ".join(side.name for side in self.candidates)
         return f"<Comparison of {names or 'nothing'} with {self.baseline.name}: {found or 'no verdicts'}>"
+
+    def _repr_html_(self) -> str:
+        """The decision, and a table of the rows that have a verdict, for notebooks."""
+        line = f"<p><b>{escape(self.decision.line)}</b></p>" if self.decision else ""
+        head = "".join(f"<th>{name}</th>" for name in ("metric", "part", "candidate", "difference, %", "verdict"))
+        lines = [
+            (row.metric.name, row.part, side.name, percent_change(one.ratio.estimate) if one.ratio else "", one.verdict)
+            for row in self.rows
+            for side, one in zip(self.candidates, row.differences, strict=True)
+            if one and one.verdict
+        ]
+        body = "".join(f"<tr>{''.join(f'<td>{escape(one_line(cell))}</td>' for cell in cells)}</tr>" for cells in lines)
+        return f"{line}<table><tr>{head}</tr>{body}</table>"
 
     @property
     def sides(self) -> list[Side]:

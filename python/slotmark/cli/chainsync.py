@@ -195,8 +195,9 @@ def targets(
         str | None,
         typer.Option(metavar="NAME,...|all", help="Build these first; all leaves out those whose tools are missing."),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON per target.")] = False,
 ) -> None:
-    """List the targets that come with slotmark and whether they can run here."""
+    """List the targets that come with slotmark, what each is, and whether they can run here."""
     known = built_ins()
     wanted = list(known) if build == "all" else [name for name in (build or "").split(",") if name]
     for name in wanted:
@@ -215,7 +216,10 @@ def targets(
         )
     for name, target in known.items():
         remark = f"left out: needs {', '.join(target.missing)}" if target.missing else target.state
-        typer.echo(f"{name:<14} {remark}")
+        if as_json:
+            _line(json.dumps({"name": name, "state": remark, "description": target.recipe.description}))
+        else:
+            typer.echo(f"{name:<14} {remark:<12} {target.recipe.description}")
 
 
 @app.command(epilog="Example: slotmark chainsync serve --chain chains/preview --socket node.socket")

@@ -1,5 +1,6 @@
 """`slotmark check`: whether a run's files are what its manifest says."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,10 +9,14 @@ import typer
 
 def check(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON per run.")] = False,
 ) -> None:
     """Compare every table's file with the sizes, rows and digests in run.json; exit 2 at the first that differs."""
     from slotmark.run import check_run
 
     for run in runs:
         files = check_run(run)
+        if as_json:
+            typer.echo(json.dumps({"run": str(run), "files": files}))
+            continue
         typer.echo(f"{run}: {files} file{'s' if files != 1 else ''} as recorded")

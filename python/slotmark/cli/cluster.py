@@ -1,5 +1,6 @@
 """`slotmark cluster`: beds for clusters of real nodes; running one is in :mod:`slotmark.cli.live`."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,7 @@ def create(
 @app.command(epilog="Example: slotmark cluster check bed")
 def check(
     bed: Annotated[Path, typer.Argument(metavar="BED", help="A folder that `cluster create` made.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON per fault.")] = False,
 ) -> None:
     """Name all that is wrong with a bed that somebody changed, one line each; exit 2 where there is anything."""
     from slotmark.benches.cluster.bed import check_bed
@@ -58,6 +60,9 @@ def check(
 
     faults = check_bed(bed)
     for fault in faults:
+        if as_json:
+            typer.echo(json.dumps({"file": str(fault.file), "what": fault.what, "remedy": fault.remedy}))
+            continue
         typer.echo(f"{fault.file}: {fault.what}; {fault.remedy}.")
     if faults:
         raise BedError(

@@ -10,7 +10,7 @@ import typer
 from slotmark.cli.console import reader_may_leave, talk
 from slotmark.cli.gate import Conditional, FailOn, deciding_policy, exit_code, refuse_blind_gate
 from slotmark.cli.quantities import share_of_metric
-from slotmark.cli.reports import Out, opened_sides, print_report
+from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
 
@@ -101,6 +101,7 @@ def compare(
             help="The machine's noise, from `ledger noise -o FILE`: print beforehand which changes can't be told. The one kept for the machine, by default.",
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
     from slotmark.compare import compare as compare_runs
@@ -145,8 +146,11 @@ def compare(
     written = write_report(document, result, out) if out is not None else []
     line = comparison.decision.line if comparison and comparison.decision else _UNDECIDED[comparison is None]
     with reader_may_leave():
-        print_report(document, written)
-        typer.echo(line, file=sys.stdout)
+        if as_json:
+            print_json(result)
+        else:
+            print_report(document, written)
+            typer.echo(line, file=sys.stdout)
     ended = (
         exit_code(comparison, decides=policy is not None, fail_on=fail_on, gated=gate is not None) if comparison else 0
     )

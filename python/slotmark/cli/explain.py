@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import reader_may_leave
-from slotmark.cli.reports import Out, opened_sides, print_report
+from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
 from slotmark.cli.show import Filters
 
 
@@ -16,6 +16,7 @@ def explain(
     candidate: Annotated[str, typer.Argument(metavar="RUN", help="The candidate's, likewise.")],
     out: Out = None,
     filters: Filters = None,
+    as_json: AsJson = False,
 ) -> None:
     """Split the difference of a metric into the steps of which it is made, and name the one that makes most of it."""
     from slotmark.compare.explain import explain as explain_runs
@@ -28,4 +29,7 @@ def explain(
     document = explanation_document(found)
     written = write_report(document, found, out) if out is not None else []
     with reader_may_leave():
-        print_report(document, written)
+        if as_json:
+            print_json(found)
+        else:
+            print_report(document, written)

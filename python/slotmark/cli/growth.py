@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import reader_may_leave
-from slotmark.cli.reports import Out, opened_run, print_report
+from slotmark.cli.reports import AsJson, Out, opened_run, print_json, print_report
 
 
 def growth(
@@ -13,6 +13,7 @@ def growth(
         list[str], typer.Argument(metavar="RUN...", help="Run folders of one or more targets, at two sizes or more.")
     ],
     out: Out = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show how time and memory grow with what runs worked on, as the ledger's with the number of unspent outputs."""
     from slotmark.compare.growth import growth as growth_of
@@ -22,4 +23,7 @@ def growth(
     document = growth_document(found)
     written = write_report(document, found, out) if out is not None else []
     with reader_may_leave():
-        print_report(document, written)
+        if as_json:
+            print_json(found)
+        else:
+            print_report(document, written)

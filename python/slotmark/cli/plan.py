@@ -7,7 +7,7 @@ import typer
 
 from slotmark.cli.console import reader_may_leave
 from slotmark.cli.quantities import share_of_metric
-from slotmark.cli.reports import Out, opened_run, print_report
+from slotmark.cli.reports import AsJson, Out, opened_run, print_json, print_report
 from slotmark.cli.show import Filters
 
 
@@ -25,6 +25,7 @@ def plan(
     ] = None,
     out: Out = None,
     filters: Filters = None,
+    as_json: AsJson = False,
 ) -> None:
     """Print the smallest differences that comparisons of such runs find, and how many runs a wanted one takes."""
     from slotmark.compare.plan import plan as plan_runs
@@ -38,4 +39,7 @@ def plan(
     document = plan_document(found)
     written = write_report(document, found, out) if out is not None else []
     with reader_may_leave():
-        print_report(document, written)
+        if as_json:
+            print_json(found)
+        else:
+            print_report(document, written)

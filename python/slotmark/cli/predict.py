@@ -8,6 +8,7 @@ import typer
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.cli.console import progress
 from slotmark.cli.profiles import PROFILE, Settings
+from slotmark.cli.reports import AsJson, print_json, print_report
 from slotmark.errors import ArgumentError
 
 STEPS = 7
@@ -37,6 +38,7 @@ def predict(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Also write report.html, .pdf, .md and .json.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Predict block propagation: with parameters changed, beside the unchanged profile, or over a range of one."""
     import tempfile
@@ -44,7 +46,7 @@ def predict(
     from slotmark.benches.cluster.predict import predict_change, predict_sweep
     from slotmark.benches.cluster.sweep import parse_sweep
     from slotmark.compare import alone, compare
-    from slotmark.report import comparison_document, print_document, write_report
+    from slotmark.report import comparison_document, write_report
 
     changes, numbers = list(settings or ()), range(1, seeds + 1)
     if sweep is None and (steps is not None or spacing is not Spacing.auto):
@@ -64,7 +66,8 @@ def predict(
                 runs = predict_sweep(profile, swept, steps or STEPS, changes, numbers, Path(folder), told)
         result = compare(runs) if len(runs) > 1 else alone(runs[0])
         document = comparison_document(result)
-    print_document(document)
-    if out is not None:
-        for path in write_report(document, result, out):
-            typer.echo(path)
+    written = write_report(document, result, out) if out is not None else []
+    if as_json:
+        print_json(result)
+    else:
+        print_report(document, written)

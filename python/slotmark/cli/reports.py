@@ -12,6 +12,8 @@ import typer
 from slotmark.errors import ArgumentError
 
 if TYPE_CHECKING:
+    import msgspec
+
     from slotmark.report.document import Document
     from slotmark.run import Run
 
@@ -19,6 +21,9 @@ Out = Annotated[
     Path | None,
     typer.Option("-o", "--out", metavar="DIR", help="Write report.html, report.pdf, report.md and report.json there."),
 ]
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in the place of tables; docs/report-json.md.")]
 
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
@@ -54,6 +59,13 @@ def _share_freed_memory() -> None:
         mallopt(_M_ARENA_MAX, 1)
         mallopt(_M_MMAP_THRESHOLD, 32 << 20)  # the most that it takes
         mallopt(_M_TRIM_THRESHOLD, 256 << 20)
+
+
+def print_json(result: "msgspec.Struct") -> None:
+    """Prints a result as report.json has it."""
+    from slotmark.report.renderers.json import json
+
+    sys.stdout.write(json(result).decode())
 
 
 def print_report(document: "Document", written: Sequence[Path]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from slotmark.cli.reports import opened_run
+from slotmark.cli.reports import AsJson, opened_run, print_json
 from slotmark.errors import ArgumentError
 
 
@@ -30,6 +30,7 @@ Filters = Annotated[
 def show(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     filters: Filters = None,
+    as_json: AsJson = False,
 ) -> None:
     """Print a run's manifest, its doubts, and all its metrics."""
     from slotmark.metrics import parse_filters
@@ -37,7 +38,12 @@ def show(
 
     opened = opened_run(run)
     chosen = None if filters is None else parse_filters(filters, opened.manifest.bench)
-    print_document(run_document(opened, chosen))
+    if as_json:
+        from slotmark.compare import alone
+
+        print_json(alone(opened, filters=chosen))
+    else:
+        print_document(run_document(opened, chosen))
 
 
 def samples(

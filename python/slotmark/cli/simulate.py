@@ -1,5 +1,6 @@
 """`slotmark simulate`: a cluster in virtual time."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -32,19 +33,23 @@ def simulate(
     ] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the whole profile and stop.")] = False,
     profiles: Annotated[
-        bool, typer.Option("--profiles", help="Print the names of the shipped profiles and stop.")
+        bool, typer.Option("--profiles", help="Print the shipped profiles, a line for each, and stop.")
     ] = False,
     validate: Annotated[
         bool,
         typer.Option("--validate", help="Print what is predicted beside what was published; all profiles, or PROFILE."),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --profiles: print a line of JSON per profile.")] = False,
 ) -> None:
     """Simulate a cluster: write the logs that its nodes would write, or a run folder, with what really happened beside."""
     from slotmark.benches.cluster import simulate as cluster
     from slotmark.cli.validation_table import print_validation
 
     if profiles:
-        typer.echo("\n".join(cluster.shipped_profiles()))
+        for name, description in cluster.described_profiles().items():
+            typer.echo(
+                json.dumps({"name": name, "description": description}) if as_json else f"{name:<32} {description}"
+            )
         return
     changes = list(settings or ())
     if slots is not None:

@@ -60,9 +60,9 @@ def compare(
     )
 
 
-def alone(run: Run, *, confidence: float = 0.95) -> Comparison:
+def alone(run: Run, *, filters: Sequence[Filter] | None = None, confidence: float = 0.95) -> Comparison:
     """A run by itself as a comparison without candidates: its levels, and nothing decided. Raises RunError as :func:`compare`."""
-    return _comparison([[run]], None, {}, Policy(), confidence, How(confidence, None, 1, 1))
+    return _comparison([[run]], filters, {}, Policy(), confidence, How(confidence, None, 1, 1))
 
 
 def _comparison(

@@ -50,11 +50,13 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         command: How to start it; a first part with a slash is a path from the target's folder.
         build: Commands that build it, run in its folder.
         needs: Programs that must be there to build and run it.
+        description: What it is, in a line.
     """
 
     command: list[str]
     build: list[list[str]]
     needs: list[str]
+    description: str = ""
 
 
 class Program(msgspec.Struct, frozen=True):

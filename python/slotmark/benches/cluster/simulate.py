@@ -94,6 +94,14 @@ def shipped_profiles() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in PROFILES.glob("*-*-*.toml")))
 
 
+def described_profiles() -> dict[str, str]:
+    """What each shipped profile is, in a line, by its name."""
+    return {
+        name: str(tomllib.loads((PROFILES / f"{name}.toml").read_text(encoding="utf-8"))["description"])
+        for name in shipped_profiles()
+    }
+
+
 def load_profile(profile: str | Path, settings: Sequence[str] = (), base: str | Path | None = None) -> str:
     """A profile as one TOML text: all that it extends, and `settings` (`key=value`) laid over it.
 

@@ -12,7 +12,6 @@ mod upstream;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use slotmark_chain::{Hash32, Point, Tip};
@@ -24,6 +23,7 @@ use crate::chaindb::{ChainDb, slot_of};
 use crate::clock::{SlotClock, now_ns};
 use crate::config::{Credentials, Settings};
 use crate::error::NodeError;
+use crate::inbox::Events;
 use crate::log::Log;
 use crate::mempool::{Mempool, Rules};
 use crate::message::Message;
@@ -150,14 +150,14 @@ impl Core {
     ///
     /// # Errors
     /// The store can't be written, or a record of the ledger base can't be read.
-    pub fn run(mut self, events: &Receiver<Event>) -> Result<(), NodeError> {
+    pub fn run(mut self, events: &Events) -> Result<(), NodeError> {
         // A slot that had begun before the node was ready isn't checked.
         self.last_slot = self.clock.slot_at(now_ns());
         loop {
-            match events.recv_timeout(self.wait()) {
-                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                Ok(event) => self.event(event)?,
-                Err(RecvTimeoutError::Timeout) => {}
+            match events.next(|| self.wait()) {
+                Some(Event::Stop) => return Ok(()),
+                Some(event) => self.event(event)?,
+                None => {}
             }
             self.slot()?;
             self.look_again();

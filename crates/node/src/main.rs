@@ -12,6 +12,7 @@ mod core;
 mod eras;
 mod error;
 mod forge;
+mod inbox;
 mod local;
 mod log;
 mod mempool;
@@ -26,7 +27,6 @@ use std::io::stdout;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use clap::Parser;
@@ -39,8 +39,9 @@ use chaindb::ChainDb;
 use config::{Credentials, Settings, prepare, read_topology};
 use core::{Core, Event};
 use error::NodeError;
+use inbox::{Events, Rank};
 use log::Log;
-use network::Network;
+use network::{Bounds, Network};
 use options::{Command, Leak, Options, Prepare, Run};
 use store::Store;
 
@@ -79,20 +80,21 @@ fn run(options: Arc<Run>) -> Result<(), NodeError> {
         leak(bytes);
     }
 
-    let (events, received) = channel();
+    let events = Events::default();
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let tasks = LocalSet::new();
     let address = SocketAddr::new(options.host_addr, options.port);
-    let network = Network::new(address, settings.magic, events.clone(), Arc::clone(&log), Arc::clone(&store), settings.chain_sync_idle);
+    let shared = (Arc::clone(&log), Arc::clone(&store));
+    let network = Network::new(address, settings.magic, events.clone(), shared, settings.chain_sync_idle, Bounds::of(&options));
     let (started, stopped) = {
         let _runtime = runtime.enter();
         let _tasks = tasks.enter();
         network.start(neighbours)?;
         let socket = options.socket_path.as_deref().map(|path| network.start_local(path)).transpose()?;
-        (socket, signals(events)?)
+        (socket, signals(events.clone())?)
     };
     let core = Core::new(settings, options, log, store, db, credentials);
-    let deciding = std::thread::Builder::new().name("core".into()).spawn(move || core.run(&received))?;
+    let deciding = std::thread::Builder::new().name("core".into()).spawn(move || core.run(&events))?;
     let (ended, over) = tokio::sync::oneshot::channel();
     let joining = std::thread::spawn(move || {
         let result = deciding.join();
@@ -111,14 +113,14 @@ fn run(options: Arc<Run>) -> Result<(), NodeError> {
 }
 
 /// Stops the core at SIGINT and SIGTERM.
-fn signals(events: Sender<Event>) -> Result<tokio::task::JoinHandle<()>, NodeError> {
+fn signals(events: Events) -> Result<tokio::task::JoinHandle<()>, NodeError> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     Ok(tokio::task::spawn_local(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        let _ = events.send(Event::Stop);
+        events.send(Rank::First, Event::Stop);
     }))
 }
 

@@ -1,5 +1,6 @@
 //! Connections: listening, dialling, and what goes on in one of them.
 
+mod bounds;
 mod connection;
 mod handshake;
 mod limits;
@@ -12,18 +13,20 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, lookup_host};
 use tokio::sync::Notify;
 
 use crate::config::Neighbour;
-use crate::core::Event;
 use crate::error::NodeError;
+use crate::inbox::Events;
 use crate::log::Log;
 use crate::store::Store;
 
+use bounds::Door;
+
+pub use bounds::Bounds;
 pub use limits::WINDOW;
 
 /// Waits between attempts to reach a peer.
@@ -41,13 +44,15 @@ pub struct Network {
     /// The network's number.
     pub magic: u32,
     /// Where what comes from peers goes.
-    pub events: Sender<Event>,
+    pub events: Events,
     /// The node's log.
     pub log: Arc<Log>,
     /// The node's blocks.
     pub store: Arc<Store>,
     /// How long a peer may ask for no header; None for no limit.
     pub chain_sync_idle: Option<Duration>,
+    /// What others may take up.
+    pub bounds: Bounds,
     state: State,
 }
 
@@ -58,6 +63,7 @@ struct State {
     neighbours: RefCell<HashMap<SocketAddr, bool>>,
     /// Connections by the other end's address; each is notified when it ends.
     open: RefCell<HashMap<SocketAddr, Rc<Notify>>>,
+    door: RefCell<Door>,
 }
 
 /// How a connection came to be.
@@ -72,12 +78,12 @@ impl Network {
     pub fn new(
         address: SocketAddr,
         magic: u32,
-        events: Sender<Event>,
-        log: Arc<Log>,
-        store: Arc<Store>,
+        events: Events,
+        (log, store): (Arc<Log>, Arc<Store>),
         chain_sync_idle: Option<Duration>,
+        bounds: Bounds,
     ) -> Rc<Self> {
-        Rc::new(Self { address, magic, events, log, store, chain_sync_idle, state: State::default() })
+        Rc::new(Self { address, magic, events, log, store, chain_sync_idle, bounds, state: State::default() })
     }
 
     /// Listens for peers, and dials those of the topology, from a task for each.
@@ -157,8 +163,22 @@ impl Network {
         loop {
             match listener.accept().await {
                 Ok((stream, address)) => {
+                    // Those of the topology always have a place.
+                    let is_known = self.state.neighbours.borrow().contains_key(&address);
+                    if !is_known && let Err(why) = self.state.door.borrow_mut().enter(address.ip(), &self.bounds, Instant::now()) {
+                        let _ = stream.set_zero_linger();
+                        if let Some(why) = why {
+                            eprintln!("slotmark-node: {why}");
+                        }
+                        continue;
+                    }
                     let network = Rc::clone(&self);
-                    tokio::task::spawn_local(async move { network.run(stream, address, Origin::Accepted).await });
+                    tokio::task::spawn_local(async move {
+                        network.run(stream, address, Origin::Accepted).await;
+                        if !is_known {
+                            network.state.door.borrow_mut().leave(address.ip());
+                        }
+                    });
                 }
                 Err(error) => self.wait_after(&error).await,
             }

@@ -72,6 +72,12 @@ pub struct Run {
     /// Announce no header before its block is validated (no diffusion pipelining).
     #[arg(long)]
     pub no_pipelining: bool,
+    /// Connections that others may open, beside the peers of the topology; more are closed at once.
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub max_connections: usize,
+    /// Connections that others may open from one address, beside the peers of the topology.
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    pub max_connections_per_address: usize,
     /// Run no Plutus scripts: their results are taken as blocks state them.
     #[arg(long)]
     pub no_scripts: bool,
@@ -81,6 +87,9 @@ pub struct Run {
     /// Planted fault: never give back so much memory a second, as 1MiB/s.
     #[arg(long, value_name = "BYTES/s")]
     pub leak: Option<Leak>,
+    /// Planted fault: no limit on connections, nor on the work that a peer makes; neighbours come in turn with all others.
+    #[arg(long)]
+    pub no_limits: bool,
     /// Planted fault: lose so many of the blocks that peers send, as 1%; each is asked for again.
     #[arg(long, value_name = "SHARE%")]
     pub drop_block: Option<Share>,

@@ -1,5 +1,6 @@
 //! One connection: the handshake, then messages both ways until it ends.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -16,16 +17,20 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::bounds::Turn;
 use super::handshake::{Outcome, Shake, answer, confirm, decode, proposal};
 use super::limits::Limits;
 use super::writer::Outbox;
 use super::{Network, Origin};
 use crate::core::{Command, Connected, Event};
+use crate::inbox::Rank;
 use crate::local::Local;
 use crate::message::{Message, length};
 
 /// How long a handshake may take.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+/// How long another may be connected without a message of any protocol (cardano-node's protocolIdleTimeout).
+const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a segment may take.
 const SEGMENT_LIMIT: Duration = Duration::from_secs(30);
 /// How often time limits are looked at.
@@ -96,15 +101,18 @@ pub(super) async fn run(
     network.log.connected(peer, format!("{own} {address}"));
     let is_client = neighbour.is_some() && (origin == Origin::Dialled || !initiator_only);
     let connected = Connected { peer, commands, is_client, is_local: false };
-    let _ = network.events.send(Event::Connected(connected));
-    let mut connection = Connection::new(Rc::clone(&network), peer, outbox);
+    let rank = if is_client || !network.bounds.is_strict { Rank::First } else { Rank::Later };
+    network.events.send(rank, Event::Connected(connected));
+    let mut connection = Connection::new(Rc::clone(&network), peer, rank, outbox);
+    connection.silent_until =
+        (network.bounds.is_strict && !is_client && origin == Origin::Accepted).then(|| Instant::now() + SILENCE_LIMIT);
     connection.limits = Some(Limits::new(neighbour.unwrap_or(false), network.chain_sync_idle));
     connection.may_answer = is_client;
     connection.may_ask = !(initiator_only && origin == Origin::Dialled);
     let ended = connection.converse(reader, segments, received, is_client).await;
     drop(connection);
     writing.abort();
-    let _ = network.events.send(Event::Disconnected(peer));
+    network.events.send(rank, Event::Disconnected(peer));
     network.log.disconnected(peer);
     ended
 }
@@ -120,8 +128,8 @@ pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
     let (outbox, writing) = Outbox::start(writer, true);
     let (commands, received) = unbounded_channel();
     let peer = network.next_id();
-    let _ = network.events.send(Event::Connected(Connected { peer, commands, is_client: false, is_local: true }));
-    let mut connection = Connection::new(Rc::clone(&network), peer, outbox);
+    network.events.send(Rank::First, Event::Connected(Connected { peer, commands, is_client: false, is_local: true }));
+    let mut connection = Connection::new(Rc::clone(&network), peer, Rank::First, outbox);
     connection.may_ask = true;
     let ended = connection.converse(reader, segments, received, false).await;
     drop(connection);
@@ -129,7 +137,7 @@ pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
         eprintln!("slotmark-node: connection with a local client ended: {why}");
         writing.abort();
     }
-    let _ = network.events.send(Event::Disconnected(peer));
+    network.events.send(Rank::First, Event::Disconnected(peer));
 }
 
 async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), segments: &mut Segments) -> Result<(bool, Vec<u8>), String> {
@@ -205,6 +213,17 @@ async fn shake_hands_locally(stream: &mut UnixStream, segments: &mut Segments, m
 struct Connection {
     network: Rc<Network>,
     peer: u32,
+    /// Whether the core sees to it before others.
+    rank: Rank,
+    /// By when some message must have come; None where one has, or none need come.
+    silent_until: Option<Instant>,
+    /// What came in what was read last.
+    turn: Turn,
+    /// Requests for headers that are at the core, and whether one for an intersection is.
+    at_core: u32,
+    intersecting: bool,
+    /// Requests for blocks that aren't answered.
+    unanswered_ranges: Rc<Cell<u32>>,
     outbox: Outbox,
     /// None for local clients.
     limits: Option<Limits>,
@@ -233,10 +252,16 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    fn new(network: Rc<Network>, peer: u32, outbox: Outbox) -> Self {
+    fn new(network: Rc<Network>, peer: u32, rank: Rank, outbox: Outbox) -> Self {
         Self {
             network,
             peer,
+            rank,
+            silent_until: None,
+            turn: Turn::default(),
+            at_core: 0,
+            intersecting: false,
+            unanswered_ranges: Rc::default(),
             outbox,
             limits: None,
             may_answer: false,
@@ -261,9 +286,12 @@ impl Connection {
         let mut ticks = tokio::time::interval(TICK);
         let mut next_ping = Instant::now();
         loop {
+            self.turn = Turn::default();
             while let Some((header, payload)) = segments.next() {
                 self.segment(header, &payload)?;
             }
+            // Others have their turn before more is read from this one.
+            tokio::task::yield_now().await;
             tokio::select! {
                 filled = segments.fill(&mut reader) => match filled {
                     Ok(true) => {}
@@ -280,6 +308,12 @@ impl Connection {
                     let now = Instant::now();
                     if let Some(limits) = &self.limits {
                         limits.check(now)?;
+                        if self.outbox.queued() > self.network.bounds.unread_bytes {
+                            return Err("it does not read what it asked for".into());
+                        }
+                        if self.silent_until.is_some_and(|until| until < now) {
+                            return Err("no message of any protocol within 5 s of the handshake".into());
+                        }
                         if segments.since.is_some_and(|since| now - since > SEGMENT_LIMIT) {
                             return Err("a segment that took more than 30 s".into());
                         }
@@ -302,10 +336,23 @@ impl Connection {
         }
         self.asks &= !matches!(message, Message::Local(Local::Answer(_)));
         self.outbox.send(message);
+        match message {
+            Message::RollForward(..) | Message::RollForwardBlock(..) | Message::RollBackward(..) => {
+                self.at_core = self.at_core.saturating_sub(1);
+                self.let_go();
+            }
+            Message::IntersectFound(..) | Message::IntersectNotFound(_) => self.intersecting = false,
+            _ => {}
+        }
     }
 
     fn tell(&self, message: Message) {
-        let _ = self.network.events.send(Event::Message(self.peer, message));
+        self.network.events.send(self.rank, Event::Message(self.peer, message));
+    }
+
+    /// Whether a further request for a header has to wait.
+    fn is_busy(&self) -> bool {
+        self.at_core >= self.network.bounds.at_core || self.outbox.queued() >= FULL_BYTES
     }
 
     /// Passes on what had to wait.
@@ -315,8 +362,9 @@ impl Connection {
         {
             self.tell(Message::Local(query));
         }
-        while self.held > 0 && self.outbox.queued() < FULL_BYTES {
+        while self.held > 0 && !self.is_busy() {
             self.held -= 1;
+            self.at_core = self.at_core.saturating_add(1);
             self.tell(Message::ChainSync(ChainSyncRequest::RequestNext));
         }
     }
@@ -362,11 +410,27 @@ impl Connection {
     }
 
     fn message(&mut self, message: Message) -> Result<(), String> {
+        let bounds = self.network.bounds;
         if let Some(limits) = &mut self.limits {
             limits.received(&message, Instant::now())?;
+            self.turn.note(&message, &bounds)?;
+            self.silent_until = None;
         }
         match message {
-            Message::ChainSync(ChainSyncRequest::RequestNext) if self.held > 0 || self.outbox.queued() >= FULL_BYTES => self.held += 1,
+            Message::ChainSync(ChainSyncRequest::RequestNext) => {
+                if self.limits.is_some() && self.held.saturating_add(self.at_core) >= bounds.pipelined {
+                    return Err(format!("more than {} requests for headers without waiting for answers", bounds.pipelined));
+                }
+                self.held += 1;
+                self.let_go();
+            }
+            Message::ChainSync(ChainSyncRequest::FindIntersect(_)) if std::mem::replace(&mut self.intersecting, true) => {
+                return Err("a request for an intersection before the answer to the last".into());
+            }
+            Message::ChainSync(ChainSyncRequest::Done) => {
+                (self.held, self.at_core) = (0, 0);
+                self.tell(Message::ChainSync(ChainSyncRequest::Done));
+            }
             Message::Local(local) if self.asks && local.protocol() == protocol::LOCAL_STATE_QUERY => {
                 return Err("a message of state queries before the answer of a query".into());
             }
@@ -376,9 +440,14 @@ impl Connection {
                 self.let_go();
             }
             Message::BlockFetch(BlockFetchRequest::Range(from, to)) => {
+                if self.limits.is_some() && self.unanswered_ranges.get() >= bounds.ranges {
+                    return Err(format!("more than {} requests for blocks without waiting for answers", bounds.ranges));
+                }
+                self.unanswered_ranges.set(self.unanswered_ranges.get() + 1);
                 let (ranges, _) = self.ranges.get_or_insert_with(|| {
                     let (ranges, received) = unbounded_channel();
-                    let sending = send_blocks(Rc::clone(&self.network), self.peer, self.outbox.clone(), received);
+                    let unanswered = Rc::clone(&self.unanswered_ranges);
+                    let sending = send_blocks(Rc::clone(&self.network), self.peer, self.outbox.clone(), received, unanswered);
                     (ranges, tokio::task::spawn_local(sending).abort_handle())
                 });
                 let _ = ranges.send((from, to));
@@ -388,7 +457,7 @@ impl Connection {
             Message::KeepAlive(KeepAliveRequest::Done) => {}
             Message::Alive(_) => {
                 if let Some(pinged) = self.pinged.take() {
-                    let _ = self.network.events.send(Event::Rtt(self.peer, pinged.elapsed()));
+                    self.network.events.send(self.rank, Event::Rtt(self.peer, pinged.elapsed()));
                 }
             }
             message => self.tell(message),
@@ -398,8 +467,17 @@ impl Connection {
 }
 
 /// Sends the blocks of ranges, one range after the other, as fast as they go out.
-async fn send_blocks(network: Rc<Network>, peer: u32, outbox: Outbox, mut ranges: UnboundedReceiver<(Point, Point)>) {
+async fn send_blocks(
+    network: Rc<Network>,
+    peer: u32,
+    outbox: Outbox,
+    mut ranges: UnboundedReceiver<(Point, Point)>,
+    unanswered: Rc<Cell<u32>>,
+) {
     while let Some((from, to)) = ranges.recv().await {
+        unanswered.set(unanswered.get().saturating_sub(1));
+        // A range is looked for in the whole chain: others have their turn first.
+        tokio::task::yield_now().await;
         let Some(points) = network.store.range(&from, &to) else {
             outbox.send(&Message::NoBlocks);
             continue;

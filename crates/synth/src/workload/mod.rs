@@ -38,7 +38,7 @@ impl Sources {
             empty: empty::Empty,
             plutus_loop: plutus_loop::PlutusLoop::default(),
             preview_like: preview_like::PreviewLike::default(),
-            value_only: value_only::ValueOnly::default(),
+            value_only: value_only::ValueOnly,
         })
     }
 

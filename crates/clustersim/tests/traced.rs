@@ -23,7 +23,7 @@ fn a_beds_configurations_log_every_message_of_the_table() {
     };
     let hosts = vec![BedHost::new(0, String::new(), Some(1.0))];
     let (links, changed, profile) = (Vec::new(), BTreeMap::new(), Value::Null);
-    let bed = Bed { schema: BED_SCHEMA, seed: 1, genesis, concurrency: 1, hosts, links, changed, profile };
+    let bed = Bed { schema: BED_SCHEMA, seed: 1, genesis, concurrency: 1, hosts, links, changed, profile, script: None };
     let folder = tempfile::tempdir().expect("a folder");
     bed.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect("a bed");
     let text = fs::read(folder.path().join("node-0/config.json")).expect("a configuration");

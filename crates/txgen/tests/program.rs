@@ -29,7 +29,7 @@ fn bed() -> TempDir {
     };
     let hosts = vec![BedHost::new(0, String::new(), Some(1.0))];
     let (links, changed, profile) = (Vec::new(), Default::default(), Value::Null);
-    let bed = Bed { schema: BED_SCHEMA, seed: 1, genesis, concurrency: 1, hosts, links, changed, profile };
+    let bed = Bed { schema: BED_SCHEMA, seed: 1, genesis, concurrency: 1, hosts, links, changed, profile, script: None };
     bed.write(folder.path(), &mut |_, _| ControlFlow::Continue(())).expect("a bed");
     folder
 }

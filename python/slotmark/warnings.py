@@ -438,7 +438,7 @@ def clocks_moved(hosts: Sequence[str]) -> Warning:
     """Hosts whose clocks were not as far from the others' all the time."""
     return Warning(
         "clocks_moved",
-        f"Messages arrive before they were sent, by any one setting of the clocks of {_some(hosts)}: those went faster or slower than others, or were set "
+        f"The times of messages fit by no one setting of the clocks of {_some(hosts)}: those went faster or slower than others, or were set "
         "during the run. How far they are off is not known. Check how these hosts keep time, and run again.",
     )
 

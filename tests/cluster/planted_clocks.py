@@ -1,13 +1,18 @@
 """Simulated clusters in which every clock is wrong by a known amount, over links that are as long there as back, or not."""
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from slotmark.benches.cluster.clocks import LIMIT_MS, Clocks, look_at_clocks
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
+from slotmark.run import Run
 
 _FAR_MS = 135.0
 """One way, between the regions that are farthest from each other."""
@@ -83,6 +88,25 @@ def planted(
         max(differences, default=0.0) / 2,
         facts.blocks_forged,
     )
+
+
+def moved(run: Run, folder: Path, shifts: Mapping[str, Callable[[np.ndarray], np.ndarray]]) -> Clocks:
+    """What is found of a run's clocks if those of some hosts had moved.
+
+    Args:
+        run: With clocks that didn't.
+        folder: Where to keep its events with the times of these clocks; it doesn't exist.
+        shifts: By host, from the seconds since the first event to by how many ms the clock is ahead then.
+    """
+    events = run.table("block_events")
+    times, hosts = events["ts_ns"].to_numpy(), np.array(events["host"].to_pylist())
+    since = (times - times.min()) / 1e9
+    for host, ahead_ms in shifts.items():
+        times = times + np.where(hosts == host, ahead_ms(since) * 1e6, 0.0).astype(np.int64)
+    (folder / "block_events").mkdir(parents=True)
+    place = events.column_names.index("ts_ns")
+    pq.write_table(events.set_column(place, "ts_ns", pa.array(times)), folder / "block_events" / "part-0.parquet")
+    return look_at_clocks(folder, sorted(set(hosts.tolist())), LIMIT_MS, correct=False)
 
 
 def _links(draws: np.random.Generator, hosts: int, asymmetry_ms: float) -> dict[int, dict[int, float]]:

@@ -23,6 +23,8 @@ Conditional = Literal["hold", "count", "inconclusive"]
 """What verdicts that hold for these runs only may do: hold a release, hold and ship it, or neither."""
 
 DOUBTS = (
+    "clocks_apart",
+    "clocks_moved",
     "damaged_files",
     "different",
     "drifting_rounds",

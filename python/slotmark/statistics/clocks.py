@@ -34,7 +34,9 @@ class Offsets(msgspec.Struct, frozen=True):
     moved: np.ndarray
 
 
-def clock_offsets(clocks: int, senders: np.ndarray, receivers: np.ndarray, least_ns: np.ndarray) -> Offsets:
+def clock_offsets(
+    clocks: int, senders: np.ndarray, receivers: np.ndarray, least_ns: np.ndarray, known: np.ndarray | None = None
+) -> Offsets:
     """The offsets of clocks from the least differences between them, over the graph of all pairs.
 
     Bounds add up along paths: the shortest paths from and to the reference, with the least differences as lengths, are the closest.
@@ -51,8 +53,11 @@ def clock_offsets(clocks: int, senders: np.ndarray, receivers: np.ndarray, least
         senders: Of each direction that has messages, the sender's number; shape (directions,).
         receivers: The receiver's; shape (directions,). No direction is there twice.
         least_ns: The least difference of the receiver's time of arrival less the sender's time of sending; shape (directions,).
+        known: The clocks that are known to have moved, as :mod:`slotmark.statistics.clock_moves` finds them; shape (clocks,), bool.
     """
-    moved = _moved(clocks, senders, receivers, least_ns)
+    moved = np.zeros(clocks, bool) if known is None else known.copy()
+    left = ~(moved[senders] | moved[receivers])
+    moved |= _moved(clocks, senders[left], receivers[left], least_ns[left])
     kept = ~(moved[senders] | moved[receivers])
     nothing = Offsets(None, np.full(clocks, np.nan), np.full(clocks, -np.inf), np.full(clocks, np.inf), moved)
     if not kept.any():

@@ -12,11 +12,15 @@ import pyarrow.dataset as ds
 
 from slotmark import warnings
 from slotmark.benches.cluster.connections import Connection, peers
+from slotmark.statistics.clock_moves import Least, courses, moved_clocks
 from slotmark.statistics.clocks import Offsets, clock_offsets
 from slotmark.warnings import Warning
 
 LIMIT_MS = 5.0
 """A clock that is farther from the others than this is a doubt."""
+
+STRETCHES = 8
+"""A run is looked at in so many stretches for clocks that moved."""
 
 _COLUMNS = ("host", "ts_ns", "event", "block", "local", "remote")
 
@@ -66,14 +70,16 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
         ends = [Connection(row["host"], row["local"], row["remote"]) for row in known.to_pylist()]
         connections = known.add_column(3, "peer", pa.array(peers(ends), pa.string()))
         database.register("connections", connections)
-        sql = resources.files("slotmark.benches.cluster").joinpath("least_differences.sql").read_text(encoding="utf-8")
-        least = database.sql(sql).to_arrow_table()
+        least = database.sql(_sql("least_differences")).to_arrow_table()
+        by_stretch = database.sql(_sql("least_by_stretch"), params={"stretches": STRETCHES}).to_arrow_table()
     numbers = {host: number for number, host in enumerate(hosts)}
+    moved = _moved(len(hosts), numbers, by_stretch, limit_ms)
     offsets = clock_offsets(
         len(hosts),
         np.array([numbers[host] for host in least["sender"].to_pylist()], int),
         np.array([numbers[host] for host in least["receiver"].to_pylist()], int),
         least["least_ns"].to_numpy(),
+        moved,
     )
     outside = np.abs(offsets.offset_ns) > limit_ms * 1e6  # nan is not
     return Clocks(
@@ -82,6 +88,21 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
         _table(hosts, offsets, outside & correct),
         _doubts(hosts, offsets, outside, limit_ms, named=bool(ends), correct=correct),
     )
+
+
+def _moved(hosts: int, numbers: dict[str, int], by_stretch: pa.Table, limit_ms: float) -> np.ndarray:
+    """The hosts whose clocks moved against most others by more than the limit; shape (hosts,), bool."""
+    least = Least(
+        np.array([numbers[host] for host in by_stretch["sender"].to_pylist()], int),
+        np.array([numbers[host] for host in by_stretch["receiver"].to_pylist()], int),
+        by_stretch["stretch"].to_numpy(),
+        by_stretch["least_ns"].to_numpy(),
+    )
+    return moved_clocks(courses(hosts, STRETCHES, least), limit_ms * 1e6)
+
+
+def _sql(name: str) -> str:
+    return resources.files("slotmark.benches.cluster").joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
 def _table(hosts: Sequence[str], offsets: Offsets, corrected: np.ndarray) -> pa.Table:

@@ -315,6 +315,7 @@ mod _core {
     }
 
     #[pyfunction]
+    #[allow(clippy::too_many_arguments, reason = "one argument a thing that the caller decides")]
     fn create_bed(
         py: Python<'_>,
         profile_toml: String,

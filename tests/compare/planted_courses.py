@@ -55,3 +55,8 @@ def levels_of_hosts(draws: np.random.Generator, runs: int, slots: int, hosts: in
     """A level per host that drifts: where it starts varies by 2 %, and it wanders by 2 % over the run; shape (runs, slots, hosts)."""
     starts = draws.normal(0, 0.02, (runs, 1, hosts))
     return 1 + starts + draws.normal(0, 0.02 / slots**0.5, (runs, slots, hosts)).cumsum(axis=1)
+
+
+def log_normal(draws: np.random.Generator, deviation: float, shape: tuple[int, int]) -> np.ndarray:
+    """Independent log-normal values with mean 0."""
+    return draws.lognormal(0, deviation, shape) - np.exp(deviation**2 / 2)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
-from slotmark.statistics.mean_difference import MeanDifference, Units, by_unit, mean_difference
-from tests.compare.planted_courses import COURSES, levels_of_hosts
+from slotmark.statistics.mean_difference import LOPSIDED, MeanDifference, Units, by_unit, mean_difference
+from tests.compare.planted_courses import COURSES, levels_of_hosts, log_normal
 
 
 def run(values: np.ndarray) -> Units:
@@ -139,6 +139,25 @@ def test_intervals_cover_the_truth_however_much_blocks_resemble_their_neighbours
     assert 0.93 <= covered <= 0.985, covered
     assert judged > 0.85
     assert false <= 0.06
+
+
+@pytest.mark.parametrize("blocks", [8, 50])
+def test_few_skewed_values_are_not_held_against_many(blocks: int) -> None:
+    # Intervals cover 74 and 85 in 100: rare large values are on the side of 2,000 alone.
+    draws = np.random.default_rng(blocks)
+    pairs = zip(log_normal(draws, 1.5, (200, blocks)), log_normal(draws, 1.5, (200, 2_000)), strict=True)
+    found = [compared(run(one), run(other)) for one, other in pairs]
+    missed = [not one.delta.low <= 0 <= one.delta.high for one in found]
+    assert np.mean(missed) > 0.1
+    assert np.mean([one.lopsided <= LOPSIDED for one in found]) < 0.05
+
+
+def test_sides_of_one_size_and_values_that_are_hardly_skewed_are_compared() -> None:
+    draws = np.random.default_rng(9)
+    alike = log_normal(draws, 1.5, (2, 400))
+    assert compared(run(alike[0]), run(alike[1])).lopsided == 0
+    pairs = zip(draws.standard_normal((100, 50)), draws.standard_normal((100, 2_000)), strict=True)
+    assert max(compared(run(one), run(other)).lopsided for one, other in pairs) < LOPSIDED
 
 
 @pytest.mark.parametrize(("course", "blocks"), [("AR(1) 0.9", 50), ("AR(1) 0.9", 400), ("AR(1) 0.995", 200)])

@@ -15,7 +15,7 @@ from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Metric, Samples, side_by_side
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
-from slotmark.statistics.mean_difference import MeanDifference, Units, Work, by_unit, mean_difference
+from slotmark.statistics.mean_difference import LOPSIDED, MeanDifference, Units, Work, by_unit, mean_difference
 from slotmark.warnings import ENOUGH_RUNS, Warning
 
 UNORDERED = frozenset({"host", "peer"})
@@ -141,7 +141,7 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measure
         p=found.p,
         paired=False,
         shown=shown,
-        settled=_too_alike(metric, basis, [*ours.runs, *theirs.runs]) if found.over != "runs" else None,
+        settled=_untold(metric, found, basis, [*ours.runs, *theirs.runs]) if found.over != "runs" else None,
         conditional=conditional,
         basis=basis,
     )
@@ -155,8 +155,8 @@ def _basis(metric: Metric, found: MeanDifference, ours: _Side, theirs: _Side) ->
     return Basis(f"{matched}{_named(metric)}s", (next(counts), next(counts)), found.effective)
 
 
-def _too_alike(metric: Metric, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
-    """No verdict where a run's units resemble each other so much that its mean may lie anywhere; None where they don't."""
+def _untold(metric: Metric, found: MeanDifference, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
+    """No verdict where units are so alike that a mean may lie anywhere, or few skewed ones are held against many; None otherwise."""
     fewest = min(one.sums.size for one in runs)
     if runs[0].ordered and fewest < LEAST_VALUES:
         return Judgement(
@@ -168,6 +168,12 @@ def _too_alike(metric: Metric, basis: Basis, runs: Sequence[Units]) -> Judgement
             "inconclusive",
             f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as good as "
             f"{basis.effective[0]:.1f} and {basis.effective[1]:.1f} independent ones, and {LEAST_EFFECTIVE} are needed; only several runs per side can tell",
+        )
+    if found.lopsided > LOPSIDED:
+        return Judgement(
+            "inconclusive",
+            f"no verdict possible: values far from the others are rare and on one side of the mean, and the sides have {basis.counts[0]:,} and "
+            f"{basis.counts[1]:,} {basis.over}; the smaller side hardly has any of them. Compare runs of about equal length",
         )
     return None
 

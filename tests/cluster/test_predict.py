@@ -208,7 +208,7 @@ def test_a_sweep_is_written_as_a_report_with_charts(tmp_path: Path) -> None:
     document = comparison_document(comparison)
     tables = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
     assert ["50", "70", "90"] in [[line[0].text for line in table.rows] for table in tables]
-    page, paper, text, data = write_report(document, comparison, tmp_path / "report")
+    page, paper, text, data, *_ = write_report(document, comparison, tmp_path / "report")
     assert paper.read_bytes().startswith(b"%PDF")
     assert "0.95 adoption" in page.read_text()
     assert "| 70 |" in text.read_text()

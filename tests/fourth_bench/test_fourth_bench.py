@@ -88,7 +88,7 @@ def test_every_metric_is_compared_by_the_estimator_that_its_catalogue_names(comp
 
 
 def test_every_renderer_shows_it(compared: Comparison, tmp_path: Path) -> None:
-    page, paper, text, data = write_report(comparison_document(compared), compared, tmp_path / "out")
+    page, paper, text, data, *_ = write_report(comparison_document(compared), compared, tmp_path / "out")
     assert paper.read_bytes().startswith(b"%PDF")
     for metric in catalogue("lab").metrics:
         assert metric.name in page.read_text()

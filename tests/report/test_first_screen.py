@@ -11,10 +11,11 @@ from rich.console import Console
 
 from slotmark.compare import Comparison, compare
 from slotmark.report import comparison_document, print_document
-from slotmark.report.document import Forest, Mark, Paragraph
+from slotmark.report.document import Facts, Forest, Mark, Paragraph
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown
 from slotmark.report.renderers.pdf import pdf
+from slotmark.versions import slotmark_version
 from tests.made_up_runs import write_run
 from tests.pages import opened_page
 
@@ -35,7 +36,8 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def first_blocks(comparison: Comparison) -> tuple[Forest, list[str]]:
-    forest, *sentences = comparison_document(comparison).sections[0].blocks
+    sides, forest, *sentences = comparison_document(comparison).sections[0].blocks
+    assert isinstance(sides, Facts)
     assert isinstance(forest, Forest)
     return forest, [one.text for one in sentences if isinstance(one, Paragraph)]
 
@@ -49,11 +51,28 @@ def test_decisive_metrics_come_first_and_sentences_are_few(comparison: Compariso
     ranks = [mark.rank for mark in forest.marks]
     assert ranks == ["decisive"] * 2 + ["important"] * 6
     assert [mark.verdict for mark in forest.marks[:2]] == ["worse"] * 2
-    assert sentences[0].startswith(
-        "Worse than base: Blocks per second, decode, 100 in flight -33.3 % (margin 2 %) and "
-    )
+    assert [mark.values for mark in forest.marks[:2]] == ["1,002 → 667.7 blocks/s"] * 2
+    # A line of plain words per decisive row, with its levels.
+    assert sentences[:2] == [
+        f"Blocks per second, {part} is 33.3 % lower (1,002 → 667.7 blocks/s): worse than base beyond the margin of 2 %."
+        for part in ("decode, 100 in flight", "decode, sequential")
+    ]
     assert "Important: worse peak memory (+25.0 %)" in " ".join(sentences)
-    assert 2 <= len(sentences) <= 5
+    assert 3 <= len(sentences) <= 5
+
+
+def test_it_says_which_versions_are_compared_and_by_which_slotmark(comparison: Comparison) -> None:
+    document = comparison_document(comparison)
+    (sides, *_) = document.sections[0].blocks
+    assert isinstance(sides, Facts)
+    assert [name for name, _ in sides.facts] == ["base", "slow"]
+    for (_, told), side in zip(sides.facts, comparison.sides, strict=True):
+        target = side.manifest.target
+        assert f"version {target.version}" in told or "version not recorded" in told
+        assert target.commit in told
+        assert side.manifest.started[:10] in told
+        assert "1 run" in told
+    assert document.subtitle.endswith(f"report by slotmark {slotmark_version()}")
 
 
 def test_places_on_the_axis_follow_the_values() -> None:
@@ -99,7 +118,7 @@ def test_the_first_page_of_the_pdf_holds_all_of_it(comparison: Comparison) -> No
 def test_markdown_begins_with_it(comparison: Comparison) -> None:
     head = markdown(comparison_document(comparison)).split("## Comparison")[0]
     assert head.startswith(f"# {LINE}")
-    assert "| **Blocks per second, decode, 100 in flight** | -33.3 % |" in head
+    assert "| **Blocks per second, decode, 100 in flight** | 1,002 → 667.7 blocks/s | -33.3 % |" in head
     assert all(text.split(":")[0] in head for text in first_blocks(comparison)[1])
 
 

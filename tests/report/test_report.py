@@ -50,7 +50,7 @@ def test_the_terminal_shows_verdicts_within_its_width(comparison: Comparison, wi
     assert "▼ worse" in text
     assert "= equivalent" in text
     assert re.search(
-        re.escape(NASTY) + r" \(decode, sequential\): 0\.66\d× base's blocks per second", " ".join(text.split())
+        re.escape(NASTY) + r": Blocks per second, decode, sequential is 33\.\d % lower \(1,0", " ".join(text.split())
     )
 
 
@@ -84,7 +84,11 @@ def test_json_holds_everything_and_is_the_same_twice(comparison: Comparison, tmp
         < row["differences"][0]["ratio"]["estimate"]
         < row["differences"][0]["ratio"]["high"]
     )
-    assert {path.name for path in tmp_path.iterdir()} == {f"report.{form}" for form in ("html", "pdf", "md", "json")}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *(f"report.{form}" for form in ("html", "pdf", "md", "json")),
+        "report-short.md",
+        "report-sources.csv",
+    }
 
 
 def test_html_draws_offline_and_keeps_names_text(comparison: Comparison, tmp_path: Path) -> None:

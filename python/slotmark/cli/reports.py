@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 Out = Annotated[
     Path | None,
-    typer.Option("-o", "--out", metavar="DIR", help="Write report.html, report.pdf, report.md and report.json there."),
+    typer.Option(
+        "-o",
+        "--out",
+        metavar="DIR",
+        help="Write report.html, .pdf, .md and .json there, report-short.md for a comment, and report-sources.csv.",
+    ),
 ]
 
 

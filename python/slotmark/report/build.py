@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from slotmark.compare import summarise_runs
 from slotmark.compare.explain import Explanation
 from slotmark.compare.growth import Growth
@@ -20,12 +22,12 @@ from slotmark.report.sections.blocks import (
     quantile_tables,
     rank_tables,
 )
-from slotmark.report.sections.cells import headed, readable
+from slotmark.report.sections.cells import condition_notes, headed, readable
 from slotmark.report.sections.charts import charts
 from slotmark.report.sections.decision import first_screen
 from slotmark.report.sections.dictionary import dictionary
 from slotmark.report.sections.growth import growth_answers, growth_charts, growth_tables
-from slotmark.report.sections.manifest import manifest_facts, manifests, work_done
+from slotmark.report.sections.manifest import manifest_facts, manifests, sources, work_done
 from slotmark.report.sections.means import centile_tables, mean_tables
 from slotmark.report.sections.method import method
 from slotmark.report.sections.plan import TITLE as PLAN_TITLE
@@ -44,6 +46,7 @@ from slotmark.report.sections.steps import (
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
 from slotmark.run import Run, title_with_origin
+from slotmark.versions import slotmark_version
 from slotmark.words import listed
 
 _INTERNAL = ("session", "digest")
@@ -72,10 +75,11 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         *typical_tables(comparison),
         *block_tables(comparison),
         *(sweep_tables(comparison, swept) if swept else seed_tables(comparison) if seeds else []),
+        *map(Paragraph, condition_notes(one for row in comparison.rows for one in row.differences)),
     ]
     decided = comparison.decision
     # What was found in full stands where the first screen has it in short: below the tables.
-    found_in_full = verdicts(comparison)
+    found_in_full = msgspec.structs.replace(verdicts(comparison), folded=decided is not None, brief=decided is None)
     sections = [
         Section("Decision", first_screen(comparison, decided) if decided else [], brief=True),
         Section("Answer", list(seed_answer(comparison)) if seeds and not swept else [], brief=True),
@@ -91,10 +95,10 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Quantiles", list(quantile_tables(comparison, blocks)) if blocks else []),
         Section("Ranks", list(rank_tables(comparison, blocks)) if blocks else []),
         Section("Design", list(design_tables(comparison, blocks)) if blocks else [], brief=True),
-        Section(PLAN_TITLE, [Paragraph(between_runs(planned)), *plan_tables(planned)] if planned else []),
+        Section(PLAN_TITLE, [Paragraph(between_runs(planned)), *plan_tables(planned)] if planned else [], folded=True),
         Section("Distributions", list(centile_tables(comparison))),
         Section("Every run", list(sample_tables(comparison))),
-        Section("Method", method(comparison)),
+        Section("Method", method(comparison), folded=True),
         Section("Data dictionary", [dictionary(row.metric for row in comparison.rows)]),
         Section("Manifest", manifests(comparison.sides)),
     ]
@@ -104,7 +108,13 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
     work = work_done(comparison.baseline)
     title, subtitle = (decided.line, f"{compared}; {work}") if decided else (compared, work)
     verdict = LIKE[decided.answer] if decided else None
-    return Document(title, subtitle, [section for section in sections if section.blocks], verdict)
+    return Document(
+        title,
+        f"{subtitle}; report by slotmark {slotmark_version()}",
+        [section for section in sections if section.blocks],
+        verdict,
+        sources(comparison.sides),
+    )
 
 
 def runs_document(runs: Sequence[Run]) -> Document:
@@ -150,7 +160,9 @@ def plan_document(plan: Plan) -> Document:
         Section("Manifest", manifests([plan.side])),
     ]
     title = title_with_origin(f"What runs like {plan.side.name} can tell", plan.side.manifests)
-    return Document(title, work_done(plan.side), [section for section in sections if section.blocks])
+    return Document(
+        title, work_done(plan.side), [section for section in sections if section.blocks], sources=sources([plan.side])
+    )
 
 
 def growth_document(growth: Growth) -> Document:
@@ -169,7 +181,12 @@ def growth_document(growth: Growth) -> Document:
         (manifest for side in growth.sides for manifest in side.manifests),
     )
     sizes = f"{growth.sizes[0]:,} to {growth.sizes[-1]:,} {growth.along}"
-    return Document(title, f"{growth.bench} bench; {sizes}", [section for section in sections if section.blocks])
+    return Document(
+        title,
+        f"{growth.bench} bench; {sizes}",
+        [section for section in sections if section.blocks],
+        sources=sources(growth.sides),
+    )
 
 
 def explanation_document(explanation: Explanation) -> Document:
@@ -201,7 +218,12 @@ def explanation_document(explanation: Explanation) -> Document:
         f"Where {explanation.candidate.name} differs from {explanation.baseline.name}",
         (manifest for side in sides for manifest in side.manifests),
     )
-    return Document(title, work_done(explanation.baseline), [section for section in sections if section.blocks])
+    return Document(
+        title,
+        work_done(explanation.baseline),
+        [section for section in sections if section.blocks],
+        sources=sources(sides),
+    )
 
 
 def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:

@@ -17,11 +17,12 @@ CONDITIONAL = "¹"
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """A cell of a table: its text, a verdict that colours it, and a remark for those who ask."""
+    """A cell of a table: its text, a verdict that colours it, and a remark for those who ask; ``link`` names the row that it begins."""
 
     text: str
     verdict: Verdict | None = None
     remark: str = ""
+    link: str = ""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -40,13 +41,23 @@ class Paragraph(msgspec.Struct, frozen=True, tag=True):
 
 
 class Table(msgspec.Struct, frozen=True, tag=True):
-    """A table. ``wide`` ones are only for those who look closer: the terminal leaves them out, Markdown and HTML fold them."""
+    """A table.
+
+    Attributes:
+        title: Above it.
+        columns: Its columns.
+        rows: A cell per column.
+        notes: Below it.
+        wide: Whether it is only for those who look closer: the terminal leaves it out, Markdown and HTML fold it.
+        folded: Whether the forest has its main rows: Markdown and HTML fold it, the terminal shows the other rows, in short.
+    """
 
     title: str
     columns: list[Column]
     rows: list[list[Cell]]
     notes: list[str] = []
     wide: bool = False
+    folded: bool = False
 
     @property
     def reasons(self) -> list[tuple[Verdict, str]]:
@@ -100,20 +111,26 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
         name: Of the metric, with its part and side where there are several.
         rank: Of the metric.
         verdict: On the difference.
+        values: Both levels with their unit; empty where one is missing.
         text: The difference, in words.
         span: Its interval, in words; empty where there is none.
         ends: Estimate, low and high end, as fractions of the baseline; None where there is no ratio.
         margin: Both ends of the margin, likewise.
+        limit: The margin, in words.
+        link: Names the row of a table that has more; see :class:`Cell`.
         conditional: Whether the verdict holds for these runs only.
     """
 
     name: str
     rank: Rank
     verdict: Verdict
+    values: str = ""
     text: str
     span: str
     ends: tuple[float, float, float] | None
     margin: tuple[float, float]
+    limit: str = ""
+    link: str = ""
     conditional: bool = False
 
 
@@ -139,17 +156,28 @@ Block = Paragraph | Table | Facts | Figure | Doubts | Forest
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A titled part of a report; ``brief`` ones are shown wherever there is little room."""
+    """A titled part of a report; ``brief`` ones are shown wherever there is little room, ``folded`` ones open in Markdown and HTML."""
 
     title: str
     blocks: list[Block]
     brief: bool = False
+    folded: bool = False
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A file that runs were made from: the sides that it is of, its path, its size, and its digest with the digest's name."""
+
+    sides: str
+    path: str
+    bytes: int
+    identity: str
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A report; its title may be a verdict, and is then coloured like one."""
+    """A report; its title may be a verdict, and is then coloured like one. Its sources are a file of their own."""
 
     title: str
     subtitle: str
     sections: list[Section]
     verdict: Verdict | None = None
+    sources: list[Source] = []

@@ -1,20 +1,28 @@
 """Writing a report's files, all or none."""
 
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 
+from slotmark.cleaning import one_line
 from slotmark.errors import RunError
 from slotmark.report.document import Document
+from slotmark.report.renderers.csv import write_csv
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.json import json
-from slotmark.report.renderers.markdown import markdown
+from slotmark.report.renderers.markdown import markdown, short_markdown
 from slotmark.report.renderers.pdf import pdf
+from slotmark.report.sections.manifest import SOURCES_FILE
 
 
 def write_report(document: Document, result: msgspec.Struct, folder: Path) -> list[Path]:
     """Writes report.html, .pdf, .md and .json into ``folder``, in the place of older ones; returns their paths.
+
+    Beside them are report-short.md, which is short enough for a comment whatever the report holds, and report-sources.csv, with a line
+    per file that the runs were made from.
 
     Args:
         document: The report.
@@ -31,6 +39,8 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
             "report.pdf": on_paper.result(),
             "report.md": markdown(document).encode(),
             "report.json": json(result),
+            "report-short.md": short_markdown(document).encode(),
+            SOURCES_FILE: _sources(document),
         }
     partials = {name: folder / f".{name}.partial" for name in files}
     there = folder.exists()
@@ -49,3 +59,16 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
             f"{folder}: can't write the report ({error.strerror}). Choose another -o, or make room."
         ) from error
     return [folder / name for name in files]
+
+
+def _sources(document: Document) -> bytes:
+    """The sources as CSV; only its head where none is known."""
+    columns = {
+        "sides": pa.array([one_line(one.sides) for one in document.sources], pa.string()),
+        "file": pa.array([one_line(one.path) for one in document.sources], pa.string()),
+        "bytes": pa.array([one.bytes for one in document.sources], pa.int64()),
+        "digest": pa.array([one_line(one.identity) for one in document.sources], pa.string()),
+    }
+    written = BytesIO()
+    write_csv(pa.table(columns), written)
+    return written.getvalue()

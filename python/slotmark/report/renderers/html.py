@@ -11,9 +11,12 @@ from markupsafe import Markup
 
 from slotmark.cleaning import one_line
 from slotmark.numbers import percent
-from slotmark.report.document import SYMBOLS, Block, Document, Figure
+from slotmark.report.document import SYMBOLS, Block, Document, Figure, Table
 from slotmark.report.renderers.printable import printable_document, with_texts
 from slotmark.report.renderers.vega import vega
+
+MOST_OPEN = 6
+"""Charts that follow each other are folded where there are more."""
 
 
 def html(document: Document) -> str:
@@ -21,13 +24,18 @@ def html(document: Document) -> str:
     document = printable_document(document)
     figures = [block for section in document.sections for block in section.blocks if isinstance(block, Figure)]
     charts = [with_texts(figure.draw(), one_line) for figure in figures]
+    tables = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
     template = _environment().get_template("report.html")
     return template.render(
         document=document,
+        linked={row[0].link for table in tables for row in table.rows if row} - {""},
+        searchable=bool(tables),
+        most_open=MOST_OPEN,
         charts=_in_script(charts),
         runtime=Markup(vega().replace("</script", "<\\/script")) if charts else "",
         style=Markup(_file("report.css")),
-        script=Markup(_file("report.js")),
+        page_script=Markup(_file("page.js")),
+        script=Markup(_file("charts.js")),
     )
 
 

@@ -2,11 +2,13 @@
 
 import re
 
-from slotmark.numbers import percent
+import msgspec
+
 from slotmark.report.document import (
     CONDITIONAL,
     SYMBOLS,
     Block,
+    Cell,
     Document,
     Doubts,
     Facts,
@@ -16,6 +18,7 @@ from slotmark.report.document import (
     Table,
 )
 from slotmark.report.renderers.printable import printable_document
+from slotmark.warnings import Warning
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|#~$!]")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
@@ -34,8 +37,70 @@ def markdown(document: Document) -> str:
             continue
         if blocks and section.title:
             parts.append(f"## {_text(section.title)}")
-        parts += blocks
+        parts += [_folded(section.title, "\n\n".join(blocks))] if blocks and section.folded else blocks
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+SHORT = 20_000
+"""Characters: report-short.md has fewer, whatever it is about."""
+
+_LONGEST_TEXT, _LONGEST_CELL, _MOST_ROWS = 600, 120, 40
+
+
+def short_markdown(document: Document) -> str:
+    """The first sections of the document as GitHub's Markdown of fewer than :data:`SHORT` characters.
+
+    Long texts and tables are cut, and what doesn't fit is left out whole, so that no markup is ever broken; the last line names where the
+    rest is.
+    """
+    document = printable_document(document)
+    end = "The tables, charts, definitions and manifests are in report.md, report.html and report.pdf."
+    parts = [f"# {_text(_cut(document.title))}", _text(_cut(document.subtitle))]
+    left = SHORT - len(end) - sum(len(part) + 2 for part in parts) - 2
+    for section in document.sections:
+        heading = f"## {_text(_cut(section.title))}" if section.title else ""
+        for block in section.blocks if section.brief and not section.folded else ():
+            text = _block(_shortened(block))
+            for part in [heading, text] if text and len(heading) + len(text) + 4 <= left else []:
+                if part:
+                    parts.append(part)
+                    left -= len(part) + 2
+                    heading = ""
+    return "\n\n".join([*filter(None, parts), end]) + "\n"
+
+
+def _cut(text: str, most: int = _LONGEST_TEXT) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _shortened(block: Block) -> Block:
+    """A block whose texts and rows are cut; what would be folded, and the reasons of verdicts, are left out."""
+    match block:
+        case Paragraph():
+            return msgspec.structs.replace(block, text=_cut(block.text))
+        case Table(wide=False, folded=False):
+            rows = [[Cell(_cut(cell.text, _LONGEST_CELL)) for cell in row] for row in block.rows[:_MOST_ROWS]]
+            columns = [msgspec.structs.replace(one, title=_cut(one.title, _LONGEST_CELL)) for one in block.columns]
+            left = len(block.rows) - len(rows)
+            notes = [*map(_cut, block.notes), *([f"{left:,} more rows are in report.md."] if left else [])]
+            return Table(_cut(block.title), columns, rows, notes)
+        case Facts(wide=False):
+            facts = [(_cut(name, _LONGEST_CELL), _cut(value)) for name, value in block.facts[:_MOST_ROWS]]
+            return Facts(_cut(block.title), facts)
+        case Doubts():
+            cut = [
+                Warning(one.kind, _cut(one.text), _cut(one.subject, _LONGEST_CELL))
+                for one in block.warnings[:_MOST_ROWS]
+            ]
+            return Doubts(cut)
+        case Forest():
+            marks = [
+                msgspec.structs.replace(one, name=_cut(one.name, _LONGEST_CELL), values=_cut(one.values, _LONGEST_CELL))
+                for one in block.marks[:_MOST_ROWS]
+            ]
+            return Forest(marks, block.reach, _cut(block.note))
+        case _:
+            return Paragraph("")
 
 
 def _only_figures(blocks: list[Block]) -> bool:
@@ -67,7 +132,7 @@ def _block(block: Block) -> str:
 def _titled(table: Table) -> str:
     """A table with its title, its notes and, folded, the reasons of its verdicts; folded as a whole where it is wide."""
     notes = "".join(f"\n\n{_text(note)}" for note in table.notes)
-    if table.wide:
+    if table.wide or table.folded:
         return _folded(table.title or "Table", _table(table) + notes)
     title = f"**{_text(table.title)}**\n\n" if table.title else ""
     reasons = "\n".join(f"- {_text(reason)}" for _, reason in table.reasons)
@@ -76,11 +141,15 @@ def _titled(table: Table) -> str:
 
 def _forest(forest: Forest) -> str:
     """A line per mark, in words: decisive ones in bold."""
-    lines = ["| metric | difference | interval | margin | verdict |", "| --- | ---: | ---: | ---: | --- |"]
+    lines = [
+        "| metric | baseline → candidate | difference | interval, % | margin | verdict |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
+    ]
     for mark in forest.marks:
         name = f"**{_cell(mark.name)}**" if mark.rank == "decisive" else _cell(mark.name)
         sign = f"{SYMBOLS[mark.verdict]}{CONDITIONAL if mark.conditional else ''} {mark.verdict}"
-        cells = (_cell(mark.text), _cell(mark.span) or " ", f"± {percent(mark.margin[1])}", sign)
+        words = (mark.values, mark.text, mark.span, f"± {mark.limit}", sign)
+        cells = [_cell(one) or " " for one in words]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + f"\n\n{_text(forest.note)}"
 

@@ -1,8 +1,9 @@
 """Documents for a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import takewhile
 
+import msgspec
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -39,10 +40,24 @@ def print_document(document: Document, console: Console | None = None) -> None:
     console.print(Text(document.title, style=STYLES[document.verdict] or "bold"))
     if document.subtitle:
         console.print(Text(document.subtitle, style="dim"))
+    forests = [block for section in document.sections for block in section.blocks if isinstance(block, Forest)]
+    seen = {mark.link for forest in forests for mark in forest.marks[:MOST_MARKS]}
     for section in document.sections:
-        if section.brief:
+        if section.brief and not section.folded:
             for block in section.blocks:
-                _print(block, console)
+                if isinstance(block, Table) and block.folded:
+                    _print_rest(block, seen, console)
+                else:
+                    _print(block, console)
+
+
+def _print_rest(table: Table, seen: Collection[str], console: Console) -> None:
+    """The rows of a folded table that stand in no forest, without notes and reasons; nothing where there are none."""
+    rows = [row for row in table.rows if row[0].link not in seen]
+    if rows:
+        console.print()
+        for part in _parts(msgspec.structs.replace(table, rows=rows), console.width):
+            console.print(part)
 
 
 def _print(block: Block, console: Console) -> None:
@@ -84,7 +99,10 @@ def _print_forest(forest: Forest, console: Console) -> None:
     names = min(
         max((len(mark.name) for mark in marks), default=0), max(LEAST_NAME, console.width - beside - LEAST_AXIS - 4)
     )
-    axis = min(MOST_AXIS, console.width - names - beside - 4) // 2 * 2 + 1
+    values = max((len(mark.values) for mark in marks), default=0)
+    if console.width - names - beside - values - 6 < LEAST_AXIS:
+        values = 0
+    axis = min(MOST_AXIS, console.width - names - beside - 4 - (values and values + 2) - 1) // 2 * 2 + 1
     console.print()
     for mark, text in zip(marks, words, strict=True):
         name = mark.name if len(mark.name) <= names else f"{mark.name[: names - 1]}…"
@@ -92,7 +110,10 @@ def _print_forest(forest: Forest, console: Console) -> None:
         line = Text(f"{name:{names}}  ", style="bold" if mark.rank == "decisive" else "")
         if axis >= LEAST_AXIS:
             line.append(_axis(forest, mark, axis), style=style).append("  ")
-        console.print(line.append(text, style=style), no_wrap=True, crop=True)
+        line.append(text, style=style)
+        if values:
+            line.append(f"{'':{beside - len(text)}}  {mark.values:>{values}}")
+        console.print(line, no_wrap=True, crop=True)
     if axis >= LEAST_AXIS:
         reach = percent(forest.reach)
         console.print(Text(f"{'':{names}}  -{reach}{'0':^{max(1, axis - 2 * len(reach) - 2)}}+{reach}", style="dim"))
@@ -127,11 +148,17 @@ def _parts(table: Table, width: int) -> Iterator[RichTable]:
     labels = list(takewhile(lambda place: table.columns[place].align == "left", kept))
     if len(labels) == len(kept):
         labels = labels[:1]
-    parts = [labels]
-    for place in kept[len(labels) :]:
-        if parts[-1] != labels and sum(least[one] for one in (*parts[-1], place)) > _room(width, len(parts[-1]) + 1):
+    # Verdicts stand in the first part, behind what fits beside them.
+    judged = [place for place in kept if place not in labels and verdicts[place]]
+    parts, closing = [labels], judged
+    for place in [place for place in kept if place not in labels and place not in judged]:
+        line = (*parts[-1], place, *closing)
+        if parts[-1] != labels and sum(least[one] for one in line) > _room(width, len(line)):
+            parts[-1] = [*parts[-1], *closing]
             parts.append(labels)
+            closing = []
         parts[-1] = [*parts[-1], place]
+    parts[-1] = [*parts[-1], *closing]
     for number, part in enumerate(parts):
         most = [max(map(len, texts[place])) for place in part]
         line = min(sum(most), _room(width, len(part)))

@@ -3,7 +3,7 @@
 from slotmark.compare.result import ALL, OF_BLOCKS, BlockDesign, Blocks, Comparison, Difference, Row
 from slotmark.numbers import number, p_value, percent, ratio_interval
 from slotmark.report.document import Cell, Column, Table
-from slotmark.report.sections.cells import headed, margin_cell, metric_cell, optional, p_cell, verdict_cell
+from slotmark.report.sections.cells import headed, link_of, margin_cell, metric_cell, optional, p_cell, verdict_cell
 
 COSTS = (
     "Costs are of the median block, or the mean over all blocks. The ratio of a typical block is the middle of the blocks' own ratios: it needn't be "
@@ -31,7 +31,7 @@ def block_tables(comparison: Comparison) -> list[Table]:
         ]
         lines = [
             [
-                metric_cell(row.metric),
+                metric_cell(row.metric, link=link_of(comparison, row, place)),
                 Cell(row.quantity, remark=_blocks(difference.detail)),
                 *_levels(row, place),
                 _ratio(difference),

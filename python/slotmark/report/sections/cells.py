@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from slotmark.compare.growth import Curve
-from slotmark.compare.result import Basis, Difference, Row, Summary, Verdict
+from slotmark.compare.result import OF_BLOCKS, Basis, Comparison, Difference, Row, Summary, Verdict
 from slotmark.metrics import Metric
 from slotmark.numbers import interval, number, p_value, percent, percent_change, quantity
 from slotmark.report.document import CONDITIONAL, SYMBOLS, Cell
@@ -25,9 +25,24 @@ def headed(metric: Metric, unit: str | None = None) -> str:
     return f"{metric.name}, {unit}" if unit and not named else metric.name
 
 
-def metric_cell(metric: Metric, unit: str | None = None) -> Cell:
+def metric_cell(metric: Metric, unit: str | None = None, link: str = "") -> Cell:
     """A metric's name and unit, with its definition for those who ask."""
-    return Cell(headed(metric, unit), remark=f"{metric.definition} {DIRECTION[metric.better].capitalize()}.")
+    remark = f"{metric.definition} {DIRECTION[metric.better].capitalize()}."
+    return Cell(headed(metric, unit), remark=remark, link=link)
+
+
+def link_of(comparison: Comparison, row: Row, place: int) -> str:
+    """The name of a row, by which other parts of a report refer to it.
+
+    Args:
+        comparison: Which has the row.
+        row: Of a metric.
+        place: Of the candidate among the candidates.
+    """
+    # The table of typical samples has all candidates below each other.
+    alone = row.quantity == "typical" or len(comparison.candidates) == 1
+    of = row.quantity if row.quantity in OF_BLOCKS else ""
+    return "-".join(filter(None, (row.metric.id, row.part, of, "" if alone else comparison.candidates[place].name)))
 
 
 def in_a_sentence(metric: Metric) -> str:
@@ -37,7 +52,7 @@ def in_a_sentence(metric: Metric) -> str:
 
 
 CONDITIONAL_NOTE = f"{CONDITIONAL} Conditional on these runs: fewer than {ENOUGH_RUNS} on a side can't tell how much another run of the same would differ."
-"""Below every table that holds conditional verdicts."""
+"""Stands once below the tables where they hold conditional verdicts."""
 
 
 def verdict_cell(difference: Difference) -> Cell:
@@ -72,14 +87,19 @@ def rests_on(basis: Basis | None) -> str:
     return f"over {counts} {basis.over} per side, as good as {effective} independent ones"
 
 
-def margin_cell(metric: Metric, difference: Difference) -> Cell:
+def margin_in_words(metric: Metric, difference: Difference) -> str:
     """The margin in force: in the unit where that is how it was set, else as a share of the baseline."""
+    if difference.margin_absolute is None:
+        return percent(difference.margin)
+    return quantity(difference.margin_absolute, metric.unit)
+
+
+def margin_cell(metric: Metric, difference: Difference) -> Cell:
+    """The margin in force, and as a share of the baseline for those who ask."""
     if difference.verdict is None:
         return Cell("")
-    share = percent(difference.margin)
-    if difference.margin_absolute is None:
-        return Cell(f"± {share}")
-    return Cell(f"± {quantity(difference.margin_absolute, metric.unit)}", remark=f"{share} of the baseline")
+    share = "" if difference.margin_absolute is None else f"{percent(difference.margin)} of the baseline"
+    return Cell(f"±\N{NO-BREAK SPACE}{margin_in_words(metric, difference)}", remark=share)
 
 
 def condition_notes(differences: Iterable[Difference | None]) -> list[str]:

@@ -3,17 +3,22 @@
 from collections.abc import Sequence
 from typing import get_args
 
-from slotmark.compare.result import ALL, Cause, Comparison, Decision, Difference, Row
+from slotmark.compare.result import Cause, Comparison, Decision, Difference, Row
 from slotmark.metrics import Rank
 from slotmark.numbers import percent, percent_change
 from slotmark.report.document import Block, Forest, Mark, Paragraph
-from slotmark.report.sections.cells import in_a_sentence
+from slotmark.report.sections.cells import in_a_sentence, levels_in_words, link_of, margin_in_words, moved
+from slotmark.report.sections.manifest import compared
 from slotmark.words import few, listed
 
 MOST_MARKS = 12
 """So many rows fit the first screen; decisive ones come first."""
 
-MOST_SENTENCES = 5
+MOST_LINES = 6
+"""Of decisive rows: so many have a line each, those that stop a release first."""
+
+MOST_OTHERS = 3
+"""Candidates whose other metrics have a sentence."""
 
 MOST_NAMED = 4
 """Metrics that a sentence names."""
@@ -23,9 +28,9 @@ IN_MARGINS = 10
 
 
 def first_screen(comparison: Comparison, decision: Decision) -> list[Block]:
-    """The forest, where it has any metric, and up to five sentences."""
+    """What is compared, the forest where it has any metric, a line per decisive metric, and a few sentences."""
     forest = _forest(comparison)
-    return [*([forest] if forest.marks else []), *_sentences(comparison, decision)]
+    return [*compared(comparison.sides), *([forest] if forest.marks else []), *_sentences(comparison, decision)]
 
 
 def _shown(comparison: Comparison, place: int) -> list[tuple[Row, Difference]]:
@@ -45,7 +50,7 @@ def _forest(comparison: Comparison) -> Forest:
     for place, side in enumerate(comparison.candidates):
         for row, difference in _shown(comparison, place):
             if row.metric.rank != "informative":
-                marks.append(_mark(row, difference, side.name if several else ""))
+                marks.append(_mark(comparison, row, place, difference, side.name if several else ""))
     ranks = get_args(Rank)
     marks.sort(key=lambda mark: ranks.index(mark.rank))
     left = len(marks) - MOST_MARKS
@@ -61,16 +66,19 @@ def _forest(comparison: Comparison) -> Forest:
     return Forest(kept, reach, note + far + more)
 
 
-def _mark(row: Row, difference: Difference, side: str) -> Mark:
+def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, side: str) -> Mark:
     ratio, margin = difference.ratio, difference.margin
     return Mark(
-        name=f"{row.title}, {side}" if side else row.title,
+        name=": ".join(filter(None, (side, row.title))),
         rank=row.metric.rank,
         verdict=difference.verdict or "inconclusive",
+        values=levels_in_words(row, place),
         text=f"{percent_change(ratio.estimate)} %" if ratio else "-",
         span=f"{percent_change(ratio.low)} to {percent_change(ratio.high)}" if ratio and ratio.low < ratio.high else "",
         ends=(ratio.estimate - 1, ratio.low - 1, ratio.high - 1) if ratio else None,
         margin=(1 / (1 + margin) - 1, margin),
+        limit=margin_in_words(row.metric, difference),
+        link=link_of(comparison, row, place),
         conditional=difference.conditional,
     )
 
@@ -84,60 +92,75 @@ def _reach(marks: Sequence[Mark]) -> float:
 
 
 def _sentences(comparison: Comparison, decision: Decision) -> list[Paragraph]:
+    lines = [*_lines(comparison, decision)]
+    left = len(lines) - MOST_LINES
+    more = [Paragraph(f"{left} more lines of decisive metrics are in the tables.")] if left > 0 else []
     several = len(comparison.candidates) > 1
-    told: list[Paragraph] = []
-    for place, side in enumerate(comparison.candidates):
-        begin = f"{side.name}: " if several else ""
-        causes = [cause for cause in decision.causes if cause.candidate == side.name]
-        rows = _shown(comparison, place)
-        found = [
-            *_worse(causes, comparison.baseline.name, begin),
-            *_unclear(causes, begin),
-            *_fine(rows, causes, begin),
-            *_others(rows, begin),
-        ]
-        told += found[:1] if several else found
+    others = [
+        one
+        for place, side in enumerate(comparison.candidates)
+        for one in _others(_shown(comparison, place), f"{side.name}: " if several else "")
+    ]
     notes = [Paragraph(f"Accepted: {'; '.join(decision.accepted)}.")] if decision.accepted else []
-    conditional = _conditional(comparison)
-    return [*told[: MOST_SENTENCES - len(notes) - len(conditional)], *notes, *conditional]
-
-
-def _worse(causes: Sequence[Cause], baseline: str, begin: str) -> list[Paragraph]:
-    held = [cause for cause in causes if cause.answer == "hold"]
-    if not held:
-        return []
     return [
-        Paragraph(
-            f"{begin}Worse than {baseline}: {listed(few([f'{one.title} {one.reason}' for one in held], MOST_NAMED))}.",
-            "worse",
-        )
+        *lines[:MOST_LINES],
+        *more,
+        *_doubts(decision, several),
+        *others[:MOST_OTHERS],
+        *notes,
+        *_conditional(comparison),
     ]
 
 
-def _unclear(causes: Sequence[Cause], begin: str) -> list[Paragraph]:
-    """What can't be told, with the reasons in the order of the catalogue."""
-    unclear = [cause for cause in causes if cause.answer == "run again" and cause.metric and not cause.conditional]
+def _lines(comparison: Comparison, decision: Decision) -> list[Paragraph]:
+    """A line per decisive row and candidate, in plain words; those that stop a release come first."""
+    found: list[tuple[int, Paragraph]] = []
+    for place, side in enumerate(comparison.candidates):
+        causes = {
+            (one.metric, one.part, one.quantity): one
+            for one in decision.causes
+            if one.candidate == side.name and not one.conditional
+        }
+        begin = f"{side.name}: " if len(comparison.candidates) > 1 else ""
+        told = set()
+        for row, difference in _shown(comparison, place):
+            if row.metric.rank == "decisive":
+                key = row.metric.id, row.part, row.quantity
+                told.add(key)
+                found.append(_line(comparison, row, place, difference, causes.get(key), begin))
+        found += [
+            (1, Paragraph(f"{begin}{one.title}: {one.reason}.", "inconclusive"))
+            for key, one in causes.items()
+            if one.metric and key not in told
+        ]
+    return [one for _, one in sorted(found, key=lambda one: one[0])]
+
+
+def _line(
+    comparison: Comparison, row: Row, place: int, difference: Difference, cause: Cause | None, begin: str
+) -> tuple[int, Paragraph]:
+    """A decisive row in plain words, behind its place in the order."""
+    levels = levels_in_words(row, place)
+    change = moved(row, place, difference.ratio) if difference.ratio else f"not comparable ({levels})"
+    what = f"{begin}{row.title} is {change}"
+    limit = margin_in_words(row.metric, difference)
+    if cause is None:
+        return 2, Paragraph(f"{what}: shown not worse beyond its margin of {limit}.", "equivalent")
+    if cause.answer == "hold":
+        return 0, Paragraph(f"{what}: worse than {comparison.baseline.name} beyond the margin of {limit}.", "worse")
+    return 1, Paragraph(f"{what}: can't be told, {cause.reason}.", "inconclusive")
+
+
+def _doubts(decision: Decision, several: bool) -> list[Paragraph]:
+    """Why nothing ships whatever the metrics are, once for all candidates that have the doubt."""
     reasons: dict[str, list[str]] = {}
-    for cause in unclear:
-        reason, _, reach = cause.reason.partition(": ")
-        reasons.setdefault(reason, []).append(f"{cause.title}{f' ({reach})' if reach else ''}")
-    words = [f"{listed(few(names, MOST_NAMED))} {reason}" for reason, names in reasons.items()]
-    doubts = [f"doubts: {cause.reason}" for cause in causes if not cause.metric]
-    told = [f"{begin}Can't be told: {'; '.join(words)}."] if words else []
-    told += [f"{begin}{one[:1].upper()}{one[1:]}" for one in doubts]
-    return [Paragraph(one, "inconclusive") for one in told]
-
-
-def _fine(rows: Sequence[tuple[Row, Difference]], causes: Sequence[Cause], begin: str) -> list[Paragraph]:
-    """The decisive metrics that stand in nobody's way."""
-    stopping = {(cause.metric, cause.part, cause.quantity) for cause in causes if not cause.conditional}
-    fine = [
-        in_a_sentence(row.metric) + (f" ({row.part})" if row.part != ALL else "")
-        for row, _ in rows
-        if row.metric.rank == "decisive" and (row.metric.id, row.part, row.quantity) not in stopping
+    for cause in decision.causes:
+        if not cause.metric:
+            reasons.setdefault(cause.reason, []).append(cause.candidate)
+    return [
+        Paragraph(f"{f'{listed(sides)}: ' if several else ''}Doubts: {reason}", "inconclusive")
+        for reason, sides in reasons.items()
     ]
-    names = few(list(dict.fromkeys(fine)), MOST_NAMED)
-    return [Paragraph(f"{begin}Shown not worse beyond the margin: {listed(names)}.", "equivalent")] if names else []
 
 
 def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragraph]:

@@ -4,11 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from slotmark.compare.result import Side
 from slotmark.metrics import catalogue
-from slotmark.report.document import Block, Cell, Column, Facts, Table
+from slotmark.report.document import Block, Cell, Column, Facts, Paragraph, Source, Table
 from slotmark.run import MachineFacts, Manifest, SourceFile
 from slotmark.words import listed
 
 _UNKNOWN = "unknown"
+
+SOURCES_FILE = "report-sources.csv"
+"""Beside the report: what its runs were made from."""
+
+MOST_SIDES = 5
+"""So many sides are described on the first screen."""
 
 
 def work_done(side: Side) -> str:
@@ -58,19 +64,51 @@ def manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def _files(sides: Sequence[Side]) -> list[Facts]:
+def sources(sides: Sequence[Side]) -> list[Source]:
     """Every source file once, with the sides that were made from it where those aren't all."""
     found: dict[SourceFile, dict[str, None]] = {}
     for side in sides:
         for file in (file for manifest in side.manifests for file in manifest.sources):
             found.setdefault(file, {})[side.name] = None
-    if not found:
+    return [
+        Source(listed(list(names)) if len(names) < len(sides) else "all", file.path, file.bytes, file.identity)
+        for file, names in found.items()
+    ]
+
+
+def _files(sides: Sequence[Side]) -> list[Block]:
+    """Where the source files are listed."""
+    count = len(sources(sides))
+    if not count:
         return []
-    facts = []
-    for file, names in found.items():
-        of = f"of {listed(list(names))}" if len(names) < len(sides) else ""
-        facts.append((file.path, ", ".join(filter(None, (f"{file.bytes:,} bytes", file.identity, of)))))
-    return [Facts(f"{len(found):,} source file{'s' if len(found) > 1 else ''}", facts, wide=True)]
+    named = "1 source file is" if count == 1 else f"{count:,} source files are"
+    return [Paragraph(f"{named} listed in {SOURCES_FILE}, with size and digest.")]
+
+
+def compared(sides: Sequence[Side]) -> list[Block]:
+    """What each side is, in a line: the target, its version and commit, when its runs began, and how many there are."""
+    facts = [(side.name, _in_a_line(side)) for side in sides]
+    left = len(facts) - MOST_SIDES
+    more = [("", f"{left} more: see the manifest")] if left > 0 else []
+    return [Facts("", [*facts[:MOST_SIDES], *more])]
+
+
+def _in_a_line(side: Side) -> str:
+    targets = [manifest.target for manifest in side.manifests]
+    names, versions, commits = (
+        "; ".join(dict.fromkeys(filter(None, (getattr(target, of) for target in targets))))
+        for of in ("name", "version", "commit")
+    )
+    days = sorted({manifest.started[:10] for manifest in side.manifests if manifest.started})
+    runs = len(side.manifests)
+    parts = [
+        names if names != side.name else "",
+        f"version {versions}" if versions else "version not recorded",
+        f"commit {commits}" if commits else "",
+        " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
+        f"{runs} run{'s' if runs > 1 else ''}",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:

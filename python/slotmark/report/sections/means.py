@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from slotmark.compare.result import Comparison, Difference, Row, Summary
 from slotmark.metrics import Metric
 from slotmark.numbers import number, percent_change, point_unit, signed, signed_interval
@@ -9,8 +11,8 @@ from slotmark.published.styles import STYLES, Style
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import (
     by_section,
-    condition_notes,
     headed,
+    link_of,
     margin_cell,
     metric_cell,
     not_compared,
@@ -30,7 +32,11 @@ def mean_tables(comparison: Comparison, style: str = "modern") -> list[Table]:
         comparison: What to show.
         style: How values, differences and percentages are printed: ``modern``, or as the established tool does, ``org`` or ``typst``.
     """
-    rows = [row for row in comparison.rows if row.quantity == "mean" and row.metric.estimator != "seeds"]
+    rows = [
+        row
+        for row in comparison.rows
+        if row.quantity == "mean" and row.metric.estimator != "seeds" and any(row.summaries)
+    ]
     return [
         Table(
             ": ".join(filter(None, (section, side.name if len(comparison.candidates) > 1 else ""))),
@@ -45,8 +51,9 @@ def mean_tables(comparison: Comparison, style: str = "modern") -> list[Table]:
                 Column("adj. p", detail=True),
                 Column("verdict", "left"),
             ],
-            [_cells(row, place, STYLES.get(style)) for row in inside],
-            [_counts(inside, place, comparison), *condition_notes(row.differences[place] for row in inside)],
+            [_cells(comparison, row, place, STYLES.get(style)) for row in inside],
+            [_counts(inside, place, comparison)],
+            folded=comparison.decision is not None,
         )
         for section, inside in by_section(rows).items()
         for place, side in enumerate(comparison.candidates)
@@ -75,14 +82,14 @@ def centile_tables(comparison: Comparison) -> list[Table]:
     return [Table("Centiles", columns, rows, wide=True)] if rows else []
 
 
-def _cells(row: Row, place: int, style: Style | None) -> list[Cell]:
+def _cells(comparison: Comparison, row: Row, place: int, style: Style | None) -> list[Cell]:
     base, theirs, difference = row.summaries[0], row.summaries[place + 1], row.differences[place]
     metric = row.metric
     scale, unit = (1.0, metric.unit) if style else readable(metric)
     values = [_mean(summary, metric, style, scale) for summary in (base, theirs)]
-    name = metric_cell(metric, unit)
+    name = metric_cell(metric, unit, link_of(comparison, row, place))
     if row.part:
-        name = Cell(f"{name.text}: {row.part}", remark=name.remark)
+        name = msgspec.structs.replace(name, text=f"{name.text}: {row.part}")
     if base is None or theirs is None or difference is None:
         return [name, *values, Cell("-"), Cell("-"), *[Cell("")] * 3, not_compared(base, theirs)]
     if style:

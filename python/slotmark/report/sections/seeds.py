@@ -10,7 +10,6 @@ from slotmark.numbers import number, percent, percent_change, signed, signed_int
 from slotmark.report.document import Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import (
     by_section,
-    condition_notes,
     margin_cell,
     metric_cell,
     not_compared,
@@ -43,7 +42,7 @@ def seed_tables(comparison: Comparison) -> list[Table]:
         columns += [Column("margin"), Column("adj. p", detail=True), Column("verdict", "left")] if judged else []
     error = model_error(comparison)
     columns += [Column("model's error")] if error else []
-    notes = [*_notes(comparison), *condition_notes(one for row in rows for one in row.differences)]
+    notes = _notes(comparison)
     notes += _error_notes(error)
     if several:
         notes.append("± is one standard error over seeds.")

@@ -4,8 +4,8 @@ from slotmark.compare.result import Comparison, Row, Summary
 from slotmark.numbers import number, ratio_interval
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import (
-    condition_notes,
     headed,
+    link_of,
     margin_cell,
     median_interval,
     metric_cell,
@@ -61,14 +61,16 @@ def _table(comparison: Comparison, part: str, rows: list[Row]) -> Table:
         *map(Column, ("median", "ratio [interval]", "margin", "adj. p")),
         Column("verdict", "left"),
     ]
-    notes = condition_notes(one for row in rows for one in row.differences)
-    return Table(part, columns, [cells for row in rows for cells in _compared(comparison, row)], notes)
+    return Table(part, columns, [cells for row in rows for cells in _compared(comparison, row)])
 
 
 def _compared(comparison: Comparison, row: Row) -> list[list[Cell]]:
     """A line for the baseline, then one for each candidate against it."""
     nothing = Cell("")
-    lines = [[metric_cell(row.metric), Cell(comparison.baseline.name), _median(row.summaries[0]), *[nothing] * 4]]
+    link = link_of(comparison, row, 0)
+    lines = [
+        [metric_cell(row.metric, link=link), Cell(comparison.baseline.name), _median(row.summaries[0]), *[nothing] * 4]
+    ]
     for side, summary, difference in zip(comparison.candidates, row.summaries[1:], row.differences, strict=True):
         judged = [*[nothing] * 3, not_compared(row.summaries[0], summary)]
         if difference is not None:

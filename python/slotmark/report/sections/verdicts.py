@@ -1,6 +1,7 @@
 """What was found, in sentences, and how many verdicts of each kind there are."""
 
 from slotmark.compare.result import ALL, Comparison, Difference, Row
+from slotmark.metrics import catalogue
 from slotmark.numbers import change, percent, ratio, ratio_interval, span
 from slotmark.report.document import CONDITIONAL, SYMBOLS, Block, Paragraph, Section
 from slotmark.report.sections.cells import by_section, in_a_sentence, moved
@@ -79,7 +80,8 @@ def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
             if (difference := row.differences[place]) and (words := _kind(difference, comparison)):
                 groups.setdefault(words, []).append(_with_change(row, difference))
         found += [Paragraph(f"{against}: {words}: {', '.join(named)}.") for words, named in sorted(groups.items())]
-    unrecorded = [in_a_sentence(row.metric) for row in comparison.rows if not any(row.summaries)]
+    recorded = {row.metric.id for row in comparison.rows if any(row.summaries)}
+    unrecorded = [in_a_sentence(metric) for metric in catalogue(comparison.bench).metrics if metric.id not in recorded]
     if unrecorded:
         found.append(Paragraph(f"Not recorded on any side: {', '.join(unrecorded)}."))
     return found

@@ -43,7 +43,8 @@ function toggles() {
   const hint = Object.assign(document.createElement("p"), { className: "note", textContent: hints.join(" ") });
   // Above the first chart in which runs are told apart; charts before it show none.
   const first = places.find((place) => specs[Number(place.dataset.chart)].usermeta?.runs?.length) ?? places[0];
-  first.closest(".charts").before(box, hint);
+  const charts = first.closest(".charts");
+  (charts.closest("details") ?? charts).before(box, hint);
 }
 
 function config() {
@@ -66,6 +67,7 @@ async function draw(place) {
   const spec = structuredClone(specs[Number(place.dataset.chart)]);
   const parameter = spec.params?.find((one) => one.name === "shown");
   if (parameter) parameter.value = [...shown];
+  if (spec.width === "container" && !place.checkVisibility()) spec.width = widths.get(place);
   if (place.parentElement.matches(".small.open") && typeof spec.height === "number") spec.height *= OPENED;
   const made = await window.vegaEmbed(place, spec, { actions: false, renderer: "svg", config: config(), tooltip: { theme: dark.matches ? "dark" : "light" } });
   views.set(place, made.view);
@@ -75,10 +77,28 @@ for (const opener of document.querySelectorAll(".opener")) {
   opener.addEventListener("click", () => {
     const figure = opener.closest("figure");
     opener.setAttribute("aria-expanded", String(figure.classList.toggle("open")));
-    draw(figure.querySelector(".chart"));
+    draw(figure.querySelector(".chart")).then(() => {
+      if (figure.classList.contains("open")) figure.scrollIntoView({ block: "nearest" });
+    });
+  });
+}
+
+// How wide charts are that are folded: what is closed has no width.
+const widths = new Map();
+function measure() {
+  const folds = [...document.querySelectorAll("details:not([open]):has(.chart)")];
+  for (const fold of folds) fold.open = true;
+  for (const place of places) widths.set(place, place.clientWidth);
+  for (const fold of folds) fold.open = false;
+}
+
+for (const fold of document.querySelectorAll("details:has(.chart)")) {
+  fold.addEventListener("toggle", () => {
+    if (fold.open && !matchMedia("print").matches) for (const place of fold.querySelectorAll(".chart")) draw(place);
   });
 }
 
 toggles();
+measure();
 places.forEach(draw);
 dark.addEventListener("change", () => places.forEach(draw));

@@ -10,10 +10,10 @@ import pytest
 from slotmark import published
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, catalogue, parse_filters
-from slotmark.published import METHODS, published_report
+from slotmark.published import METHODS, publication, published_report
 from slotmark.published.locli import LOWEST_HOSTS
 from slotmark.published.styles import STYLES
-from slotmark.report.document import Table
+from slotmark.report.document import Figure, Table
 from slotmark.report.sections.published import published_document
 from slotmark.run import Run
 from tests.cluster.test_planted_truth import made_up
@@ -91,8 +91,8 @@ def test_few_hosts_all_count(clusters: dict[str, Run]) -> None:
 
 def test_documents_show_cells_as_printed(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", "a", {SETTING: [1_000, 2_000]})
-    report = published_report([{"a": run}])
-    document = published_document(report)
+    published = publication([{"a": run}])
+    report, document = published.report, published_document(published)
     (section,) = document.sections
     assert (document.subtitle, section.brief) == (report.said, True)
     for block, table in zip(section.blocks, report.tables, strict=True):
@@ -145,3 +145,45 @@ def test_runs_of_other_work_have_no_published_tables_together(tmp_path: Path) ->
     done = slotmark("compare", "a", "b", "--method", "published", cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "a and b did different work" in done.stderr
+
+
+def _labels(table) -> list[str]:
+    return [row[0].text for row in table.rows if row[0].text != "Sample count"]
+
+
+@pytest.mark.parametrize(("style", "file"), [("org", "release-10.5.0"), ("typst", "release-10.6.2")])
+def test_rows_have_the_labels_and_units_that_are_published(
+    clusters: dict[str, Run], shared: Path, style: str, file: str
+) -> None:
+    printed = json.loads((shared / "published" / "releases" / f"{file}.value-only.json").read_text(encoding="utf-8"))
+    assert printed["style"] == style
+    report = published_report(
+        [{name: run} for name, run in clusters.items()], parse_filters(["none"], "cluster"), style
+    )
+    for table in report.tables:
+        rows = next(rows for title, rows in printed["sections"].items() if title.lower() == table.title.lower())
+        theirs = [f"{row['metric']}, {row['unit']}" for row in rows]
+        # What these runs do not record has no row.
+        assert [label for label in theirs if label in _labels(table)] == _labels(table)
+    manifest = report.manifest
+    assert manifest is not None
+    ours = [row[0].text for row in manifest.rows]
+    assert [label for label in printed["manifest"] if label != "Analysis date"] == ours
+
+
+def test_the_document_has_the_parts_of_a_published_report(clusters: dict[str, Run]) -> None:
+    published = publication([{name: run} for name, run in clusters.items()], parse_filters(["none"], "cluster"))
+    report, document = published.report, published_document(published)
+    assert [section.title for section in document.sections] == [
+        "",
+        "Manifest",
+        "Analysis",
+        "Appendix A: charts",
+        "Appendix B: data dictionary",
+    ]
+    assert report.compared.startswith("We compare theirs")
+    assert " against ours" in report.compared
+    assert "theirs against ours" in document.title
+    charts = [block for block in document.sections[3].blocks if isinstance(block, Figure)]
+    assert "0.50 adoption" in " ".join(chart.title for chart in charts)
+    assert not any("Network" in label for table in report.tables for label in _labels(table))

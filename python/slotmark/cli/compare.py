@@ -108,7 +108,7 @@ def compare(
     from slotmark.compare import policy_text
     from slotmark.compare.sides import name_sides, refuse_unlike_runs
     from slotmark.metrics import catalogue, parse_filters
-    from slotmark.published import published_report
+    from slotmark.published import publication
     from slotmark.report import comparison_document, write_report
     from slotmark.report.sections.published import published_document
     from slotmark.run import open_run
@@ -135,8 +135,8 @@ def compare(
         refuse_unlike_runs(opened)
         names = iter(side.name for side in name_sides([[run] for side in opened for run in side]))
         sides = [{next(names): run for run in side} for side in opened]
-        result = published_report(sides, chosen, "org" if style is Style.modern else style.value)
-        document = published_document(result)
+        published = publication(sides, chosen, "org" if style is Style.modern else style.value)
+        result, document = published.report, published_document(published)
         comparison = compared() if policy or gate or fail_on else None
     else:
         result = comparison = compared()

@@ -8,11 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Filter, catalogue, filters_of_run
 from slotmark.published import chainsync_2026, ghc_study, locli
-from slotmark.published.report import PublishedCell, PublishedReport, PublishedSide, PublishedTable
+from slotmark.published.report import (
+    Printed,
+    Publication,
+    PublishedCell,
+    PublishedReport,
+    PublishedSide,
+    PublishedTable,
+)
 from slotmark.run import Run, title_with_origin
 
-Method = Callable[[Sequence[Mapping[str, Run]], Sequence[Filter] | None, str], tuple[str, list[PublishedTable]]]
-"""From the arguments of :func:`published_report` to what is printed, in words without a full stop, and the tables."""
+Method = Callable[[Sequence[Mapping[str, Run]], Sequence[Filter] | None, str], Printed]
+"""From the arguments of :func:`published_report` to what is printed."""
 
 METHODS: Mapping[str, Method] = {
     "locli": locli.printed,
@@ -23,18 +30,20 @@ METHODS: Mapping[str, Method] = {
 
 __all__ = [
     "METHODS",
+    "Publication",
     "PublishedCell",
     "PublishedReport",
     "PublishedSide",
     "PublishedTable",
+    "publication",
     "published_report",
 ]
 
 
-def published_report(
+def publication(
     sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None = None, style: str = "org"
-) -> PublishedReport:
-    """The tables that the established tool or report makes of these runs, by its own formulas and roundings.
+) -> Publication:
+    """The report that the established tool or report makes of these runs, by its own formulas and roundings.
 
     Args:
         sides: The runs of each side by the names to print, all of one bench; the first side is the reference.
@@ -50,11 +59,13 @@ def published_report(
     name = catalogue(bench).published
     if not name:
         raise ComparisonError(f"--method published: nobody has published tables of {bench}. Leave it out.")
-    said, tables = METHODS[name](sides, filters, style)
-    return PublishedReport(
+    printed = METHODS[name](sides, filters, style)
+    report = PublishedReport(
         method=name,
-        title=title_with_origin("By the published method", (run.manifest for side in sides for run in side.values())),
-        said=f"{said}; slotmark's own method is the default.",
+        title=title_with_origin(
+            printed.title or "By the published method", (run.manifest for side in sides for run in side.values())
+        ),
+        said=f"{printed.said}; slotmark's own method is the default.",
         sides=[
             PublishedSide(
                 list(side),
@@ -63,5 +74,15 @@ def published_report(
             )
             for side, first in zip(sides, firsts, strict=True)
         ],
-        tables=tables,
+        compared=printed.compared,
+        manifest=printed.manifest,
+        tables=printed.tables,
     )
+    return Publication(report=report, charted=printed.charted, metrics=printed.metrics)
+
+
+def published_report(
+    sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None = None, style: str = "org"
+) -> PublishedReport:
+    """The tables of :func:`publication` alone."""
+    return publication(sides, filters, style).report

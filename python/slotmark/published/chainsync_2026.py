@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from slotmark.metrics import Analysis, Filter
-from slotmark.published.report import PublishedCell, PublishedTable, figure, words
+from slotmark.published.report import Printed, PublishedCell, PublishedTable, figure, words
 from slotmark.run import Run
 
 MIB = 1 << 20
@@ -104,9 +104,7 @@ def delta(average: float, reference: float) -> list[PublishedCell]:
     return [difference, PublishedCell(relative, 100 * (average / reference - 1))]
 
 
-def printed(
-    sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None, style: str
-) -> tuple[str, list[PublishedTable]]:
+def printed(sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None, style: str) -> Printed:
     """The snapshot, a stability check per mode, and the key deltas; each run is by itself, and the first is the reference.
 
     The report has one style, and nothing of it can be filtered.
@@ -116,11 +114,12 @@ def printed(
     measured = [_measured(run) for run in runs.values()]
     settings = sorted({setting for one in measured for setting in one})
     figures = [{setting: derive(one[setting].rates) for setting in one} for one in measured]
-    return "The tables and formulas of chainsync-benchmark-2026", [
+    tables = [
         _snapshot(names, settings, measured, figures),
         *(_stability(names, setting, figures) for setting in settings),
         *([_deltas(names, settings, figures)] if len(names) > 1 else []),
     ]
+    return Printed(said="The tables and formulas of chainsync-benchmark-2026", tables=tables)
 
 
 def _cut(value: float) -> float:

@@ -16,7 +16,7 @@ import scipy
 
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Filter, costs_together
-from slotmark.published.report import PublishedCell, PublishedTable, figure, words
+from slotmark.published.report import Printed, PublishedCell, PublishedTable, figure, words
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import holm, signed_rank_p
 
@@ -119,9 +119,7 @@ def printed_p(p: float) -> PublishedCell:
     return PublishedCell(f"< {SMALLEST_PRINTED:.1e}" if p < SMALLEST_PRINTED else f"{p:.4g}", p)
 
 
-def printed(
-    sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None, style: str
-) -> tuple[str, list[PublishedTable]]:
+def printed(sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None, style: str) -> Printed:
     """The study's tables; the first side is the baseline of both factors, and processes of one side's runs are put together.
 
     The study has one style, and nothing of it can be filtered.
@@ -138,7 +136,7 @@ def printed(
     source = (
         [UNIT] if processes == 1 else [UNIT, f"Of {processes} processes, the median of each block: the study had one."]
     )
-    return "The tables and formulas of the 2023 study of GHC versions and branches", [
+    tables = [
         _normality(cases[0], first, second, source),
         _significance(cases, compilers, branches, names),
         *_pairs(cases, compilers, branches, names, processes),
@@ -146,6 +144,7 @@ def printed(
         _quantiles(cases, names, source),
         *_speedups(cases, compilers, branches, names, source),
     ]
+    return Printed(said="The tables and formulas of the 2023 study of GHC versions and branches", tables=tables)
 
 
 def cases_of(sides: Sequence[Sequence[Run]]) -> tuple[tuple[str, str], list[Case]]:

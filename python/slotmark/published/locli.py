@@ -1,20 +1,28 @@
 """The tables of locli, the tool of the Cardano performance team: of each metric every run's mean, and how it differs from the first run's."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 
 import msgspec
 import numpy as np
 
-from slotmark.metrics import Analysis, Filter, Metric, Samples, catalogue
-from slotmark.published.report import PublishedCell, PublishedTable, words
+from slotmark.compare.result import Row, Summary
+from slotmark.compare.summary import summarise_runs
+from slotmark.metrics import Analysis, Filter, Metric, Samples
+from slotmark.published.locli_manifest import compared_in_words, manifest_table
+from slotmark.published.report import Printed, PublishedCell, PublishedTable, words
 from slotmark.published.styles import STYLES, Style
 from slotmark.run import Run
+from slotmark.words import listed
 
 LOWEST_HOSTS = 29
 """Of so many hosts, those with the lowest means, the average of a host metric is taken: as many as there are centiles."""
 
 SECTIONS = ("Resource usage", "Anomaly control", "Forging", "Individual peer propagation", "End-to-end propagation")
 """The tables of the published reports."""
+
+_DRAWN_ONLY = ("cdfSpanLensCpuEpoch",)
+"""A field of these sections of which the reports have a chart and no row."""
 
 
 class PublishedMean(msgspec.Struct, frozen=True):
@@ -24,20 +32,42 @@ class PublishedMean(msgspec.Struct, frozen=True):
         metric: The catalogue's entry.
         means: One per run, unrounded; None where a run has no sample.
         samples: How many samples each run has.
+        summaries: Of them, with centiles where the metric is drawn as a distribution.
     """
 
     metric: Metric
     means: list[float | None]
     samples: list[int]
+    summaries: list[Summary | None]
+
+    @property
+    def recorded(self) -> bool:
+        """Whether any run's nodes recorded it; some metrics are 0 throughout where they do not."""
+        return not self.metric.zero_unrecorded or any(one and one.maximum > 0 for one in self.summaries)
 
 
-def printed(
-    sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None, style: str
-) -> tuple[str, list[PublishedTable]]:
-    """One table per section; a run of any side has columns of its own, and the first run is the reference of all."""
-    names = [name for side in sides for name in side]
-    rows = published_means([run for side in sides for run in side.values()], filters)
-    return f"The tables and formulas of locli, printed as its {style} reports do", list(_tables(names, rows, style))
+def printed(sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None, style: str) -> Printed:
+    """The parts of the reports; a run of any side has columns of its own, and the first run is the reference of all."""
+    runs = {name: run for side in sides for name, run in side.items()}
+    with ExitStack() as stack:
+        analyses = [stack.enter_context(Analysis(run, filters=filters, published=True)) for run in runs.values()]
+        rows = [row for row in _rows(analyses) if row.recorded]
+        manifest = manifest_table(list(runs), analyses)
+    first, *others = runs
+    workload = runs[first].manifest.workload.get("workload", "")
+    return Printed(
+        said=f"The tables and formulas of locli, printed as its {style} reports do",
+        title=f"{listed(others)} against {first}{f', {workload} workload' if workload else ''}, by the published method",
+        compared=compared_in_words(runs),
+        manifest=manifest,
+        tables=list(_tables(list(runs), [row for row in rows if _in_tables(row.metric)], style)),
+        charted=[
+            Row(metric=row.metric, part="", quantity="mean", summaries=row.summaries, differences=[])
+            for row in rows
+            if row.metric.chart == "cdf"
+        ],
+        metrics=[row.metric for row in rows],
+    )
 
 
 def published_means(runs: Sequence[Run], filters: Sequence[Filter] | None = None) -> list[PublishedMean]:
@@ -47,18 +77,31 @@ def published_means(runs: Sequence[Run], filters: Sequence[Filter] | None = None
         runs: The runs, one column each.
         filters: What is analysed; None for what each run's profile says.
     """
-    entries = catalogue(runs[0].manifest.bench).metrics
-    metrics = [metric for metric in entries if metric.section in SECTIONS and metric.locli]
-    columns = []
-    for run in runs:
-        with Analysis(run, filters=filters, published=True) as analysis:
-            hosts = analysis.query("SELECT host FROM hosts ORDER BY host")["host"].to_pylist()
-            found = [analysis.samples(metric.id) for metric in metrics]
-            columns.append([(_mean(samples, hosts), samples.table.num_rows) for samples in found])
-    return [
-        PublishedMean(metric, [column[place][0] for column in columns], [column[place][1] for column in columns])
-        for place, metric in enumerate(metrics)
-    ]
+    with ExitStack() as stack:
+        rows = _rows([stack.enter_context(Analysis(run, filters=filters, published=True)) for run in runs])
+    return [row for row in rows if _in_tables(row.metric)]
+
+
+def _in_tables(metric: Metric) -> bool:
+    return metric.section in SECTIONS and metric.locli not in _DRAWN_ONLY
+
+
+def _rows(analyses: Sequence[Analysis]) -> list[PublishedMean]:
+    """A row per metric that locli has, also of those that are only drawn."""
+    metrics = [metric for metric in analyses[0].catalogue.metrics if metric.locli]
+    hosts = [one.query("SELECT host FROM hosts ORDER BY host")["host"].to_pylist() for one in analyses]
+    rows = []
+    for metric in metrics:
+        found = [analysis.samples(metric.id) for analysis in analyses]
+        rows.append(
+            PublishedMean(
+                metric,
+                [_mean(samples, of_run) for samples, of_run in zip(found, hosts, strict=True)],
+                [samples.table.num_rows for samples in found],
+                [summarise_runs([samples], "") if samples.parts else None for samples in found],
+            )
+        )
+    return rows
 
 
 def _mean(samples: Samples, hosts: Sequence[str]) -> float | None:
@@ -80,7 +123,7 @@ def _tables(names: Sequence[str], rows: Sequence[PublishedMean], style: str) -> 
     others = [title for name in names[1:] for title in (name, "Δ", "Δ%")]
     for section in dict.fromkeys(row.metric.section for row in rows):
         inside = [row for row in rows if row.metric.section == section]
-        cells = [[PublishedCell(_headed(row.metric)), *_cells(row, by)] for row in inside]
+        cells = [[PublishedCell(_headed(row.metric, by)), *_cells(row, by)] for row in inside]
         counts = [PublishedCell(text, count) for count in inside[0].samples if (text := by.count(count)) is not None]
         if counts:
             of_others = [cell for count in counts[1:] for cell in (count, *words("", ""))]
@@ -88,8 +131,9 @@ def _tables(names: Sequence[str], rows: Sequence[PublishedMean], style: str) -> 
         yield PublishedTable(section, ["", names[0], *others], cells, labels=1)
 
 
-def _headed(metric: Metric) -> str:
-    return f"{metric.name}, {metric.unit}" if metric.unit else metric.name
+def _headed(metric: Metric, by: Style) -> str:
+    own = f"{metric.name}, {metric.unit}" if metric.unit else metric.name
+    return by.LABELS.get(metric.locli, own)
 
 
 def _cells(row: PublishedMean, by: Style) -> Iterator[PublishedCell]:

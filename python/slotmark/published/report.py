@@ -4,6 +4,8 @@ import math
 
 import msgspec
 
+from slotmark.compare.result import Row
+from slotmark.metrics import Metric
 from slotmark.run import Manifest
 
 
@@ -52,6 +54,28 @@ class PublishedSide(msgspec.Struct, frozen=True):
     filters: list[str] = []
 
 
+class Printed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a method makes of some runs.
+
+    Attributes:
+        said: Where the tables come from, in words without a full stop.
+        tables: In the method's order.
+        title: Of the whole; empty for the common one.
+        compared: Which runs are compared, as a sentence; empty where the method has none.
+        manifest: What is known of each run; None where the method has none.
+        charted: The distributions that the method draws: rows without differences.
+        metrics: Those of the method's data dictionary.
+    """
+
+    said: str
+    tables: list[PublishedTable]
+    title: str = ""
+    compared: str = ""
+    manifest: PublishedTable | None = None
+    charted: list[Row] = []
+    metrics: list[Metric] = []
+
+
 class PublishedReport(msgspec.Struct, frozen=True, kw_only=True):
     """What an established tool or report would print of some runs.
 
@@ -60,6 +84,8 @@ class PublishedReport(msgspec.Struct, frozen=True, kw_only=True):
         title: Of the whole.
         said: Where the tables come from, in a sentence.
         sides: The first is the reference.
+        compared: Which runs are compared, as a sentence; empty where the method has none.
+        manifest: What is known of each run; None where the method has none.
         tables: In the method's order.
     """
 
@@ -67,7 +93,23 @@ class PublishedReport(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     said: str
     sides: list[PublishedSide]
+    compared: str = ""
+    manifest: PublishedTable | None = None
     tables: list[PublishedTable]
+
+
+class Publication(msgspec.Struct, frozen=True, kw_only=True):
+    """A published report with what is drawn and explained beside its tables.
+
+    Attributes:
+        report: The tables.
+        charted: The distributions that the method draws, rows without differences: one summary per run.
+        metrics: Those of the method's data dictionary.
+    """
+
+    report: PublishedReport
+    charted: list[Row]
+    metrics: list[Metric]
 
 
 def words(*texts: str) -> list[PublishedCell]:

@@ -15,6 +15,11 @@ class Style(Protocol):
     ``width`` is the metric's field width in locli's catalogue, in characters: 4 for most durations.
     """
 
+    @property
+    def LABELS(self) -> Mapping[str, str]:  # noqa: N802 - a constant of the modules
+        """Labels of rows that differ from the metric's name and unit, by locli's field."""
+        ...
+
     def cell(self, value: float, width: int) -> str:
         """A value: the arithmetic mean that fills a column of a run."""
         ...

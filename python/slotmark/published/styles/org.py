@@ -18,6 +18,23 @@ WIDTH = 6
 COUNT_WIDTH = 4
 """Characters of a sample count."""
 
+LABELS = {
+    "CentiMut": "RTS Mutator CPU usage, %",
+    "GcsMajor": "Major GCs, #",
+    "GcsMinor": "Minor GCs, #",
+    "RSS": "Kernel RSS, MB",
+    "Heap": "RTS heap size, MB",
+    "Live": "RTS live GC dateset, MB",
+    "Alloc": "RTS alloc rate, MB/s",
+    "NetRd": "Network reads, KB/s",
+    "NetWr": "Network writes, KB/s",
+    "FsRd": "Filesystem reads, KB/s",
+    "FsWr": "Filesystem writes, KB/s",
+    "cdfBlocksFilteredRatio": "Filtered to chained block ratio, /",
+    "cdfBlocksChainedRatio": "Chained to forged block ratio, /",
+}
+"""Labels of rows that differ from the metric's name and unit, as printed, by locli's field. Its MB and KB are of 2^20 and 2^10 bytes."""
+
 
 def cell(value: float, width: int) -> str:
     """The value as Emacs shows it: cut, not rounded, to six characters, then read as a number again.

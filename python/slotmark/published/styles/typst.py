@@ -12,6 +12,18 @@ SMALLEST_DELTA = 1e-4
 MOST_FIXED_DECIMALS = 5
 """Up to so many decimals, the width decides; above, the size of the number does."""
 
+LABELS = {
+    "cdfStarts": "Forge loop starts, units",
+    "CentiMut": "RTS Mutator CPU usage, %",
+    "GcsMajor": "Major GCs, events",
+    "GcsMinor": "Minor GCs, events",
+    "Live": "RTS live GC dateset, MiB",
+    "cdfBlocksFilteredRatio": "Filtered to chained blocks, :",
+    "cdfBlocksChainedRatio": "Chained to forged blocks, :",
+    "cdfBlockSize": "Block size, Bytes",
+}
+"""Labels of rows that differ from the metric's name and unit, as printed, by locli's field."""
+
 
 def cell(value: float, width: int) -> str:
     """The value with one decimal more than the metric is wide, or with about five digits where it is wider than four.

@@ -1,18 +1,35 @@
 """What an established tool or report would print."""
 
-from slotmark.published import PublishedReport
-from slotmark.report.document import Block, Cell, Column, Document, Section, Table
+from slotmark.published import Publication, PublishedTable
+from slotmark.report.document import Cell, Column, Document, Figure, Paragraph, Section, Table
+from slotmark.report.drawing import later
+from slotmark.report.sections.cells import titled
+from slotmark.report.sections.charts import CLIPPED
+from slotmark.report.sections.dictionary import dictionary
 
 
-def published_document(report: PublishedReport) -> Document:
-    """The document of published tables: columns of words are set to the left, all others to the right."""
-    tables: list[Block] = [
-        Table(
-            table.title,
-            [Column(title, "left" if place < table.labels else "right") for place, title in enumerate(table.columns)],
-            [[Cell(cell.text) for cell in row] for row in table.rows],
-            table.notes,
-        )
-        for table in report.tables
+def published_document(publication: Publication) -> Document:
+    """The document of published tables, with what the method has beside them: manifest, charts, dictionary."""
+    report = publication.report
+    names = [name for side in report.sides for name in side.names]
+    figures = [
+        Figure(titled(row), row.metric.definition, later("cdf", row, names, CLIPPED), small=True)
+        for row in publication.charted
+        if any(one and one.centiles for one in row.summaries)
     ]
-    return Document(report.title, report.said, [Section("", tables, brief=True)])
+    sections = [
+        Section("", [Paragraph(report.compared)] if report.compared else [], brief=True),
+        Section("Manifest", [_table(report.manifest)] if report.manifest else []),
+        Section("Analysis" if report.compared else "", [_table(table) for table in report.tables], brief=True),
+        Section(
+            "Appendix A: charts", [Paragraph("The share of samples up to each value."), *figures] if figures else []
+        ),
+        Section("Appendix B: data dictionary", [dictionary(publication.metrics)] if publication.metrics else []),
+    ]
+    return Document(report.title, report.said, [section for section in sections if section.blocks])
+
+
+def _table(table: PublishedTable) -> Table:
+    """A table; columns of words are set to the left, all others to the right."""
+    columns = [Column(title, "left" if place < table.labels else "right") for place, title in enumerate(table.columns)]
+    return Table(table.title, columns, [[Cell(cell.text) for cell in row] for row in table.rows], table.notes)

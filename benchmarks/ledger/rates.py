@@ -21,6 +21,7 @@ CANDIDATES = 8
 UNEVEN = (
     *(("skewed", sizes, 122) for sizes in ((3, 3), (3, 10), (5, 5), (5, 10))),
     *(("two modes", sizes, 122) for sizes in ((2, 2), (3, 3), (3, 5), (3, 10), (5, 5))),
+    *((kind, sizes, 122) for kind in ("pauses in 5 %", "pauses in 10 %") for sizes in ((3, 10), (5, 10), (5, 5))),
     *(("normal", sizes, 122) for sizes in ((3, 10), (5, 10))),
     *(("ten alike", (5, 5), blocks) for blocks in (50, 120, 400, 3_000)),
     *((kind, (5, 5), blocks) for kind in ("AR(1) 0.7", "AR(1) 0.9", "costly ten alike") for blocks in (50, 120, 400)),
@@ -56,7 +57,12 @@ def main() -> None:
             for index in range(repetitions if blocks < 1_000 else repetitions // 4)
         ]
         shown = [uneven_rates([pair[place] for pair in found], min(processes)) for place in (0, 1)]
-        print(f"{kind} | {processes[0]} and {processes[1]} | {blocks:,} | {' | '.join(shown)}", flush=True)
+        off = np.mean([pair[0].log for pair in found])
+        worse = np.mean([false(verdicts(pair, MARGIN)) for pair in found])
+        print(
+            f"{kind} | {processes[0]} and {processes[1]} | {blocks:,} | {' | '.join(shown)} | typical off by {off:+.2%} | false at margin 1 %: {worse:.1%}",
+            flush=True,
+        )
     reports = max(1, repetitions // 5)
     print(f"{reports:,} reports on nine equal targets, 5 processes each: 16 tests, false where any is")
     print("noise | false, margin 1 % | margin 0")

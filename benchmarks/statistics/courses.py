@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
-from tests.compare.planted_courses import COURSES, levels_of_hosts
+from tests.compare.planted_courses import COURSES, DRIFTING_ROUNDS, levels_of_hosts, ratios_of_course
 
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.mean_difference import Units, by_unit, mean_difference
@@ -47,6 +47,12 @@ def main() -> None:
             over["slots"].append((by_unit(ours, slots), by_unit(theirs, slots)))
         by_host, by_slot = (_rates(one).split(" | ") for one in over.values())
         print(f"{hosts:2} hosts | {by_host[0]} | {by_host[3]} | {by_slot[0]}", flush=True)
+    print(
+        "\nlog ratios of rounds, rounds | covers | half-width | passes as independent | false verdict, margin 0 | margin 2 %"
+    )
+    for name in DRIFTING_ROUNDS:
+        for rounds in (5, 7, 10, 20, 40):
+            print(f"{name:28} {rounds:2} | {_of_rounds(name, rounds, pairs)}", flush=True)
     print("\nrounds that drift: autocorrelation, rounds | said to drift")
     for likeness in ("independent", "AR(1) 0.5", "AR(1) 0.7", "AR(1) 0.9"):
         for rounds in (5, 10, 20, 40):
@@ -55,6 +61,16 @@ def main() -> None:
                 [serial(one, repetitions=2_000, seed=[SEED, place]).p < 0.02 for place, one in enumerate(sides)]
             )
             print(f"{likeness:12} {rounds:2} | {said:6.1%}", flush=True)
+
+
+def _of_rounds(name: str, rounds: int, pairs: int) -> str:
+    """A line of the table of rounds whose ratio drifts."""
+    found = ratios_of_course(name, rounds, pairs, SEED)
+    missed = np.array([not one.interval.low <= 1 <= one.interval.high for one in found])
+    beyond = np.array([abs(np.log(one.interval.estimate)) > np.log(1.02) for one in found])
+    width = np.median([np.log(one.interval.high / one.interval.low) / 2 for one in found])
+    alone = np.mean([one.effective == rounds for one in found])
+    return f"{1 - missed.mean():6.1%} | {width:6.1%} | {alone:6.1%} | {missed.mean():6.1%} | {(missed & beyond).mean():6.1%}"
 
 
 def _two(sides: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -17,6 +17,9 @@ _SHOWN = 5
 ENOUGH_ROUNDS = 5
 """Below so many rounds no verdict is given."""
 
+TELLING_ROUNDS = 20
+"""So many rounds mostly show whether their ratios resemble the ones before; fewer have wide intervals in case they do."""
+
 ENOUGH_BLOCKS = 10
 """With fewer blocks at a node's tip no verdict is given."""
 
@@ -139,7 +142,7 @@ def few_rounds(rounds: int) -> Warning:
     return Warning(
         "few_rounds",
         f"{rounds} round{'s' if rounds != 1 else ''} can't tell a difference from noise: no verdict is given below "
-        f"{ENOUGH_ROUNDS}. Run again with --rounds {max(10, ENOUGH_ROUNDS)}.",
+        f"{ENOUGH_ROUNDS}. Run again with --rounds {TELLING_ROUNDS}.",
     )
 
 
@@ -490,7 +493,7 @@ def drifting_rounds(subject: str, correlation: float, p: float) -> Warning:
     return Warning(
         "drifting_rounds",
         f"The ratio of a round resembles that of the round before (autocorrelation {correlation:.2f}, p {p_value(p)}): something drifted that does "
-        "not touch both targets alike, and intervals are too narrow. Find what else ran, or run again with more rounds.",
+        "not touch both targets alike. Intervals are wider for it. Find what else ran, or run again with more rounds.",
         subject,
     )
 
@@ -500,7 +503,7 @@ def drifting_blocks(subject: str, correlation: float, p: float) -> Warning:
     return Warning(
         "drifting_blocks",
         f"The ratio of a block resembles that of the block before (autocorrelation {correlation:.2f}, p {p_value(p)}): something drifted that does "
-        "not touch both targets alike, as a warm-up does, and intervals are too narrow. Follow for longer.",
+        "not touch both targets alike, as a warm-up does. Intervals are wider for it. Follow for longer.",
         subject,
     )
 
@@ -636,12 +639,12 @@ def lacking(metric: str) -> Warning:
     return Warning("lacking", f"'{metric}' is not compared: not all of its runs and the baseline's have it.")
 
 
-def not_interleaved() -> Warning:
-    """Targets that weren't recorded in turns."""
+def not_interleaved(order: str) -> Warning:
+    """Targets that weren't recorded in turns; ``order`` has how that is known."""
     return Warning(
         "not_interleaved",
-        "Nothing says that its processes and the baseline's took turns: the machine's drift between the two is inside the difference. "
-        "Record in turns, and say so in the study file.",
+        f"{order[:1].upper()}{order[1:]}: what the machine drifted in between is inside the difference, and no verdict is given. Measure both in one "
+        "session, or record them in turns and import them with one --session, or with a study file that has interleaved = true.",
     )
 
 

@@ -82,7 +82,7 @@ def uneven(
 
     Args:
         draws: Of everything.
-        kind: ``skewed``: slower than the best by 2 % on average, exponentially; ``two modes``: 3 % apart, by chance; one of
+        kind: ``skewed``: slower than the best by 2 % on average, exponentially; ``two modes``: 3 % apart, by chance; ``pauses in 5 %``: as :func:`paused`; one of
             :data:`ANSWERS`: blocks answer to the candidate so, by 2 %, all or the costly ones; else normal, 1 %.
         processes: Of each side.
         blocks: How many.
@@ -96,12 +96,33 @@ def uneven(
         match kind:
             case "skewed":
                 level = draws.exponential(0.02, shape)
+            case "pauses in 5 %" | "pauses in 10 %":
+                return paused(draws, processes, float(kind.split()[2]) / 100, blocks)
             case "two modes":
                 level = 0.03 * (draws.random(shape) < 0.5) + draws.normal(0, 0.001, shape)
             case _:
                 level = draws.normal(0, 0.002 if kind in ANSWERS else 0.01, shape)
         answers = _answers(draws, kind, base) if kind in ANSWERS and place else 0.0
         sides.append(np.exp(base + answers + level + draws.normal(0, 0.005, (count, blocks))))
+    return sides[0], sides[1]
+
+
+PAUSE_US = 60_000.0
+"""About what a major GC takes."""
+
+
+def paused(
+    draws: np.random.Generator, processes: tuple[int, int], share: float, blocks: int = 122
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two equal targets of which a pause hits each block of each process with this probability; shape (processes, blocks) each."""
+    base = np.log(draws.choice([12_500.0, 32_000.0, 450_000.0], blocks, p=[0.35, 0.45, 0.2])) + draws.normal(
+        0, 0.05, blocks
+    )
+    sides = []
+    for count in processes:
+        shape = count, blocks
+        cost = np.exp(base + draws.normal(0, 0.005, (count, 1)) + draws.normal(0, 0.005, shape))
+        sides.append(cost + (draws.random(shape) < share) * PAUSE_US * np.exp(draws.normal(0, 0.1, shape)))
     return sides[0], sides[1]
 
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import signal
 
+from slotmark.statistics.ratio import Ratio, paired_ratio
+
 Course = Callable[[np.random.Generator, int, int], np.ndarray]
 """Draws, runs and blocks: deviations of consecutive blocks from their level; shape (runs, blocks)."""
 
@@ -37,6 +39,29 @@ def ten_alike(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
     return np.repeat(draws.standard_normal((runs, blocks // 10 + 2)), 10, axis=1)[:, 5 : blocks + 5]
 
 
+def two_speeds_that_stick(stays: float) -> Course:
+    """Two sides that each run at one of two speeds, 15 % apart, and stay at theirs from round to round with this probability; log ratios."""
+
+    def course(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
+        turns = draws.random((2, runs, blocks)) >= stays
+        turns[:, :, 0] = draws.random((2, runs)) < 0.5
+        fast = turns.cumsum(axis=2) % 2
+        return 0.15 * (fast[1] - fast[0]) + draws.normal(0, 0.01 * np.sqrt(2), (runs, blocks))
+
+    return course
+
+
+DRIFTING_ROUNDS: dict[str, tuple[float, Course]] = {
+    "independent": (0.0283, autoregressive(0.0)),
+    **{
+        f"AR(1) {likeness}": (0.0283 * np.sqrt(1 - likeness**2), autoregressive(likeness))
+        for likeness in (0.5, 0.7, 0.9)
+    },
+    **{f"two speeds that stay in {stays:.0%}": (1.0, two_speeds_that_stick(stays)) for stays in (0.7, 0.8, 0.9)},
+}
+"""Courses of the log ratios of rounds, each with what it is to be multiplied by: two sides with 2 % noise each."""
+
+
 COURSES: dict[str, Course] = {
     "independent": autoregressive(0.0),
     "AR(1) 0.5": autoregressive(0.5),
@@ -49,6 +74,17 @@ COURSES: dict[str, Course] = {
     "ten alike": ten_alike,
     "AR(1) 0.9 under noise": drift_under_noise(0.9, 0.25),
 }
+
+
+def ratios_of_course(name: str, rounds: int, pairs: int, seed: int, *, repetitions: int = 1_000) -> list[Ratio]:
+    """What the estimator of rounds finds in so many pairs of equal targets whose log ratio follows one of :data:`DRIFTING_ROUNDS`."""
+    scale, course = DRIFTING_ROUNDS[name]
+    logs = scale * course(np.random.default_rng([seed, rounds]), pairs, rounds)
+    even = np.ones(rounds)
+    return [
+        paired_ratio(even, np.exp(one), confidence=0.95, repetitions=repetitions, seed=[seed, place])
+        for place, one in enumerate(logs)
+    ]
 
 
 def levels_of_hosts(draws: np.random.Generator, runs: int, slots: int, hosts: int) -> np.ndarray:

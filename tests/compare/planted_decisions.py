@@ -21,6 +21,7 @@ from tests.compare.planted_blocks import NOISES, estimated, recorded
 from tests.compare.planted_courses import COURSES
 
 MARGIN = 0.02
+ROUNDS = 20
 CONFIDENCE = 0.95
 
 Bench = Literal["rounds", "blocks of a run", "runs", "processes"]
@@ -125,11 +126,11 @@ Measures = Callable[[np.random.Generator, float, float, list[int], int], list[tu
 def _rounds(
     draws: np.random.Generator, truth: float, noise: float, seed: list[int], repetitions: int
 ) -> list[tuple[Quantity, Measured]]:
-    """Ten rounds of two clients; a noise of 1 is one invocation in 20 disturbed, less is none."""
+    """Twenty rounds of two clients; a noise of 1 is one invocation in 20 disturbed, less is none."""
     kind = ALIKE["disturbed, 1 in 20" if noise >= 1 else "steady, 2 %"]
-    ours, theirs = rates(draws, (kind, kind), (10,), 1 / truth)
+    ours, theirs = rates(draws, (kind, kind), (ROUNDS,), 1 / truth)
     found = paired_ratio(1 / ours, 1 / theirs, confidence=CONFIDENCE, repetitions=repetitions, seed=seed)
-    basis = Basis("rounds", (10, 10), (10, 10))
+    basis = Basis("rounds", (ROUNDS, ROUNDS), (found.effective or ROUNDS, found.effective or ROUNDS))
     return [
         ("typical", Measured(ratio=found.interval, bounds=found.bounds, p=found.p, paired=True, basis=basis)),
     ]

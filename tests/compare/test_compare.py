@@ -47,7 +47,7 @@ class TestVerdicts:
                     {SEQUENTIAL: rates(3_900, seed=3), PIPELINED: rates(26_000, seed=4)},
                     cpu_us_per_block=160,
                 ),
-                write_run(tmp_path / "c", "c", {SEQUENTIAL: rates(3_000, seed=5), PIPELINED: rates(20_000, seed=6)}),
+                write_run(tmp_path / "c", "c", {SEQUENTIAL: rates(3_000, seed=6), PIPELINED: rates(20_000, seed=5)}),
             ],
             seed=3,
         )
@@ -342,7 +342,7 @@ class TestNamesAndDoubts:
         disturbed = rates(3_000)
         disturbed[6] = 1_400
         a = write_run(tmp_path / "a", "a", {SEQUENTIAL: disturbed})
-        b = write_run(tmp_path / "b", "b", {SEQUENTIAL: rates(3_000, seed=2)})
+        b = write_run(tmp_path / "b", "b", {SEQUENTIAL: rates(3_000, seed=3)})
         comparison = compare([a, b])
         summary = row(comparison).summaries[0]
         assert summary is not None

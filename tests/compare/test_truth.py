@@ -44,8 +44,8 @@ def wrong_families(noise: str, families: int, size: int, rounds: int, repetition
 
 @pytest.mark.parametrize("noise", ["steady, 2 %", "disturbed, 1 in 20", "only ever slower"])
 def test_intervals_of_ten_rounds_cover_the_truth(noise: str) -> None:
-    # 400 pairs: 95 % give or take 1.1 %.
-    assert 0.92 <= covered(ratios(noise, 400, 10, 1.1, seed=1), 1.1) <= 0.985
+    # 400 pairs: 95 % give or take 1.1 %, and more where ten rounds don't pass as independent: nearly all of those cover.
+    assert 0.94 <= covered(ratios(noise, 400, 10, 1.1, seed=1), 1.1) <= 0.995
 
 
 def test_intervals_of_five_rounds_are_rather_too_wide() -> None:
@@ -53,9 +53,9 @@ def test_intervals_of_five_rounds_are_rather_too_wide() -> None:
 
 
 def test_a_planted_difference_is_found() -> None:
-    found = ratios("steady, 2 %", 100, 10, 1.1, seed=3)
+    found = ratios("steady, 2 %", 100, 20, 1.1, seed=3)
     said = verdicts(found, [one.p for one in found])
-    assert said.count("better") >= 98
+    assert said.count("better") >= 93
     assert "worse" not in said
 
 
@@ -69,7 +69,7 @@ def test_equal_runs_get_no_verdict_of_better_or_worse() -> None:
 def test_intervals_of_ten_rounds_cover_at_least_93_in_100(noise: str) -> None:
     # 3,000 pairs: 95 % give or take .4 %.
     share = covered(ratios(noise, 3_000, 10, 1.03, seed=4, repetitions=4_000), 1.03)
-    assert 0.93 <= share <= 0.985, f"{share:.1%}"
+    assert 0.94 <= share <= 0.995, f"{share:.1%}"
 
 
 @pytest.mark.slow

@@ -137,7 +137,8 @@ def _imported(
         ]
         files.append(written(folder, f"{name}-{seed}.csv", tab_separated(noisy, AGE_2024)))
     out, factors = folder / "runs" / name, factors_of([factor])
-    import_recordings([Recording(target=target or name, files=files, factors=factors, out=out)])
+    recording = Recording(target=target or name, files=files, factors=factors, out=out)
+    import_recordings([recording], session=f"day {seeds.start % 20}")
     return out
 
 
@@ -247,7 +248,7 @@ def test_parts_of_the_blocks_make_no_gate_fail(tmp_path: Path) -> None:
                 for index, point in enumerate(points(122, seed=3, with_table_read=False))
             ]
             files.append(written(tmp_path, f"{name}-{process}.csv", tab_separated(slower, AGE_2024)))
-        assert slotmark("ledger", "import", *files, "-o", tmp_path / name).returncode == 0
+        assert slotmark("ledger", "import", *files, "--session", "turns", "-o", tmp_path / name).returncode == 0
     gate = written(tmp_path, "gate.toml", 'total_us = "1%"\n')
     done = slotmark("compare", tmp_path / "base", tmp_path / "slow", "--gate", gate, "-o", tmp_path / "out")
     found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from slotmark.statistics.ratio import Ratio, paired_ratio, unpaired_ratio
+from slotmark.statistics.resampling import studentised
 
 rate = st.floats(1, 1e6)
 pairs = st.lists(st.tuples(rate, rate), min_size=2, max_size=15).map(np.array)
@@ -69,16 +70,38 @@ def test_swapping_the_sides_gives_the_inverse(values: np.ndarray) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(pairs, st.randoms(use_true_random=False))
-def test_the_order_of_rounds_does_not_matter(values: np.ndarray, random) -> None:
+def test_the_order_of_rounds_never_makes_an_interval_narrower_than_that_of_independent_ones(
+    values: np.ndarray, random
+) -> None:
     order = list(range(len(values)))
     random.shuffle(order)
-    assert paired(values[order, 0], values[order, 1]) == paired(values[:, 0], values[:, 1])
+    one, other = paired(values[:, 0], values[:, 1]), paired(values[order, 0], values[order, 1])
+    assert other.interval.estimate == one.interval.estimate
+    least = studentised([np.log(values[:, 1]) - np.log(values[:, 0])], confidence=0.95, repetitions=300, seed=[1])
+    for found in (one, other):
+        assert found.interval.low <= np.exp(least.interval.low)
+        assert found.interval.high >= np.exp(least.interval.high)
+        assert found.p >= least.p
+        assert found.effective is not None
+        assert (found.effective == len(values)) == (found.bounds.low == np.exp(least.bounds.low))
+
+
+def test_ratios_that_resemble_the_ones_before_have_a_wider_interval() -> None:
+    draws = np.random.default_rng(7)
+    logs = np.sort(draws.normal(0, 0.02, 10))
+    drifting, turning = (np.exp(logs[order]) for order in (np.arange(10), [0, 9, 1, 8, 2, 7, 3, 6, 4, 5]))
+    wide, narrow = paired(np.ones(10), drifting), paired(np.ones(10), turning)
+    assert narrow.effective == 10
+    assert wide.effective is not None
+    assert wide.effective < 1
+    assert np.log(wide.interval.high / wide.interval.low) > 4 * np.log(narrow.interval.high / narrow.interval.low)
+    assert wide.p > narrow.p
 
 
 def test_pairing_takes_the_drift_of_rounds_out() -> None:
     draws = np.random.default_rng(6)
-    drift = np.exp(draws.normal(0, 0.3, 10))
-    baseline, candidate = 100 * drift, 110 * drift * np.exp(draws.normal(0, 0.005, 10))
+    drift = np.exp(draws.normal(0, 0.3, 20))
+    baseline, candidate = 100 * drift, 110 * drift * np.exp(draws.normal(0, 0.005, 20))
     together, apart = paired(baseline, candidate).interval, unpaired(baseline, candidate).interval
     assert together.low > 1.09
     assert together.high < 1.11

@@ -16,6 +16,7 @@ from slotmark.cli.given import given
 from slotmark.cli.quantities import duration_us
 from slotmark.cli.session import end_session
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
+from slotmark.warnings import TELLING_ROUNDS
 
 if TYPE_CHECKING:
     from slotmark.benches.chainsync.session import Measured
@@ -44,7 +45,7 @@ def run(
     ] = None,
     mode: Annotated[str, typer.Option(metavar="MODE,...", help=f"Any of {', '.join(MODES)}.")] = "decode",
     depth: Annotated[str, typer.Option(metavar="N,...", help="Requests in flight; 1 is sequential.")] = "1,100",
-    rounds: Annotated[int, typer.Option(min=1, help="Counted rounds; a warm-up round comes first.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, help="Counted rounds; a warm-up round comes first.")] = TELLING_ROUNDS,
     start: Annotated[
         str, typer.Option(metavar="POINT", help="Follow the chain from here: SLOT.HASH, origin, or densest.")
     ] = "densest",

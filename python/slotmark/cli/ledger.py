@@ -237,6 +237,10 @@ def import_(
         list[str] | None,
         typer.Option(metavar="NAME=LEVEL", help="What distinguishes the target, as ghc=9.6; again for more."),
     ] = None,
+    session: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The session in which targets took turns: verdicts need one that both have."),
+    ] = "",
     subtract_table_read: Annotated[
         bool, typer.Option("--subtract-table-read", help="Take the table read out of totals that hold it.")
     ] = False,
@@ -247,9 +251,9 @@ def import_(
 
     folders = [path for path in files if path.is_dir()]
     if folders:
-        if len(files) > 1 or target or factor:
+        if len(files) > 1 or target or factor or session:
             raise ArgumentError(
-                f"{folders[0]} is a folder: a study stands alone, and its study.toml names targets and factors."
+                f"{folders[0]} is a folder: a study stands alone, and its study.toml names targets, factors and whether they took turns."
             )
         study = read_study(folders[0], out)
         runs = import_recordings(
@@ -257,7 +261,7 @@ def import_(
         )
     else:
         recording = Recording(target=target or out.name, files=files, factors=factors_of(factor or []), out=out)
-        runs = import_recordings([recording], subtract_table_read=subtract_table_read)
+        runs = import_recordings([recording], subtract_table_read=subtract_table_read, session=session)
     for run in runs:
         work, processes = run.manifest.workload, run.manifest.parameters["processes"]
         talk.doubts(run.manifest.warnings)

@@ -13,7 +13,7 @@ from slotmark.numbers import percent, percent_change
 from slotmark.statistics.distributions import t_isf
 from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.statistics.planning import size_needed
-from slotmark.warnings import ENOUGH_RUNS, Warning
+from slotmark.warnings import ENOUGH_RUNS, TELLING_ROUNDS, Warning
 from slotmark.words import few, listed
 
 NAMED = 3
@@ -231,8 +231,13 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     fixed = difference.detail.error_of_blocks or 0.0 if difference.detail else 0.0
     if not np.isfinite(error) or distance <= 0:
         return None
+    unclear = basis.over == "rounds" and basis.effective[0] < size
+    if unclear:
+        # So few rounds don't show whether ratios resemble the ones before; more mostly show that they don't.
+        error *= float(np.sqrt(basis.effective[0] / size))
     total = size_needed(distance, error, size, fixed=min(fixed, error), degrees=degrees, alpha=alpha)
-    return None if total is None else Needed(basis.over, size, max(total, size + 1))
+    least = max(size + 1, TELLING_ROUNDS if unclear else 0)
+    return None if total is None else Needed(basis.over, size, max(total, least))
 
 
 def _doubted(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:

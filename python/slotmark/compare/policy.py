@@ -32,6 +32,7 @@ DOUBTS = (
     "machine_shared",
     "no_blocks",
     "no_workload",
+    "not_interleaved",
     "repeated_starts",
     "server_busy",
     "time_backwards",

@@ -13,6 +13,7 @@ from slotmark.metrics.catalogue import (
     Rank,
     Split,
     Timelines,
+    Turns,
     catalogue,
     register,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "Samples",
     "Split",
     "Timelines",
+    "Turns",
     "catalogue",
     "costs_together",
     "filters_of_run",

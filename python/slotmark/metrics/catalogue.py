@@ -253,6 +253,20 @@ class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     more: str
 
 
+class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the order is kept in which a run's processes ran.
+
+    Attributes:
+        relation: Has a row per process; runs may lack it.
+        place: SQL of the place in the session's order over all targets, a whole number, or null.
+        started: SQL of the start as text in the form of ISO 8601, or null: it counts where there is no place.
+    """
+
+    relation: str
+    place: str
+    started: str
+
+
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Text of which few values occur: it is read as numbers, in the order of the text.
 
@@ -296,6 +310,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         timelines: What is shown of the worst samples of a metric.
         changed: How a change of repeated costs is explained; None where there are none.
         beside: What stands beside a key, by its column.
+        grows: Along what metrics may grow; None for nothing.
+        turns: Where the order of processes is kept; None where it isn't.
     """
 
     bench: str
@@ -322,6 +338,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     changed: Changed | None = None
     beside: dict[str, Beside] = {}
     grows: Grows | None = None
+    turns: Turns | None = None
 
     @property
     def explained(self) -> bool:
@@ -377,6 +394,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     like: str = ""
     beside: dict[str, Beside] = {}
     grows: Grows | None = None
+    turns: Turns | None = None
 
 
 _INHERITED = ("name", "unit", "better", "section", "definition")
@@ -441,4 +459,5 @@ def catalogue(bench: str) -> Catalogue:
         changed=entries.changed,
         beside=entries.beside,
         grows=entries.grows,
+        turns=entries.turns,
     )

@@ -5,8 +5,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.statistics.interval import Interval
-from slotmark.statistics.resampling import studentised
+from slotmark.statistics.autoregression import course
+from slotmark.statistics.interval import BOUNDS, Interval
+from slotmark.statistics.resampling import Studentised, studentised, trimmed_count
+
+LEAST_IN_ORDER = 5
+"""Of fewer values the order tells nothing."""
 
 
 class Ratio(msgspec.Struct, frozen=True):
@@ -16,11 +20,13 @@ class Ratio(msgspec.Struct, frozen=True):
         interval: Estimate and interval.
         bounds: The same with the interval that decides.
         p: Two-sided p-value of a ratio of 1.
+        effective: Of values in their order, how many independent ones would tell as much; None of values without one.
     """
 
     interval: Interval
     bounds: Interval
     p: float
+    effective: float | None = None
 
 
 def paired_ratio(
@@ -28,14 +34,28 @@ def paired_ratio(
 ) -> Ratio:
     """The typical ratio of values that belong together, as those of one round.
 
+    Where ratios don't pass as independent of the ones before them, the interval is at least as wide, and the p-value at least as large, as
+    :mod:`slotmark.statistics.autoregression` has them.
+
     Args:
         baseline: At least two values, all above zero.
-        candidate: As many, in the same order.
+        candidate: As many, in the same order, that of time.
         confidence: Of the interval, as a fraction.
         repetitions: Of the bootstrap.
         seed: Of the bootstrap.
     """
-    return _ratio([np.log(candidate) - np.log(baseline)], confidence, repetitions, seed)
+    logs = np.log(candidate) - np.log(baseline)
+    found = studentised([logs], confidence=confidence, repetitions=repetitions, seed=seed)
+    size = float(logs.size)
+    if logs.size < LEAST_IN_ORDER or found.interval.low == found.interval.high:
+        return _ratio(found, size)
+    alike = course(logs, trimmed_count(logs.size))
+    if alike.independent:
+        return _ratio(found, size)
+    wide = [_at_least(one, alike.reach(level)) for one, level in ((found.interval, confidence), (found.bounds, BOUNDS))]
+    narrower = (found.bounds.high - found.bounds.low) / (wide[1].high - wide[1].low)
+    p = max(found.p, alike.p(found.interval.estimate))
+    return _ratio(Studentised(wide[0], wide[1], p), size * narrower**2)
 
 
 def unpaired_ratio(
@@ -50,14 +70,19 @@ def unpaired_ratio(
         repetitions: Of the bootstrap.
         seed: Of the bootstrap.
     """
-    return _ratio([np.log(candidate), -np.log(baseline)], confidence, repetitions, seed)
+    groups = [np.log(candidate), -np.log(baseline)]
+    return _ratio(studentised(groups, confidence=confidence, repetitions=repetitions, seed=seed), None)
 
 
-def _ratio(groups: Sequence[np.ndarray], confidence: float, repetitions: int, seed: Sequence[int]) -> Ratio:
-    found = studentised(groups, confidence=confidence, repetitions=repetitions, seed=seed)
+def _at_least(interval: Interval, reach: float) -> Interval:
+    middle = interval.estimate
+    return Interval(middle, min(interval.low, middle - reach), max(interval.high, middle + reach))
+
+
+def _ratio(found: Studentised, effective: float | None) -> Ratio:
     with np.errstate(over="ignore"):
         interval, bounds = (
             Interval(*(float(np.exp(log)) for log in (one.estimate, one.low, one.high)))
             for one in (found.interval, found.bounds)
         )
-    return Ratio(interval, bounds, found.p)
+    return Ratio(interval, bounds, found.p, effective)

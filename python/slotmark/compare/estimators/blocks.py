@@ -11,13 +11,13 @@ from slotmark import warnings
 from slotmark.compare import block_doubts
 from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task
 from slotmark.compare.result import ALL, OF_BLOCKS, Basis, BlockDesign, Blocks, Quantity, Ranking, Side, Summary
-from slotmark.compare.sides import in_turns
 from slotmark.compare.summary import summarise_costs
+from slotmark.compare.turns import apart
 from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
-from slotmark.metrics import CostMatrix, Metric, costs_together, parts_of
+from slotmark.metrics import CostMatrix, Metric, catalogue, costs_together, parts_of
 from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
-from slotmark.statistics.block_ratio import Part, block_log_ratios, total_ratio, typical_ratio
+from slotmark.statistics.block_ratio import Part, even_log_ratios, total_ratio, typical_ratio
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.effect_size import faster_probability, rank_biserial
 from slotmark.statistics.equivalence import tost
@@ -51,9 +51,10 @@ def estimate(task: Task) -> Estimate:
     how = msgspec.structs.replace(task.how, repetitions=repetitions)
     matrices = _main_costs(task, main)
     parts = [parts_of([*task.analyses[0], *of_side]) for of_side in task.analyses[1:]]
-    of_sides = _doubts(task, matrices, main)
+    orders = _orders(task)
+    of_sides = _doubts(task, matrices, main, orders)
     with ThreadPoolExecutor(max(1, how.threads)) as pool:
-        entries = list(_entries(main, list(matrices), how, pool, parts, main=True))
+        entries = list(_entries(main, list(matrices), how, pool, parts, orders, main=True))
         shifts = list(pool.map(partial(_shift, matrices[0], how), range(1, len(matrices)), matrices[1:]))
         thin = block_doubts.thin_quantiles(shifts[0]) if shifts and shifts[0] else []
         entries[0] = msgspec.structs.replace(entries[0], warnings=thin)
@@ -64,7 +65,7 @@ def estimate(task: Task) -> Estimate:
                     of_sides[place].append(warnings.lacking(metric.name))
             if costs[0] is None or all(cost is None for cost in costs[1:]):
                 continue
-            found = list(_entries(metric, costs, how, pool, [{} for _ in parts], main=False))
+            found = list(_entries(metric, costs, how, pool, [{} for _ in parts], orders, main=False))
             found[0] = msgspec.structs.replace(found[0], warnings=block_doubts.coarse(metric.name, costs[0].values))
             entries += found
             of_sides = _with_pauses(metric, main, matrices, costs, of_sides)
@@ -106,6 +107,7 @@ def _entries(
     how: How,
     pool: ThreadPoolExecutor,
     parts: Sequence[Masks],
+    orders: Sequence[str],
     *,
     main: bool,
 ) -> Iterator[Entry]:
@@ -128,7 +130,7 @@ def _entries(
             part=name,
             quantity=quantity,
             summaries=[cost and _summary(cost, drawn) for cost in costs],
-            measured=list(pool.map(measure, costs[1:], masks)),
+            measured=list(pool.map(measure, costs[1:], masks, orders)),
         )
 
 
@@ -153,8 +155,9 @@ def _measured(
     baseline: CostMatrix,
     candidate: CostMatrix | None,
     mask: np.ndarray | None,
+    order: str,
 ) -> Measured | None:
-    """None where the candidate lacks the metric, or the pair has no such part."""
+    """None where the candidate lacks the metric, or the pair has no such part; ``order`` is why the two didn't take turns."""
     if candidate is None or (part != ALL and mask is None):
         return None
     ours, theirs = baseline.values, candidate.values
@@ -172,13 +175,13 @@ def _measured(
     logs = None
     if quantity == TYPICAL:
         sides = [Part(-1, ours), Part(1, theirs)]
-        effects, logs = typical_ratio(sides), block_log_ratios(sides)
+        effects, logs = typical_ratio(sides), even_log_ratios(sides).ravel()
     else:
         effects = total_ratio(ours, theirs)
     found = hierarchical(effects, confidence=how.confidence)
     detail = _design(found, metric.margin, blocks, runs, logs, how)
     basis = Basis("processes", runs, runs)
-    too_few = _too_few(min(runs), blocks, found.effective)
+    too_few = _too_few(min(runs), blocks, found.effective) or _out_of_turns(order)
     if too_few:
         return Measured(
             ratio=found.ratio,
@@ -191,6 +194,22 @@ def _measured(
         )
     return Measured(
         ratio=found.ratio, bounds=found.bounds, p=found.p, paired=True, shown=shown, basis=basis, detail=detail
+    )
+
+
+def _orders(task: Task) -> list[str]:
+    """Of each candidate, why nothing shows that it and the baseline took turns; empty where they did."""
+    turns = catalogue(task.sides[0].manifest.bench).turns
+    return [
+        apart(turns, (task.sides[0], side), (task.analyses[0], analyses))
+        for side, analyses in zip(task.sides[1:], task.analyses[1:], strict=True)
+    ]
+
+
+def _out_of_turns(order: str) -> str:
+    return (
+        order
+        and f"no verdict possible: {order}, so a drift of the machine would look like a difference; record them in turns"
     )
 
 
@@ -305,15 +324,15 @@ def _factors(sides: Sequence[Side], values: Sequence[np.ndarray], how: How) -> l
     return factor_effects(names, costs, confidence=how.confidence)
 
 
-def _doubts(task: Task, matrices: Sequence[CostMatrix], main: Metric) -> list[list[Warning]]:
+def _doubts(task: Task, matrices: Sequence[CostMatrix], main: Metric, orders: Sequence[str]) -> list[list[Warning]]:
     """Doubts about each side's main metric."""
     means = [one.values.mean(axis=0) for one in matrices]
     found: list[list[Warning]] = []
-    for place, (side, matrix, mean) in enumerate(zip(task.sides, matrices, means, strict=True)):
+    for place, (matrix, mean) in enumerate(zip(matrices, means, strict=True)):
         of_side = _few(len(matrix.values))
         if place:
-            if not in_turns(task.sides[0], side):
-                of_side.append(warnings.not_interleaved())
+            if order := orders[place - 1]:
+                of_side.append(warnings.not_interleaved(order))
             of_side += block_doubts.few_blocks(means[0], mean, matrix.keys, main.margin)
         else:
             of_side += block_doubts.clustered(mean, main.unit)

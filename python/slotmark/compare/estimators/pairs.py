@@ -116,6 +116,7 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
     found = paired_ratio(
         *pair, confidence=task.how.confidence, repetitions=repetitions, seed=task.how.stream(metric.id, part)
     )
+    effective = found.effective or float(blocks)
     return measured_of_ratio(
         found,
         repetitions,
@@ -123,7 +124,7 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
         shown=shown,
         settled=settled,
         conditional=True,
-        basis=Basis("blocks", (blocks, blocks), (blocks, blocks)),
+        basis=Basis("blocks", (blocks, blocks), (effective, effective)),
     )
 
 

@@ -111,7 +111,7 @@ def _measured(
         settled=settled,
         # Two sessions differ in more than the target, and there is one of each.
         conditional=not paired,
-        basis=Basis("rounds", counts, counts),
+        basis=Basis("rounds", counts, counts if found.effective is None else (found.effective, found.effective)),
     )
 
 

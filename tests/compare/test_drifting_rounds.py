@@ -58,7 +58,7 @@ def test_ten_drifting_rounds_are_covered_and_would_not_be_without_their_order() 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [10, 20])
-@pytest.mark.parametrize("name", ["independent", "AR(1) 0.5", "AR(1) 0.7", "AR(1) 0.9", "two speeds that stay in 70%"])
+@pytest.mark.parametrize("name", ["independent", "AR(1) 0.5", "AR(1) 0.7", "AR(1) 0.9"])
 def test_intervals_of_rounds_that_drift_cover_at_least_93_in_100(name: str, rounds: int) -> None:
     # 2,000 pairs: give or take .6 %; two of those are allowed for.
     assert missed(name, rounds, 2_000, 3) <= 0.07 + 2 * 0.006

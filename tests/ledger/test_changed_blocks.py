@@ -37,7 +37,7 @@ def _run(folder: Path, name: str, *, seed: int, slower: set[int], factor: float 
         )
         for process in range(5)
     ]
-    import_recordings([Recording(target=name, files=files, factors={}, out=folder / name)])
+    import_recordings([Recording(target=name, files=files, factors={}, out=folder / name)], session="turns")
     return folder / name
 
 

@@ -71,6 +71,9 @@ def ingest(
     Returns as JSON what `slotmark_tracelog::Ingested` says; `progress` is told bytes done and in all, and may raise to stop. Raises LogError.
     """
 
+def parameter_reach(parameter: str) -> str:
+    """What a parameter of a profile, by its full name, changes of a simulation: ``blocks``, ``logs``, ``name`` or ``nothing``."""
+
 def cluster_profile(layers: list[str], settings: list[str]) -> str:
     """A cluster profile as one TOML text: `layers` are TOML texts, the base first; `settings` are `key=value`, laid over them."""
 

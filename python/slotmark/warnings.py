@@ -60,6 +60,7 @@ KINDS = (
     "node_died",
     "node_killed",
     "not_awaited",
+    "not_in_model",
     "not_interleaved",
     "not_pinned",
     "one_core",
@@ -240,6 +241,15 @@ def filters_left_out(left_out: Sequence[str], first_slot: int, last_slot: int) -
         "filters_left_out",
         f"The run ended before what the profile's {listed(left_out)} would have analysed; slots {first_slot:,} to {last_slot:,}, in which it was measured, are "
         "analysed instead. A cluster may act otherwise later, as when the ledger has grown: run longer to compare it with runs that were analysed from there.",
+    )
+
+
+def not_in_model(beside: str, parameters: Sequence[str]) -> Warning:
+    """A simulated profile that differs from another in what the simulator doesn't model."""
+    return Warning(
+        "not_in_model",
+        f"The profile differs from {beside} in {_some(parameters)}, which the simulator's model doesn't have: "
+        "what that changes in a real cluster is not in these figures.",
     )
 
 
@@ -642,6 +652,7 @@ def lacking(metric: str) -> Warning:
 def not_interleaved(order: str) -> Warning:
     """Targets that weren't recorded in turns; ``order`` has how that is known."""
     return Warning(
+        "not_in_model",
         "not_interleaved",
         f"{order[:1].upper()}{order[1:]}: what the machine drifted in between is inside the difference, and no verdict is given. Measure both in one "
         "session, or record them in turns and import them with one --session, or with a study file that has interleaved = true.",

@@ -1,15 +1,19 @@
 //! Profiles: everything that decides a simulation but the seed.
 //!
 //! A profile is TOML; one that `extends` another is laid over it, table by table. Durations, sizes and rates are written with
-//! their unit. docs/simulator.md has the table of all parameters and where their values come from.
+//! their unit. docs/simulator.md has the table of all parameters and where their values come from; [`reach`] which of them
+//! the model has.
 
 mod check;
 mod layers;
+mod reach;
 mod settings;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use reach::{Reach, reach};
 
 use crate::quantity::{BitRate, Bytes, Span};
 
@@ -76,11 +80,11 @@ pub struct Genesis {
     pub max_block_body_size: Bytes,
     /// Network magic.
     pub network_magic: u64,
-    /// Delegators in genesis; only told, not modelled.
+    /// Delegators in genesis.
     pub delegators: u64,
-    /// UTxO entries in genesis; only told, not modelled.
+    /// UTxO entries in genesis.
     pub utxo_entries: u64,
-    /// DReps in genesis; only told, not modelled.
+    /// DReps in genesis.
     pub dreps: u64,
 }
 
@@ -212,7 +216,7 @@ pub struct Workload {
     pub redeemer: String,
 }
 
-/// The node under test; only told, not modelled.
+/// The node under test.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
 use slotmark_clustersim::{
-    METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, simulate_truth, write_run, write_tables,
+    METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, reach, simulate_truth, write_run, write_tables,
 };
 use slotmark_newfolder::NewFolder;
 use slotmark_ouroboros::client::Client;
@@ -259,6 +259,11 @@ mod _core {
         }
         serde_json::to_string(&ingested.map_err(|error| slotmark_error("LogError", error))?)
             .map_err(|error| slotmark_error("LogError", error))
+    }
+
+    #[pyfunction]
+    fn parameter_reach(parameter: &str) -> &'static str {
+        reach(parameter).word()
     }
 
     #[pyfunction]

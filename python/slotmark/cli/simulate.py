@@ -43,6 +43,7 @@ def simulate(
 ) -> None:
     """Simulate a cluster: write the logs that its nodes would write, or a run folder, with what really happened beside."""
     from slotmark.benches.cluster import simulate as cluster
+    from slotmark.benches.cluster.model import PREDICTED, SIMULATED, outside_of_extended, refuse_settings
     from slotmark.cli.validation_table import print_validation
 
     if profiles:
@@ -62,6 +63,7 @@ def simulate(
         if out is not None or direct:
             raise ArgumentError("--validate writes nothing: leave out --out and --direct.")
         for name in [profile] if profile else [*cluster.FITTED, *cluster.HELD_OUT]:
+            refuse_settings(name, changes, PREDICTED)
             with progress("slots") as step:
                 tables = cluster.predict(
                     cluster.load_profile(name, changes),
@@ -78,6 +80,8 @@ def simulate(
     if show:
         typer.echo(text)
         return
+    refuse_settings(profile, changes, SIMULATED)
+    talk.doubts(outside_of_extended(profile, SIMULATED))
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
     if direct:

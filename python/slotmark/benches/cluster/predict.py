@@ -14,11 +14,22 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from slotmark.benches.cluster.model import (
+    PREDICTED,
+    Reach,
+    differing,
+    outside_of,
+    outside_of_extended,
+    reach,
+    refuse_outside,
+    refuse_settings,
+)
 from slotmark.benches.cluster.simulate import Progress, Tables, load_profile, parameters, predict
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.errors import SimulationError
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.versions import versions
+from slotmark.warnings import Warning
 
 BENCH = "prediction"
 
@@ -27,9 +38,6 @@ UNCHANGED = "unchanged"
 
 MOST_THREADS = 8
 """Simulations at a time, at the most: each holds a whole run in memory."""
-
-_NAMES = ("name", "description", "published", "target")
-"""What changes nothing of a simulation."""
 
 _SHOWN = 5
 
@@ -65,12 +73,14 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
         name: What to call it.
         settings: ``key=value`` each.
         sweep: The step of a sweep that it is: parameter, unit, value, geometric; empty for none.
+        doubts: What of it the model doesn't have.
     """
 
     source: Source
     name: str
     settings: tuple[str, ...]
     sweep: Mapping[str, Any] = {}
+    doubts: tuple[Warning, ...] = ()
 
 
 def predict_change(
@@ -95,31 +105,37 @@ def predict_change(
         The run of the unchanged profile, or of ``against``, then that of the changed one; a single run where there is nothing to compare.
 
     Raises:
-        SimulationError: A profile or setting that makes no sense, no seed, or no block to analyse.
+        SimulationError: A profile or setting that makes no sense, or isn't in the model; no seed, or no block to analyse.
     """
     source = Source(profile, against)
     beside = source if against is None else Source(against)
+    refuse_settings(profile, settings, PREDICTED, against)
     was, now = beside.values(), source.values(settings)
-    changed = [name for name in now if now[name] != was.get(name)]
+    changed = differing(beside.text(), source.text(settings))
     run = tuple(f"{name}={now[name]}" for name in changed if name.startswith("run."))
-    if len(changed) == len(run):
+    moving = [name for name in changed if reach(name) is Reach.blocks and not name.startswith("run.")]
+    of_extended = tuple(outside_of_extended(profile, PREDICTED))
+    if not moving:
         if against is not None:
-            raise SimulationError(f"--against {against}: {profile} changes nothing of it; name another profile.")
-        alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings))
+            outside = outside_of(str(against), changed, PREDICTED)
+            told = "".join(f" {one.text}" for one in outside)
+            raise SimulationError(
+                f"--against {against}: {profile} changes nothing of it that moves a block; name another profile.{told}"
+            )
+        alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings), doubts=of_extended)
         return _simulated([alone], "", seeds, folder, progress)
     asked = tuple(settings)
     named = ", ".join(one for one in asked if one not in run)
     if against is not None:
         named = ", ".join(filter(None, (Path(profile).stem, named)))
+    doubts = of_extended if against is None else tuple(outside_of(str(was["name"]), changed, PREDICTED))
     variants = [
         Variant(source=beside, name=UNCHANGED if against is None else str(was["name"]), settings=run),
-        Variant(source=source, name=named, settings=asked),
+        Variant(source=source, name=named, settings=asked, doubts=doubts),
     ]
     if against is not None:
-        differing = [f"{name}={now[name]}" for name in changed if not name.startswith(("run.", *_NAMES))]
-        named = ", ".join(differing[:_SHOWN]) + (
-            f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
-        )
+        moved = [f"{name}={now[name]}" for name in moving if name in now]
+        named = ", ".join(moved[:_SHOWN]) + (f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else "")
     return _simulated(variants, named, seeds, folder, progress)
 
 
@@ -159,6 +175,8 @@ def predict_sweep(
     own = source.values(settings)[parameter]
     if own != source.values()[parameter]:
         raise SimulationError(f"--set and --sweep both change {parameter}: leave one out.")
+    refuse_outside([parameter, *differing(source.text(), source.text(settings))], source.text(), PREDICTED)
+    doubts = tuple(outside_of_extended(profile, PREDICTED))
     sweep = msgspec.structs.replace(sweep, whole=isinstance(high[parameter], int))
     variants = [
         Variant(
@@ -172,6 +190,7 @@ def predict_sweep(
                 "geometric": sweep.geometric,
                 "own": str(own),
             },
+            doubts=doubts,
         )
         for value in sweep.values(steps)
     ]
@@ -267,7 +286,7 @@ def _written(
         versions=versions(),
         sources=[],
         tables={},
-        warnings=[],
+        warnings=list(variant.doubts),
     )
     with RunWriter(out) as writer:
         writer.table("seeds", pa.table(columns))

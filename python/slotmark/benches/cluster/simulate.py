@@ -148,6 +148,19 @@ def profile_layers(profile: str | Path, base: str | Path | None = None) -> list[
     return layers
 
 
+def extended_profile(profile: str | Path) -> tuple[str, str]:
+    """The name of the profile that a profile's file extends, and that profile as one TOML text.
+
+    Raises:
+        SimulationError: There is no such file, it extends nothing, or only what profiles share.
+    """
+    path = _find(str(profile), None)
+    extended = tomllib.loads(path.read_text(encoding="utf-8")).get("extends")
+    if extended is None:
+        raise SimulationError(f"{profile}: extends nothing.")
+    return str(extended), load_profile(_find(str(extended), path))
+
+
 def _meant(layers: Sequence[str], settings: Sequence[str]) -> str:
     """Which parameter the first setting means that names none; nothing where all do, or the profile is wrong by itself."""
     try:

@@ -652,7 +652,6 @@ def lacking(metric: str) -> Warning:
 def not_interleaved(order: str) -> Warning:
     """Targets that weren't recorded in turns; ``order`` has how that is known."""
     return Warning(
-        "not_in_model",
         "not_interleaved",
         f"{order[:1].upper()}{order[1:]}: what the machine drifted in between is inside the difference, and no verdict is given. Measure both in one "
         "session, or record them in turns and import them with one --session, or with a study file that has interleaved = true.",

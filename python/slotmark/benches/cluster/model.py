@@ -16,14 +16,14 @@ class Reach(Enum):
 
     blocks = "blocks"
     logs = "logs"
-    name = "name"
+    label = "name"
     nothing = "nothing"
 
 
 PREDICTED = frozenset({Reach.blocks})
 """What may be set where blocks are predicted."""
 
-SIMULATED = frozenset({Reach.blocks, Reach.logs, Reach.name})
+SIMULATED = frozenset({Reach.blocks, Reach.logs, Reach.label})
 """What may be set where logs are written."""
 
 _IN_FULL = 3
@@ -57,9 +57,9 @@ def refuse_outside(changed: Iterable[str], text: str, taken: frozenset[Reach]) -
             continue
         why = {
             Reach.logs: "moves no block of the model, only what hosts log beside; use `slotmark simulate --set` and compare the runs",
-            Reach.name: "names something and changes nothing that is predicted",
+            Reach.label: "names something and changes nothing that is predicted",
         }.get(reach(name), "not in the model: setting it would change nothing")
-        raise SimulationError(f"{name}: {why}. In the model are {_model(text, taken - {Reach.name})}.")
+        raise SimulationError(f"{name}: {why}. In the model are {_model(text, taken - {Reach.label})}.")
 
 
 def refuse_settings(
@@ -72,7 +72,7 @@ def refuse_settings(
 
 def outside_of(beside: str, changed: Iterable[str], taken: frozenset[Reach]) -> list[Warning]:
     """A doubt where a profile differs from the one named ``beside`` in parameters that the simulation doesn't take; names aside."""
-    outside = [name for name in changed if reach(name) not in {*taken, Reach.name}]
+    outside = [name for name in changed if reach(name) not in {*taken, Reach.label}]
     return [warnings.not_in_model(beside, _grouped(outside))] if outside else []
 
 

@@ -30,11 +30,29 @@ BAD = {
     "gives up": 'ready(); say("error", message="no such intersection")',
     "fails after done": 'ready(); say("started", at_ns=1); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=3); sys.exit(4)',
     "never answers": "time.sleep(600)",
+    "prints without a line end": 'while True: os.write(1, b"x" * 65536)',
+    "prints records without end": 'ready()\nwhile True: say("progress", blocks=1, at_ns=1)',
+    "starts without end": 'ready()\nwhile True: say("started", at_ns=1)',
+    "closes its output and stays": "ready(); os.close(1); time.sleep(600)",
+    "has a time of 70 bits": 'say("ready", at_ns=2**70, connect_ns=1); sys.stdin.readline()',
+    "has a version of 40 bits": 'say("ready", at_ns=1, connect_ns=1, version=2**40); sys.stdin.readline()',
+    "ignores signals": "import signal; [signal.signal(n, signal.SIG_IGN) for n in range(1, 32) if n not in (9, 19)]; time.sleep(600)",
     "stays after done": (
         'ready(); say("started", at_ns=1); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=3); '
         "sys.stdin.read(); time.sleep(600)"
     ),
 }
+
+# Starts a process in a session of its own, which holds the standard output and says its id in a file.
+ESCAPES = """
+if not os.fork():
+    os.setsid()
+    open(PLACE, "w").write(str(os.getpid()))
+    while True:
+        FOREVER
+while not (os.path.exists(PLACE) and open(PLACE).read()):
+    time.sleep(0.01)
+"""
 
 # Does the work with our own client, then changes one thing in what it says.
 LIAR = """
@@ -59,6 +77,11 @@ def program(folder: Path, name: str, body: str) -> Program:
     file = folder / f"{name.replace(' ', '_')}.py"
     file.write_text(HEAD + body, encoding="utf-8")
     return Program(name, (sys.executable, str(file)), Description(1, name, "0", {"raw": 10, "decode": 10}))
+
+
+def escapes(place: Path, forever: str = "time.sleep(600)") -> str:
+    """Code that starts a process which does this for ever in a session of its own, and writes its id there."""
+    return ESCAPES.replace("PLACE", repr(str(place))).replace("FOREVER", forever)
 
 
 def liar(folder: Path, native: Program, after: int) -> Program:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from slotmark import _core
+from slotmark.benches.chainsync import targets
 from slotmark.benches.chainsync.bench import _proof
 from slotmark.benches.chainsync.invocation import invoke
 from slotmark.benches.chainsync.server import ReplayServer
@@ -21,7 +22,7 @@ from slotmark.errors import ProofError, TargetError
 
 from ..conftest import slotmark
 from .conftest import BLOCKS, plan
-from .programs import BAD, liar, program
+from .programs import BAD, HEAD, escapes, liar, program
 
 RAW = Setting("raw", 1)
 
@@ -38,6 +39,47 @@ def test_a_broken_contract_is_named_and_the_process_is_gone(
     assert str(error.value).startswith(f"{how} (raw, sequential): ")
     assert "\n" not in str(error.value)
     assert time.monotonic() - began < 60  # it was stopped; far above the time limit of 3 s
+
+
+def test_what_a_target_leaves_in_a_session_of_its_own_is_ended(
+    server: ReplayServer, window: "_core.Window", floor: Program, tmp_path: Path
+) -> None:
+    bad = program(tmp_path, "escapes", escapes(tmp_path / "pid") + "ready(); sys.exit(7)")
+    with pytest.raises(TargetError):
+        invoke(bad, plan(window, floor, bad, settings=(RAW,)).job(RAW, server), server.cpu_ns, server.check)
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
+    server.check()
+
+
+@pytest.mark.parametrize(
+    ("forever", "then", "wrong"),
+    [
+        ("time.sleep(600)", "", ""),
+        ("time.sleep(600)", "time.sleep(600)", "took longer than 3 s and was stopped"),
+        ("os.write(1, b'x' * 65536)", "", "printed more than 1 MiB and was stopped"),
+        ("os.write(2, b'x' * 65536)", "time.sleep(600)", "printed more than 1 MiB and was stopped"),
+    ],
+    ids=["holds the pipe", "never ends", "prints without end", "complains without end"],
+)
+def test_describe_ends_also_where_a_child_in_a_session_of_its_own_lives_on(
+    forever: str, then: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "DESCRIBE_S", 3)
+    escaped = tmp_path / "pid"
+    body = HEAD.replace(
+        'if sys.argv[1] == "describe":', f'if sys.argv[1] == "describe":\n    exec({escapes(escaped, forever)!r})'
+    )
+    body = body.replace("    sys.exit(0)", f"    sys.stdout.flush()\n    {then or 'pass'}\n    sys.exit(0)")
+    (tmp_path / "target.py").write_text(body)
+    command = (sys.executable, str(tmp_path / "target.py"))
+    began = time.monotonic()
+    if wrong:
+        with pytest.raises(TargetError, match=wrong):
+            targets.describe("bad", command)
+    else:
+        assert targets.describe("bad", command).name == "bad"
+    assert time.monotonic() - began < 60  # far above the limit of 3 s
+    assert not Path(f"/proc/{escaped.read_text()}").exists()
 
 
 def test_a_target_that_fails_in_one_mode_costs_only_that_mode(

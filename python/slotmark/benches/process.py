@@ -1,17 +1,22 @@
 """Processes that are measured: how they are started and how they ended, and what the OS reports of their CPU clock, context switches and memory."""
 
+import ctypes
 import os
 import platform
 import selectors
+import shlex
+import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
 
-from slotmark.errors import PlatformError
+import msgspec
+
+from slotmark.errors import PlatformError, TargetError
 
 _CPUCLOCK_SCHED = (
     2  # the clock that a process is scheduled by; see clock_getcpuclockid(3) and the kernel's posix-timers_types.h
@@ -48,6 +53,133 @@ def children_group() -> int:
 
 _guards: list[subprocess.Popen[bytes]] = []
 """Keeps the pipe open until this process ends."""
+
+
+_PR_SET_CHILD_SUBREAPER = 36
+"""See prctl(2)."""
+
+_ENDING_S = 10
+"""How long ending what a process left may take: less where it does not start new ones faster than they are ended."""
+
+
+@contextmanager
+def nothing_left() -> Iterator[None]:
+    """Ends the processes that those started inside have left running, also where they are in a session of their own.
+
+    Such a process becomes a child of this one as soon as its parent has ended. Whoever starts a process inside waits for it inside.
+    """
+    if platform.system() != "Linux":
+        yield
+        return
+    children_group()  # whose guard is a child of this process too
+    before = _children()
+    adopt = ctypes.CDLL(None).prctl
+    adopt(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        until = time.monotonic() + _ENDING_S
+        while (left := _children() - before) and time.monotonic() < until:
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
+        adopt(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def _children() -> set[int]:
+    """The process ids of this process's children, those that ended and were not waited for included."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):  # a process may end while we look
+                if int(stat_fields(int(entry.name))[1]) == os.getpid():
+                    found.add(int(entry.name))
+    return found
+
+
+MOST_ANSWERED_BYTES = 1 << 20
+"""The longest answer that a program may print when it is asked what it is."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a program printed before it ended.
+
+    Attributes:
+        code: As ``Popen.returncode``.
+        out: Its standard output.
+        errors: Its standard error.
+    """
+
+    code: int
+    out: bytes
+    errors: bytes
+
+
+def answer(label: str, command: Sequence[str], timeout_s: float) -> Answer:
+    """Runs a program that prints little, to its end; what it has started and left running is ended too.
+
+    Args:
+        label: Which argument names it; errors begin with it.
+        command: Its words.
+        timeout_s: How long it may take.
+
+    Raises:
+        TargetError: It can't be started, takes longer, or prints more than :data:`MOST_ANSWERED_BYTES`.
+    """
+    words = shlex.join(command)
+    with nothing_left():
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=children_group(),
+            )
+        except OSError as error:
+            raise TargetError(f"{label}: can't start `{words}` ({error.strerror}). Check the command.") from error
+        assert process.stdout is not None
+        assert process.stderr is not None
+        until = time.monotonic() + timeout_s
+        printed = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+        try:
+            with selectors.DefaultSelector() as selector:
+                for pipe in printed:
+                    os.set_blocking(pipe, False)
+                    selector.register(pipe, selectors.EVENT_READ)
+                ended = False
+                # Until it has ended and nothing more is in the pipes: something that it left may keep them open.
+                while selector.get_map():
+                    ready = selector.select(0 if ended else 0.02)
+                    if ended and not ready:
+                        break
+                    for key, _ in ready:
+                        if part := os.read(key.fd, 1 << 16):
+                            printed[key.fd] += part
+                        else:
+                            selector.unregister(key.fd)
+                    if sum(map(len, printed.values())) > MOST_ANSWERED_BYTES:
+                        raise TargetError(
+                            f"{label}: `{words}` printed more than {MOST_ANSWERED_BYTES >> 20} MiB and was stopped. Check the command."
+                        )
+                    if time.monotonic() > until:
+                        break
+                    ended = process.poll() is not None
+            code = process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise TargetError(
+                f"{label}: `{words}` took longer than {timeout_s:g} s and was stopped. Check the command."
+            ) from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                process.wait()
+            out, errors = (bytes(part) for part in printed.values())
+            process.stdout.close()
+            process.stderr.close()
+    return Answer(code, out, errors)
 
 
 def stat_fields(pid: int) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Self
 import msgspec
 
 from slotmark import _core
-from slotmark.benches.chainsync.invocation import LEAVE_S, Failed, Ready
+from slotmark.benches.chainsync.invocation import LEAVE_S, LONGEST_LINE_BYTES, Failed, Ready, printed_last
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
 from slotmark.benches.process import children_group, how_ended, last_words
@@ -193,9 +193,9 @@ class Follower:
             raise TargetError(f"{self}: {last_words(gone.message)}")
         if gone:
             how = how_ended(self._process.wait())
-            raise TargetError(f"{self}: {how} while it followed.{self._last_words()}")
+            raise TargetError(f"{self}: {how} while it followed.{printed_last(self._stderr)}")
         if self.ended is not None:
-            raise TargetError(f"{self}: left the node: {self.ended.why}.{self._last_words()}")
+            raise TargetError(f"{self}: left the node: {self.ended.why}.{printed_last(self._stderr)}")
 
     def leave(self) -> None:
         """Ends the client's standard input and waits until it is gone. TargetError where it stays, or exits with an error."""
@@ -222,6 +222,8 @@ class Follower:
             self._buffer += part
             *lines, rest = self._buffer.split(b"\n")
             self._buffer = bytearray(rest)
+            if len(rest) > LONGEST_LINE_BYTES:
+                raise self._broken(f"it printed {LONGEST_LINE_BYTES >> 20} MiB without a line end")
             for line in lines:
                 try:
                     record = self._records.decode(bytes(line))
@@ -269,9 +271,4 @@ class Follower:
                 )
 
     def _broken(self, what: str) -> TargetError:
-        return TargetError(f"{self}: broke the contract of docs/targets.md: {what}.{self._last_words()}")
-
-    def _last_words(self) -> str:
-        self._stderr.seek(0)
-        words = last_words(self._stderr.read().decode(errors="replace"))
-        return f" It printed: {words}" if words else ""
+        return TargetError(f"{self}: broke the contract of docs/targets.md: {what}.{printed_last(self._stderr)}")

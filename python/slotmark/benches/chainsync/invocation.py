@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import IO
+from typing import IO, Annotated
 
 import msgspec
 
@@ -21,6 +21,7 @@ from slotmark.benches.process import (
     cpu_ns,
     how_ended,
     last_words,
+    nothing_left,
     peak_bytes,
     started_on,
     voluntary_switches,
@@ -30,43 +31,57 @@ from slotmark.errors import TargetError
 LEAVE_S = 10
 """How long a target may take to end after its work."""
 
+_OTHER_RECORDS = 5
+"""A target prints no more than these besides `progress`."""
+
+LONGEST_LINE_BYTES = 1 << 20
+"""What a target may print without a line end."""
+
+_LAST_BYTES = 16_384
+"""Of what a target printed to standard error, so much of the end is read."""
+
+_Time = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""In ns, on a clock with any zero."""
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
 
 class Ready(msgspec.Struct, tag_field="event", tag="ready"):
     """Connected and shaken hands."""
 
-    at_ns: int
-    connect_ns: int
-    version: int | None = None
+    at_ns: _Time
+    connect_ns: _Count
+    version: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] | None = None
 
 
 class Started(msgspec.Struct, tag_field="event", tag="started"):
     """Just before the first request."""
 
-    at_ns: int
+    at_ns: _Time
 
 
 class First(msgspec.Struct, tag_field="event", tag="first"):
     """The first block is here."""
 
-    at_ns: int
+    at_ns: _Time
 
 
 class Progress(msgspec.Struct, tag_field="event", tag="progress"):
     """So far."""
 
-    blocks: int
-    at_ns: int
-    bytes: int | None = None
+    blocks: _Count
+    at_ns: _Time
+    bytes: _Count | None = None
     digest: str | None = None
 
 
 class Done(msgspec.Struct, tag_field="event", tag="done"):
     """The last block is here."""
 
-    blocks: int
-    at_ns: int
-    bytes: int | None = None
-    slot: int | None = None
+    blocks: _Count
+    at_ns: _Time
+    bytes: _Count | None = None
+    slot: _Count | None = None
     hash: str | None = None
     digest: str | None = None
 
@@ -169,7 +184,7 @@ def invoke(
         TargetError: It couldn't start, gave up, broke the contract, or took too long. The process is gone in any case.
     """
     group = children_group()
-    with tempfile.TemporaryFile() as stderr:
+    with tempfile.TemporaryFile() as stderr, nothing_left():
         begin = time.monotonic_ns()
         try:
             with started_on(job.cores):
@@ -206,7 +221,8 @@ def _follow(
     stderr: IO[bytes],
 ) -> Invocation:
     about = f"{program.name} ({job.setting})"
-    lines = _Lines(process, about, begin + int(job.timeout_s * 1e9), server_alive, stderr)
+    most = job.blocks // job.progress_every + _OTHER_RECORDS
+    lines = _Lines(process, about, begin + int(job.timeout_s * 1e9), most, server_alive, stderr)
     assert process.stdin is not None
 
     ready = lines.next()
@@ -288,14 +304,28 @@ def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage | None:
     return None
 
 
+def printed_last(stderr: IO[bytes]) -> str:
+    """The last words that a target printed to standard error, as a sentence behind another one; empty where it printed nothing."""
+    stderr.seek(max(0, os.fstat(stderr.fileno()).st_size - _LAST_BYTES))
+    words = last_words(stderr.read(_LAST_BYTES).decode(errors="replace"))
+    return f" It printed: {words}" if words else ""
+
+
 class _Lines:
     """The records that a process prints, with every way in which they can fail to come."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], about: str, deadline: int, alive: Callable[[], None], stderr: IO[bytes]
+        self,
+        process: subprocess.Popen[bytes],
+        about: str,
+        deadline: int,
+        most: int,
+        alive: Callable[[], None],
+        stderr: IO[bytes],
     ) -> None:
         assert process.stdout is not None
         self._process, self._about, self._deadline, self._alive, self._stderr = process, about, deadline, alive, stderr
+        self._most = most
         self._out = process.stdout
         self._decoder = msgspec.json.Decoder(Record)
         self._buffer = bytearray()
@@ -304,17 +334,22 @@ class _Lines:
 
     def next(self) -> Record:
         while (end := self._buffer.find(b"\n")) < 0:
+            if time.monotonic_ns() > self._deadline:
+                raise TargetError(
+                    f"{self._about}: took too long and was stopped. If it is only slow, give it more with --timeout."
+                )
+            if len(self._buffer) > LONGEST_LINE_BYTES:
+                raise self.broken(f"it printed {LONGEST_LINE_BYTES >> 20} MiB without a line end")
             if not self._selector.select(timeout=1.0):
                 self._alive()
-                if time.monotonic_ns() > self._deadline:
-                    raise TargetError(
-                        f"{self._about}: took too long and was stopped. If it is only slow, give it more with --timeout."
-                    )
                 continue
             part = os.read(self._out.fileno(), 1 << 20)
             if not part:
                 raise self.ended()
             self._buffer += part
+        self._most -= 1
+        if self._most < 0:
+            raise self.broken("it printed more records than were asked for")
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         try:
@@ -327,14 +362,12 @@ class _Lines:
         return record
 
     def broken(self, what: str) -> TargetError:
-        return TargetError(f"{self._about}: broke the contract of docs/targets.md: {what}.{self._said()}")
+        return TargetError(f"{self._about}: broke the contract of docs/targets.md: {what}.{printed_last(self._stderr)}")
 
     def ended(self) -> TargetError:
         self._alive()
-        how = how_ended(self._process.wait())
-        return TargetError(f"{self._about}: {how} before `done`.{self._said()}")
-
-    def _said(self) -> str:
-        self._stderr.seek(0)
-        words = last_words(self._stderr.read().decode(errors="replace"))
-        return f" It printed: {words}" if words else ""
+        try:
+            how = how_ended(self._process.wait(LEAVE_S))
+        except subprocess.TimeoutExpired:
+            how = "closed its standard output"
+        return TargetError(f"{self._about}: {how} before `done`.{printed_last(self._stderr)}")

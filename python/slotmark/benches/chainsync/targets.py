@@ -13,12 +13,15 @@ from typing import Literal
 import msgspec
 
 from slotmark.benches.chainsync.setting import Mode, Setting
-from slotmark.benches.process import children_group, how_ended
+from slotmark.benches.process import answer, children_group, how_ended, last_words
 from slotmark.benches.shipped import INSIDE, root
 from slotmark.errors import TargetError, did_you_mean
 
 CONTRACT = 1
 """The version of docs/targets.md that this slotmark speaks."""
+
+DESCRIBE_S = 60
+"""How long a target may take to say what it is."""
 
 FLOOR = "floor"
 REFERENCE = "native"
@@ -223,28 +226,14 @@ def _elsewhere() -> str:
 
 def describe(name: str, command: Sequence[str]) -> Description:
     """Asks a program what it is; TargetError where it doesn't answer by the contract."""
-    try:
-        answer = subprocess.run(
-            [*command, "describe"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-            check=False,
-            process_group=children_group(),
-        )
-    except OSError as error:
+    answered = answer(f"--target {name}", [*command, "describe"], DESCRIBE_S)
+    if answered.code:
+        words = last_words(answered.errors.decode(errors="replace"))
         raise TargetError(
-            f"--target {name}: can't start `{shlex.join(command)}` ({error.strerror}). Check the command."
-        ) from error
-    except subprocess.TimeoutExpired as error:
-        raise TargetError(f"--target {name}: no answer to `describe` within 60 s. See docs/targets.md.") from error
-    if answer.returncode:
-        said = answer.stderr.decode(errors="replace").strip().splitlines()
-        raise TargetError(
-            f"--target {name}: `describe` {how_ended(answer.returncode)}{': ' + said[-1] if said else ''}. See docs/targets.md."
+            f"--target {name}: `describe` {how_ended(answered.code)}{': ' + words if words else ''}. See docs/targets.md."
         )
     try:
-        description = msgspec.json.decode(answer.stdout, type=Description)
+        description = msgspec.json.decode(answered.out, type=Description)
     except msgspec.DecodeError as error:
         raise TargetError(
             f"--target {name}: `describe` didn't print what docs/targets.md asks for ({error})."

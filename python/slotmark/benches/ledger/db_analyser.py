@@ -7,13 +7,12 @@ where to keep unspent outputs.
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from slotmark.benches.process import how_ended, last_words
+from slotmark.benches.process import answer, how_ended, last_words
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
 
 NAME = "db-analyser"
@@ -138,16 +137,11 @@ def read_flags(label: str, program: str) -> Flags:
 
 def _help(label: str, words: list[str]) -> str:
     command = shlex.join(words)
-    try:
-        ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_HELP_S, check=False)
-    except OSError as error:
-        raise TargetError(f"{label}: can't start `{command}` ({error.strerror}). Check the program.") from error
-    except subprocess.TimeoutExpired as error:
-        raise TargetError(f"{label}: `{command}` took longer than {_HELP_S:.0f} s. Check the program.") from error
-    shown = (ended.stdout + ended.stderr).decode(errors="replace")
-    if ended.returncode or not _FLAG.search(shown):
+    ended = answer(label, words, _HELP_S)
+    shown = (ended.out + ended.errors).decode(errors="replace")
+    if ended.code or not _FLAG.search(shown):
         raise TargetError(
-            f"{label}: `{command}` {how_ended(ended.returncode)} and printed no flags, but: {last_words(shown) or 'nothing'}. Check the program."
+            f"{label}: `{command}` {how_ended(ended.code)} and printed no flags, but: {last_words(shown) or 'nothing'}. Check the program."
         )
     return shown
 

@@ -15,7 +15,7 @@ from slotmark.benches.ledger.engine import PROGRAM, program
 from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
-from slotmark.benches.process import children_group, how_ended, last_words, peak_bytes
+from slotmark.benches.process import children_group, how_ended, last_words, nothing_left, peak_bytes
 from slotmark.errors import ImportFileError, TargetError
 
 _LOOK_S = 0.05
@@ -101,7 +101,7 @@ def _database(folder: Path, chain: Path, *, snapshots: bool) -> Path:
 
 def _run(name: str, words: list[str], before: Sequence[str], timeout_s: float) -> tuple[int, int]:
     """Wall time in ns and the largest resident set that was seen; TargetError where it fails."""
-    with tempfile.TemporaryFile() as stderr:
+    with tempfile.TemporaryFile() as stderr, nothing_left():
         begin = time.monotonic_ns()
         try:
             process = subprocess.Popen(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from attack.signals import default_for_children
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -15,6 +16,13 @@ from tests.side_by_side import ByFile
 REPO = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("SLOTMARK_SHARED") or REPO.parent / "shared")
 """Data that is not part of the project: the real chain, logs of real nodes, published reports."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Has what tests start be stopped by signals, also where the tests run under nohup or in the background of a script."""
+    starts_workers = bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
+    if not starts_workers:  # workers, which start what tests need, go on ignoring them themselves
+        default_for_children()
 
 
 @pytest.hookimpl(tryfirst=True)

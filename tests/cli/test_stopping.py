@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import REPO
+
 
 @pytest.mark.parametrize(
     ("number", "code"),
@@ -33,6 +35,33 @@ def test_a_command_that_is_stopped_ends_with_one_line(
     assert said[-1] == "slotmark: interrupted; nothing was left half-written.\n"
     assert not any("Traceback" in line for line in said)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_tests_pass_where_these_signals_are_ignored(workers: str, tmp_path: Path) -> None:
+    # As under nohup, which ignores SIGHUP, and in the background of a script, where SIGINT is ignored.
+    these = "tests/cli/test_stopping.py::test_a_signal_in_code_that_is_text_ends_with_the_same_code"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        workers,
+        "--basetemp",
+        str(tmp_path / "t"),
+        these,
+    ]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'trap "" HUP INT TERM; exec "$@"', "sh", *command],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "3 passed" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize(

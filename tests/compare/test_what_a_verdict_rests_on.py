@@ -13,6 +13,7 @@ from rich.console import Console
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.compare import Comparison, Difference, compare
+from slotmark.metrics import catalogue
 from slotmark.report import comparison_document, print_document
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.json import json as as_json
@@ -96,8 +97,8 @@ def test_a_gate_counts_conditional_verdicts_unless_told_otherwise(clusters: Sequ
         return slotmark("compare", clusters[0].path, clusters[3].path, "--gate", gate, *more).returncode
 
     assert ended() == 1
-    assert ended("--conditional", "inconclusive") == 0
-    assert ended("--conditional", "inconclusive", "--fail-on", "inconclusive") == 3
+    assert ended("--conditional", "inconclusive") == 3
+    assert ended("--conditional", "inconclusive", "--fail-on", "worse") == 0
 
 
 def test_levels_are_compared_over_hosts_and_the_row_says_so(once: Comparison) -> None:
@@ -237,3 +238,11 @@ def test_what_differs_but_not_among_many_tests_is_not_called_nothing(clusters: S
     assert not any(f" {name.lower()}" in said[0].lower().split(": ", 2)[2].split(", ") for name in alone)
     if alone:
         assert f"different if tested alone, but among {found.tests} tests that happens by chance" in text
+
+
+def test_compare_reports_how_far_it_is(clusters: Sequence[Run]) -> None:
+    steps: list[tuple[int, int, str]] = []
+    compare([clusters[0], clusters[3]], progress=lambda done, total, what: steps.append((done, total, what)))
+    total = len(catalogue("cluster").metrics)
+    assert [(done, of) for done, of, _ in steps] == [(place, total) for place in range(total + 1)]
+    assert steps[-1][2] == "where differences come from"

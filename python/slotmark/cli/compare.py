@@ -1,13 +1,15 @@
 """`slotmark compare`: runs in, verdicts out."""
 
 import sys
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slotmark.cli.console import reader_may_leave, talk
+from slotmark.cli.console import progress, reader_may_leave, talk
 from slotmark.cli.gate import Conditional, FailOn, deciding_policy, exit_code, refuse_blind_gate
 from slotmark.cli.quantities import share_of_metric
 from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
@@ -129,7 +131,8 @@ def compare(
     _remark_noise(opened, noise)
 
     def compared() -> "Comparison":
-        return compare_runs(opened, filters=chosen, margins=margins, policy=deciding, seed=seed)
+        with progress("metrics") as step:
+            return compare_runs(opened, filters=chosen, margins=margins, policy=deciding, seed=seed, progress=step)
 
     if method is Method.published:
         refuse_unlike_runs(opened)
@@ -143,7 +146,7 @@ def compare(
         document = comparison_document(comparison, style.value)
     if gate and comparison:
         refuse_blind_gate(comparison)
-    written = write_report(document, result, out) if out is not None else []
+    written = [] if out is None else _written(partial(write_report, document, result), out)
     line = comparison.decision.line if comparison and comparison.decision else _UNDECIDED[comparison is None]
     with reader_may_leave():
         if as_json:
@@ -158,6 +161,13 @@ def compare(
         if not sys.stdout.isatty():
             talk.remark(f"slotmark: {line}")
         raise typer.Exit(ended)
+
+
+def _written(write: Callable[[Path], list[Path]], out: Path) -> list[Path]:
+    """The files of a report, written while a line says so."""
+    with talk.doing() as doing:
+        doing(f"writing the report to {out}")
+        return write(out)
 
 
 def _opened(named: "Sequence[str]") -> "list[list[Run]]":

@@ -87,13 +87,13 @@ def exit_code(comparison: "Comparison", *, decides: bool, fail_on: FailOn | None
 
     Args:
         comparison: With its decision; where no metric is decisive, nothing fails.
-        decides: Whether there is a policy file: ``run again`` fails too, unless ``--fail-on worse`` lets it pass.
-        fail_on: What to fail on.
-        gated: Whether there is a gate: ``hold`` fails.
+        decides: Whether there is a policy file.
+        fail_on: What to fail on. With a policy or a gate, ``run again`` fails too unless this is ``worse``.
+        gated: Whether there is a gate.
     """
     answer = comparison.decision.answer if comparison.decision else "ship"
     holds = decides or gated or fail_on is not None
-    unclear = fail_on is FailOn.inconclusive or (decides and fail_on is None)
+    unclear = fail_on is FailOn.inconclusive or ((decides or gated) and fail_on is None)
     fails = {"hold": holds, "run again": unclear}
     return EXIT_CODES[answer] if fails.get(answer) else 0
 

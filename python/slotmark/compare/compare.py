@@ -1,6 +1,6 @@
 """Comparing: from runs to a comparison. docs/method.md explains the method."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 import msgspec
@@ -21,6 +21,29 @@ from slotmark.run import Run
 from slotmark.statistics.rank_tests import holm
 from slotmark.warnings import Warning
 
+Progress = Callable[[int, int, str], None]
+"""Called with how many metrics are done, of how many, and what is being done now; may raise to stop."""
+
+
+class _Work:
+    """How far a comparison is."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._begun, self._total, self._progress = 0, total, progress
+
+    def begun(self, metric: str) -> None:
+        """Reports that work on a metric begins."""
+        self._tell(self._begun, metric)
+        self._begun += 1
+
+    def last(self, what: str) -> None:
+        """Reports what comes after all metrics."""
+        self._tell(self._total, what)
+
+    def _tell(self, done: int, what: str) -> None:
+        if self._progress:
+            self._progress(done, self._total, what)
+
 
 def compare(
     runs: Sequence[Run | Sequence[Run]],
@@ -32,6 +55,7 @@ def compare(
     repetitions: int | None = None,
     seed: int = 1,
     threads: int = 2,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Compares a baseline with candidates, metric by metric and part by part; the catalogue says by which estimator.
 
@@ -44,6 +68,7 @@ def compare(
         repetitions: Of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
         seed: Of the bootstrap; the same seed gives the same comparison, whatever the threads.
         threads: How many candidates may be worked on at a time.
+        progress: Called with how many metrics are done, of how many, and what is being done now; may raise to stop.
 
     Raises:
         ComparisonError: The runs did different work, can't be paired, runs of one side are of other targets, or an argument
@@ -55,9 +80,8 @@ def compare(
     if not 0 < confidence < 1:
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
-    return _comparison(
-        groups, filters, margins or {}, policy or Policy(), confidence, How(confidence, repetitions, seed, threads)
-    )
+    how = How(confidence, repetitions, seed, threads)
+    return _comparison(groups, filters, margins or {}, policy or Policy(), confidence, how, progress)
 
 
 def alone(run: Run, *, filters: Sequence[Filter] | None = None, confidence: float = 0.95) -> Comparison:
@@ -72,19 +96,22 @@ def _comparison(
     policy: Policy,
     confidence: float,
     how: How,
+    progress: Progress | None = None,
 ) -> Comparison:
     sides = name_sides(groups)
     entries = catalogue(sides[0].manifest.bench)
     refuse_unlike_runs(groups)
     metrics = with_margins(policy.applied(entries.metrics), margins)
+    work = _Work(len(metrics), progress)
     with ExitStack() as stack:
         analyses = analyses_of(stack, groups, filters)
         sides = analysed(sides, analyses)
         estimates = [
-            estimator(Task(sides, analyses, wanted, how))
+            estimator(Task(sides, analyses, wanted, how, work.begun))
             for name, estimator in ESTIMATORS.items()
             if (wanted := [metric for metric in metrics if metric.estimator == name])
         ]
+        work.last("where differences come from")
         come_from = origins([side.name for side in sides[1:]], analyses, confidence) if entries.explained else []
         of_sides = doubts_of(analyses)
     places = {metric.id: place for place, metric in enumerate(metrics)}

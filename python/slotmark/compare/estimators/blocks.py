@@ -46,7 +46,8 @@ def estimate(task: Task) -> Estimate:
     Raises:
         ComparisonError: A side lacks the first metric, or the runs hold other blocks.
     """
-    main, *others = task.metrics
+    in_turn = task.in_turn()
+    main = next(in_turn)
     repetitions = task.how.draws(REPETITIONS)
     how = msgspec.structs.replace(task.how, repetitions=repetitions)
     matrices = _main_costs(task, main)
@@ -58,7 +59,7 @@ def estimate(task: Task) -> Estimate:
         shifts = list(pool.map(partial(_shift, matrices[0], how), range(1, len(matrices)), matrices[1:]))
         thin = block_doubts.thin_quantiles(shifts[0]) if shifts and shifts[0] else []
         entries[0] = msgspec.structs.replace(entries[0], warnings=thin)
-        for metric in others:
+        for metric in in_turn:
             costs = [costs_together(of_side, metric.id) for of_side in task.analyses]
             for place, cost in enumerate(costs[1:], start=1):
                 if (cost is None) != (costs[0] is None):

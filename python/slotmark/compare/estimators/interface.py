@@ -1,7 +1,7 @@
 """What the driver gives an estimator, and what it gets back: rows whose p-values aren't adjusted yet."""
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -49,12 +49,21 @@ class Task(msgspec.Struct, frozen=True):
         analyses: One list per side, one analysis per run.
         metrics: Those that the catalogue gives to this estimator, with their margins.
         how: How.
+        begun: Called with the name of each metric when work on it begins; may raise to stop.
     """
 
     sides: Sequence[Side]
     analyses: Sequence[Sequence[Analysis]]
     metrics: Sequence[Metric]
     how: How
+    begun: Callable[[str], None] | None = None
+
+    def in_turn(self) -> Iterator[Metric]:
+        """The metrics one by one, each announced when work on it begins."""
+        for metric in self.metrics:
+            if self.begun:
+                self.begun(metric.name)
+            yield metric
 
     @property
     def tests(self) -> int:

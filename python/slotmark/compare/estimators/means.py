@@ -34,7 +34,7 @@ def estimate(task: Task) -> Estimate:
     entries: list[Entry] = []
     variations: list[Variation] = []
     with side_by_side([analysis for of_side in task.analyses for analysis in of_side]) as pool:
-        for metric in task.metrics:
+        for metric in task.in_turn():
             of_sides = list(pool.map(partial(_sides_of_parts, metric), task.analyses))
             for part in sorted({part for of_side in of_sides for part in of_side}):
                 sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)

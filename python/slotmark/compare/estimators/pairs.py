@@ -42,7 +42,7 @@ def estimate(task: Task) -> Estimate:
                 f"{task.sides[0].name} and {side.name} were not measured in one session, so they have no block in common. "
                 "Measure both in one `run`."
             )
-    samples = [[analysis.samples(metric.id) for (analysis,) in task.analyses] for metric in task.metrics]
+    samples = [[analysis.samples(metric.id) for (analysis,) in task.analyses] for metric in task.in_turn()]
     parts = [sorted({part for one in of_runs for part in one.parts}) for of_runs in samples]
     tested = sum(len(of_metric) for metric, of_metric in zip(task.metrics, parts, strict=True) if metric.tested)
     repetitions = task.how.draws(REPETITIONS, (len(task.sides) - 1) * tested)

@@ -14,7 +14,7 @@ from slotmark.warnings import ENOUGH_RUNS
 def estimate(task: Task) -> Estimate:
     """The difference of the means of every metric that all sides have, over their processes; runs may lack its table."""
     entries = []
-    for metric in task.metrics:
+    for metric in task.in_turn():
         if any(metric.relation not in one.run.manifest.tables for of_side in task.analyses for one in of_side):
             continue
         of_sides = [[analysis.samples(metric.id) for analysis in of_side] for of_side in task.analyses]

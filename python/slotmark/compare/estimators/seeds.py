@@ -19,7 +19,7 @@ def estimate(task: Task) -> Estimate:
     if any(len(of_side) > 1 for of_side in task.analyses):
         raise ComparisonError("Predictions have their seeds inside them: name one run per side, and raise --seeds.")
     entries = []
-    for metric in task.metrics:
+    for metric in task.in_turn():
         of_runs = [analysis.samples(metric.id) for (analysis,) in task.analyses]
         for part in sorted({part for one in of_runs for part in one.parts}):
             present = [one if part in one.parts else None for one in of_runs]

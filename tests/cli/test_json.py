@@ -21,8 +21,6 @@ PRINTS_FOLDERS = {"chainsync run", "cluster run", "ledger run", "ledger import",
 OF_ITS_OWN = {"samples"}
 """CSV or Parquet, as --format says."""
 
-NOT_YET = {"cluster validate"}
-
 
 def commands(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, list[str]]]:
     """All commands of the tree, each with its options."""
@@ -41,7 +39,7 @@ def lacking(tree: typer.Typer) -> set[str]:
 
 def test_every_command_that_shows_something_prints_json() -> None:
     assert len(list(commands(get_command(app)))) > 20
-    assert lacking(app) == WRITES_ONLY | PRINTS_FOLDERS | OF_ITS_OWN | NOT_YET
+    assert lacking(app) == WRITES_ONLY | PRINTS_FOLDERS | OF_ITS_OWN
 
 
 def test_a_new_command_that_shows_something_without_json_is_found() -> None:

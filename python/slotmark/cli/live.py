@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.benches.cluster.live.plan import Network, OnDeath
-from slotmark.cli.console import duration, progress, talk
+from slotmark.cli.console import duration, progress, reader_may_leave, talk
 from slotmark.cli.quantities import duration_us
+from slotmark.cli.reports import AsJson, print_json, print_report
 from slotmark.errors import ArgumentError, TargetError
 
 if TYPE_CHECKING:
@@ -95,10 +96,11 @@ def validate(
         Path | None, typer.Option(metavar="BED", help="The bed of the run; RUN.logs, which has its files, by default.")
     ] = None,
     slots: Annotated[int, typer.Option(min=100, help="How many slots to simulate.")] = 20_000,
+    as_json: AsJson = False,
 ) -> None:
-    """Hold the simulator against a live run: the run's stages and network are simulated, and its block propagation is put beside."""
+    """Hold the simulator against a live run: the run's stages and network are simulated, and its block propagation is put beside, with a verdict per row."""
     from slotmark.benches.cluster.live.validating import validate as validated
-    from slotmark.cli.validation_table import print_live_validation
+    from slotmark.cli.validation_table import live_validation_document
     from slotmark.run import open_run
 
     opened = open_run(run)
@@ -106,7 +108,11 @@ def validate(
         found = validated(
             opened, bed or run.with_name(run.name + ".logs"), slots, lambda done, total: step(done, total, "simulating")
         )
-    print_live_validation(found)
+    with reader_may_leave():
+        if as_json:
+            print_json(found)
+        else:
+            print_report(live_validation_document(found), [])
 
 
 def clean() -> None:

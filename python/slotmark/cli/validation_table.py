@@ -1,14 +1,18 @@
 """What `slotmark simulate --validate` and `slotmark cluster validate` show: simulated beside published, and beside measured."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS, Tables
+from slotmark.statistics.interval import Interval
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.validating import Validation
+    from slotmark.report.document import Document
 
 
 def validation_table(name: str, tables: Tables) -> Table:
@@ -33,34 +37,63 @@ def print_validation(name: str, tables: Tables) -> None:
     Console(highlight=False).print(validation_table(name, tables))
 
 
-def print_live_validation(found: "Validation") -> None:
-    """Prints a live run beside its simulation: the stages that were measured, and what came of them."""
-    stages = Table(
-        title="Stages of the live run",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
+def live_validation_document(found: "Validation") -> "Document":
+    """A live run beside its simulation: the stages that were measured, a verdict per row, and the warnings of the run."""
+    from slotmark.benches.cluster.live.validating import AGREES_WITHIN
+    from slotmark.numbers import change, percent, span
+    from slotmark.report.document import Cell, Column, Document, Doubts, Paragraph, Section
+    from slotmark.report.document import Table as DocumentTable
+
+    stages = DocumentTable(
+        "Stages of the live run",
+        [Column("stage", "left"), Column("mean, ms"), Column("sigma")],
+        [[Cell(stage.name), Cell(f"{stage.mean_ns / 1e6:.3f}"), Cell(f"{stage.sigma:.2f}")] for stage in found.stages],
     )
-    stages.add_column("stage", no_wrap=True)
-    for column in ("mean, ms", "sigma"):
-        stages.add_column(column, justify="right")
-    for stage in found.stages:
-        stages.add_row(stage.name, f"{stage.mean_ns / 1e6:.3f}", f"{stage.sigma:.2f}")
-    table = Table(
-        title=f"{found.blocks:,} blocks measured, {found.simulated_blocks:,} simulated",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
-    table.add_column("metric", no_wrap=True)
-    for column in ("measured, s", "± 1 s.e.", "simulated, s", "± 1 s.e.", "error"):
-        table.add_column(column, justify="right")
+    rows = []
     for row in found.rows:
-        cells = (row.measured, row.measured_error, row.simulated, row.simulated_error)
-        shown = ["-" if value is None else f"{value:.4f}" for value in cells]
-        error = "-" if row.relative_error is None else f"{100 * row.relative_error:+.1f} %"
-        table.add_row(row.name, *shown, error)
-    console = Console(highlight=False)
-    console.print(stages)
-    console.print()
-    console.print(table)
+        ratio = row.difference and Interval(*(1 + end for end in msgspec.structs.astuple(row.difference)))
+        rows.append(
+            [
+                Cell(_named(row.names)),
+                Cell(f"{row.blocks:,}"),
+                Cell(_in_ms(row.measured, row.measured_error)),
+                Cell(_in_ms(row.simulated, row.simulated_error)),
+                Cell("-" if ratio is None else f"{change(ratio.estimate)} [{span(ratio)}]"),
+                Cell(row.verdict),
+            ]
+        )
+    titles = ("blocks", "measured, ms", "simulated, ms", "difference")
+    beside = DocumentTable(
+        f"{found.blocks:,} blocks measured, {found.simulated_blocks:,} simulated",
+        [Column("metric", "left"), *map(Column, titles), Column("verdict", "left")],
+        rows,
+        [
+            f"agrees: all of the interval lies within {percent(AGREES_WITHIN)}; differs: none of it; unclear: run for longer. Means with one standard "
+            "error; intervals hold together at 95 %. Metrics with the same samples, as centiles that one host makes, are one row."
+        ],
+    )
+    count = {verdict: sum(row.verdict == verdict for row in found.rows) for verdict in ("agrees", "differs", "unclear")}
+    said = (
+        f"Of {len(found.rows)} different numbers over {found.blocks:,} blocks, {count['agrees']} agree within {percent(AGREES_WITHIN)}, "
+        f"{count['differs']} differ, {count['unclear']} are unclear."
+    )
+    sections = [
+        Section("", [stages, beside, Paragraph(said)], brief=True),
+        *([Section("Warnings", [Doubts(found.warnings)], brief=True)] if found.warnings else []),
+    ]
+    return Document("The simulator beside a live run", "", sections)
+
+
+def _in_ms(mean_s: float | None, error_s: float | None) -> str:
+    """A mean with its standard error, in ms."""
+    if mean_s is None:
+        return "-"
+    return f"{1e3 * mean_s:.1f}" if error_s is None else f"{1e3 * mean_s:.1f} ± {1e3 * error_s:.1f}"
+
+
+def _named(names: Sequence[str]) -> str:
+    """The name of a metric, or of the first and the last of several that are one number."""
+    if len(names) == 1:
+        return names[0]
+    first, last = (name.split(" ") for name in (names[0], names[-1]))
+    return f"{' '.join(first[:1] if first[1:] == last[1:] else first)} to {' '.join(last)}"

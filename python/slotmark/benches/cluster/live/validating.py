@@ -3,18 +3,30 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from slotmark.benches.cluster.bed import Bed, read_bed
 from slotmark.benches.cluster.simulate import Row, load_profile, predict
 from slotmark.errors import BedError, RunError
-from slotmark.metrics import Analysis
+from slotmark.metrics import Analysis, Samples, places
 from slotmark.run import Run
+from slotmark.statistics.interval import Interval
+from slotmark.statistics.mean_difference import Units
+from slotmark.statistics.student import student
+from slotmark.warnings import Warning
 
 SLOTS = 20_000
 """Slots that are simulated: with fewer, chance in the simulation is as large as its error."""
+
+AGREES_WITHIN = 0.10
+"""A simulated mean agrees with the measured one where all of the interval of their ratio lies within this share of 1."""
+
+_CONFIDENCE = 0.95
+"""Of all intervals together: each of n is at 1 - 0.05 / n (Bonferroni)."""
 
 _SEGMENTS = 10
 """A block of so many segments is sent at once: its time on the wire is the link's latency."""
@@ -73,27 +85,31 @@ class Stage(msgspec.Struct, frozen=True):
         return f"{self.name}.mean={self.mean_ns / 1e6:.6f}ms", f"{self.name}.sigma={self.sigma:.4f}"
 
 
+Agreement = Literal["agrees", "differs", "unclear"]
+
+
 class Beside(msgspec.Struct, frozen=True):
-    """One metric, measured and simulated, in s.
+    """One metric, measured and simulated, in s; or several that have the same samples, as centiles that few hosts share.
 
     Attributes:
-        name: Of the metric.
-        measured: Mean over the run's blocks; None where there are none.
-        measured_error: Its standard error.
-        simulated: As the simulator has it.
+        names: Of the metrics.
+        blocks: How many blocks of the run have it: what its interval rests on.
+        measured: Mean over the run's samples; None where there are none.
+        measured_error: Its standard error over blocks, which may resemble their neighbours; None with fewer than two.
+        simulated: As the simulator has it; None where it has none.
         simulated_error: Its standard error.
+        difference: Simulated over measured, less 1, with its interval, which holds for all rows together; None where it can't be computed.
+        verdict: ``agrees`` where all of the interval lies within :data:`AGREES_WITHIN`, ``differs`` where none of it does, else ``unclear``.
     """
 
-    name: str
+    names: list[str]
+    blocks: int
     measured: float | None
     measured_error: float | None
     simulated: float | None
     simulated_error: float | None
-
-    @property
-    def relative_error(self) -> float | None:
-        """Simulated against measured, less 1."""
-        return None if not self.measured or self.simulated is None else self.simulated / self.measured - 1
+    difference: Interval | None
+    verdict: Agreement
 
 
 class Validation(msgspec.Struct, frozen=True):
@@ -103,13 +119,15 @@ class Validation(msgspec.Struct, frozen=True):
         blocks: Blocks of the live run that were analysed.
         simulated_blocks: Blocks of the simulation.
         stages: What was measured and put into the profile. A stage that the run never had is the profile's own.
-        rows: What is compared.
+        rows: What is compared: different numbers, in the order of the metrics.
+        warnings: Doubts about the live run.
     """
 
     blocks: int
     simulated_blocks: int
     stages: list[Stage]
     rows: list[Beside]
+    warnings: list[Warning]
 
 
 def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, int], None]) -> Validation:
@@ -137,27 +155,73 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
         if not blocks:
             raise RunError(f"{run.path}: no block of it is analysed. Run it for longer.")
         stages = [*_forging(analysis), *_peer(analysis, bed)]
-        measured = {metric: analysis.samples(metric) for metric in METRICS}
+        measured = [analysis.samples(metric) for metric in METRICS]
         tx_bytes = _transaction_bytes(analysis)
-    names = [measured[metric].metric.name for metric in METRICS]
+        doubts = list(dict.fromkeys([*run.manifest.warnings, *analysis.doubts()]))
     settings = [setting for stage in stages for setting in stage.settings]
     settings += [f"run.slots={slots}", "peer.receive_per_kb=0ms", "peer.host_spread=0.0", f"workload.tx_count={10**9}"]
     settings += (
         [f"workload.tx_size={tx_bytes}B"] if tx_bytes else ["workload.tps=0.000001", "workload.refill_tps=0.000001"]
     )
     simulated = predict(load_profile(profile, settings), [bed.seed], progress)
-    rows = [
-        _beside(name, measured[metric].table["value"], simulated.row(name))
-        for metric, name in zip(METRICS, names, strict=True)
-    ]
-    return Validation(blocks, simulated.blocks, stages, rows)
+    alike = _alike([(of_metric, simulated.row(of_metric.metric.name)) for of_metric in measured])
+    rows = [_beside(names, of_metric, row, len(alike)) for names, of_metric, row in alike]
+    return Validation(blocks, simulated.blocks, stages, rows, doubts)
 
 
-def _beside(name: str, values: pa.ChunkedArray, row: Row) -> Beside:
-    found = values.to_numpy()
-    mean = float(found.mean()) if len(found) else None
-    error = float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else None
-    return Beside(name, mean, error, row.predicted, row.standard_error)
+def _alike(measured: list[tuple[Samples, Row]]) -> list[tuple[list[str], Samples, Row]]:
+    """The metrics, those with the same samples and the same simulated mean together: they are one number."""
+    found: list[tuple[list[str], Samples, Row]] = []
+    for samples, row in measured:
+        for names, other, same in found:
+            if other.table.equals(samples.table) and (same.predicted, same.standard_error) == (
+                row.predicted,
+                row.standard_error,
+            ):
+                names.append(samples.metric.name)
+                break
+        else:
+            found.append(([samples.metric.name], samples, row))
+    return found
+
+
+def _beside(names: list[str], samples: Samples, row: Row, rows: int) -> Beside:
+    """A metric beside what is simulated of it.
+
+    Args:
+        names: Of the metrics that it stands for.
+        samples: Measured.
+        row: Simulated.
+        rows: How many intervals are to hold together.
+    """
+    values = samples.table["value"].to_numpy()
+    if not values.size:
+        return Beside(names, 0, None, None, row.predicted, row.standard_error, None, "unclear")
+    blocks = places(samples.table[samples.metric.unit_of_chance].to_numpy())
+    units = Units(np.bincount(blocks, weights=values), np.bincount(blocks).astype(np.float64))
+    mean = units.mean
+    if units.sums.size < 2 or mean <= 0 or row.predicted is None or row.standard_error is None:
+        return Beside(names, units.sums.size, mean, None, row.predicted, row.standard_error, None, "unclear")
+    chance = units.chance()
+    ratio = row.predicted / mean
+    of_ratio = math.hypot(row.standard_error / mean, ratio * math.sqrt(chance.variance) / mean)
+    difference = student(ratio - 1, of_ratio, chance.degrees, 1 - (1 - _CONFIDENCE) / rows).interval
+    return Beside(
+        names,
+        units.sums.size,
+        mean,
+        math.sqrt(chance.variance),
+        row.predicted,
+        row.standard_error,
+        difference,
+        _agreement(difference),
+    )
+
+
+def _agreement(difference: Interval) -> Agreement:
+    if difference.low >= -AGREES_WITHIN and difference.high <= AGREES_WITHIN:
+        return "agrees"
+    return "differs" if difference.low > AGREES_WITHIN or difference.high < -AGREES_WITHIN else "unclear"
 
 
 def _forging(analysis: Analysis) -> list[Stage]:

@@ -7,9 +7,18 @@ Prints the tables of "Means of cluster runs" in docs/method.md. The same seed pr
 
 import sys
 from collections.abc import Iterator
+from itertools import product
 
+import msgspec
 import numpy as np
-from tests.compare.planted_courses import COURSES, DRIFTING_ROUNDS, levels_of_hosts, ratios_of_course
+from tests.compare.planted_courses import (
+    COURSES,
+    DRIFTING_ROUNDS,
+    hosts_again,
+    levels_of_hosts,
+    ratios_of_course,
+    use_of_hosts,
+)
 
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.mean_difference import Units, by_unit, mean_difference
@@ -53,6 +62,24 @@ def main() -> None:
     for name in DRIFTING_ROUNDS:
         for rounds in (5, 7, 10, 20, 40):
             print(f"{name:28} {rounds:2} | {_of_rounds(name, rounds, pairs)}", flush=True)
+    print(
+        "\nlevels of the same hosts, 30 % apart | matched: covers | half-width | different | +5 % found | not matched"
+    )
+    for again, hosts in product((0.005, 0.01, 0.02), (5, 10, 52)):
+        print(f"{again:5.1%} between runs {hosts:2} hosts | {_matched_hosts(pairs, hosts, again)}", flush=True)
+    for hosts in (5, 10, 52):
+        print(f"other hosts        {hosts:2} hosts | {_matched_hosts(pairs, hosts, 0.01, same=False)}", flush=True)
+    print(
+        "\nCPU of the same hosts: between runs, of a slot's noise on all hosts | over slots: covers | half-width | hosts"
+    )
+    for hosts, again, shared in product((10, 52), (0.0, 0.005, 0.02), (0.0, 0.5)):
+        draws = np.random.default_rng([SEED, hosts, round(1_000 * again), round(10 * shared)])
+        rates = [_use(draws, hosts, again, shared) for _ in range(max(pairs * 3 // 10, 1))]
+        shown = " | ".join(
+            f"{np.mean([one[of][0] for one in rates]):6.1%} | {np.median([one[of][1] for one in rates]):5.2%}"
+            for of in (0, 1)
+        )
+        print(f"{hosts:2} hosts, {again:4.1%}, {shared:3.0%} | {shown}", flush=True)
     print("\nrounds that drift: autocorrelation, rounds | said to drift")
     for likeness in ("independent", "AR(1) 0.5", "AR(1) 0.7", "AR(1) 0.9"):
         for rounds in (5, 10, 20, 40):
@@ -71,6 +98,45 @@ def _of_rounds(name: str, rounds: int, pairs: int) -> str:
     width = np.median([np.log(one.interval.high / one.interval.low) / 2 for one in found])
     alone = np.mean([one.effective == rounds for one in found])
     return f"{1 - missed.mean():6.1%} | {width:6.1%} | {alone:6.1%} | {missed.mean():6.1%} | {(missed & beyond).mean():6.1%}"
+
+
+def _over_hosts(values: np.ndarray, *, matched: bool) -> Units:
+    """A run with a level per host, given by its name or not."""
+    units = by_unit(values, np.arange(values.size), ordered=False)
+    return msgspec.structs.replace(units, works=[(place,) for place in range(values.size)]) if matched else units
+
+
+def _matched_hosts(pairs: int, hosts: int, again: float, *, same: bool = True) -> str:
+    """Rates of intervals over matched hosts, of equal runs and where all hosts use 5 % more, and over hosts that aren't matched."""
+    draws = np.random.default_rng([SEED, hosts, round(1_000 * again)])
+    of = hosts_again(draws, pairs, hosts, 0.3, again, same=same)
+    shown = []
+    for matched in (True, False):
+        found = [
+            mean_difference(
+                [_over_hosts(ours, matched=matched)], [_over_hosts(change * theirs, matched=matched)], confidence=0.95
+            )
+            for change in (1.0, 1.05)
+            for ours, theirs in of
+        ]
+        low, high = (np.array([getattr(one.delta, end) for one in found if one]) for end in ("low", "high"))
+        missed = (low[:pairs] > 0) | (high[:pairs] < 0)
+        widths = (high - low)[:pairs] / 2 / of[:, 0].mean(axis=1)
+        shown.append(
+            f"{1 - missed.mean():6.1%} | {np.median(widths):6.2%} | {missed.mean():6.1%} | {(low[pairs:] > 0).mean():6.1%}"
+        )
+    return " | ".join(shown)
+
+
+def _use(draws: np.random.Generator, hosts: int, again: float, shared: float) -> list[tuple[bool, float]]:
+    """Whether intervals of one pair's difference cover none, and their half-widths: over slots, and over matched hosts."""
+    sides = use_of_hosts(draws, 10 * SLOTS, hosts, again, shared)
+    over = (
+        [by_unit(one.ravel(), np.repeat(np.arange(10 * SLOTS), hosts)) for one in sides],
+        [_over_hosts(one.mean(axis=0), matched=True) for one in sides],
+    )
+    found = [one for ours, theirs in over if (one := mean_difference([ours], [theirs], confidence=0.95))]
+    return [(one.delta.low <= 0 <= one.delta.high, (one.delta.high - one.delta.low) / 2) for one in found]
 
 
 def _two(sides: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -93,6 +93,37 @@ def levels_of_hosts(draws: np.random.Generator, runs: int, slots: int, hosts: in
     return 1 + starts + draws.normal(0, 0.02 / slots**0.5, (runs, slots, hosts)).cumsum(axis=1)
 
 
+def hosts_again(
+    draws: np.random.Generator, runs: int, hosts: int, between: float, again: float, *, same: bool = True
+) -> np.ndarray:
+    """A level per host that differs by so much between hosts, in two runs that it differs by so much between; shape (runs, 2, hosts).
+
+    Where hosts aren't the same, those of the second run are others that have the names of the first's.
+    """
+    levels = draws.normal(0, between, (runs, 1 if same else 2, hosts))
+    return np.exp(levels + draws.normal(0, again, (runs, 2, hosts)))
+
+
+def use_of_hosts(
+    draws: np.random.Generator, slots: int, hosts: int, again: float, shared: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """CPU use of the same hosts, by slot: their levels differ by 30 %, and by so much between the two runs; shapes (slots, hosts).
+
+    Noise of 50 % is of one host and slot, or, by its share of the variance, of a slot on all hosts: a block makes all of them work.
+    """
+    levels = draws.normal(0, 0.3, (1, hosts))
+    noise = (
+        0.5
+        * (
+            shared**0.5 * draws.standard_normal((slots, 1))
+            + (1 - shared) ** 0.5 * draws.standard_normal((slots, hosts))
+        )
+        for _ in range(2)
+    )
+    ours, theirs = (np.exp(levels + draws.normal(0, again, (1, hosts))) * (1 + one) for one in noise)
+    return ours, theirs
+
+
 def log_normal(draws: np.random.Generator, deviation: float, shape: tuple[int, int]) -> np.ndarray:
     """Independent log-normal values with mean 0."""
     return draws.lognormal(0, deviation, shape) - np.exp(deviation**2 / 2)

@@ -6,7 +6,7 @@ import pytest
 
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.mean_difference import LOPSIDED, MeanDifference, Units, by_unit, mean_difference
-from tests.compare.planted_courses import COURSES, levels_of_hosts, log_normal
+from tests.compare.planted_courses import COURSES, hosts_again, levels_of_hosts, log_normal, use_of_hosts
 
 
 def run(values: np.ndarray) -> Units:
@@ -197,3 +197,80 @@ def test_levels_of_hosts_that_drift_are_covered_by_an_interval_over_hosts() -> N
             covered[unit] += found.delta.low <= 0 <= found.delta.high
     assert 0.92 <= covered["host"] / 300 <= 0.98, covered
     assert covered["slot"] / 300 < 0.85, "slots don't hold where hosts start"
+
+
+def named(values: np.ndarray, *names: str) -> Units:
+    """A run with a level per host, given with the hosts' names."""
+    units = by_unit(values, np.arange(values.size), ordered=False)
+    return msgspec.structs.replace(units, works=[(name,) for name in names or map(str, range(values.size))])
+
+
+def test_the_same_hosts_are_compared_host_by_host() -> None:
+    # Differences 1, 2, 3: mean 2, standard error 1 / sqrt(3), two degrees of freedom, t = 4.3027.
+    found = compared(named(np.array([10.0, 50, 90])), named(np.array([11.0, 52, 93])))
+    assert found.over == "matched units"
+    assert (found.delta.estimate, found.effective) == (pytest.approx(2), (3, 3))
+    assert found.delta.high - 2 == pytest.approx(4.3027 / 3**0.5, rel=1e-4)
+
+
+def test_hosts_are_matched_by_name_and_only_where_both_runs_have_the_same() -> None:
+    values = np.arange(20.0)
+    names = [f"node-{place:02}" for place in range(20)]
+    assert compared(named(values, *names), named(values + 1, *names)).over == "matched units"
+    one_other = [*names[:-1], "node-99"]
+    assert compared(named(values, *names), named(values + 1, *one_other)).over == "units", "blocks are matched at 90 %"
+    assert compared(named(values, *names), named(values[:-1] + 1, *names[:-1])).over == "units"
+
+
+def rates_over_hosts(hosts: int, again: float, pairs: int, *, same: bool = True) -> tuple[float, float, float]:
+    """The shares of intervals over hosts 30 % apart that cover no difference, of equal runs called different, and of +5 % found."""
+    draws = np.random.default_rng([hosts, round(1_000 * again), same])
+    of = hosts_again(draws, pairs, hosts, 0.3, again, same=same)
+    equal, more = ([compared(named(ours), named(change * theirs)) for ours, theirs in of] for change in (1.0, 1.05))
+    covered = np.mean([one.delta.low <= 0 <= one.delta.high for one in equal])
+    return (
+        float(covered),
+        float(np.mean([one.p < 0.05 for one in equal])),
+        float(np.mean([one.delta.low > 0 for one in more])),
+    )
+
+
+def test_five_percent_more_memory_on_ten_hosts_is_found() -> None:
+    # Not matched, the half-width is 26 % and none is found.
+    covered, _, found = rates_over_hosts(10, 0.01, 200)
+    assert covered >= 0.92
+    assert found > 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hosts", [5, 10, 52])
+@pytest.mark.parametrize("again", [0.005, 0.01, 0.02])
+def test_intervals_over_matched_hosts_cover_the_truth(hosts: int, again: float) -> None:
+    # 4,000 pairs: 95 % give or take .35 %; three times that are allowed.
+    covered, different, found = rates_over_hosts(hosts, again, 4_000)
+    assert 0.939 <= covered <= 0.961
+    assert different <= 0.061
+    assert found > (0.7 if again == 0.02 and hosts == 5 else 0.97)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hosts", [5, 10, 52])
+def test_other_hosts_of_the_same_names_are_covered_too(hosts: int) -> None:
+    covered, different, found = rates_over_hosts(hosts, 0.01, 4_000, same=False)
+    assert 0.939 <= covered <= 0.961
+    assert different <= 0.061
+    assert found < 0.2, "intervals are as wide as hosts are apart"
+
+
+def test_use_of_processors_is_compared_over_slots_since_a_block_makes_all_hosts_work() -> None:
+    draws, slots, hosts, pairs = np.random.default_rng(6), 400, 20, 150
+    covered = {"slots": 0, "hosts": 0}
+    for _ in range(pairs):
+        sides = use_of_hosts(draws, slots, hosts, 0.005, 0.5)
+        by_slot = [by_unit(one.ravel(), np.arange(slots).repeat(hosts)) for one in sides]
+        by_host = [named(one.mean(axis=0)) for one in sides]
+        for over, (ours, theirs) in (("slots", by_slot), ("hosts", by_host)):
+            found = compared(ours, theirs)
+            covered[over] += found.delta.low <= 0 <= found.delta.high
+    assert covered["slots"] / pairs >= 0.9, covered
+    assert covered["hosts"] / pairs < 0.8, covered

@@ -136,7 +136,7 @@ class Basis(msgspec.Struct, frozen=True):
 
     Attributes:
         over: What was repeated: ``runs``, ``processes``, ``rounds``, ``seeds``; or, inside single runs, ``blocks``, ``matched blocks`` (of two
-            runs with the same leaders), ``slots``, ``hosts``.
+            runs with the same leaders), ``slots``, ``hosts``, ``matched hosts`` (of two runs on the same machines).
         counts: How many of them, of the baseline and of the candidate.
         effective: How many that have nothing to do with each other would tell as much; below the counts where neighbours are alike.
     """

@@ -123,6 +123,14 @@ class Analysis:
             self._works[key] = {} if any(None in work for work in works) else dict(zip(keys, works, strict=True))
         return self._works[key]
 
+    def machines(self, key: str) -> dict[str, tuple[str | None, ...]] | None:
+        """What the run records of the machine that each value of a key is, None where it records nothing; None where the key's values are no machines."""
+        if key not in self.catalogue.machines:
+            return None
+        found = as_text(self._select(self.catalogue.machines[key], f"the machines of '{key}'"))
+        names, *facts = (column.to_pylist() for column in found.columns)
+        return {name: tuple(one[place] for one in facts) for place, name in enumerate(names)}
+
     def about(self, key: str, value: int) -> list[tuple[str, str]]:
         """What stands beside a value of a key: names and values; nothing where the catalogue has nothing."""
         if key not in self.catalogue.beside:

@@ -310,6 +310,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         timelines: What is shown of the worst samples of a metric.
         changed: How a change of repeated costs is explained; None where there are none.
         beside: What stands beside a key, by its column.
+        machines: By the column of a key whose values are machines, SQL that gives each value and, in further columns, what the run records by
+            which machines can be told apart; null where it records nothing.
         grows: Along what metrics may grow; None for nothing.
         turns: Where the order of processes is kept; None where it isn't.
     """
@@ -337,6 +339,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     timelines: Timelines | None = None
     changed: Changed | None = None
     beside: dict[str, Beside] = {}
+    machines: dict[str, str] = {}
     grows: Grows | None = None
     turns: Turns | None = None
 
@@ -393,6 +396,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     styled: bool = False
     like: str = ""
     beside: dict[str, Beside] = {}
+    machines: dict[str, str] = {}
     grows: Grows | None = None
     turns: Turns | None = None
 
@@ -458,6 +462,7 @@ def catalogue(bench: str) -> Catalogue:
         timelines=entries.timelines,
         changed=entries.changed,
         beside=entries.beside,
+        machines=entries.machines,
         grows=entries.grows,
         turns=entries.turns,
     )

@@ -17,13 +17,13 @@ from slotmark.statistics.student import satterthwaite, student
 from slotmark.statistics.welch import between
 
 LEAST_SHARED = 0.9
-"""Of two runs' units so many are the same work where both were given the same."""
+"""Of two runs' units that follow one another so many are the same work where both were given the same."""
 
 LOPSIDED = 0.4
 """Where the error's skewness is above this, Student's interval misses the truth on one side too often."""
 
 Work = tuple[int | str, ...]
-"""What a unit was, so that the same one is found in another run. The first value is a number that rises with the unit."""
+"""What a unit was, so that the same one is found in another run. The first value rises with the unit: a block's slot, a host's name."""
 
 
 class Units(msgspec.Struct, frozen=True):
@@ -134,14 +134,15 @@ def mean_difference(
 def _matched(baseline: Sequence[Units], candidate: Sequence[Units]) -> LongRun | None:
     """How much the difference of two runs' means varies, unit by unit; None where they weren't given the same work.
 
-    A unit that only one of them has counts as it is.
+    A unit that only one of them has counts as it is. Of units that don't follow one another, as hosts, both must have the same.
     """
     if len(baseline) > 1 or len(candidate) > 1:
         return None
     sides = baseline[0], candidate[0]
     works = [set(side.works) for side in sides]
     whole = all(len(known) == side.sums.size for known, side in zip(works, sides, strict=True))
-    if not whole or len(works[0] & works[1]) < LEAST_SHARED * max(map(len, works)):
+    least = LEAST_SHARED if sides[0].ordered else 1.0
+    if not whole or len(works[0] & works[1]) < least * max(map(len, works)):
         return None
     union = dict.fromkeys([*sides[0].works, *sides[1].works])
     places = {work: place for place, work in enumerate(sorted(union, key=itemgetter(0)))}

@@ -5,11 +5,13 @@ from functools import partial
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from slotmark import warnings
 from slotmark.compare.doubts import unmatched
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Variation, planned, variation
+from slotmark.compare.machines import on_same_machines
 from slotmark.compare.result import Basis, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
@@ -32,6 +34,7 @@ class _Side(msgspec.Struct, frozen=True):
 def estimate(task: Task) -> Estimate:
     """The difference of means of every metric. The samples of one metric at a time are in memory; sides are worked on side by side."""
     entries: list[Entry] = []
+    alike = [{key for key in UNORDERED if _same(task.analyses[0], of_side, key)} for of_side in task.analyses[1:]]
     variations: list[Variation] = []
     with side_by_side([analysis for of_side in task.analyses for analysis in of_side]) as pool:
         for metric in task.in_turn():
@@ -48,7 +51,14 @@ def estimate(task: Task) -> Estimate:
                         part=part,
                         quantity="mean",
                         summaries=list(summaries),
-                        measured=[base and side and _measured(task, metric, base, side) for side in sides[1:]],
+                        measured=[
+                            base
+                            and side
+                            and _measured(
+                                task, metric, base, side if metric.unit_of_chance in same else _anew(metric, side)
+                            )
+                            for side, same in zip(sides[1:], alike, strict=True)
+                        ],
                     )
                 )
     tests = sum(one.tested for entry in entries for one in entry.measured if one)
@@ -101,9 +111,24 @@ def _side(runs: Sequence[tuple[Samples, Mapping[int, Work]]], part: str) -> _Sid
     return _Side([_units(one, part, works) for one, works in runs], smallest)
 
 
+def _same(ours: Sequence[Analysis], theirs: Sequence[Analysis], key: str) -> bool:
+    """Whether a key's values are the same machines in two sides of one run each."""
+    return len(ours) == len(theirs) == 1 and on_same_machines(ours[0], theirs[0], key)
+
+
+def _anew(metric: Metric, side: _Side) -> _Side:
+    """A side over units that are other machines than those of the same names on the other side; of blocks and slots the side as it is."""
+    if metric.unit_of_chance not in UNORDERED:
+        return side
+    return msgspec.structs.replace(side, runs=[msgspec.structs.replace(one, works=()) for one in side.runs])
+
+
 def _units(samples: Samples, part: str, works: Mapping[int, Work]) -> Units:
     unit = samples.metric.unit_of_chance
     units = by_unit(samples.values(part), samples.codes(part, unit), ordered=unit not in UNORDERED)
+    if unit in UNORDERED:
+        names = samples.within(part)[unit].unique().cast(pa.string())
+        return msgspec.structs.replace(units, works=[(name,) for name in sorted(names.to_pylist())])
     if not works:
         return units
     there = np.unique(samples.within(part)[unit].to_numpy()).tolist()

@@ -69,7 +69,7 @@ def _means(comparison: Comparison) -> str:
         "A metric's value is the arithmetic mean of its samples: one per block, per block and host, or per host and slot. "
         f"{way} of one run aren't independent of each other: how much a mean varies is read off the slowest cosines of the run's course, and "
         "intervals and p-values are Student's t with as many degrees of freedom; levels of memory are compared over hosts. Blocks of "
-        "two runs with the same leaders are matched by slot and forger. Each row says over how many blocks, slots or hosts, and how many independent ones would tell as much; no verdict is possible below 4. Verdicts are "
+        "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would tell as much; no verdict is possible below 4. Verdicts are "
         f"conditional where a side has fewer than {ENOUGH_RUNS} runs. Where a metric has a least difference that matters, the margin is that or "
         f"a share of the baseline, whichever is more. docs/method.md gives the reasons, and how often it is right. {analysed}"
     )

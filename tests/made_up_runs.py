@@ -147,7 +147,7 @@ def write_run(
                 }
             )
     manifest = Manifest(
-        id=f"{session}-{target}",
+        id=f"{session}-{path.name}",
         bench=bench,
         origin="measured",
         target=Target(target, version, language, "0123456789ab", "rustc 1.90.0" if language == "Rust" else ""),

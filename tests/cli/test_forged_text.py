@@ -138,11 +138,12 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def forms(done: Ended, out: Path) -> None:
-    """Asserts that no form of a report has a line that begins with the forged text, and that all have the one decision."""
+    """Asserts that no form of a report has a line that begins with the forged text, and that all have the one decision or ranking."""
     assert done.returncode == 0, done.stderr
-    line = json.loads((out / "report.json").read_bytes())["decision"]["line"]
+    told = json.loads((out / "report.json").read_bytes())
+    line = (told["decision"] or told["ranking"])["line"]
     assert line.splitlines() == [line]
-    assert line.startswith(("HOLD", "RUN AGAIN"))
+    assert line.startswith(("HOLD", "RUN AGAIN", "RANKING"))
     assert done.stdout.splitlines()[-1] == line
     assert not UNPRINTABLE.search(done.stdout)
     markdown = (out / "report.md").read_text()

@@ -65,7 +65,8 @@ def test_what_is_printed_is_the_result(command: str, runs: list[Path]) -> None:
     told = json.loads(done.stdout)
     assert told["baseline"]["manifest"]["target"]["name"] == "a"
     assert len(told["candidates"]) == (1 if command == "compare" else 0)
-    assert (told["decision"] is None) == (command == "show")
+    assert (told["ranking"] is None) == (command == "show")
+    assert told["decision"] is None, "a and b are two clients"
 
 
 @pytest.mark.parametrize("command", [("chainsync", "targets"), ("simulate", "--profiles")])

@@ -109,7 +109,7 @@ def test_show_and_predict_say_it(simulated: Path, command: Command) -> None:
 
 
 def test_what_was_measured_beside_what_was_simulated_is_doubted(tmp_path: Path) -> None:
-    paths = [write_run(tmp_path / name, name, {"decode, sequential": [1.0, 2.0]}).path for name in ("a", "b")]
+    paths = [write_run(tmp_path / name, "client", {"decode, sequential": [1.0, 2.0]}).path for name in ("a", "b")]
     manifest = json.loads((paths[0] / "run.json").read_text()) | {"origin": "simulated"}
     (paths[0] / "run.json").write_text(json.dumps(manifest))
     comparison = compare([open_run(path) for path in paths])

@@ -24,14 +24,14 @@ RATES = [1000.0 + 2 * n for n in range(10)]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
-    """Writes a run whose rates are the baseline's times a factor."""
+    """Writes a run of one client whose rates are the baseline's times a factor."""
     folder = tmp_path_factory.mktemp("runs")
 
     def written(name: str, factor: float = 1.0, noise: float = 0.001, **more: object) -> Run:
         if (folder / name).exists():
             return open_run(folder / name)
         own = [rate * factor * (1 + noise * ((7 * place + len(name)) % 5 - 2)) for place, rate in enumerate(RATES)]
-        return write_run(folder / name, name, {SETTING: own}, **more)  # pyright: ignore[reportArgumentType]
+        return write_run(folder / name, "client", {SETTING: own}, **more)  # pyright: ignore[reportArgumentType]
 
     return written
 
@@ -64,8 +64,8 @@ def test_ship_needs_that_it_is_shown(run: Callable[..., Run]) -> None:
 
 def test_how_much_more_is_said_only_of_what_more_would_tell(tmp_path: Path) -> None:
     noisy = [rate * (1 + 0.02 * ((7 * place) % 5 - 2)) for place, rate in enumerate(RATES)]
-    base = write_run(tmp_path / "base", "base", {SETTING: RATES, "decode, parallel": RATES})
-    candidate = write_run(tmp_path / "noisy", "noisy", {SETTING: noisy})
+    base = write_run(tmp_path / "base", "client", {SETTING: RATES, "decode, parallel": RATES})
+    candidate = write_run(tmp_path / "noisy", "client", {SETTING: noisy})
     assert re.fullmatch(
         r"RUN AGAIN noisy: can't tell Blocks per second, decode, sequential and Blocks per second, decode, parallel; "
         r"about [\d,]+ more rounds per side would tell 1 of these 2 differences",
@@ -152,8 +152,8 @@ def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
 
 
 def test_a_part_that_the_candidate_lacks_does_not_ship(tmp_path: Path) -> None:
-    both = write_run(tmp_path / "both", "both", {SETTING: RATES, "raw": RATES})
-    one = write_run(tmp_path / "one", "one", {SETTING: RATES})
+    both = write_run(tmp_path / "both", "client", {SETTING: RATES, "raw": RATES})
+    one = write_run(tmp_path / "one", "client", {SETTING: RATES})
     freely = Policy(doubts=[])  # the runs differ in their modes
     lacking = compare([both, one], policy=freely).decision
     assert lacking is not None

@@ -26,12 +26,12 @@ LINE = "HOLD slow: worse in Blocks per second, decode, 100 in flight -33.3 %"
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    """A baseline, and a client that is a third slower and takes more memory."""
+    """A baseline, and a version of the client that is a third slower and takes more memory."""
     folder = tmp_path_factory.mktemp("runs")
     runs = []
     for name, factor, memory in (("base", 1.0, 24.0), ("slow", 2 / 3, 30.0)):
         own = [rate * factor * (1 + 0.001 * ((7 * place + len(name)) % 5 - 2)) for place, rate in enumerate(RATES)]
-        runs.append(write_run(folder / name, name, dict.fromkeys(SETTINGS, own), peak_memory_mb=memory))
+        runs.append(write_run(folder / name, "client", dict.fromkeys(SETTINGS, own), peak_memory_mb=memory))
     return compare(runs)
 
 

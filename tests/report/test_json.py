@@ -47,6 +47,7 @@ def test_every_field_of_a_section_is_described_there() -> None:
         ("Decision", "The decision"),
         ("Cause", "The decision"),
         ("Needed", "The decision"),
+        *((struct, "The ranking") for struct in ("TargetRanking", "PartRanking", "Ranked")),
         ("Side", "A side"),
         ("Row", "A row"),
         ("Metric", "A row"),

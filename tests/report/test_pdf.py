@@ -46,12 +46,12 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Runs: a baseline, one that is a third slower, one that is as fast and has a name that is code."""
+    """Runs of one client: a baseline, one that is a third slower, one that is as fast and has a name that is code."""
     folder = tmp_path_factory.mktemp("runs")
     rates = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1002.0, 998.0, 1004.0, 996.0, 1001.0]
     for place, (name, factor) in enumerate((("base", 1.0), ("slow", 2 / 3), (CODE, 1.0005))):
         own = [rate * factor * (1 + 0.001 * ((7 * number + place) % 5 - 2)) for number, rate in enumerate(rates)]
-        write_run(folder / name, name, settings=dict.fromkeys(SETTINGS, own), session="s1")
+        write_run(folder / name, "client", settings=dict.fromkeys(SETTINGS, own), session="s1")
     return [folder / name for name in ("base", "slow", CODE)]
 
 

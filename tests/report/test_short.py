@@ -69,7 +69,7 @@ def test_it_is_below_its_limit_and_its_markup_is_whole(text: str, count: int) ->
 
 def test_it_begins_with_the_decision_and_what_matters(tmp_path: Path) -> None:
     runs = [
-        write_run(tmp_path / name, name, {"decode, sequential": [rate * factor for rate in RATES]})
+        write_run(tmp_path / name, "client", {"decode, sequential": [rate * factor for rate in RATES]})
         for name, factor in (("base", 1.0), ("slow", 0.8))
     ]
     comparison = compare(runs)

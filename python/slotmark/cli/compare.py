@@ -147,7 +147,7 @@ def compare(
     if gate and comparison:
         refuse_blind_gate(comparison)
     written = [] if out is None else _written(partial(write_report, document, result), out)
-    line = comparison.decision.line if comparison and comparison.decision else _UNDECIDED[comparison is None]
+    line = (comparison.line if comparison else "") or _UNDECIDED[comparison is None]
     with reader_may_leave():
         if as_json:
             print_json(result)

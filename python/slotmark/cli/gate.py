@@ -33,8 +33,8 @@ class FailOn(StrEnum):
 
 def deciding_policy(
     bench: str, policy: Path | None, gate: Path | None, fail_on: FailOn | None, conditional: Conditional | None
-) -> "Policy":
-    """The policy that the options make: of the file, of the gate's metrics alone, of all tested metrics, or the default.
+) -> "Policy | None":
+    """The policy that the options make: of the file, of the gate's metrics alone, of all tested metrics; None where no option makes one.
 
     Args:
         bench: Of the runs.
@@ -60,8 +60,10 @@ def deciding_policy(
         tested = [metric.id for metric in catalogue(bench).metrics if metric.tested]
         decisive = _read_gate(gate, tested) if gate else dict.fromkeys(tested)
         found = only(decisive, bench, gate.name if gate else "all tested metrics", needs_all=gate is not None)
-    else:
+    elif conditional:
         found = Policy()
+    else:
+        return None
     return msgspec.structs.replace(found, conditional=conditional.value) if conditional else found
 
 

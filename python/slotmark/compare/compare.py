@@ -11,6 +11,7 @@ from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measur
 from slotmark.compare.margins import with_margins
 from slotmark.compare.origins import origins
 from slotmark.compare.policy import Policy
+from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Difference, Row, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.verdict import judge
@@ -63,7 +64,8 @@ def compare(
         runs: The baseline, then one or more candidates; each a run, or several runs of one target.
         filters: What of each run is analysed, for benches with filters; None for what each run's own profile says.
         margins: Equivalence margins by metric id, as fractions, in place of the policy's.
-        policy: Which metrics decide, and how; None for the catalogue's ranks, margins and directions.
+        policy: Which metrics decide, and how; None for the catalogue's ranks, margins and directions, and for no decision where
+            different targets are ranked.
         confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
         repetitions: Of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
         seed: Of the bootstrap; the same seed gives the same comparison, whatever the threads.
@@ -81,23 +83,24 @@ def compare(
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
     how = How(confidence, repetitions, seed, threads)
-    return _comparison(groups, filters, margins or {}, policy or Policy(), confidence, how, progress)
+    return _comparison(groups, filters, margins or {}, policy, confidence, how, progress)
 
 
 def alone(run: Run, *, filters: Sequence[Filter] | None = None, confidence: float = 0.95) -> Comparison:
     """A run by itself as a comparison without candidates: its levels, and nothing decided. Raises RunError as :func:`compare`."""
-    return _comparison([[run]], filters, {}, Policy(), confidence, How(confidence, None, 1, 1))
+    return _comparison([[run]], filters, {}, None, confidence, How(confidence, None, 1, 1))
 
 
 def _comparison(
     groups: Sequence[Sequence[Run]],
     filters: Sequence[Filter] | None,
     margins: Mapping[str, float],
-    policy: Policy,
+    given: Policy | None,
     confidence: float,
     how: How,
     progress: Progress | None = None,
 ) -> Comparison:
+    policy = given or Policy()
     sides = name_sides(groups)
     entries = catalogue(sides[0].manifest.bench)
     refuse_unlike_runs(groups)
@@ -111,12 +114,16 @@ def _comparison(
             for name, estimator in ESTIMATORS.items()
             if (wanted := [metric for metric in metrics if metric.estimator == name])
         ]
+        ranked = entries.ranking if is_ranked(entries, sides) else None
+        of_ranking = [metric for metric in metrics if ranked and metric.id == ranked.metric]
+        between = entries_between_candidates(Task(sides, analyses, of_ranking, how)) if of_ranking else []
         work.last("where differences come from")
         come_from = origins([side.name for side in sides[1:]], analyses, confidence) if entries.explained else []
         of_sides = doubts_of(analyses)
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
-    rows, tests = judged(entered, confidence)
+    every, tests = judged([*entered, *between], confidence)
+    rows = every[: len(entered)]
     baseline, *candidates = doubted(sides, of_sides, estimates)
     warnings = [doubt for one in estimates for doubt in one.warnings]
     found = Found(
@@ -128,9 +135,14 @@ def _comparison(
         confidence=confidence,
         warnings=warnings,
     )
+    told = {one.kind for of in ([baseline, *candidates], rows) for each in of for one in each.warnings} & {
+        *policy.doubts
+    }
+    ranking = rank(entries, [baseline, *candidates], rows, every[len(entered) :], sorted(told)) if of_ranking else None
     return Comparison(
         bench=baseline.manifest.bench,
-        decision=decide(found, policy),
+        decision=None if ranking and given is None else decide(found, policy),
+        ranking=ranking,
         baseline=baseline,
         candidates=candidates,
         rows=rows,

@@ -7,7 +7,19 @@ import numpy as np
 
 from slotmark.cleaning import one_line
 from slotmark.compare.policy import Accepted, Policy
-from slotmark.compare.result import ALL, Answer, Basis, Cause, Decision, Difference, Needed, Quantity, Row, Side
+from slotmark.compare.result import (
+    ALL,
+    Answer,
+    Basis,
+    Cause,
+    Decision,
+    Difference,
+    Needed,
+    Quantity,
+    Row,
+    Side,
+    origin_in_line,
+)
 from slotmark.metrics import Metric
 from slotmark.numbers import percent, percent_change
 from slotmark.statistics.distributions import t_isf
@@ -259,8 +271,7 @@ def _doubted(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> l
 
 def _line(found: Found, answers: Sequence[Answer], causes: Sequence[Cause], decisive: int, *, accepted: bool) -> str:
     """The decision in one line, whatever the names of sides, parts and metrics hold."""
-    origins = {manifest.origin for side in (found.baseline, *found.candidates) for manifest in side.manifests}
-    origin = "" if "simulated" not in origins else " (simulated)" if len(origins) == 1 else " (partly simulated)"
+    origin = origin_in_line([found.baseline, *found.candidates])
     told = []
     for answer in dict.fromkeys((_together(answers), *answers)):
         sides = [side.name for side, its in zip(found.candidates, answers, strict=True) if its == answer]

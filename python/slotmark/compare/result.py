@@ -145,6 +145,10 @@ class Basis(msgspec.Struct, frozen=True):
     counts: tuple[int, int]
     effective: tuple[float, float]
 
+    def turned(self) -> "Basis":
+        """The same with the two sides exchanged."""
+        return Basis(self.over, (self.counts[1], self.counts[0]), (self.effective[1], self.effective[0]))
+
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate against the baseline in one row.
@@ -181,6 +185,19 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     conditional: bool = False
     basis: Basis | None = None
     detail: BlockDesign | None = None
+
+    def turned(self) -> "Difference":
+        """The same difference with the two sides exchanged; without a reason, whose words hold for one direction."""
+        opposite: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+        return msgspec.structs.replace(
+            self,
+            ratio=_inverse(self.ratio),
+            bounds=_inverse(self.bounds),
+            delta=self.delta and Interval(-self.delta.estimate, -self.delta.high, -self.delta.low),
+            verdict=self.verdict and opposite.get(self.verdict, self.verdict),
+            reason="",
+            basis=self.basis and self.basis.turned(),
+        )
 
     @property
     def excludes_none(self) -> bool:
@@ -400,6 +417,63 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     decisive: int
 
 
+class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+    """One side among different targets, in one part.
+
+    Attributes:
+        side: Its place in the order of the sides, from 0.
+        first: Its best place: 1, and one more for each side that is shown to be better than it.
+        last: Its worst place: as many as there are in the part, less those that it is shown to be better than.
+        level: Of the ranked metric, in its unit: the median.
+        interval: Of the level; None where samples aren't independent.
+        beside: The levels of the metrics beside it, in order; None where it lacks one.
+        next: Against the one below it; None for the last, and where they were not compared.
+    """
+
+    side: int
+    first: int
+    last: int
+    level: float
+    interval: Interval | None
+    beside: list[float | None]
+    next: Difference | None
+
+    @property
+    def place(self) -> str:
+        """Its place, or the places that it may have: ``1``, ``2-3``."""
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+class PartRanking(msgspec.Struct, frozen=True):
+    """The sides that have one part, the best level first."""
+
+    part: str
+    ranked: list[Ranked]
+
+
+class TargetRanking(msgspec.Struct, frozen=True, kw_only=True):
+    """Different targets ranked by one metric.
+
+    Attributes:
+        metric: By which.
+        beside: The metrics that stand beside it.
+        parts: In the order of the rows.
+        line: The ranking of one part in one line.
+    """
+
+    metric: Metric
+    beside: list[Metric]
+    parts: list[PartRanking]
+    line: str
+
+
+def _inverse(ratio: Interval | None) -> Interval | None:
+    if ratio is None:
+        return None
+    estimate, high, low = (1 / one if one > 0 else float("inf") for one in (ratio.estimate, ratio.low, ratio.high))
+    return Interval(estimate, low, high)
+
+
 def _title(name: str, part: str, quantity: Quantity | None) -> str:
     return ", ".join(filter(None, (name, part, quantity if quantity in OF_BLOCKS else "")))
 
@@ -418,11 +492,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         repetitions: Of the bootstrap, as many as were made.
         seed: Of the bootstrap.
         warnings: Doubts about the comparison as a whole; those about a side or a row are there.
-        decision: What follows for the candidates; None where no metric is decisive.
+        decision: What follows for the candidates; None where no metric is decisive, and where different targets are ranked and no
+            policy was given.
+        ranking: Of different targets; None for versions of one, and where the bench ranks none.
     """
 
     bench: str
     decision: Decision | None = None
+    ranking: TargetRanking | None = None
     baseline: Side
     candidates: list[Side]
     rows: list[Row]
@@ -440,8 +517,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return f"<Comparison of {names or 'nothing'} with {self.baseline.name}: {found or 'no verdicts'}>"
 
     def _repr_html_(self) -> str:
-        """The decision, and a table of the rows that have a verdict, for notebooks."""
-        line = f"<p><b>{escape(self.decision.line)}</b></p>" if self.decision else ""
+        """The decision or the ranking, and a table of the rows that have a verdict, for notebooks."""
+        line = f"<p><b>{escape(self.line)}</b></p>" if self.line else ""
         head = "".join(f"<th>{name}</th>" for name in ("metric", "part", "candidate", "difference, %", "verdict"))
         lines = [
             (row.metric.name, row.part, side.name, percent_change(one.ratio.estimate) if one.ratio else "", one.verdict)
@@ -451,6 +528,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         ]
         body = "".join(f"<tr>{''.join(f'<td>{escape(one_line(cell))}</td>' for cell in cells)}</tr>" for cells in lines)
         return f"{line}<table><tr>{head}</tr>{body}</table>"
+
+    @property
+    def line(self) -> str:
+        """The result in one line: the decision, else the ranking; empty where there is neither."""
+        return self.decision.line if self.decision else self.ranking.line if self.ranking else ""
 
     @property
     def sides(self) -> list[Side]:
@@ -470,6 +552,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return [
             Warning(kind, text, "; ".join(dict.fromkeys(filter(None, of)))) for (kind, text), of in subjects.items()
         ]
+
+
+def origin_in_line(sides: Sequence[Side]) -> str:
+    """Stands in the line of a result where runs were simulated: `` (simulated)``, `` (partly simulated)``."""
+    origins = {manifest.origin for side in sides for manifest in side.manifests}
+    return "" if "simulated" not in origins else " (simulated)" if len(origins) == 1 else " (partly simulated)"
 
 
 def warnings_of_sides(sides: Sequence[Side]) -> list[Warning]:

@@ -267,6 +267,18 @@ class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     started: str
 
 
+class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How different targets that did the same work are ranked: none of them is a release of another.
+
+    Attributes:
+        metric: The id of the metric by which; it is tested.
+        beside: Metrics that stand beside it.
+    """
+
+    metric: str
+    beside: list[str] = []
+
+
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Text of which few values occur: it is read as numbers, in the order of the text.
 
@@ -314,6 +326,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
             which machines can be told apart; null where it records nothing.
         grows: Along what metrics may grow; None for nothing.
         turns: Where the order of processes is kept; None where it isn't.
+        ranking: How different targets are ranked; None where a comparison of any targets is about a release.
     """
 
     bench: str
@@ -341,6 +354,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     beside: dict[str, Beside] = {}
     machines: dict[str, str] = {}
     grows: Grows | None = None
+    ranking: Ranks | None = None
     turns: Turns | None = None
 
     @property
@@ -398,6 +412,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     beside: dict[str, Beside] = {}
     machines: dict[str, str] = {}
     grows: Grows | None = None
+    ranking: Ranks | None = None
     turns: Turns | None = None
 
 
@@ -464,5 +479,6 @@ def catalogue(bench: str) -> Catalogue:
         beside=entries.beside,
         machines=entries.machines,
         grows=entries.grows,
+        ranking=entries.ranking,
         turns=entries.turns,
     )

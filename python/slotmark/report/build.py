@@ -32,6 +32,7 @@ from slotmark.report.sections.means import centile_tables, mean_tables
 from slotmark.report.sections.method import method
 from slotmark.report.sections.plan import TITLE as PLAN_TITLE
 from slotmark.report.sections.plan import between_runs, plan_answers, plan_tables
+from slotmark.report.sections.ranking import ranked
 from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, sweep_tables, value_of
 from slotmark.report.sections.steps import TITLE as ORIGINS_TITLE
 from slotmark.report.sections.steps import (
@@ -60,7 +61,7 @@ LIKE: dict[Answer, Verdict] = {"ship": "better", "hold": "worse", "run again": "
 
 
 def comparison_document(comparison: Comparison, style: str = "modern") -> Document:
-    """The report of a comparison; its title is the decision, where a metric is decisive, and its first section what was found, in words.
+    """The report of a comparison; its title is the decision or the ranking, where there is one, and its first section what was found.
 
     Args:
         comparison: What to show.
@@ -82,6 +83,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
     found_in_full = msgspec.structs.replace(verdicts(comparison), folded=decided is not None, brief=decided is None)
     sections = [
         Section("Decision", first_screen(comparison, decided) if decided else [], brief=True),
+        Section("Ranking", ranked(comparison), brief=True),
         Section("Answer", list(seed_answer(comparison)) if seeds and not swept else [], brief=True),
         *([] if decided else [found_in_full]),
         Section("Warnings", [Doubts(found)] if (found := comparison.all_warnings) else [], brief=True),
@@ -106,7 +108,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         _title(comparison, swept), (manifest for side in comparison.sides for manifest in side.manifests)
     )
     work = work_done(comparison.baseline)
-    title, subtitle = (decided.line, f"{compared}; {work}") if decided else (compared, work)
+    title, subtitle = (comparison.line, f"{compared}; {work}") if comparison.line else (compared, work)
     verdict = LIKE[decided.answer] if decided else None
     return Document(
         title,

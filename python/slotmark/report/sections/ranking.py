@@ -1,0 +1,71 @@
+"""The ranking of different targets: a table per part, ready to be pasted."""
+
+from slotmark.compare.result import Comparison, Difference, PartRanking, Ranked, TargetRanking
+from slotmark.numbers import change, interval, number, percent, span
+from slotmark.report.document import CONDITIONAL, Block, Cell, Column, Paragraph, Table
+from slotmark.report.sections.cells import DIRECTION, condition_notes, headed, in_a_sentence, margin_in_words
+from slotmark.report.sections.manifest import compared
+
+
+def ranked(comparison: Comparison) -> list[Block]:
+    """A table per part, and how to read them; nothing where no targets are ranked. Without a decision, first what is compared."""
+    ranking = comparison.ranking
+    if ranking is None:
+        return []
+    every = [one.next for part in ranking.parts for one in part.ranked]
+    return [
+        *([] if comparison.decision else compared(comparison.sides)),
+        *(_table(comparison, ranking, part) for part in ranking.parts),
+        Paragraph(_how(comparison, ranking)),
+        *map(Paragraph, condition_notes(every)),
+    ]
+
+
+def _table(comparison: Comparison, ranking: TargetRanking, part: PartRanking) -> Table:
+    names = [side.name for side in comparison.sides]
+    columns = [
+        Column("target", "left"),
+        Column("place"),
+        Column(headed(ranking.metric)),
+        Column(f"{percent(comparison.confidence)} interval"),
+        *(Column(headed(metric)) for metric in ranking.beside),
+        Column("against the next", "left"),
+    ]
+    rows = [[Cell(names[one.side]), *_cells(ranking, one)] for one in part.ranked]
+    having = {one.side for one in part.ranked}
+    lacking = [[Cell(name), *[Cell("-")] * (len(columns) - 1)] for side, name in enumerate(names) if side not in having]
+    return Table(part.part, columns, [*rows, *lacking])
+
+
+def _cells(ranking: TargetRanking, one: Ranked) -> list[Cell]:
+    return [
+        Cell(one.place),
+        Cell(number(one.level)),
+        Cell(interval(one.interval) if one.interval else "-"),
+        *(Cell("-" if level is None else number(level)) for level in one.beside),
+        Cell("" if one.next is None else _against(ranking, one.next)),
+    ]
+
+
+def _against(ranking: TargetRanking, difference: Difference) -> str:
+    """The difference from the target below: proven, too small to matter, or not shown."""
+    ratio = difference.ratio
+    by = f"{change(ratio.estimate)} [{span(ratio)}]" if ratio else ""
+    mark = CONDITIONAL if difference.conditional else ""
+    match difference.verdict:
+        case "better" | "worse":
+            return f"{by}{mark}"
+        case "equivalent":
+            return f"equal within {margin_in_words(ranking.metric, difference)}{mark}"
+        case _:
+            return f"not told apart{f': {by}' if by else ''}"
+
+
+def _how(comparison: Comparison, ranking: TargetRanking) -> str:
+    name = in_a_sentence(ranking.metric)
+    return (
+        f"By {name}, {DIRECTION[ranking.metric.better]}: medians with their intervals. A place is the only one that a target can have, or the "
+        "first and the last that it may have: it is behind each target that is shown to be better beyond the margin, and before each that "
+        f"is shown to be worse. Differences are of the typical pair, with their {percent(comparison.confidence)} intervals; p-values are "
+        f"adjusted over all {comparison.tests:,} tests of the report, in which all pairs of targets are."
+    )

@@ -1,0 +1,135 @@
+"""Different clients are ranked, and nothing about a release stands anywhere; versions of one client are decided."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from slotmark.compare import compare, policy_text
+from slotmark.run import Run, open_run
+from tests.conftest import slotmark
+from tests.made_up_runs import write_run
+
+SETTINGS = ("decode, sequential", "raw, sequential")
+RELEASE = re.compile(r"\bSHIP\b|\bHOLD\b|\bRUN AGAIN\b|\brun again\b|\brelease\b")
+RATES = [1000.0 + 2 * n for n in range(10)]
+FASTER = {"slow": 1.0, "fast": 1.5, "middle": 1.2, "twin": 1.2005, "noisy": 1.19}
+NOISE = {"noisy": 0.03}
+
+
+def written(folder: Path, name: str, target: str, **more: object) -> Run:
+    factor, noise = FASTER[name], NOISE.get(name, 0.001)
+    own = [rate * factor * (1 + noise * ((7 * place + len(name)) % 5 - 2)) for place, rate in enumerate(RATES)]
+    return write_run(folder / name, target, dict.fromkeys(SETTINGS, own), **more)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    folder = tmp_path_factory.mktemp("clients")
+    return {name: written(folder, name, name).path for name in FASTER}
+
+
+def test_clients_are_ranked_without_any_word_about_a_release(clients: Mapping[str, Path], tmp_path: Path) -> None:
+    done = slotmark("compare", clients["slow"], clients["fast"], clients["middle"], "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    line = done.stdout.splitlines()[-1]
+    assert line == (
+        "RANKING by Blocks per second, decode, sequential: 1 fast 1,514 blocks/s, 2 middle 1,211, 3 slow 1,009; "
+        "1 more part in the tables"
+    )
+    printed = slotmark("compare", clients["slow"], clients["fast"], clients["middle"], "--json")
+    told = json.loads(printed.stdout)
+    assert told["decision"] is None
+    assert told["ranking"]["line"] == line
+    texts = [done.stdout, done.stderr, json.dumps(told["ranking"]), printed.stderr]
+    for name in ("report.md", "report-short.md", "report.html"):
+        text = (tmp_path / "out" / name).read_text()
+        assert line in text
+        texts.append(re.sub(r"(?s)<(script|style).*?</\1>", "", text))
+    assert not [found for text in texts for found in RELEASE.findall(text)]
+    short = (tmp_path / "out" / "report-short.md").read_text()
+    table = short.split("**decode, sequential**\n\n")[1].split("\n\n")[0].splitlines()
+    assert table[0] == (
+        "| target | place | Blocks per second, blocks/s | 95 % interval | Share of the floor, % | Peak memory, MB | against the next |"
+    )
+    names_and_places = [row.split(" | ")[:3] for row in table[2:]]
+    assert names_and_places == [["| fast", "1", "1,514"], ["| middle", "2", "1,211"], ["| slow", "3", "1,009"]]
+    assert re.search(r"\+2[45]\.\d % \\\[", table[2])
+
+
+def test_what_is_not_shown_has_a_range_of_places(clients: Mapping[str, Path], tmp_path: Path) -> None:
+    """The twin is equal within the margin, the noisy one can't be told from either: neither pair has the baseline in it."""
+    order = ("slow", "middle", "twin", "noisy", "fast")
+    result = compare([open_run(clients[name]) for name in order])
+    assert result.ranking is not None
+    for part in result.ranking.parts:
+        places = {order[one.side]: one.place for one in part.ranked}
+        assert places == {"fast": "1", "middle": "2-4", "twin": "2-4", "noisy": "2-4", "slow": "5"}
+        levels = [one.level for one in part.ranked]
+        assert levels == sorted(levels, reverse=True)
+        for one, after in zip(part.ranked, part.ranked[1:], strict=False):
+            assert one.next is not None
+            assert one.next.ratio is not None
+            # Each is held against the one below it, whichever of them came first on the command line.
+            assert one.next.ratio.estimate == pytest.approx(one.level / after.level, rel=0.03)
+    done = slotmark("compare", *(clients[name] for name in order), "-o", tmp_path / "out")
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "equal within 2 %" in text or "not told apart" in text
+    assert done.stdout.splitlines()[-1].startswith("RANKING")
+
+
+def test_two_of_three_rates_that_differ_by_less_than_the_margin_are_equal(clients: Mapping[str, Path]) -> None:
+    result = compare([open_run(clients[name]) for name in ("slow", "middle", "twin")])
+    assert result.ranking is not None
+    first, second, third = result.ranking.parts[0].ranked
+    assert first.next is not None
+    assert (first.next.verdict, first.place, second.place, third.place) == ("equivalent", "1-2", "1-2", "3")
+
+
+def test_the_ranking_has_the_verdicts_of_the_tables(clients: Mapping[str, Path]) -> None:
+    result = compare([open_run(clients[name]) for name in ("fast", "slow")])
+    assert result.ranking is not None
+    (row, *_) = result.rows
+    (best, _) = result.ranking.parts[0].ranked
+    assert row.differences[0] is not None
+    assert best.next is not None
+    assert (row.differences[0].verdict, best.next.verdict) == ("worse", "better")
+    assert row.differences[0].p_adjusted == best.next.p_adjusted
+    assert row.differences[0].ratio
+    assert best.next.ratio
+    assert best.next.ratio.low == pytest.approx(1 / row.differences[0].ratio.high)
+
+
+def test_versions_of_one_client_are_decided(tmp_path: Path) -> None:
+    runs = [written(tmp_path, name, "client", version=version).path for name, version in (("fast", "1"), ("slow", "2"))]
+    done = slotmark("compare", *runs, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("HOLD slow: worse in Blocks per second")
+    told = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert told["ranking"] is None
+    assert told["decision"]["answer"] == "hold"
+
+
+@pytest.mark.parametrize("options", [("--policy", "policy.toml"), ("--fail-on", "worse")])
+def test_a_policy_decides_about_clients_too(
+    options: tuple[str, str], clients: Mapping[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "policy.toml").write_text(policy_text("chainsync"))
+    done = slotmark("compare", clients["fast"], clients["slow"], *options, "-o", "out", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("HOLD slow: ")
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["ranking"]["parts"]
+    assert "## Ranking" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_a_client_without_a_part_and_a_doubt_are_named(tmp_path: Path) -> None:
+    both = written(tmp_path, "fast", "fast", server_share=0.95)
+    one = write_run(tmp_path / "slow", "slow", {SETTINGS[0]: RATES})
+    done = slotmark("compare", both.path, one.path, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("RANKING by Blocks per second, decode, sequential: 1 fast")
+    assert "; doubts: different" in done.stdout.splitlines()[-1]
+    raw = (tmp_path / "out" / "report.md").read_text().split("**raw, sequential**\n\n")[1].split("\n\n")[0]
+    assert raw.splitlines()[-1] == "| slow | - | - | - | - | - | - |"

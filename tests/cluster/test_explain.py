@@ -127,7 +127,7 @@ def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Pa
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
     assert "First cause: ledger tick (+" in " ".join(run.output.split())
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "report.html", "report.json", "report.md", "report.pdf"
+        "report-short.md", "report-sources.csv", "report.html", "report.json", "report.md", "report.pdf"
     ]  # fmt: skip
     assert "ledger tick" in (tmp_path / "out" / "report.md").read_text()
 

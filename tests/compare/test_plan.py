@@ -131,7 +131,7 @@ def test_plan_prints_an_answer_and_writes_a_report(small_runs: list[Path], tmp_p
     assert "To find a difference of 2 % in 0.96 adoption:" in printed
     assert "estimated from 2 runs" in printed
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
-        "report.html", "report.json", "report.md", "report.pdf",
+        "report-short.md", "report-sources.csv", "report.html", "report.json", "report.md", "report.pdf",
     ]  # fmt: skip
     assert "is unknown" in slotmark("plan", small_runs[0]).stdout
 

@@ -45,6 +45,8 @@ def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str]
     assert re.match(r"(HOLD|RUN AGAIN) 10\.6\.0 \(simulated\): ", title)
     assert "\nSimulated: 10.6.0 against 10.5.0; cluster bench" in printed
     assert sorted(file.name for file in (out / "report").iterdir()) == [
+        "report-short.md",
+        "report-sources.csv",
         "report.html",
         "report.json",
         "report.md",

@@ -109,6 +109,7 @@ def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> Non
     with duckdb.connect() as connection:
         read = {name for text in texts for name in connection.get_table_names(text)}
     read |= {split.relation for split in entries.splits} | ({entries.located.relation} if entries.located else set())
+    read |= {known.relation for known in entries.beside.values()}
     assert all(metric.relation and metric.value for metric in entries.metrics)
     assert set(entries.relations) <= read
 

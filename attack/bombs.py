@@ -4,20 +4,23 @@ import random
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 
 from attack.ground import Ground, emptied
-from attack.outcome import REFUSED, Tried, chances, command
+from attack.outcome import REFUSED, Ended, Tried, chances, command
 
 MOST_BYTES = 700 << 20
 """What an ingest may take: two threads with a line of 64 MiB each, and what Python and Arrow take anyway."""
+
+_OPTIONS = ("--accept-damaged", "--max-rejected", "99.99%")
 
 BLOCKS = 16
 """Of 64 MiB or a little less, in each bomb."""
 
 LINE = (
-    b'{"at":"2025-12-01T07:06:58.001939Z","ns":"Forge.Loop.NodeIsLeader","data":{"kind":"TraceNodeIsLeader","slot":%d},'
+    b'{"at":"2025-08-01T16:54:56.001939Z","ns":"Forge.Loop.NodeIsLeader","data":{"kind":"TraceNodeIsLeader","slot":%d},'
     b'"sev":"Info","thread":"%b","host":"node-0"}\n'
 )
 
@@ -25,23 +28,14 @@ LINE = (
 def bombs(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     """Packs a log of 1 GiB and more into a small file, as gzip and as zstd, and ingests it."""
     kinds = [(pack, fill) for fill in FILLS for pack in (gzip_bomb, zstd_bomb)]
+    _unharmed(ground)
     for number, chance in enumerate(chances(seed, "bombs", tries)):
         pack, fill = kinds[number % len(kinds)]
         folder = emptied(ground.folder / "bomb")
         log = folder / "logs" / "node-0" / f"stdout.{'gz' if pack is gzip_bomb else 'zst'}"
         log.parent.mkdir(parents=True)
-        genesis = ground.logs / "genesis" / "genesis.shelley.json"
         log.write_bytes(pack((fill(chance) for _ in range(BLOCKS)), chance))
-        done = command(
-            "ingest",
-            "logs",
-            "--genesis",
-            genesis,
-            "-o",
-            "run",
-            *(["--accept-damaged", "--max-rejected", "100%"]),
-            into=folder,
-        )
+        done = _ingested(ground, folder)
         wrong = done.wrong(0, REFUSED)
         if not wrong and done.peak_bytes > MOST_BYTES:
             wrong = f"{done.peak_bytes >> 20} MiB of memory"
@@ -50,6 +44,23 @@ def bombs(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
             wrong = f"{left} is there"
         told = f"bomb {number}: {fill.__name__.removeprefix('_')} as {pack.__name__}, {log.stat().st_size:,} bytes: {wrong}"
         yield Tried(1, [told] if wrong else [])
+
+
+def _ingested(ground: Ground, folder: Path) -> Ended:
+    """How `ingest` of the folder's logs ended."""
+    genesis = ground.logs / "genesis" / "genesis.shelley.json"
+    return command("ingest", "logs", "--genesis", genesis, "-o", "run", *_OPTIONS, into=folder)
+
+
+def _unharmed(ground: Ground) -> None:
+    """Raises RuntimeError unless a small packed log that nothing is wrong with becomes a run, by the same command."""
+    folder = emptied(ground.folder / "bomb")
+    log = folder / "logs" / "node-0" / "stdout.gz"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(gzip_bomb(iter([LINE % (7, b"5") * 100]), random.Random(0)))
+    done = _ingested(ground, folder)
+    if done.code != 0 or not (folder / "run" / "run.json").is_file():
+        raise RuntimeError(f"the unharmed packed log isn't ingested, so that nothing is attacked: {done.said}")
 
 
 def _one_line(_chance: random.Random) -> bytes:
@@ -69,12 +80,12 @@ def _broken_lines(_chance: random.Random) -> bytes:
 
 
 def _messages(chance: random.Random) -> bytes:
-    return LINE % (chance.randrange(1 << 20), b"5") * (1 << 18)
+    return LINE % (7, b"%d" % chance.randrange(10)) * (1 << 18)
 
 
 def _long_names(chance: random.Random) -> bytes:
     """Lines of no interest, each of another name of 1 MiB."""
-    line = b'{"at":"2025-12-01T07:06:58Z","ns":"%b%d","data":{},"sev":"Info","thread":"5","host":"node-0"}\n'
+    line = b'{"at":"2025-08-01T16:54:56Z","ns":"%b%d","data":{},"sev":"Info","thread":"5","host":"node-0"}\n'
     return b"".join(line % (b"N" * (1 << 20), chance.randrange(1 << 40)) for _ in range(64))
 
 
@@ -85,7 +96,7 @@ def _long_values(chance: random.Random) -> bytes:
 
 def _many_names(chance: random.Random) -> bytes:
     """Lines of no interest, each of another name."""
-    line = b'{"at":"2025-12-01T07:06:58Z","ns":"Name.%d","data":{},"sev":"Info","thread":"5","host":"node-0"}\n'
+    line = b'{"at":"2025-08-01T16:54:56Z","ns":"Name.%d","data":{},"sev":"Info","thread":"5","host":"node-0"}\n'
     first = chance.randrange(1 << 40)
     return b"".join(line % (first + place) for place in range(1 << 18))
 

@@ -14,7 +14,7 @@ from typing import Any
 from attack.ground import Ground, content, emptied, is_fine_or_refused
 from attack.outcome import Ended, Tried, chances, environment
 
-SAMPLES = {"cluster": ("forge_ticked", "--filter", "none"), "ledger": ("totalTime",)}
+SAMPLES = {"cluster": ("forge_ticked", "--filter", "none"), "ledger": ("total_us",)}
 """A metric of each bench. Which blocks it is of is left out of what the manifest may decide."""
 
 HOSTILE: tuple[Any, ...] = (
@@ -109,13 +109,20 @@ class Commands:
         self._process.wait()
 
 
+def _unharmed(done: Ended) -> bytes:
+    """What a command prints of a run that nothing was changed in. Raises RuntimeError where it is refused: nothing would be attacked then."""
+    if done.code != 0 or not done.out:
+        raise RuntimeError(f"the unharmed run has no samples, so that nothing is attacked: {done.said}")
+    return done.out
+
+
 def tampering(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     """Changes a run folder in one place and gives it to `check`, `samples` and `show`."""
     place = emptied(ground.folder / "tampered")
     runs = {"cluster": ground.cluster_run, "ledger": ground.ledger_run}
     commands = Commands(place, emptied(ground.folder / "tampered-temporary"))
     try:
-        usual = {bench: commands("samples", runs[bench], *metric).out for bench, metric in SAMPLES.items()}
+        usual = {bench: _unharmed(commands("samples", runs[bench], *metric)) for bench, metric in SAMPLES.items()}
         for number, chance in enumerate(chances(seed, "tampering", tries)):
             bench = chance.choice(list(SAMPLES))
             emptied(place)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from types import ModuleType
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from attack.plans import plans
 from attack.programs import _COUNTS
 from attack.tampering import tampering
 
+from attack import bombs as bombing
 from attack import tampering as tampered
 from slotmark.run.integrity import digest_of
 
@@ -70,6 +72,19 @@ def test_an_attack_finds_a_run_whose_numbers_were_changed_and_pass(
     monkeypatch.setattr(tampered, "SAMPLES", {"cluster": tampered.SAMPLES["cluster"]})
     failures = [failure for one in tampering(ground, 7, 1) for failure in one.failures]
     assert failures == ["run folder 0 (cluster, times and digests): check passes, and samples are others"]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "harmful"),
+    [(tampered, "SAMPLES", {"ledger": ("totalTime",)}), (bombing, "_OPTIONS", ("--max-rejected", "100%"))],
+    ids=["runs", "bombs"],
+)
+def test_an_attack_whose_unharmed_input_is_refused_does_not_pass(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, harmful: object
+) -> None:
+    monkeypatch.setattr(module, name, harmful)
+    with pytest.raises(RuntimeError, match="the unharmed"):
+        list((tampering if module is tampered else bombs)(ground, 7, 1))
 
 
 def test_how_a_command_must_not_end() -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from slotmark import open_run
-from slotmark.compare import Comparison, compare
+from slotmark.compare import Comparison, Policy, compare
 from slotmark.numbers import number, p_value, percent_change, ratio, signed
 from slotmark.report import comparison_document, print_document, runs_document, write_report
 from slotmark.report.charts.frame import looks
@@ -34,7 +34,8 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
         own = [rate * factor * (1 + 0.001 * ((7 * place + len(name)) % 5 - 2)) for place, rate in enumerate(rates)]
         target = NASTY if name == "slow" else name
         write_run(folder / name, target, settings=dict.fromkeys(SETTINGS, own), session="s1")
-    return compare([open_run(folder / name) for name in ("base", "slow", "same")])
+    # With a policy, clients of different names are decided on too.
+    return compare([open_run(folder / name) for name in ("base", "slow", "same")], policy=Policy())
 
 
 def terminal(comparison: Comparison, width: int) -> str:
@@ -111,7 +112,7 @@ def test_html_draws_offline_and_keeps_names_text(comparison: Comparison, tmp_pat
         page.wait_for_function(f"({dots})() === 20")
         page.get_by_role("checkbox", name=NASTY).check()
         page.wait_for_function(f"({dots})() === 30")
-        assert page.locator("h2").all_inner_texts()[:4] == ["Decision", "Comparison", "Verdicts", "Charts"]
+        assert page.locator("h2").all_inner_texts()[:5] == ["Decision", "Ranking", "Comparison", "Verdicts", "Charts"]
 
 
 def test_a_session_in_short_names_every_run(comparison: Comparison, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ that of a Dingo, it takes its settings from there and logs as Dingo does.
 
 import argparse
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -91,15 +92,17 @@ def answer(connection: socket.socket, magic: int, begun: Sequence[int]) -> None:
             pass
 
 
-def listen(address: str, port: int, magic: int, begun: Sequence[int] = ()) -> None:
-    """Accepts connections from now on."""
+def listen(address: str, port: int, magic: int, begun: Sequence[int] = ()) -> socket.socket:
+    """Accepts connections from now on, until the socket is shut down."""
     listener = socket.create_server((address, port))
 
     def accept() -> None:
-        while True:
-            threading.Thread(target=answer, args=(listener.accept()[0], magic, begun), daemon=True).start()
+        with contextlib.suppress(OSError), listener:
+            while True:
+                threading.Thread(target=answer, args=(listener.accept()[0], magic, begun), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
+    return listener
 
 
 def slot_of(genesis: Mapping[str, Any]) -> int:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -32,13 +33,18 @@ def test_a_target_that_begins_protocols_of_its_own_is_a_warning_and_the_load_goe
     assert made.returncode == 0, made.stderr
     bed = read_bed(tmp_path / "bed")
     ports = [host.port for host in bed.hosts]
-    listen("127.0.0.1", ports[0], bed.genesis.network_magic, begun=[8, 2, 2])
-    listen("127.0.0.1", ports[1], bed.genesis.network_magic)
-    generator = Generator(bed, tmp_path / "bed", tmp_path, 1, 60, 1, None, (tmp_path, "node.socket"))
-    end = time.monotonic() + PATIENCE_S
-    while generator.ended is None:
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    magic = bed.genesis.network_magic
+    targets = [listen("127.0.0.1", ports[0], magic, begun=[8, 2, 2]), listen("127.0.0.1", ports[1], magic)]
+    try:
+        generator = Generator(bed, tmp_path / "bed", tmp_path, 1, 60, 1, None, (tmp_path, "node.socket"))
+        end = time.monotonic() + PATIENCE_S
+        while generator.ended is None:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    finally:
+        # Nodes of the tests that follow listen on the same ports.
+        for target in targets:
+            target.shutdown(socket.SHUT_RDWR)
     assert f"127.0.0.1:{ports[0]}: never asked for transactions (tx-submission, MsgRequestTxIds)" in generator.words
     assert f"127.0.0.1:{ports[1]}: never asked for transactions" in generator.words
     (warning,) = generator.doubts()

@@ -122,10 +122,10 @@ fn recipes_keep_giving_the_chains_that_they_gave() {
     assert_eq!(
         tips,
         [
-            "24.813d6d73e026539f6159ffcf0def679aac35b0e82419613a270bc57790c07b41",
-            "1985.0a4b629aa38f84811307aacf78613b5a82bbdbfabd11ff1ccb438bf7caea84d4",
-            "1985.0c3fa8816c73a4b9fda6937f97d44a4fe124645a30330d7cf8188711e8da5b23",
-            "1985.8d1b6c7cf7e692649e724b0da2673c9986808ea2cde3eae75bd9d7a334319979",
+            "73.934fc61aede6772069e31bcd34864da8a6f5418a74c3301c35a239b66ceb8a4d",
+            "1721.ad58c6a7257b1049665a3a5eca40dd19aec58bab5b421e61ad37c52ad9b4d6e1",
+            "1721.c2211cf6b2d4bd34a1175c4f2cc22ff1aa45ad9a5c2c3dd0601f9394b40f8012",
+            "1721.97125fa8fb4118cb055c6e6215e9fce54980c60c2bed775713e49c4c447d0abb",
         ]
     );
 }

@@ -58,6 +58,7 @@ class Analysis:
         self._published = published
         self._database = Database(run, beside=beside)
         self._there: set[str] = set()
+        self._known: dict[str, pa.Table] = {}
         self._works: dict[str, dict[int, tuple[int | str, ...]]] = {}
         self._meeting: Meeting | None = None
         self._keys: tuple[tuple[str, ...], Keys] | None = None
@@ -140,10 +141,13 @@ class Analysis:
         return [(name, str(of)) for one in row for name, of in one.items() if name != key and of is not None]
 
     def _beside(self, key: str) -> pa.Table:
-        known = self.catalogue.beside[key]
-        columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
-        sql = f'SELECT "{key}"{columns} FROM "{known.relation}" ORDER BY "{key}"'
-        return as_text(self._select(sql, f"'{known.relation}'"))
+        """What stands beside the values of a key, one row per value; read once."""
+        if key not in self._known:
+            known = self.catalogue.beside[key]
+            columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
+            sql = f'SELECT "{key}"{columns} FROM "{known.relation}" ORDER BY "{key}"'
+            self._known[key] = as_text(self._select(sql, f"'{known.relation}'"))
+        return self._known[key]
 
     def relation(self, name: str) -> pa.Table:
         """A relation of the catalogue as a table. RunError where the run's tables don't allow it."""

@@ -33,24 +33,11 @@ _WORKLOAD = {
 }
 """Facts of the workload by the labels that are published."""
 
-_FACTS = {
-    "Machines": "machines",
-    "Number of filters applied": "filters applied",
-    "Log objects emitted per host": "log objects emitted per host",
-    "Log objects analysed per host": "log objects analysed per host",
-    "Host run time, s": "host run time, s",
-    "Host log line rate, Hz": "host log line rate, Hz",
-    "Total log objects analysed": "total log objects analysed",
-    "Run time, s": "run time, s",
-    "Analysed run duration, s": "analysed run duration, s",
-    "Run time efficiency": "run time efficiency",
-    "Node start spread, s": "node start spread, s",
-    "Node stop spread, s": "node stop spread, s",
-    "Slots analysed": "slots analysed",
-    "Blocks analysed": "blocks analysed",
-    "Blocks rejected": "blocks rejected",
-}
-"""Facts that follow from a run's tables, likewise."""
+_FACTS = {"filters applied": "Number of filters applied"}
+"""Labels of facts that follow from a run's tables, where they are not the fact's own name."""
+
+_NO_FACTS = ("filters",)
+"""Facts that the reports do not have."""
 
 
 def compared_in_words(runs: Mapping[str, Run]) -> str:
@@ -76,7 +63,6 @@ def _described(name: str, manifest: Manifest) -> str:
 def _facts(analysis: Analysis) -> dict[str, str]:
     manifest = analysis.run.manifest
     started = datetime.fromtimestamp(_system_start_ns(analysis) // 10**9, UTC)
-    found = dict(analysis.facts())
     return {
         "Cluster system start date": f"{started:%Y-%m-%d}",
         "Cluster system start time": f"{started:%H:%M:%S}",
@@ -87,7 +73,11 @@ def _facts(analysis: Analysis) -> dict[str, str]:
         **{f"{package} git": _version(manifest, package)[1] for package in _PACKAGES},
         "Era": str(manifest.parameters.get("era", "")),
         **{label: manifest.workload.get(fact, "") for label, fact in _WORKLOAD.items()},
-        **{label: found.get(fact, "") for label, fact in _FACTS.items()},
+        **{
+            _FACTS.get(fact, fact[:1].upper() + fact[1:]): value
+            for fact, value in analysis.facts()
+            if fact not in _NO_FACTS
+        },
     }
 
 

@@ -1,6 +1,6 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build targets wheel demo demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint format licences lock clean
+.PHONY: help setup extension build targets wheel demo demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
@@ -47,9 +47,11 @@ $(UV): requirements.bootstrap.lock
 	$(UV) pip sync --quiet --compile-bytecode --require-hashes --python $(PY) requirements.lock
 	touch $@
 
-build: .build/python # the Python environment and the Rust parts, in release
-	cargo build --quiet --release --locked $(PROGRAMS)
+extension: .build/python # the Python environment, and the Rust part that is a module of it
 	PATH="$(CURDIR)/.venv/bin:$$PATH" $(UV) pip install --quiet --no-deps --no-build-isolation --python $(PY) -e .
+
+build: extension # that, and our programs, in release
+	cargo build --quiet --release --locked $(PROGRAMS)
 
 targets: build # the clients under test; one whose toolchain is missing is left out with a line that says so
 	.venv/bin/slotmark chainsync targets --build all
@@ -67,7 +69,7 @@ wheel: build ## the package to install elsewhere, with our clients, replay engin
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
 	  status=$$?; rm -r $(INSIDE); exit $$status
 
-demo: build ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
+demo: extension ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	examples/cluster/run.sh
 
 demo-cluster: build ## run two clusters of five real nodes for a minute each, compare, say where the report is

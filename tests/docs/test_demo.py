@@ -73,3 +73,13 @@ def test_the_demos_are_what_make_runs() -> None:
         assert f"\t{script}\n" in makefile
         assert os.access(REPO / script, os.X_OK)
         assert script in (REPO / "examples" / name / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_first_demo_builds_pythons_module_and_no_program() -> None:
+    printed = {
+        goal: subprocess.run(["make", "--dry-run", goal], cwd=REPO, capture_output=True, text=True, check=True).stdout
+        for goal in ("demo", "demo-ledger")
+    }
+    assert "cargo build" in printed["demo-ledger"]
+    assert "cargo build" not in printed["demo"]
+    assert "examples/cluster/run.sh" in printed["demo"]

@@ -117,6 +117,21 @@ def test_hosts_of_equal_runs_do_not_differ(usual: Run, tmp_path: Path, seed: int
     assert not found.places.apart
 
 
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_links_that_a_seed_drew_anew_are_not_named(usual: Run, tmp_path: Path, seed: int) -> None:
+    # The shipped profile draws each link's latency and each host's speed by seed: blocks without number show the same link.
+    found = explain(usual, simulated(tmp_path, "again", seed=seed), filters=[]).changes
+    assert found
+    assert not [one for one in found.found if one.places]
+
+
+def test_a_change_of_all_hosts_is_named_though_each_seed_draws_other_links(usual: Run, tmp_path: Path) -> None:
+    slower = simulated(tmp_path, "slower", "peer.notice_to_fetch.mean=30ms", seed=4)
+    found = explain(usual, slower, filters=[]).changes
+    assert found
+    assert [(one.stage, one.kind) for one in found.found] == [("notice to request", "")]
+
+
 def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Path) -> None:
     slower = simulated(tmp_path, "slower", "ledger_tick.mean=60ms")
     command = ["explain", str(usual.path), str(slower.path), "--filter", "none", "-o"]

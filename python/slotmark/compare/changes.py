@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.located import Cells
+from slotmark.compare.own_spread import own_spreads, with_own_spread
 from slotmark.metrics import Located
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.rank_tests import holm
@@ -80,7 +81,7 @@ def changes(located: Located, cells: Sequence[Cells], confidence: float) -> Chan
 
     Each stage's mean is taken for each host where it took place and each host that sent it, so that other ways of the blocks make no difference.
     Of all stages and places the one is named first whose common difference leaves the least of the squares of all these differences,
-    among those that are beyond chance. It is taken off, and the next is looked for.
+    among those that are beyond chance and beyond what most hosts and links differ by of their own. It is taken off, and the next is looked for.
 
     Args:
         located: Which stages took place where.
@@ -133,12 +134,13 @@ def _scopes(stage: int, cells: Cells, located: Located) -> Iterator[_Scope]:
             kinds.append((family, f"{kind}s", [(min(pair), max(pair)) for pair in named]))
     if sent:
         kinds.append((2, "sender", [(sender,) for sender, _ in cells.names]))
+    spreads = own_spreads(cells)
     seen: set[bytes] = set()
     for family, kind, of_cells in kinds:
         names = list(dict.fromkeys(name for name in of_cells if all(name)))
         places = {name: place for place, name in enumerate(names)}
         which = np.array([places.get(name, len(places)) for name in of_cells])
-        found = cells.together(which, len(places))
+        found = with_own_spread(cells, cells.together(which, len(places)), which, spreads)
         for name, place in places.items():
             inside = which == place
             if inside.tobytes() in seen:  # as the region where there is only one

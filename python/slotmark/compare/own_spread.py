@@ -1,0 +1,85 @@
+"""What hosts and links differ by between two sides for reasons of their own: links that each seed draws anew, other routes, other neighbours.
+
+Blocks that took one link share what the link differs by, so that however many there are, they don't tell it from a change of the node. It
+shows in the other links: a change counts only beyond what most of them differ by.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from slotmark.compare.located import Cells, Together
+from slotmark.statistics.location import MAD_SCALE
+from slotmark.statistics.student import satterthwaite
+
+LEAST_MEMBERS = 5
+"""With fewer hosts or links nothing shows what they differ by."""
+
+
+class OwnSpread(msgspec.Struct, frozen=True):
+    """What one kind of members, as hosts or links, differ by of their own.
+
+    Attributes:
+        members: The member of each cell, from 0; that of cells in none is the number of members.
+        count: How many members there are.
+        share: What a member's difference deviates by, as a share of its baseline's mean: a long link is drawn farther off than a short one.
+    """
+
+    members: np.ndarray
+    count: int
+    share: float
+
+
+def own_spreads(cells: Cells) -> list[OwnSpread]:
+    """By how much hosts where a stage took place, its senders, and the links between both differ of their own; none where nothing shows it.
+
+    The share is the median absolute deviation of the members' relative changes about their median: a change of few members, or one of all
+    by the same share, isn't in it. Only the half of the members whose changes are known best counts; what their blocks differ by by chance is in it.
+    """
+    kinds: list[list[tuple[str, ...]]] = [[(place,) for _, place in cells.names]]
+    if any(sender for sender, _ in cells.names):
+        kinds += [[(min(pair), max(pair)) for pair in cells.names], [(sender,) for sender, _ in cells.names]]
+    found = (_own_spread(cells, of_cells) for of_cells in kinds)
+    return [one for one in found if one]
+
+
+def with_own_spread(cells: Cells, found: Together, which: np.ndarray, spreads: Sequence[OwnSpread]) -> Together:
+    """Sets of cells, their errors widened by what the members in them differ by of their own.
+
+    Args:
+        cells: The stage.
+        found: The sets.
+        which: The set of each cell; the number of sets for those in none.
+        spreads: Of the stage.
+    """
+    count = found.differences.size
+    parts = [(found.errors**2, found.degrees)]
+    for one in spreads:
+        inside = (which < count) & (one.members < one.count)
+        place = which[inside] * one.count + one.members[inside]
+        moved = np.bincount(place, (cells.weights * cells.means[0])[inside], count * one.count) * one.share
+        variance = (moved.reshape(count, one.count) ** 2).sum(axis=1) / found.weights**2
+        parts.append((variance, np.full(count, one.count - 2.0)))
+    whole = sum((variance for variance, _ in parts), np.zeros(count))
+    degrees = [
+        satterthwaite(float(one), [(float(variance[place]), float(of[place])) for variance, of in parts])
+        for place, one in enumerate(whole)
+    ]
+    return msgspec.structs.replace(found, errors=np.sqrt(whole), degrees=np.array(degrees))
+
+
+def _own_spread(cells: Cells, of_cells: Sequence[tuple[str, ...]]) -> OwnSpread | None:
+    names = list(dict.fromkeys(name for name in of_cells if all(name)))
+    if len(names) < LEAST_MEMBERS:
+        return None
+    places = {name: place for place, name in enumerate(names)}
+    members = np.array([places.get(name, len(names)) for name in of_cells])
+    found = cells.together(members, len(names))
+    there = found.baseline > 0
+    if there.sum() < LEAST_MEMBERS:
+        return None
+    changes, errors = found.differences[there] / found.baseline[there], found.errors[there] / found.baseline[there]
+    known = np.argsort(errors, kind="stable")[: max(LEAST_MEMBERS, errors.size // 2)]
+    changes = changes[known]
+    return OwnSpread(members, len(names), MAD_SCALE * float(np.median(np.abs(changes - np.median(changes)))))

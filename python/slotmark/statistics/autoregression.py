@@ -74,6 +74,22 @@ def course(values: np.ndarray, cut: int = 0) -> Course:
     return Course(evidence, weights / weights.sum(), errors, n - 1)
 
 
+def apart(one: Course, other: Course) -> Course:
+    """How much the difference of two means may vary that have nothing to do with each other; with the fewer degrees of freedom of both.
+
+    A course that passes as independent has the least correlation.
+    """
+    sides = [
+        (each.weights, each.errors) if not each.independent else (np.ones(1), each.errors[:1]) for each in (one, other)
+    ]
+    weights, errors = (
+        function.outer(*of).ravel()
+        for function, of in zip((np.multiply, np.hypot), zip(*sides, strict=True), strict=True)
+    )
+    order = np.lexsort((weights, errors))  # the same for the two swapped
+    return Course(max(one.evidence, other.evidence), weights[order], errors[order], min(one.degrees, other.degrees))
+
+
 def _explained(values: np.ndarray, correlations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """At each correlation the logarithm of the values' likelihood, over all means and spreads, and their sum of squares."""
     n, r = values.size, correlations

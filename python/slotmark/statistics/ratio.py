@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.statistics.autoregression import course
+from slotmark.statistics.autoregression import Course, apart, course
 from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.statistics.resampling import Studentised, studentised, trimmed_count
 
@@ -49,13 +49,7 @@ def paired_ratio(
     size = float(logs.size)
     if logs.size < LEAST_IN_ORDER or found.interval.low == found.interval.high:
         return _ratio(found, size)
-    alike = course(logs, trimmed_count(logs.size))
-    if alike.independent:
-        return _ratio(found, size)
-    wide = [_at_least(one, alike.reach(level)) for one, level in ((found.interval, confidence), (found.bounds, BOUNDS))]
-    narrower = (found.bounds.high - found.bounds.low) / (wide[1].high - wide[1].low)
-    p = max(found.p, alike.p(found.interval.estimate))
-    return _ratio(Studentised(wide[0], wide[1], p), size * narrower**2)
+    return _in_order(found, course(logs, trimmed_count(logs.size)), size, confidence)
 
 
 def unpaired_ratio(
@@ -63,15 +57,31 @@ def unpaired_ratio(
 ) -> Ratio:
     """The ratio of the typical values of two sets that have nothing to do with each other; the two may spread differently.
 
+    Where the values of a set don't pass as independent of the ones before them, the interval is widened as in :func:`paired_ratio`.
+
     Args:
-        baseline: At least two values, all above zero.
+        baseline: At least two values, all above zero, in the order of time.
         candidate: The same; there may be more or fewer.
         confidence: Of the interval, as a fraction.
         repetitions: Of the bootstrap.
         seed: Of the bootstrap.
     """
     groups = [np.log(candidate), -np.log(baseline)]
-    return _ratio(studentised(groups, confidence=confidence, repetitions=repetitions, seed=seed), None)
+    found = studentised(groups, confidence=confidence, repetitions=repetitions, seed=seed)
+    if min(group.size for group in groups) < LEAST_IN_ORDER or found.interval.low == found.interval.high:
+        return _ratio(found, None)
+    alike = apart(*(course(group, trimmed_count(group.size)) for group in groups))
+    return _in_order(found, alike, None, confidence)
+
+
+def _in_order(found: Studentised, alike: Course, size: float | None, confidence: float) -> Ratio:
+    """What the order of values makes of what the bootstrap has for independent ones; of so many, as far as one number says it."""
+    if alike.independent:
+        return _ratio(found, size)
+    wide = [_at_least(one, alike.reach(level)) for one, level in ((found.interval, confidence), (found.bounds, BOUNDS))]
+    narrower = (found.bounds.high - found.bounds.low) / (wide[1].high - wide[1].low)
+    p = max(found.p, alike.p(found.interval.estimate))
+    return _ratio(Studentised(wide[0], wide[1], p), None if size is None else size * narrower**2)
 
 
 def _at_least(interval: Interval, reach: float) -> Interval:

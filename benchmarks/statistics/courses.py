@@ -149,7 +149,10 @@ def _rates(pairs: list[tuple[Units, Units]]) -> str:
     found = [one for ours, theirs in pairs if (one := mean_difference([ours], [theirs], confidence=0.95))]
     covered = np.array([one.delta.low <= 0 <= one.delta.high for one in found])
     judged = np.array(
-        [not ours.ordered or min(one.effective) >= LEAST_EFFECTIVE for one, (ours, _) in zip(found, pairs, strict=True)]
+        [
+            not ours.ordered or (min(one.effective) >= LEAST_EFFECTIVE and not one.drifts)
+            for one, (ours, _) in zip(found, pairs, strict=True)
+        ]
     )
     effective = np.median([one.effective[0] for one in found])
     return f"{covered.mean():6.1%} | {effective:7.1f} | {judged.mean():6.1%} | {(judged & ~covered).mean():6.1%}"

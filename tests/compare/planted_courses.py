@@ -34,6 +34,26 @@ def drift_under_noise(likeness: float, share: float) -> Course:
     return course
 
 
+def walk_under_noise(far: float) -> Course:
+    """Independent noise, and a random walk under it that goes so far in a run, in deviations of the noise; it starts at the level."""
+
+    def course(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
+        steps = draws.normal(0, far / blocks**0.5, (runs, blocks))
+        return steps.cumsum(axis=1) + draws.standard_normal((runs, blocks))
+
+    return course
+
+
+def slow_and_fast(slow: float, share: float, fast: float) -> Course:
+    """Two autoregressive parts, the slow one with so much of the variance."""
+    parts = ((autoregressive(slow), share * (1 - slow**2)), (autoregressive(fast), (1 - share) * (1 - fast**2)))
+
+    def course(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
+        return sum((scale**0.5 * part(draws, runs, blocks) for part, scale in parts), np.zeros((runs, blocks)))
+
+    return course
+
+
 def ten_alike(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
     """Ten blocks each deviate alike."""
     return np.repeat(draws.standard_normal((runs, blocks // 10 + 2)), 10, axis=1)[:, 5 : blocks + 5]
@@ -73,6 +93,11 @@ COURSES: dict[str, Course] = {
     "AR(1) 0.995": autoregressive(0.995),
     "ten alike": ten_alike,
     "AR(1) 0.9 under noise": drift_under_noise(0.9, 0.25),
+    "walk of 0.5 under noise": walk_under_noise(0.5),
+    "walk of 1 under noise": walk_under_noise(1.0),
+    "walk of 2 under noise": walk_under_noise(2.0),
+    "a fifth AR(1) 0.99": slow_and_fast(0.99, 0.2, 0.0),
+    "half AR(1) 0.98, half 0.3": slow_and_fast(0.98, 0.5, 0.3),
 }
 
 

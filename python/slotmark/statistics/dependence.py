@@ -58,15 +58,15 @@ def long_run(values: np.ndarray) -> LongRun:
     n = values.size
     away = values - values.mean()
     alone = _product(away, away) / (n - 1)
-    stretches = _stretches(away)
-    whole = _product(stretches, stretches)
+    sums = stretches(away)
+    whole = _product(sums, sums)
     if n < LEAST_VALUES or whole <= 1e-24 * n * float(np.abs(values).max()) ** 2:
         return LongRun(n * alone, n - 1.0, float(n))
-    count = stretches.size
-    found = _product(stretches[1:], stretches[:-1]) / whole
+    count = sums.size
+    found = _product(sums[1:], sums[:-1]) / whole
     alike = min(max(found + (1 + 3 * found) / count, 0.0), _STEEPEST)
     used = _cosines(count, alike)
-    power = np.asarray(scipy.fft.dct(stretches, type=2, norm="ortho"))[1 : used + 1] ** 2
+    power = np.asarray(scipy.fft.dct(sums, type=2, norm="ortho"))[1 : used + 1] ** 2
     flat = power * (1 - 2 * alike * np.cos(np.pi * np.arange(1, used + 1) / count) + alike**2) / (1 - alike) ** 2
     whole, slow = float(flat.mean()), float(flat[:SLOWEST].mean())
     variance = count * (slow if slow > _MUCH_LARGER * whole else whole)
@@ -114,8 +114,8 @@ def _product(one: np.ndarray, other: np.ndarray) -> float:
     return float((one * other).sum())
 
 
-def _stretches(values: np.ndarray) -> np.ndarray:
-    """Sums of consecutive values, of about equally many each."""
+def stretches(values: np.ndarray) -> np.ndarray:
+    """Sums of consecutive values, of about equally many each: :data:`MOST_STRETCHES` at most."""
     n = values.size
     count = n // -(-n // MOST_STRETCHES)
     return np.add.reduceat(values, np.arange(count) * n // count)

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from slotmark.statistics.dependence import LongRun, independent, long_run
+from slotmark.statistics.drift import may_drift
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.student import satterthwaite, student
 from slotmark.statistics.welch import between
@@ -67,6 +68,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
         effective: One per side: how many independent runs or units would tell as much.
         lopsided: The skewness of the difference's error where both sides vary alike: that of the units, as far as sides of unlike numbers
             don't cancel it.
+        drifts: Whether the level of units that follow one another may drift, so that nothing shows how much their mean varies.
     """
 
     delta: Interval
@@ -75,6 +77,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
     over: Literal["runs", "units", "matched units"]
     effective: tuple[float, float]
     lopsided: float = 0.0
+    drifts: bool = False
 
     def mean_of(self, side: Sequence[Units]) -> float:
         """The mean of a side that the difference is from: of its runs' means, or of all samples."""
@@ -117,22 +120,30 @@ def mean_difference(
         return MeanDifference(found.interval, found.bounds, found.p, "runs", (float(ours.size), float(theirs.size)))
     if min(run.sums.size for side in sides for run in side) < 2:
         return None
-    if (matched := _matched(baseline, candidate)) is not None:
+    if (apart := _matched(baseline, candidate)) is not None:
+        ordered = baseline[0].ordered
+        matched = long_run(apart) if ordered else independent(apart)
         estimate = candidate[0].mean - baseline[0].mean
         found = student(estimate, float(np.sqrt(matched.variance)), matched.degrees, confidence)
         return MeanDifference(
-            found.interval, found.bounds, found.p, "matched units", (matched.effective, matched.effective)
+            found.interval,
+            found.bounds,
+            found.p,
+            "matched units",
+            (matched.effective, matched.effective),
+            drifts=ordered and may_drift(apart),
         )
     (ours, before), (theirs, after) = (_joined(side) for side in sides)
     variance = before.variance + after.variance
     degrees = satterthwaite(variance, [(one.variance, one.degrees) for one in (before, after)])
     found = student(theirs - ours, float(np.sqrt(variance)), degrees, confidence)
     effective = before.effective, after.effective
-    return MeanDifference(found.interval, found.bounds, found.p, "units", effective, _lopsided(sides))
+    drifts = any(run.ordered and may_drift(run.residuals) for side in sides for run in side)
+    return MeanDifference(found.interval, found.bounds, found.p, "units", effective, _lopsided(sides), drifts)
 
 
-def _matched(baseline: Sequence[Units], candidate: Sequence[Units]) -> LongRun | None:
-    """How much the difference of two runs' means varies, unit by unit; None where they weren't given the same work.
+def _matched(baseline: Sequence[Units], candidate: Sequence[Units]) -> np.ndarray | None:
+    """What each unit adds to the error of the difference of two runs' means; None where they weren't given the same work.
 
     A unit that only one of them has counts as it is. Of units that don't follow one another, as hosts, both must have the same.
     """
@@ -149,7 +160,7 @@ def _matched(baseline: Sequence[Units], candidate: Sequence[Units]) -> LongRun |
     apart = np.zeros(len(places))
     for side, sign in zip(sides, (-1.0, 1.0), strict=True):
         apart[[places[work] for work in side.works]] += sign * side.residuals
-    return long_run(apart) if sides[0].ordered else independent(apart)
+    return apart
 
 
 def _lopsided(sides: Sequence[Sequence[Units]]) -> float:

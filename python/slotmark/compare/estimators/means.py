@@ -194,6 +194,12 @@ def _untold(metric: Metric, found: MeanDifference, basis: Basis, runs: Sequence[
             f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as good as "
             f"{basis.effective[0]:.1f} and {basis.effective[1]:.1f} independent ones, and {LEAST_EFFECTIVE} are needed; only several runs per side can tell",
         )
+    if found.drifts:
+        return Judgement(
+            "inconclusive",
+            f"no verdict possible: the level seems to drift under the noise of {basis.over}, so that nothing shows how much a run's mean varies; "
+            "only several runs per side can tell",
+        )
     if found.lopsided > LOPSIDED:
         return Judgement(
             "inconclusive",

@@ -70,6 +70,33 @@ def test_more_runs_find_less_and_the_number_asked_for_is_the_first_that_is_enoug
     assert units_for(varies, alone / 2, ALPHA) == pytest.approx(400, abs=1)
 
 
+def hosts(draws: np.random.Generator, levels: np.ndarray, by: float = 1.0) -> Units:
+    """The memory of the same hosts in one more run: each differs by 1 % from its level."""
+    names = [(f"node-{place}",) for place in range(levels.size)]
+    return Units(
+        by * levels * (1 + 0.01 * draws.standard_normal(levels.size)), np.ones(levels.size), ordered=False, works=names
+    )
+
+
+def test_the_same_hosts_are_planned_for_as_they_are_compared() -> None:
+    draws = np.random.default_rng(4)
+    found = tried = 0
+    for _ in range(150):
+        levels = np.exp(draws.normal(0, 0.3, 10))
+        varies = variation(METRIC, "", "hosts", [[hosts(draws, levels) for _ in range(3)]])
+        assert varies is not None
+        change = smallest(varies, 1, ALPHA)
+        assert change is not None
+        assert change < 0.06  # it was above 1
+        for _ in range(4):
+            compared = mean_difference([hosts(draws, levels)], [hosts(draws, levels, 1 + change)], confidence=0.95)
+            assert compared is not None
+            assert compared.over == "matched units"
+            found += compared.p < ALPHA
+            tried += 1
+    assert 0.72 <= found / tried <= 0.9
+
+
 def test_with_one_run_the_variation_between_runs_is_not_known() -> None:
     varies = variation(METRIC, "", "blocks", [[made_up(np.random.default_rng(2), 100, 0.02, 0.01)]])
     assert varies is not None

@@ -43,7 +43,11 @@ def estimate(task: Task) -> Estimate:
                 sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)
                 base = sides[0]
                 there = [side for side in sides if side]
-                if metric.tested and there and (varies := _variation(metric, part, there)):
+                if (
+                    metric.tested
+                    and there
+                    and (varies := _variation(metric, part, [_anew(metric, side) for side in there]))
+                ):
                     variations.append(varies)
                 entries.append(
                     Entry(
@@ -77,7 +81,11 @@ def variations_of(metrics: Sequence[Metric], analyses: Sequence[Analysis]) -> li
         each = [analysis.samples(metric.id) for analysis in analyses]
         for part in sorted({part for one in each for part in one.parts}):
             present = [one for one in each if _recorded(one, part)]
-            if present and (varies := _variation(metric, part, [_side([(one, {}) for one in present], part)])):
+            if not present:
+                continue
+            side = _side([(one, {}) for one in present], part)
+            same = all(on_same_machines(analyses[0], other, metric.unit_of_chance) for other in analyses[1:])
+            if varies := _variation(metric, part, [side if same else _anew(metric, side)]):
                 found.append(varies)
     return found
 

@@ -63,7 +63,8 @@ def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Un
         metric: Which.
         part: Which of its samples.
         over: What its units are, in the plural.
-        groups: One per side, one or more runs each, that differ by chance alone.
+        groups: One per side, one or more runs each, that differ by chance alone. Units that don't follow each other have works only where those of one
+            name are the same machines in all runs.
     """
     runs = [run for group in groups for run in group]
     mean = float(np.mean([run.mean for run in runs]))
@@ -98,12 +99,24 @@ def _within(runs: Sequence[Units]) -> tuple[Spread | None, float]:
     """What varies within runs, averaged over them, and the degrees of freedom that a single run gives it."""
     if min(run.sums.size for run in runs) < (LEAST_VALUES if runs[0].ordered else 2):
         return None, 0.0
+    if len(runs) > 1 and not runs[0].ordered and runs[0].works and len({frozenset(run.works) for run in runs}) == 1:
+        return _of_the_same(runs)
     chances = [run.chance() for run in runs]
     if runs[0].ordered and min(one.effective for one in chances) < LEAST_EFFECTIVE:
         return None, 0.0
     parts = [(one.variance / run.mean**2 / len(runs), one.degrees) for run, one in zip(runs, chances, strict=True)]
     variance = sum(part for part, _ in parts)
     return Spread(variance, satterthwaite(variance, parts)), float(np.mean([one.degrees for one in chances]))
+
+
+def _of_the_same(runs: Sequence[Units]) -> tuple[Spread, float]:
+    """What varies within runs over the same hosts, which comparisons match: how hosts differ in their level in all runs isn't in it."""
+    shares = np.array([(run.residuals / run.mean)[np.argsort([str(work) for work in run.works])] for run in runs])
+    apart = shares - shares.mean(axis=0)
+    count, hosts = apart.shape
+    degrees = float((count - 1) * (hosts - 1))
+    # A matched difference has as many degrees of freedom as there are hosts, less one, for both sides together.
+    return Spread(hosts * float((apart**2).sum()) / degrees, degrees), (hosts - 1) / 2
 
 
 def level(confidence: float, tests: int) -> float:

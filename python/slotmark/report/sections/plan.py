@@ -101,4 +101,7 @@ def _notes(planned: Planned) -> list[str]:
         "To ship: runs per side that show an unchanged metric to be not worse beyond its margin, four times in five.",
         "A dash: no difference is found so often, or these runs don't tell.",
         "With one run per side a verdict holds for those two runs only.",
+        "With one run per side, four times in five holds for blocks and slots that hardly resemble the ones before them and are hardly skewed. "
+        "With up to 400 at an autocorrelation of 0.7 or with rare large values it is less, down to about one time in two: docs/decision.md.",
+        "How much the same hosts differ from one run to the next shows from two runs on; with one, differences between hosts stand for it.",
     ]

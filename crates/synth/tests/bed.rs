@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use form::{assert_same_form, json, shared};
+use form::{OTHERWISE, assert_same_form, json, shared};
 use serde_json::{Value, json as value};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_praos::certificate::Certificate;
@@ -504,15 +504,7 @@ fn a_large_genesis_is_told_of_and_can_be_stopped() {
 fn files_have_the_form_of_another_network() {
     let folder = written(&bed());
     let theirs = |file: &str| json(&shared(&format!("devnet-bed/{file}")));
-    for (era, ours, missing) in [
-        ("byron", &[][..], &[][..]),
-        // The ledger reads both spellings; other makes of node read only ours.
-        ("shelley", &["/staking/pools/*/rewardAccount/credential/keyHash"], &["/staking/pools/*/rewardAccount/credential/key hash"]),
-        // Nodes from 10.2 on take only Plutus V1 here.
-        ("alonzo", &[], &["/costModels/PlutusV2"]),
-        ("conway", &["/initialDReps"], &["/constitution/script"]),
-        ("dijkstra", &[], &[]),
-    ] {
+    for (era, ours, missing) in OTHERWISE {
         let our = json(&folder.path().join(format!("genesis/genesis.{era}.json")));
         assert_same_form("", &our, &theirs(&format!("{era}-genesis.json")), ours, missing);
     }

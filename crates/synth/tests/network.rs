@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use form::{assert_same_form, json, shared};
+use form::{OTHERWISE, assert_same_form, json, shared};
 use serde_json::Value;
 use slotmark_chain::block::{Era, body_is_proven, decode_header, header_hash};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
@@ -212,15 +212,9 @@ fn genesis_files_have_the_form_of_other_networks() {
     let made = Made::new(&Recipe { utxo: 3, ..small(Workload::Empty, 1) });
     let bed = |file: &str| json(&shared(&format!("devnet-bed/{file}")));
     let our = |file: &str| json(&made.network().join(file));
-    for (file, ours, theirs) in [
-        ("byron-genesis.json", &[][..], &[][..]),
-        ("shelley-genesis.json", &[], &[]),
-        // Nodes from 10.2 on take only Plutus V1 here.
-        ("alonzo-genesis.json", &[], &["/costModels/PlutusV2"]),
-        ("conway-genesis.json", &["/initialDReps"], &["/constitution/script"]),
-        ("dijkstra-genesis.json", &[], &[]),
-    ] {
-        assert_same_form("", &our(file), &bed(file), ours, theirs);
+    for (era, ours, theirs) in OTHERWISE {
+        let file = format!("{era}-genesis.json");
+        assert_same_form("", &our(&file), &bed(&file), ours, theirs);
     }
     for file in ["byron", "alonzo"] {
         let file = format!("{file}-genesis.json");

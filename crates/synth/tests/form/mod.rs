@@ -10,6 +10,17 @@ pub fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
 }
 
+/// Of each era's genesis file, the paths that only ours has, and those that only the shared development network's has.
+pub const OTHERWISE: [(&str, &[&str], &[&str]); 5] = [
+    ("byron", &[], &[]),
+    // The ledger reads both spellings; other makes of node read only ours.
+    ("shelley", &["/staking/pools/*/rewardAccount/credential/keyHash"], &["/staking/pools/*/rewardAccount/credential/key hash"]),
+    // Nodes from 10.2 on take only Plutus V1 here.
+    ("alonzo", &[], &["/costModels/PlutusV2"]),
+    ("conway", &["/initialDReps"], &["/constitution/script"]),
+    ("dijkstra", &[], &[]),
+];
+
 /// A file of the shared data.
 pub fn shared(file: &str) -> PathBuf {
     let shared = std::env::var_os("SLOTMARK_SHARED")

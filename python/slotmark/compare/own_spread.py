@@ -16,6 +16,9 @@ from slotmark.statistics.student import satterthwaite
 LEAST_MEMBERS = 5
 """With fewer hosts or links nothing shows what they differ by."""
 
+FAR = 5.0
+"""A cell whose change is so many deviations from most cells' is none of those that show what members differ by."""
+
 
 class OwnSpread(msgspec.Struct, frozen=True):
     """What one kind of members, as hosts or links, differ by of their own.
@@ -36,6 +39,7 @@ def own_spreads(cells: Cells) -> list[OwnSpread]:
 
     The share is the median absolute deviation of the members' relative changes about their median: a change of few members, or one of all
     by the same share, isn't in it. Only the half of the members whose changes are known best counts; what their blocks differ by by chance is in it.
+    Cells far from most are left out: what one sender changes for all hosts isn't something that these hosts differ by.
     """
     kinds: list[list[tuple[str, ...]]] = [[(place,) for _, place in cells.names]]
     if any(sender for sender, _ in cells.names):
@@ -75,11 +79,23 @@ def _own_spread(cells: Cells, of_cells: Sequence[tuple[str, ...]]) -> OwnSpread 
         return None
     places = {name: place for place, name in enumerate(names)}
     members = np.array([places.get(name, len(names)) for name in of_cells])
-    found = cells.together(members, len(names))
-    there = found.baseline > 0
-    if there.sum() < LEAST_MEMBERS:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_cell = (cells.means[1] - cells.means[0] - cells.taken) / cells.means[0]
+    usual = np.isfinite(of_cell) & (members < len(names))
+    if not usual.any():
         return None
-    changes, errors = found.differences[there] / found.baseline[there], found.errors[there] / found.baseline[there]
+    usual &= np.abs(of_cell - np.median(of_cell[usual])) <= FAR * _deviation(of_cell[usual])
+    shown, which = np.unique(members[usual], return_inverse=True)
+    if shown.size < LEAST_MEMBERS:
+        return None
+    of_usual = np.full(members.size, shown.size)
+    of_usual[usual] = which
+    found = cells.together(of_usual, shown.size)
+    changes, errors = found.differences / found.baseline, found.errors / found.baseline
     known = np.argsort(errors, kind="stable")[: max(LEAST_MEMBERS, errors.size // 2)]
-    changes = changes[known]
-    return OwnSpread(members, len(names), MAD_SCALE * float(np.median(np.abs(changes - np.median(changes)))))
+    return OwnSpread(members, len(names), _deviation(changes[known]))
+
+
+def _deviation(values: np.ndarray) -> float:
+    """The median absolute deviation about the median, as a standard deviation."""
+    return MAD_SCALE * float(np.median(np.abs(values - np.median(values))))

@@ -88,6 +88,12 @@ def span(value: Interval) -> str:
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
+def change_with_span(value: Interval) -> str:
+    """A ratio with its interval as differences in percent: ``+3.2 % [+2.9 to +3.5 %]``; without the interval where it would print as the same."""
+    estimate, ends = change(value.estimate), span(value)
+    return estimate if ends == estimate else f"{estimate} [{ends}]"
+
+
 def point_unit(unit: str) -> str:
     """The unit of a difference between two values: percentage points of what is in percent, else their own."""
     return "pp" if unit == "%" else unit

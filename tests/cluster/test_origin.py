@@ -2,15 +2,19 @@
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from slotmark.benches.cluster.metadata import read_metadata
 from slotmark.compare import compare
 from slotmark.report import comparison_document
+from slotmark.report.document import Facts
 from slotmark.run import Origin, open_run
+from slotmark.versions import slotmark_version
 from tests.cluster.test_planted_truth import made_up
 from tests.conftest import slotmark
 from tests.ledger.recordings import points, tab_separated, written
@@ -98,6 +102,43 @@ def test_every_form_of_a_report_begins_with_it(simulated: Path, method: str, com
         else [manifest for side in told["sides"] for manifest in side["manifests"]]
     )
     assert [manifest["origin"] for manifest in manifests] == ["simulated"] * 2
+
+
+def test_a_report_names_the_simulator_and_its_version_whether_or_not_the_profile_has_a_version(
+    simulated: Path, tmp_path: Path
+) -> None:
+    by = f"simulated by slotmark {slotmark_version()}"
+    runs = [simulated / "ingested", simulated / "direct"]
+    for seed in ("1", "2"):
+        ended = slotmark("simulate", "value-only-5", "--seed", seed, "--direct", "-o", tmp_path / seed)
+        assert ended.returncode == 0, ended.stderr
+        runs.append(tmp_path / seed)
+    assert {open_run(run).manifest.versions["simulator"] for run in runs} == {f"slotmark {slotmark_version()}"}
+    described, assumed = ([text for _, text in first_facts(*pair)] for pair in (runs[:2], runs[2:]))
+    assert all(re.match(rf"10\.5\.0, version 10\.5\.0, {by}, commit ", text) for text in described), described
+    assert all(text.startswith(f"slotmark-node, {by}, 2026-01-01, ") for text in assumed), assumed
+    measured = [made_up(tmp_path, seed).path for seed in (3, 4)]
+    assert not [text for _, text in first_facts(*measured) if "simulated" in text]
+
+
+def test_metadata_of_another_simulator_may_lack_its_name(simulated: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(simulated / "logs", tmp_path / "logs")
+    meta = json.loads((copied / "meta.json").read_text())
+    for told in ({}, True, {"by": "other 3"}):
+        meta["meta"]["simulated"] = told
+        (copied / "meta.json").write_text(json.dumps(meta))
+        found = read_metadata(copied, None)
+        assert found.simulator == ("other 3" if told == {"by": "other 3"} else "")
+    del meta["meta"]["simulated"]
+    (copied / "meta.json").write_text(json.dumps(meta))
+    assert read_metadata(copied, None).simulator is None
+
+
+def first_facts(*runs: Path) -> list[tuple[str, str]]:
+    """What the first screen has about each side."""
+    facts = comparison_document(compare([open_run(run) for run in runs])).sections[0].blocks[0]
+    assert isinstance(facts, Facts)
+    return list(facts.facts)
 
 
 def test_show_and_predict_say_it(simulated: Path, command: Command) -> None:

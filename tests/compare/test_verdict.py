@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from slotmark.compare.verdict import Judgement, judge
 from slotmark.metrics.catalogue import Better
-from slotmark.numbers import change, percent, quantity, ratio_interval, signed_interval, span
+from slotmark.numbers import change, change_with_span, percent, quantity, ratio_interval, signed_interval, span
 from slotmark.statistics.interval import Interval
 
 
@@ -103,6 +103,22 @@ def test_ratios_in_words_are_differences_in_percent_whatever_their_size() -> Non
     assert span(Interval(3, 2.5, 3.5)) == "+150 to +250 %"
     assert span(Interval(1.0, 1 / 4.24, 1.736)) == "-76.4 to +73.6 %"
     assert span(Interval(9.0, 0.0, 1540.0)) == "-100 to +153,900 %"
+
+
+@pytest.mark.parametrize(
+    ("low", "estimate", "high", "printed"),
+    [
+        (1.1, 1.1, 1.1, "+10.0 %"),
+        (1.09999, 1.1, 1.10001, "+10.0 %"),
+        (1.099, 1.1, 1.101, "+10.0 % [+9.9 to +10.1 %]"),
+    ],
+)
+def test_an_interval_is_left_out_where_it_prints_as_its_estimate(
+    low: float, estimate: float, high: float, printed: str
+) -> None:
+    assert change_with_span(Interval(estimate, low, high)) == printed
+    judgement = verdict(low, estimate, high, 0.0, 0.01)
+    assert judgement.reason.startswith(f"{printed}, beyond the margin")
 
 
 def test_differences_of_percentages_are_percentage_points_and_none_has_an_exponent() -> None:

@@ -89,6 +89,17 @@ def test_few_hosts_all_count(clusters: dict[str, Run]) -> None:
     assert starts[1].value == pytest.approx(float(np.mean(found["value_mean"].to_numpy())), rel=1e-12)
 
 
+@pytest.mark.parametrize(("style", "label"), [("org", "Forge loop starts, #"), ("typst", "Forge loop starts, units")])
+def test_a_count_has_a_sign_for_its_unit_only_in_the_established_tools_tables(
+    clusters: dict[str, Run], style: str, label: str
+) -> None:
+    (table,) = [one for one in published_report([clusters], style=style).tables if one.title == "Resource usage"]
+    assert label in [row[0].text for row in table.rows]
+    ours = [metric.unit for bench in ("cluster", "ledger", "chainsync") for metric in catalogue(bench).metrics]
+    assert {"s", "MB", "%", ""} <= set(ours)
+    assert "#" not in ours
+
+
 def test_documents_show_cells_as_printed(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", "a", {SETTING: [1_000, 2_000]})
     published = publication([{"a": run}])

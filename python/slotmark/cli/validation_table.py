@@ -40,7 +40,7 @@ def print_validation(name: str, tables: Tables) -> None:
 def live_validation_document(found: "Validation") -> "Document":
     """A live run beside its simulation: the stages that were measured, a verdict per row, and the warnings of the run."""
     from slotmark.benches.cluster.live.validating import AGREES_WITHIN
-    from slotmark.numbers import change, percent, span
+    from slotmark.numbers import change_with_span, percent
     from slotmark.report.document import Cell, Column, Document, Doubts, Paragraph, Section
     from slotmark.report.document import Table as DocumentTable
 
@@ -58,7 +58,7 @@ def live_validation_document(found: "Validation") -> "Document":
                 Cell(f"{row.blocks:,}"),
                 Cell(_in_ms(row.measured, row.measured_error)),
                 Cell(_in_ms(row.simulated, row.simulated_error)),
-                Cell("-" if ratio is None else f"{change(ratio.estimate)} [{span(ratio)}]"),
+                Cell("-" if ratio is None else change_with_span(ratio)),
                 Cell(row.verdict),
             ]
         )

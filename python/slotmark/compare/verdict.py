@@ -4,7 +4,7 @@ import msgspec
 
 from slotmark.compare.result import Verdict
 from slotmark.metrics import Better
-from slotmark.numbers import change, p_value, percent, span
+from slotmark.numbers import change, change_with_span, p_value, percent, span
 from slotmark.statistics.interval import Interval
 
 
@@ -58,7 +58,7 @@ def judge(
         improved = (ratio.estimate > 1) == (better == "higher")
         return Judgement(
             "better" if improved else "worse",
-            f"{change(ratio.estimate)} [{span(ratio)}], beyond {limit}; adjusted p {p_value(p_adjusted, bound=bound)}",
+            f"{change_with_span(ratio)}, beyond {limit}; adjusted p {p_value(p_adjusted, bound=bound)}",
         )
     if not excludes_1:
         above, below = ratio.high > ceiling, ratio.low < floor

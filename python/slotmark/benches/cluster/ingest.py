@@ -393,7 +393,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, more_doubts: Sequence[Warnin
     return Manifest(
         id=f"{metadata.tag or cluster.name}-{digest}",
         bench=BENCH,
-        origin="simulated" if metadata.simulated else "measured",
+        origin="measured" if metadata.simulator is None else "simulated",
         target=Target(
             name=cluster.target,
             version=version,
@@ -426,6 +426,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, more_doubts: Sequence[Warnin
         ended=_moment(max((host.last_ts_ns for host in ingested.hosts if host.last_ts_ns is not None), default=0)),
         versions={
             **versions(),
+            **({"simulator": metadata.simulator} if metadata.simulator else {}),
             **({} if here else _nodes(ingested)),
             **{f"target {name}": known for name, package in packages.items() if (known := package.known)},
         },

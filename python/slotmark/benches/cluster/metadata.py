@@ -98,7 +98,7 @@ class Metadata(msgspec.Struct, frozen=True):
         workload: What the generator did and the size of the ledger, one entry a fact.
         filters: The profile's own filter names, then its filter expressions in words, as ``EpochGEq 2``.
         rts_flags: What the profile gives the node's GHC runtime beyond its own flags; None where it has no list of them.
-        simulated: Whether the metadata says that a simulator wrote the logs.
+        simulator: What wrote the logs of a simulated cluster, with its version; empty where that isn't known, None for the logs of nodes.
     """
 
     tag: str = ""
@@ -111,7 +111,7 @@ class Metadata(msgspec.Struct, frozen=True):
     workload: dict[str, str] = {}
     filters: list[str] = []
     rts_flags: str | None = None
-    simulated: bool = False
+    simulator: str | None = None
 
 
 def read_genesis(folder: Path, given: Path | None) -> Genesis:
@@ -193,7 +193,7 @@ def read_metadata(folder: Path, given: Path | None) -> Metadata:
             *(_condition(entry, path) for entry in _list(analysis, "filter_exprs", profile_file)),
         ],
         rts_flags=_rts_flags(_within(profile, "node"), profile_file),
-        simulated="simulated" in meta,
+        simulator=str(_within(meta, "simulated").get("by", "")) if "simulated" in meta else None,
     )
 
 

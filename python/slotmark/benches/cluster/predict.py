@@ -28,7 +28,7 @@ from slotmark.benches.cluster.simulate import Progress, Tables, load_profile, pa
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.errors import SimulationError
 from slotmark.run import Manifest, Run, RunWriter, Target
-from slotmark.versions import versions
+from slotmark.versions import slotmark_version, versions
 from slotmark.warnings import Warning
 
 BENCH = "prediction"
@@ -283,7 +283,7 @@ def _written(
         machine=None,
         started="",
         ended="",
-        versions=versions(),
+        versions={**versions(), "simulator": f"slotmark {slotmark_version()}"},
         sources=[],
         tables={},
         warnings=list(variant.doubts),

@@ -19,6 +19,7 @@ COUNT_WIDTH = 4
 """Characters of a sample count."""
 
 LABELS = {
+    "cdfStarts": "Forge loop starts, #",
     "CentiMut": "RTS Mutator CPU usage, %",
     "GcsMajor": "Major GCs, #",
     "GcsMinor": "Minor GCs, #",

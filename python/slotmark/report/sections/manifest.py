@@ -100,10 +100,12 @@ def _in_a_line(side: Side) -> str:
         for of in ("name", "version", "commit")
     )
     days = sorted({manifest.started[:10] for manifest in side.manifests if manifest.started})
+    simulators = "; ".join(dict.fromkeys(filter(None, (one.versions.get("simulator") for one in side.manifests))))
     runs = len(side.manifests)
     parts = [
         names if names != side.name else "",
-        f"version {versions}" if versions else "version not recorded",
+        f"version {versions}" if versions else "" if simulators else "version not recorded",
+        f"simulated by {simulators}" if simulators else "",
         f"commit {commits}" if commits else "",
         " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         f"{runs} run{'s' if runs > 1 else ''}",

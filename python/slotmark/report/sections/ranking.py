@@ -1,7 +1,7 @@
 """The ranking of different targets: a table per part, ready to be pasted."""
 
 from slotmark.compare.result import Comparison, Difference, PartRanking, Ranked, TargetRanking
-from slotmark.numbers import change, interval, number, percent, span
+from slotmark.numbers import change_with_span, interval, number, percent
 from slotmark.report.document import CONDITIONAL, Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import DIRECTION, condition_notes, headed, in_a_sentence, margin_in_words
 from slotmark.report.sections.manifest import compared
@@ -50,7 +50,7 @@ def _cells(ranking: TargetRanking, one: Ranked) -> list[Cell]:
 def _against(ranking: TargetRanking, difference: Difference) -> str:
     """The difference from the target below: proven, too small to matter, or not shown."""
     ratio = difference.ratio
-    by = f"{change(ratio.estimate)} [{span(ratio)}]" if ratio else ""
+    by = change_with_span(ratio) if ratio else ""
     mark = CONDITIONAL if difference.conditional else ""
     match difference.verdict:
         case "better" | "worse":

@@ -2,7 +2,7 @@
 
 from slotmark.compare.result import ALL, Comparison, Difference, Row
 from slotmark.metrics import catalogue
-from slotmark.numbers import change, percent, ratio, ratio_interval, span
+from slotmark.numbers import change, change_with_span, percent, ratio, ratio_interval, span
 from slotmark.report.document import CONDITIONAL, SYMBOLS, Block, Paragraph, Section
 from slotmark.report.sections.cells import by_section, in_a_sentence, moved
 
@@ -107,7 +107,7 @@ def _with_change(row: Row, difference: Difference) -> str:
     name, found = in_a_sentence(row.metric), difference.ratio
     if found is None or difference.verdict == "equivalent" or not difference.excludes_none:
         return name
-    return f"{name} ({change(found.estimate)} [{span(found)}])"
+    return f"{name} ({change_with_span(found)})"
 
 
 def _observation(row: Row, difference: Difference, place: int, name: str) -> str:
@@ -115,4 +115,7 @@ def _observation(row: Row, difference: Difference, place: int, name: str) -> str
     found = difference.ratio
     if found is None or difference.delta is None:
         return f"{in_a_sentence(row.metric)} is {difference.verdict} with {name}{condition}."
-    return f"{in_a_sentence(row.metric)} is {moved(row, place, found)} with {name} (interval {span(found)}): {difference.verdict}{condition}."
+    ends = f" (interval {span(found)})" if span(found) != change(found.estimate) else ""
+    return (
+        f"{in_a_sentence(row.metric)} is {moved(row, place, found)} with {name}{ends}: {difference.verdict}{condition}."
+    )

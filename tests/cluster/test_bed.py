@@ -70,7 +70,7 @@ def test_a_pools_reward_account_is_spelled_as_the_ledger_writes_it(bed: Path) ->
 
 def test_ingest_reads_what_a_bed_says_about_itself(bed: Path) -> None:
     metadata = read_metadata(bed, None)
-    assert (metadata.profile, metadata.era, metadata.simulated) == ("value-only-5", "conway", False)
+    assert (metadata.profile, metadata.era, metadata.simulator) == ("value-only-5", "conway", None)
     assert metadata.tag.endswith("-live")
     assert metadata.workload["stuffed UTxO size"] == "20"
     assert list(regions_of_topology(bed)) == [f"node-{number}" for number in range(5)]

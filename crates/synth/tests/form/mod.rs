@@ -15,7 +15,7 @@ pub const OTHERWISE: [(&str, &[&str], &[&str]); 5] = [
     ("byron", &[], &[]),
     // The ledger reads both spellings; other makes of node read only ours.
     ("shelley", &["/staking/pools/*/rewardAccount/credential/keyHash"], &["/staking/pools/*/rewardAccount/credential/key hash"]),
-    // Nodes from 10.2 on take only Plutus V1 here.
+    // Nodes from 10.2 on are taken to read only Plutus V1 here; no real one was tried: docs/live.md.
     ("alonzo", &[], &["/costModels/PlutusV2"]),
     ("conway", &["/initialDReps"], &["/constitution/script"]),
     ("dijkstra", &[], &[]),

@@ -9,7 +9,7 @@ from pathlib import Path
 from attack.outcome import Tried
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-CHECKED = ("chain", "ouroboros", "tracelog")
+CHECKED = ("chain", "tracelog", "wire")
 """The crates whose arithmetic is checked in these programs, so that an overflow is a failure."""
 _COUNTS = re.compile(r"^.+: (\d+) tried, (\d+) failed", re.MULTILINE)
 
@@ -36,7 +36,7 @@ def build() -> None:
     """Builds the programs."""
     checks = [f"profile.release.package.slotmark-{name}.overflow-checks=true" for name in CHECKED]
     options = [*(word for check in checks for word in ("--config", check)), "--quiet", "--release", "--locked"]
-    for crate, example in (("tracelog", "fuzz_lines"), ("ouroboros", "attack")):
+    for crate, example in (("tracelog", "fuzz_lines"), ("wire", "attack")):
         command = ["cargo", "build", *options, "-p", f"slotmark-{crate}", "--example", example]
         subprocess.run(command, cwd=REPOSITORY, check=True)
 

@@ -43,7 +43,7 @@ impl Sink for LogFiles {
             File::create_new(&path).map_err(SimulationError::io(&path))?;
             Ok(Appended { path, file: None })
         };
-        let files = Some((file("stdout")?, file("truth-slots.jsonl")?));
+        let files = (file("stdout")?, file("truth-slots.jsonl")?);
         Ok(LogWriter::new(topology, host, self.start_s, Arc::clone(&self.addresses), files))
     }
 }
@@ -73,25 +73,15 @@ pub struct LogWriter {
     lines: Lines,
     truth: Vec<u8>,
     /// The log's file, and that of what really happened.
-    files: Option<(Appended, Appended)>,
+    files: (Appended, Appended),
     failed: Option<SimulationError>,
     written_bytes: u64,
 }
 
 impl LogWriter {
-    fn new(topology: &Topology, host: u32, start_s: u64, addresses: Addresses, files: Option<(Appended, Appended)>) -> Self {
+    fn new(topology: &Topology, host: u32, start_s: u64, addresses: Addresses, files: (Appended, Appended)) -> Self {
         let lines = Lines::new(&topology.hosts[host as usize].name, host, start_s, addresses);
         Self { lines, truth: Vec::new(), files, failed: None, written_bytes: 0 }
-    }
-
-    /// A writer that keeps everything in memory.
-    pub fn in_memory(topology: &Topology, host: u32, start_s: u64) -> Self {
-        Self::new(topology, host, start_s, addresses(topology.hosts.len()), None)
-    }
-
-    /// What was written and is still in memory.
-    pub fn text(&self) -> &[u8] {
-        &self.lines.text
     }
 
     /// Bytes and lines written so far.
@@ -100,13 +90,11 @@ impl LogWriter {
     }
 
     fn write_out(&mut self) {
-        if let Some((log, _)) = &mut self.files {
-            if let Err(error) = log.write(&self.lines.text) {
-                self.failed.get_or_insert(error);
-            }
-            self.written_bytes += self.lines.text.len() as u64;
-            self.lines.text.clear();
+        if let Err(error) = self.files.0.write(&self.lines.text) {
+            self.failed.get_or_insert(error);
         }
+        self.written_bytes += self.lines.text.len() as u64;
+        self.lines.text.clear();
     }
 }
 
@@ -137,11 +125,10 @@ impl HostSink for LogWriter {
     /// Writes out and gives the memory back: hosts that are told one after another by one thread take turns with one buffer.
     fn end_of_stretch(&mut self) -> Result<(), SimulationError> {
         self.write_out();
-        if let Some((log, truth)) = &mut self.files {
-            truth.write(&std::mem::take(&mut self.truth))?;
-            (log.file, truth.file) = (None, None);
-            self.lines.text = Vec::new();
-        }
+        let (log, truth) = &mut self.files;
+        truth.write(&std::mem::take(&mut self.truth))?;
+        (log.file, truth.file) = (None, None);
+        self.lines.text = Vec::new();
         self.failed.take().map_or(Ok(()), Err)
     }
 

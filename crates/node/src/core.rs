@@ -215,7 +215,7 @@ impl Core {
             local: local::LocalState::default(),
         };
         if is_client {
-            state.send(Message::ChainSync(slotmark_ouroboros::message::ChainSyncRequest::FindIntersect(self.points())));
+            state.send(Message::ChainSync(slotmark_wire::message::ChainSyncRequest::FindIntersect(self.points())));
             state.send(Message::TxInit);
         }
         self.peers.insert(peer, state);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use minicbor::Decoder;
 use slotmark_chain::{Hash32, Point};
-use slotmark_ouroboros::message::{MessageError, encoded, point, put_encoded};
-use slotmark_ouroboros::mux::protocol;
+use slotmark_wire::message::{MessageError, encoded, point, put_encoded};
+use slotmark_wire::mux::protocol;
 
 use crate::message::{hash, put, unexpected};
 

@@ -45,9 +45,6 @@ use network::{Bounds, Network};
 use options::{Command, Leak, Options, Prepare, Run};
 use store::Store;
 
-#[global_allocator]
-static ALLOCATOR: resources::Counting = resources::Counting;
-
 /// Chunk files have so many times k slots.
 const CHUNK_K: u64 = 10;
 

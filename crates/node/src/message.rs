@@ -1,17 +1,17 @@
 //! The messages of all protocols that the node speaks, as values.
 //!
-//! What crates/ouroboros reads and writes is read and written there; here is the rest.
+//! What crates/wire reads and writes is read and written there; here is the rest.
 
 use std::sync::Arc;
 
 use minicbor::data::Tag;
 use minicbor::{Decoder, Encoder};
 use slotmark_chain::{Hash32, Point, Tip};
-use slotmark_ouroboros::message::{
+use slotmark_wire::message::{
     BlockFetchRequest, ChainSyncReply, ChainSyncRequest, KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest, encoded,
     point, put_encoded, put_tip,
 };
-use slotmark_ouroboros::mux::protocol;
+use slotmark_wire::mux::protocol;
 
 use crate::local::Local;
 

@@ -1,48 +1,12 @@
-//! What the process uses, once a second, from /proc; and what it allocated, which only the process itself knows.
+//! What the process uses, once a second, from /proc. Figures of a garbage collector are 0: there is none.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use slotmark_tracelog::forms;
 
 use crate::log::Log;
-
-/// The system's allocator, which counts.
-pub struct Counting;
-
-static ALLOCATED: AtomicI64 = AtomicI64::new(0);
-static FREED: AtomicI64 = AtomicI64::new(0);
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        FREED.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(place, layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        FREED.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        ALLOCATED.fetch_add(size as i64, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.realloc(place, layout, size) }
-    }
-}
 
 /// Logs a sample at once and then after each period, for as long as the process runs.
 pub fn log_for_ever(log: &Arc<Log>, every: Duration) {
@@ -69,9 +33,8 @@ fn sample(log: &Log) {
     let of_io = |name: &str| io.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0);
     let cpu_cs = (field(14) + field(15)) * 100 / (rustix::param::clock_ticks_per_second() as i64).max(1);
     let (net_read, net_written) = network();
-    let allocated = ALLOCATED.load(Ordering::Relaxed);
     log.line(forms::Resources {
-        allocated_bytes: allocated,
+        allocated_bytes: 0i64,
         block_io_cs: field(42),
         cpu_cs,
         gc_cs: 0i64,
@@ -81,7 +44,7 @@ fn sample(log: &Log) {
         major_gcs: 0i64,
         minor_gcs: 0i64,
         heap_bytes: bytes(5),
-        live_bytes: (allocated - FREED.load(Ordering::Relaxed)).max(0),
+        live_bytes: 0i64,
         net_read_bytes: net_read,
         net_written_bytes: net_written,
         rss_bytes: bytes(1),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::Value;
-use slotmark_ouroboros::mux::{frame, protocol};
+use slotmark_wire::mux::{frame, protocol};
 
 use bed::{Bed, DEADLINE, MAGIC, Node, Shape, wait_for, wait_for_agreement, wait_for_sockets};
 

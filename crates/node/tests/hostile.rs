@@ -11,12 +11,12 @@ use pallas_network::miniprotocols::localstate::queries_v16;
 use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
 use slotmark_chain::block::decode_header;
 use slotmark_chain::{ChainAppender, NewBlock};
-use slotmark_ouroboros::message::{TxSubmissionReply, TxSubmissionRequest};
-use slotmark_ouroboros::mux::{frame, protocol};
 use slotmark_praos::base::Base;
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::{kes, vrf};
 use slotmark_synth::assembly::{HEADER_OFFSET, NewHeader, Transactions, assemble};
+use slotmark_wire::message::{TxSubmissionReply, TxSubmissionRequest};
+use slotmark_wire::mux::{frame, protocol};
 
 use bed::peer::{Peer, listen};
 use bed::wallet::Wallet;

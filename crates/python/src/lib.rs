@@ -22,14 +22,14 @@ use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, reach, simulate_truth, write_run, write_tables,
 };
 use slotmark_newfolder::NewFolder;
-use slotmark_ouroboros::client::Client;
-use slotmark_ouroboros::framing::FramedChain;
-use slotmark_ouroboros::relay::{Account, Mode, Relay, Route};
-use slotmark_ouroboros::server::{Config, Pace, Server};
 use slotmark_praos::genesis::Genesis;
 use slotmark_synth::bed::Addresses;
 use slotmark_synth::{Recipe, Script, SynthError, Workload};
 use slotmark_tracelog::{Clock, Dialect, HostFrom, Plan, SlotFiles, Source, ToldError, Wanted, WantedHost};
+use slotmark_wire::client::Client;
+use slotmark_wire::framing::FramedChain;
+use slotmark_wire::relay::{Account, Mode, Relay, Route};
+use slotmark_wire::server::{Config, Pace, Server};
 
 /// How much framed chain the server keeps at most.
 const FRAMED_BYTES: usize = 4 << 30;

@@ -20,11 +20,6 @@ impl Place {
         bytes[32..].copy_from_slice(&u16::try_from(index).ok()?.to_be_bytes());
         Some(Self(bytes))
     }
-
-    /// The key's bytes; None where they are no place.
-    pub fn from_key(key: &[u8]) -> Option<Self> {
-        key.try_into().ok().map(Self)
-    }
 }
 
 impl Hash for Place {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use slotmark_chain::hash::blake2b_256;
 use slotmark_chain::{Block, Decoder, Hash32, Point};
-use slotmark_ouroboros::client::{Client, ClientError};
+use slotmark_wire::client::{Client, ClientError};
 
 use crate::record::as_hex;
 

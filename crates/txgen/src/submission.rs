@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
-use std::mem;
 use std::net::{SocketAddr, TcpStream};
+use std::ops::Range;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::Hash32;
-use slotmark_ouroboros::handshake::{Answer, Proposal, Side};
-use slotmark_ouroboros::message::{KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest};
-use slotmark_ouroboros::mux::{HEADER_BYTES, Header, frame, protocol};
+use slotmark_wire::handshake::{Answer, Proposal, Side};
+use slotmark_wire::message::{Decoded, KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest};
+use slotmark_wire::mux::{HEADER_BYTES, Segments, frame, protocol};
 
 use crate::record::{Record, now_ns};
 use crate::schedule::Schedule;
@@ -103,8 +103,9 @@ fn submit_over_one(
     stream.set_nodelay(true).map_err(lost)?;
     stream.set_read_timeout(Some(LOOK)).map_err(lost)?;
     let writer = Mutex::new(stream.try_clone().map_err(lost)?);
+    let (received, held) = (vec![0; 4096], Vec::new());
     let mut connection =
-        Connection { target, schedule, patience, reader: stream, writer: &writer, received: Vec::new(), requests: Vec::new(), opened };
+        Connection { target, reader: stream, writer: &writer, segments: Segments::default(), received, unread: 0..0, held, opened };
     connection.shake_hands(magic)?;
     thread::sleep(BEFORE_INIT);
     let (stop, stopped) = mpsc::channel::<()>();
@@ -112,7 +113,7 @@ fn submit_over_one(
         let writer = &writer;
         scope.spawn(move || keep_alive(writer, &stopped));
         let mut offers = Offers { target, schedule, records, unacknowledged: VecDeque::new() };
-        let ended = connection.answer_requests(&mut offers);
+        let ended = connection.answer_requests(&mut offers, patience);
         drop(stop);
         offers.give_up();
         ended
@@ -139,14 +140,14 @@ fn send(writer: &Mutex<TcpStream>, number: u16, message: &[u8]) -> io::Result<()
 
 struct Connection<'c> {
     target: SocketAddr,
-    schedule: &'c Schedule,
-    patience: Duration,
     reader: TcpStream,
     writer: &'c Mutex<TcpStream>,
-    /// What came in and is no whole segment yet.
+    segments: Segments,
+    /// What was read last, and what isn't taken of it.
     received: Vec<u8>,
-    /// What came in of tx-submission and wasn't taken yet.
-    requests: Vec<u8>,
+    unread: Range<usize>,
+    /// What came of the protocol that is waited for, and is no whole message yet.
+    held: Vec<u8>,
     opened: &'c mut BTreeSet<u16>,
 }
 
@@ -159,27 +160,57 @@ impl Connection<'_> {
         send(self.writer, number, message).map_err(|source| SubmissionError::Lost { target: self.target, source })
     }
 
-    /// The next segment of a protocol that we began, with its payload; None where none came within [`LOOK`].
-    fn segment(&mut self) -> Result<Option<(u16, Vec<u8>)>, SubmissionError> {
+    /// Adds what comes next of a protocol to what is held of it; false where nothing came within [`LOOK`].
+    fn more(&mut self, number: u16) -> Result<bool, SubmissionError> {
         loop {
-            if let Some(header) = Header::decode(&self.received)
-                && self.received.len() >= HEADER_BYTES + usize::from(header.length)
-            {
-                let rest = self.received.split_off(HEADER_BYTES + usize::from(header.length));
-                let payload = mem::replace(&mut self.received, rest).split_off(HEADER_BYTES);
-                if header.from_responder {
-                    return Ok(Some((header.protocol, payload)));
+            let mut wire = &self.received[self.unread.clone()];
+            while let Some((header, payload)) = self.segments.next(&mut wire) {
+                self.unread.start = self.unread.end - wire.len();
+                match header.protocol {
+                    own if !header.from_responder => drop(self.opened.insert(own)),
+                    own if own == number => {
+                        self.held.extend_from_slice(payload);
+                        return Ok(true);
+                    }
+                    protocol::KEEP_ALIVE if number != protocol::HANDSHAKE => {}
+                    other if number == protocol::HANDSHAKE => {
+                        return Err(self.protocol_error(other, "a segment before the handshake was over"));
+                    }
+                    other => return Err(self.protocol_error(other, "a segment that nobody asked for")),
                 }
-                self.opened.insert(header.protocol);
-                continue;
             }
-            let mut more = [0; 4096];
-            match self.reader.read(&mut more) {
+            match self.reader.read(&mut self.received) {
                 Ok(0) => return Err(SubmissionError::Lost { target: self.target, source: io::ErrorKind::UnexpectedEof.into() }),
-                Ok(count) => self.received.extend_from_slice(&more[..count]),
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return Ok(None),
+                Ok(count) => self.unread = 0..count,
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => return Err(SubmissionError::Lost { target: self.target, source }),
+            }
+        }
+    }
+
+    /// The next message of a protocol. `wait` is given how long nothing has come of it, and ends the wait with false or an error.
+    fn message<T>(
+        &mut self,
+        number: u16,
+        decode: impl Fn(&[u8]) -> Decoded<T>,
+        mut wait: impl FnMut(Duration) -> Result<bool, SubmissionError>,
+    ) -> Result<Option<T>, SubmissionError> {
+        let mut since = Instant::now();
+        loop {
+            match decode(&self.held) {
+                Ok((message, bytes)) => {
+                    self.held.drain(..bytes);
+                    return Ok(Some(message));
+                }
+                Err(MessageError::Incomplete) if self.held.len() <= LARGEST_REQUEST => {}
+                Err(error) => return Err(self.protocol_error(number, error)),
+            }
+            if self.more(number)? {
+                since = Instant::now();
+            }
+            if !wait(since.elapsed())? {
+                return Ok(None);
             }
         }
     }
@@ -189,36 +220,23 @@ impl Connection<'_> {
         let versions = VERSIONS.map(|version| (version, u64::from(magic), false)).to_vec();
         Proposal { versions }.encode(&mut message, Side::Node);
         self.send(protocol::HANDSHAKE, &message)?;
-        let begun = Instant::now();
-        let (number, payload) = loop {
-            if let Some(segment) = self.segment()? {
-                break segment;
-            }
-            if begun.elapsed() >= HANDSHAKE_LIMIT {
-                return Err(SubmissionError::NoHandshake { target: self.target, magic });
-            }
-        };
-        if number != protocol::HANDSHAKE {
-            return Err(self.protocol_error(number, "a segment before the handshake was over"));
-        }
-        match Answer::decode(&payload) {
-            Ok((Answer::Accept(version), _)) if VERSIONS.contains(&version) => Ok(()),
-            Ok((Answer::Accept(version), _)) => {
-                Err(self.protocol_error(number, format!("version {version} was accepted, which wasn't offered")))
-            }
-            Ok((Answer::Refuse(why), _)) => Err(SubmissionError::Refused { target: self.target, magic, why }),
-            Ok((Answer::Versions(_), _)) => Err(self.protocol_error(number, "versions are listed, which nobody asked for")),
-            Err(error) => Err(self.protocol_error(number, error)),
+        let (target, number, begun) = (self.target, protocol::HANDSHAKE, Instant::now());
+        let answer = self.message(number, Answer::decode, |_| Ok(begun.elapsed() < HANDSHAKE_LIMIT))?;
+        match answer.ok_or(SubmissionError::NoHandshake { target, magic })? {
+            Answer::Accept(version) if VERSIONS.contains(&version) => Ok(()),
+            Answer::Accept(version) => Err(self.protocol_error(number, format!("version {version} was accepted, which wasn't offered"))),
+            Answer::Refuse(why) => Err(SubmissionError::Refused { target, magic, why }),
+            Answer::Versions(_) => Err(self.protocol_error(number, "versions are listed, which nobody asked for")),
         }
     }
 
-    fn answer_requests(&mut self, offers: &mut Offers<'_>) -> Result<(), SubmissionError> {
+    fn answer_requests(&mut self, offers: &mut Offers<'_>, patience: Duration) -> Result<(), SubmissionError> {
         let mut message = Vec::new();
         TxSubmissionReply::Init.encode(&mut message);
         self.send(protocol::TX_SUBMISSION, &message)?;
         let mut asked = false;
         loop {
-            let Some(request) = self.request(asked, offers)? else { return Ok(()) };
+            let Some(request) = self.request(asked, offers, patience)? else { return Ok(()) };
             asked = true;
             message.clear();
             let go_on = offers.reply(&request, &mut message).map_err(|what| self.protocol_error(protocol::TX_SUBMISSION, what))?;
@@ -230,39 +248,18 @@ impl Connection<'_> {
     }
 
     /// The next request of tx-submission; None where nothing is left to offer and none comes.
-    fn request(&mut self, asked: bool, offers: &Offers<'_>) -> Result<Option<TxSubmissionRequest>, SubmissionError> {
-        let mut since = Instant::now();
-        let mut over = None;
-        loop {
-            match TxSubmissionRequest::decode(&self.requests) {
-                Ok((request, bytes)) => {
-                    self.requests.drain(..bytes);
-                    return Ok(Some(request));
-                }
-                Err(MessageError::Incomplete) if self.requests.len() <= LARGEST_REQUEST => {}
-                Err(error) => return Err(self.protocol_error(protocol::TX_SUBMISSION, error)),
-            }
-            match self.segment()? {
-                Some((protocol::TX_SUBMISSION, payload)) => {
-                    since = Instant::now();
-                    self.requests.extend(payload);
-                }
-                Some((protocol::KEEP_ALIVE, _)) => {}
-                Some((number, _)) => return Err(self.protocol_error(number, "a segment that nobody asked for")),
-                None => {}
-            }
-            let target = self.target;
-            if !asked && since.elapsed() >= FIRST_REQUEST_LIMIT {
+    fn request(&mut self, asked: bool, offers: &Offers<'_>, patience: Duration) -> Result<Option<TxSubmissionRequest>, SubmissionError> {
+        let (target, mut over) = (self.target, None);
+        self.message(protocol::TX_SUBMISSION, TxSubmissionRequest::decode, |silent| {
+            if !asked && silent >= FIRST_REQUEST_LIMIT {
                 return Err(SubmissionError::NeverAsked { target });
             }
-            if since.elapsed() >= self.patience {
+            if silent >= patience {
                 let unacknowledged = offers.unacknowledged.len();
-                return Err(SubmissionError::Silent { target, seconds: self.patience.as_secs(), unacknowledged });
+                return Err(SubmissionError::Silent { target, seconds: patience.as_secs(), unacknowledged });
             }
-            if self.schedule.is_over() && over.get_or_insert_with(Instant::now).elapsed() >= END_GRACE {
-                return Ok(None);
-            }
-        }
+            Ok(!offers.schedule.is_over() || over.get_or_insert_with(Instant::now).elapsed() < END_GRACE)
+        })
     }
 }
 

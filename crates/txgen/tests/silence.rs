@@ -8,11 +8,11 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use slotmark_ouroboros::handshake::{Answer, Proposal, Side};
-use slotmark_ouroboros::message::{TxSubmissionReply, TxSubmissionRequest};
-use slotmark_ouroboros::mux::{HEADER_BYTES, Header, frame, protocol};
 use slotmark_synth::load::{Fund, Load, LoadKind, SignedTransaction, prepare};
 use slotmark_txgen::{Ended, Record, Schedule, SubmissionError, submit};
+use slotmark_wire::handshake::{Answer, Proposal, Side};
+use slotmark_wire::message::{TxSubmissionReply, TxSubmissionRequest};
+use slotmark_wire::mux::{HEADER_BYTES, Header, frame, protocol};
 
 const MAGIC: u32 = 42;
 

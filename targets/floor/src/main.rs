@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use slotmark_ouroboros::client::{Client, ClientError};
 use slotmark_target::{Fold, Job, Last, Mode, Records, Target, fetch_batches, follow_headers, main as contract};
+use slotmark_wire::client::{Client, ClientError};
 
 struct Floor;
 

@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use slotmark_chain::Point;
 use slotmark_chain::block::Header;
-use slotmark_ouroboros::client::{Client, ClientError, decode_wire_header};
+use slotmark_wire::client::{Client, ClientError, decode_wire_header};
 
 /// What is done to each block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

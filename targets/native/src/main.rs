@@ -10,8 +10,8 @@ use check::Check;
 use serde_json::{Value, json};
 use slotmark_chain::block::Header;
 use slotmark_chain::{Block, Decoder, Digest};
-use slotmark_ouroboros::client::{Client, ClientError};
 use slotmark_target::{Fold, Job, Last, Mode, Records, Target, fetch_batches, follow_headers, main as contract};
+use slotmark_wire::client::{Client, ClientError};
 
 #[derive(Default)]
 struct Native(Digest, Decoder);

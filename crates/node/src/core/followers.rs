@@ -1,8 +1,8 @@
 //! Serving the chain: peers and local clients that follow it, each at a point of its own.
 
 use slotmark_chain::{Hash32, Point, Tip};
-use slotmark_ouroboros::message::ChainSyncRequest;
 use slotmark_tracelog::{Peer, Point as LogPoint, Tip as LogTip, forms};
+use slotmark_wire::message::ChainSyncRequest;
 
 use super::Core;
 use crate::chaindb::{ORIGIN, Switch, hash_of, slot_of};

@@ -8,9 +8,9 @@ use minicbor::data::{Tag, Type};
 use slotmark_chain::block::Hash28;
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_ledger::EncodedOutput;
-use slotmark_ouroboros::message::{MessageError, list, put_encoded, put_point};
 use slotmark_praos::stake::{Distribution, Stake};
 use slotmark_tracelog::date_of;
+use slotmark_wire::message::{MessageError, list, put_encoded, put_point};
 
 use super::Core;
 use crate::chaindb::slot_of;

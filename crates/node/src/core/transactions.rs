@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use slotmark_chain::Hash32;
-use slotmark_ouroboros::message::TxSubmissionRequest;
 use slotmark_tracelog::{AnyTransactions, MempoolSize, Peer, Transaction, forms};
+use slotmark_wire::message::TxSubmissionRequest;
 
 use super::Core;
 use crate::error::NodeError;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest};
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest};
 
 use crate::message::Message;
 use crate::options::Run;

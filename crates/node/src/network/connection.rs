@@ -3,16 +3,17 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::Point;
-use slotmark_ouroboros::handshake::{Answer, Proposal, Side};
-use slotmark_ouroboros::ingress::Ingress;
-use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest};
-use slotmark_ouroboros::mux::{HEADER_BYTES, Header, frame, protocol};
 use slotmark_tracelog::{Peer, forms};
+use slotmark_wire::handshake::{Answer, Proposal, Side};
+use slotmark_wire::ingress::Ingress;
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest};
+use slotmark_wire::mux::{Header, Segments, frame, protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -27,6 +28,8 @@ use crate::inbox::Rank;
 use crate::local::Local;
 use crate::message::{Message, length};
 
+/// What is read at once.
+const READ_BYTES: usize = 65_536;
 /// How long a handshake may take.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// How long another may be connected without a message of any protocol (cardano-node's protocolIdleTimeout).
@@ -44,38 +47,31 @@ const HANDSHAKE_BYTES: usize = 5_760;
 /// The largest message of a local client, which has no limit in the protocol: a transaction, with room to spare.
 const LOCAL_BYTES: usize = 4 << 20;
 
-/// The receiving half: bytes as they come, cut into segments.
-#[derive(Default)]
-struct Segments {
+/// The receiving half: bytes as they come, cut into payloads of segments.
+struct Inbox {
     bytes: Vec<u8>,
-    taken: usize,
-    /// Since when a segment is not whole.
-    since: Option<Instant>,
+    unread: Range<usize>,
+    segments: Segments,
 }
 
-impl Segments {
-    /// Waits for bytes; false at the end. Nothing is lost where the wait is given up.
+impl Inbox {
+    fn new() -> Self {
+        Self { bytes: vec![0; READ_BYTES], unread: 0..0, segments: Segments::default() }
+    }
+
+    /// Waits for bytes, where all those before are taken; false at the end. Nothing is lost where the wait is given up.
     async fn fill(&mut self, socket: &mut (impl AsyncRead + Unpin)) -> std::io::Result<bool> {
-        self.bytes.drain(..self.taken);
-        self.taken = 0;
-        self.bytes.reserve(65_536);
-        let read = socket.read_buf(&mut self.bytes).await?;
+        let read = socket.read(&mut self.bytes).await?;
+        self.unread = 0..read;
         Ok(read > 0)
     }
 
-    /// The next whole segment.
-    fn next(&mut self) -> Option<(Header, Vec<u8>)> {
-        let rest = &self.bytes[self.taken..];
-        let whole = Header::decode(rest).filter(|header| rest.len() >= HEADER_BYTES + usize::from(header.length));
-        let Some(header) = whole else {
-            self.since = if rest.is_empty() { None } else { self.since.or_else(|| Some(Instant::now())) };
-            return None;
-        };
-        self.since = None;
-        let end = HEADER_BYTES + usize::from(header.length);
-        let payload = rest[HEADER_BYTES..end].to_vec();
-        self.taken += end;
-        Some((header, payload))
+    /// The next payload that is here, with its segment's header.
+    fn next(&mut self) -> Option<(Header, &[u8])> {
+        let mut wire = &self.bytes[self.unread.clone()];
+        let piece = self.segments.next(&mut wire);
+        self.unread.start = self.unread.end - wire.len();
+        piece
     }
 }
 
@@ -89,8 +85,8 @@ pub(super) async fn run(
 ) -> Result<(), String> {
     let _ = stream.set_nodelay(true);
     let own = stream.local_addr().map_err(|error| error.to_string())?;
-    let mut segments = Segments::default();
-    let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands(&mut stream, &mut segments, network.magic, origin));
+    let mut inbox = Inbox::new();
+    let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands(&mut stream, &mut inbox, network.magic, origin));
     let initiator_only = shaken.await.map_err(|_| "no handshake within 10 s".to_owned())??;
     // Its pair of addresses need not rest when it ends: both sides may want to connect again.
     let _ = stream.set_zero_linger();
@@ -109,7 +105,7 @@ pub(super) async fn run(
     connection.limits = Some(Limits::new(neighbour.unwrap_or(false), network.chain_sync_idle));
     connection.may_answer = is_client;
     connection.may_ask = !(initiator_only && origin == Origin::Dialled);
-    let ended = connection.converse(reader, segments, received, is_client).await;
+    let ended = connection.converse(reader, inbox, received, is_client).await;
     drop(connection);
     writing.abort();
     network.events.send(rank, Event::Disconnected(peer));
@@ -119,8 +115,8 @@ pub(super) async fn run(
 
 /// Sees to a connection with a local client until it ends.
 pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
-    let mut segments = Segments::default();
-    let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands_locally(&mut stream, &mut segments, network.magic));
+    let mut inbox = Inbox::new();
+    let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands_locally(&mut stream, &mut inbox, network.magic));
     if !matches!(shaken.await, Ok(Ok(()))) {
         return;
     }
@@ -131,7 +127,7 @@ pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
     network.events.send(Rank::First, Event::Connected(Connected { peer, commands, is_client: false, is_local: true }));
     let mut connection = Connection::new(Rc::clone(&network), peer, Rank::First, outbox);
     connection.may_ask = true;
-    let ended = connection.converse(reader, segments, received, false).await;
+    let ended = connection.converse(reader, inbox, received, false).await;
     drop(connection);
     if let Err(why) = ended {
         eprintln!("slotmark-node: connection with a local client ended: {why}");
@@ -140,10 +136,10 @@ pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
     network.events.send(Rank::First, Event::Disconnected(peer));
 }
 
-async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), segments: &mut Segments) -> Result<(bool, Vec<u8>), String> {
+async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), inbox: &mut Inbox) -> Result<(bool, Vec<u8>), String> {
     let mut message = Vec::new();
     loop {
-        while let Some((header, payload)) = segments.next() {
+        while let Some((header, payload)) = inbox.next() {
             if header.protocol != protocol::HANDSHAKE {
                 return Err("something else than a handshake".into());
             }
@@ -157,7 +153,7 @@ async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), segments: &
                 _ => return Err("a handshake that can't be read".into()),
             }
         }
-        if !segments.fill(stream).await.map_err(|error| error.to_string())? {
+        if !inbox.fill(stream).await.map_err(|error| error.to_string())? {
             return Err("it closed the connection in the handshake".into());
         }
     }
@@ -170,11 +166,11 @@ async fn send(stream: &mut (impl AsyncWrite + Unpin), from_responder: bool, mess
 }
 
 /// Agrees on a version; gives whether the other side only initiates.
-async fn shake_hands(stream: &mut TcpStream, segments: &mut Segments, magic: u32, origin: Origin) -> Result<bool, String> {
+async fn shake_hands(stream: &mut TcpStream, inbox: &mut Inbox, magic: u32, origin: Origin) -> Result<bool, String> {
     if origin == Origin::Dialled {
         send(stream, false, &proposal(magic)).await?;
     }
-    let (from_responder, message) = message_of_handshake(stream, segments).await?;
+    let (from_responder, message) = message_of_handshake(stream, inbox).await?;
     let message = decode(&message).map_err(|error| format!("a handshake that can't be read: {error}"))?;
     match (origin, from_responder, message) {
         (Origin::Accepted, false, Shake::Proposal(proposed)) => {
@@ -197,8 +193,8 @@ async fn shake_hands(stream: &mut TcpStream, segments: &mut Segments, magic: u32
     }
 }
 
-async fn shake_hands_locally(stream: &mut UnixStream, segments: &mut Segments, magic: u32) -> Result<(), String> {
-    let (_, message) = message_of_handshake(stream, segments).await?;
+async fn shake_hands_locally(stream: &mut UnixStream, inbox: &mut Inbox, magic: u32) -> Result<(), String> {
+    let (_, message) = message_of_handshake(stream, inbox).await?;
     let (proposal, _) = Proposal::decode(&message).map_err(|error| error.to_string())?;
     let answer = proposal.answer(Side::Client, u64::from(magic));
     let mut reply = Vec::new();
@@ -279,7 +275,7 @@ impl Connection {
     async fn converse(
         &mut self,
         mut reader: impl AsyncRead + Unpin,
-        mut segments: Segments,
+        mut inbox: Inbox,
         mut commands: UnboundedReceiver<Command>,
         pings: bool,
     ) -> Result<(), String> {
@@ -287,13 +283,14 @@ impl Connection {
         let mut next_ping = Instant::now();
         loop {
             self.turn = Turn::default();
-            while let Some((header, payload)) = segments.next() {
-                self.segment(header, &payload)?;
+            while let Some((header, payload)) = inbox.next() {
+                self.payload(header, payload)?;
             }
+            let unfinished = inbox.segments.unfinished_since(Instant::now());
             // Others have their turn before more is read from this one.
             tokio::task::yield_now().await;
             tokio::select! {
-                filled = segments.fill(&mut reader) => match filled {
+                filled = inbox.fill(&mut reader) => match filled {
                     Ok(true) => {}
                     Ok(false) => return Ok(()),
                     Err(error) => return Err(error.to_string()),
@@ -314,7 +311,7 @@ impl Connection {
                         if self.silent_until.is_some_and(|until| until < now) {
                             return Err("no message of any protocol within 5 s of the handshake".into());
                         }
-                        if segments.since.is_some_and(|since| now - since > SEGMENT_LIMIT) {
+                        if unfinished.is_some_and(|since| now - since > SEGMENT_LIMIT) {
                             return Err("a segment that took more than 30 s".into());
                         }
                     }
@@ -369,7 +366,7 @@ impl Connection {
         }
     }
 
-    fn segment(&mut self, header: Header, payload: &[u8]) -> Result<(), String> {
+    fn payload(&mut self, header: Header, payload: &[u8]) -> Result<(), String> {
         let spoken = match header.protocol {
             protocol::CHAIN_SYNC_N2N | protocol::BLOCK_FETCH | protocol::TX_SUBMISSION | protocol::KEEP_ALIVE => self.limits.is_some(),
             protocol::CHAIN_SYNC_N2C | protocol::LOCAL_TX_SUBMISSION | protocol::LOCAL_STATE_QUERY | protocol::LOCAL_TX_MONITOR => {

@@ -1,7 +1,7 @@
 //! The handshake between nodes: versions 14 and 15, over a connection that both sides may use.
 
 use minicbor::Decoder;
-use slotmark_ouroboros::message::MessageError;
+use slotmark_wire::message::MessageError;
 
 use crate::message::put;
 

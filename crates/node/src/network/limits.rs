@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, TxSubmissionRequest};
-use slotmark_ouroboros::mux::protocol;
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, TxSubmissionRequest};
+use slotmark_wire::mux::protocol;
 
 use crate::message::Message;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use slotmark_ouroboros::mux::{Header, MAX_SENT};
+use slotmark_wire::mux::{Header, MAX_SENT};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -38,8 +38,8 @@ impl Outbox {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
         let (mut protocol, from_responder) = message.place();
-        if self.is_local && protocol == slotmark_ouroboros::mux::protocol::CHAIN_SYNC_N2N {
-            protocol = slotmark_ouroboros::mux::protocol::CHAIN_SYNC_N2C;
+        if self.is_local && protocol == slotmark_wire::mux::protocol::CHAIN_SYNC_N2N {
+            protocol = slotmark_wire::mux::protocol::CHAIN_SYNC_N2C;
         }
         self.queued.fetch_add(bytes.len(), Ordering::Relaxed);
         // Where the task has ended, so does the connection.

@@ -5,15 +5,15 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use slotmark_chain::{Point, Tip};
-use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest};
-use slotmark_ouroboros::mux::{HEADER_BYTES, Header, frame, protocol};
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest};
+use slotmark_wire::mux::{Segments, frame, protocol};
 
 use super::{Bed, DEADLINE};
 
 /// The peer's side of one connection that a node dialled.
 pub struct Peer {
     stream: TcpStream,
-    read: Vec<u8>,
+    segments: Segments,
     /// What came of each protocol and isn't a whole message yet.
     begun: HashMap<u16, Vec<u8>>,
 }
@@ -28,7 +28,7 @@ impl Peer {
     pub fn accept(listener: &TcpListener, version: u8, magic: u8) -> Self {
         let (stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        let mut peer = Self { stream, read: Vec::new(), begun: HashMap::new() };
+        let mut peer = Self { stream, segments: Segments::default(), begun: HashMap::new() };
         let (number, _) = peer.next().expect("a proposal");
         assert_eq!(number, protocol::HANDSHAKE);
         peer.send(protocol::HANDSHAKE, &[0x83, 1, version, 0x84, 0x18, magic, 0xf4, 0, 0xf4]);
@@ -46,11 +46,6 @@ impl Peer {
     /// The next message of the node, with its protocol; None where the node has closed the connection.
     pub fn next(&mut self) -> Option<(u16, Vec<u8>)> {
         loop {
-            let header = Header::decode(&self.read).filter(|header| self.read.len() >= HEADER_BYTES + usize::from(header.length));
-            if let Some(header) = header {
-                let segment: Vec<u8> = self.read.drain(..HEADER_BYTES + usize::from(header.length)).collect();
-                self.begun.entry(header.protocol).or_default().extend(&segment[HEADER_BYTES..]);
-            }
             for (number, bytes) in &mut self.begun {
                 let mut decoder = minicbor::Decoder::new(bytes);
                 if !bytes.is_empty() && decoder.skip().is_ok() {
@@ -58,13 +53,15 @@ impl Peer {
                     return Some((*number, bytes.drain(..end).collect()));
                 }
             }
-            if header.is_some() {
-                continue;
-            }
             let mut more = [0; 4_096];
             match self.stream.read(&mut more) {
                 Ok(0) => return None,
-                Ok(count) => self.read.extend(&more[..count]),
+                Ok(count) => {
+                    let mut wire = &more[..count];
+                    while let Some((header, payload)) = self.segments.next(&mut wire) {
+                        self.begun.entry(header.protocol).or_default().extend(payload);
+                    }
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
                 Err(error) => panic!("the node sent nothing: {error}"),
             }

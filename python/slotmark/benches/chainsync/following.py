@@ -37,7 +37,7 @@ class Waits(msgspec.Struct, tag_field="event", tag="waits"):
 
 
 class Announced(msgspec.Struct, tag_field="event", tag="announced"):
-    """The node announced a block; see `slotmark_ouroboros::relay::Announced`."""
+    """The node announced a block; see `slotmark_wire::relay::Announced`."""
 
     announced_ns: int
     arrived_ns: int

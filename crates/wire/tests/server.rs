@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use slotmark_chain::block::Header as BlockHeader;
 use slotmark_chain::{Chain, Point};
-use slotmark_ouroboros::client::{Client, ClientError, decode_wire_header};
-use slotmark_ouroboros::framing::FramedChain;
-use slotmark_ouroboros::handshake::{Proposal, Side};
-use slotmark_ouroboros::message::{BlockFetchRequest, ChainSyncRequest};
-use slotmark_ouroboros::mux::{Header, frame, protocol};
-use slotmark_ouroboros::server::{Config, ConnectionReport, Server, ServerError};
 use slotmark_synth::{Recipe, Workload, forge};
+use slotmark_wire::client::{Client, ClientError, decode_wire_header};
+use slotmark_wire::framing::FramedChain;
+use slotmark_wire::handshake::{Proposal, Side};
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest};
+use slotmark_wire::mux::{Header, frame, protocol};
+use slotmark_wire::server::{Config, ConnectionReport, Server, ServerError};
 use tempfile::TempDir;
 
 const MAGIC: u64 = 42;

@@ -8,8 +8,8 @@ use std::io::Read;
 use std::time::Duration;
 
 use slotmark_chain::Chain;
-use slotmark_ouroboros::framing::FramedChain;
-use slotmark_ouroboros::server::{Config, Server};
+use slotmark_wire::framing::FramedChain;
+use slotmark_wire::server::{Config, Server};
 
 const USAGE: &str = "usage: serve --chain DIR [--socket PATH] [--listen HOST:PORT] [--magic N] [--reply-delay-us N]";
 const FRAMED_BYTES: usize = 4 << 30;

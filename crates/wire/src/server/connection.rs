@@ -16,7 +16,7 @@ use crate::framing::{Framed, FramedChain, Framing};
 use crate::handshake::{Answer, Proposal, Side};
 use crate::ingress::Ingress;
 use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, MessageError};
-use crate::mux::{HEADER_BYTES, Header, frame, protocol};
+use crate::mux::{Header, Segments, frame, protocol};
 
 const READ_BYTES: usize = 64 << 10;
 /// The most of an unfinished message that is kept for a protocol: a request is far smaller.
@@ -176,10 +176,10 @@ impl<'c> Connection<'c> {
         self.stream.write_within(self.manner.limits.write).map_err(lost)?;
         let tick = self.manner.limits.tick();
         self.stream.read_within(if self.growth.is_some() { tick.min(LOOK_EVERY) } else { tick }).map_err(lost)?;
-        let mut buffer = vec![0; READ_BYTES + HEADER_BYTES + usize::from(u16::MAX)];
-        let mut held = 0;
+        let mut buffer = vec![0; READ_BYTES];
+        let mut segments = Segments::default();
         loop {
-            let read = match self.read(&mut buffer[held..]) {
+            let read = match self.read(&mut buffer) {
                 Ok(0) => return Err(End::Closed),
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -190,23 +190,17 @@ impl<'c> Connection<'c> {
                 }
                 Err(error) => return Err(lost(error)),
             };
-            held += read;
-            let mut at = 0;
-            while let Some(header) = Header::decode(&buffer[at..held]) {
-                let end = at + HEADER_BYTES + usize::from(header.length);
+            let mut wire = &buffer[..read];
+            while let Some((header, payload)) = segments.next(&mut wire) {
                 self.check(&header)?; // before its payload is here: garbage is told at once
-                if end > held {
-                    break;
+                if !payload.is_empty() {
+                    self.payload(header.protocol, payload)?;
                 }
-                self.segment(header.protocol, &buffer[at + HEADER_BYTES..end])?;
-                at = end;
             }
             self.flush()?;
-            buffer.copy_within(at..held, 0);
-            held -= at;
             let now = Instant::now();
             self.heard.note(now);
-            self.turns.segment = (held > 0).then(|| self.turns.segment.filter(|_| at == 0).unwrap_or(now));
+            self.turns.segment = segments.unfinished_since(now);
             self.refuse_overdue(now)?;
         }
     }
@@ -248,8 +242,8 @@ impl<'c> Connection<'c> {
         }
     }
 
-    /// Takes a segment's payload: answers every message that is whole with it, keeps the rest.
-    fn segment(&mut self, protocol: u16, payload: &[u8]) -> Result<(), End> {
+    /// Takes payload: answers every message that is whole with it, keeps the rest.
+    fn payload(&mut self, protocol: u16, payload: &[u8]) -> Result<(), End> {
         if self.turns.first_message.is_some() {
             self.turns.first_message = None;
         }

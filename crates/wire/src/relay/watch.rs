@@ -4,7 +4,7 @@ use slotmark_chain::Point;
 
 use crate::client::{MessageOrClientError, roll_forward_block, roll_forward_header, wrapped};
 use crate::message::{ChainSyncReply, MessageError};
-use crate::mux::{HEADER_BYTES, Header, protocol};
+use crate::mux::{Segments, protocol};
 
 /// The most of an unfinished message that is kept: far more than a block has.
 const MOST: usize = 16 << 20;
@@ -40,8 +40,7 @@ pub(super) enum What {
 /// The bytes of a connection, as they come from the node.
 #[derive(Default)]
 pub(super) struct Watch {
-    header: Vec<u8>,
-    segment: Option<(u16, usize)>,
+    segments: Segments,
     chain_sync: Stream,
     block_fetch: Stream,
     /// The last reply of chain-sync said that the request waits.
@@ -59,21 +58,12 @@ struct Stream {
 impl Watch {
     /// Takes bytes that were read at one time and passed on at another; tells of each message that is whole with them.
     pub(super) fn bytes(&mut self, mut bytes: &[u8], read_ns: u64, passed_ns: u64, tell: &mut impl FnMut(What)) {
-        while !bytes.is_empty() && !self.lost {
-            let Some((number, left)) = self.segment else {
-                let taken = (HEADER_BYTES - self.header.len()).min(bytes.len());
-                self.header.extend_from_slice(&bytes[..taken]);
-                bytes = &bytes[taken..];
-                if let Some(header) = Header::decode(&self.header) {
-                    self.segment = Some((header.protocol, usize::from(header.length)));
-                    self.header.clear();
-                }
-                continue;
-            };
-            let (now, later) = bytes.split_at(left.min(bytes.len()));
-            bytes = later;
-            self.segment = Some((number, left - now.len())).filter(|(_, left)| *left > 0);
+        while !self.lost
+            && let Some((header, now)) = self.segments.next(&mut bytes)
+        {
+            let number = header.protocol;
             let read = match number {
+                _ if now.is_empty() => Ok(()),
                 protocol::CHAIN_SYNC_N2C | protocol::CHAIN_SYNC_N2N => {
                     self.chain_sync.take(now, read_ns, passed_ns);
                     self.chain_sync_messages(number, read_ns, tell)

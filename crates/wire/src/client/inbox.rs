@@ -4,16 +4,17 @@ use std::io::{self, Read};
 
 use super::ClientError;
 use crate::handshake::Side;
-use crate::mux::{HEADER_BYTES, Header, protocol};
+use crate::mux::{Header, Segments, protocol};
 
 /// How much to ask the socket for at once.
 pub(super) const READ_BYTES: usize = 256 << 10;
 
 /// `stream` is what has been put together of the protocol and not taken yet, `raw` what came in behind it.
 ///
-/// A segment whose payload follows an empty stream is used where it lies. One that continues a message is moved up
-/// against it, over its own header: the only copy there is, and none where a message has a segment to itself.
+/// A payload that follows an empty stream is used where it lies. One that continues a message is moved up against it,
+/// over its own header: the only copy there is, and none where a message has a segment to itself.
 pub(super) struct Inbox {
+    segments: Segments,
     buffer: Vec<u8>,
     stream: (usize, usize),
     raw: (usize, usize),
@@ -21,7 +22,7 @@ pub(super) struct Inbox {
 
 impl Inbox {
     pub(super) fn new() -> Self {
-        Self { buffer: vec![0; 2 * READ_BYTES], stream: (0, 0), raw: (0, 0) }
+        Self { segments: Segments::default(), buffer: vec![0; 2 * READ_BYTES], stream: (0, 0), raw: (0, 0) }
     }
 
     /// What has been put together and not taken yet.
@@ -35,22 +36,21 @@ impl Inbox {
         if self.stream.0 < self.stream.1 { self.stream() } else { &self.buffer[self.raw.0..self.raw.1] }
     }
 
-    /// Adds the protocol's next segment to the stream, reading from the socket where it isn't here yet; false at the socket's end.
+    /// Adds the protocol's next payload to the stream, reading from the socket where it isn't here yet; false at the socket's end.
     #[inline]
     pub(super) fn more(&mut self, protocol: u16, side: Side, bearer: &mut impl Read) -> Result<bool, ClientError> {
         loop {
-            while let Some(header) = Header::decode(&self.buffer[self.raw.0..self.raw.1]) {
-                let (start, end) = (self.raw.0 + HEADER_BYTES, self.raw.0 + HEADER_BYTES + usize::from(header.length));
+            let mut wire = &self.buffer[self.raw.0..self.raw.1];
+            while let Some((header, payload)) = self.segments.next(&mut wire) {
                 check(&header, protocol, side)?;
-                if end > self.raw.1 {
-                    break;
-                }
+                let (end, length) = (self.raw.1 - wire.len(), payload.len());
                 self.raw.0 = end;
-                if header.protocol == protocol {
-                    self.append(start, end);
+                if header.protocol == protocol && length > 0 {
+                    self.append(end - length, end);
                     return Ok(true);
                 }
             }
+            self.raw.0 = self.raw.1;
             if !self.read(bearer)? {
                 return Ok(false);
             }
@@ -62,7 +62,9 @@ impl Inbox {
         if self.stream.0 == self.stream.1 {
             self.stream = (start, end);
         } else {
-            self.buffer.copy_within(start..end, self.stream.1);
+            if start > self.stream.1 {
+                self.buffer.copy_within(start..end, self.stream.1);
+            }
             self.stream.1 += end - start;
         }
     }

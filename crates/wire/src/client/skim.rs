@@ -4,15 +4,14 @@ use slotmark_chain::Point;
 
 use super::{ClientError, tip_length, wrapped_head};
 use crate::message::{ChainSyncReply, MessageError};
-use crate::mux::{HEADER_BYTES, Header};
+use crate::mux::{Header, Segments};
 
 /// Longer than any part of a message besides the block.
 const MOST: usize = 512;
 
 pub(super) struct Skimmer {
     protocol: u16,
-    header: Vec<u8>,
-    payload: usize,
+    segments: Segments,
     held: Vec<u8>,
     block: usize,
     in_tail: bool,
@@ -23,7 +22,7 @@ pub(super) struct Skimmer {
 
 impl Skimmer {
     pub(super) fn new(protocol: u16, rolls_back: bool) -> Self {
-        Self { protocol, header: Vec::new(), payload: 0, held: Vec::new(), block: 0, in_tail: false, blocks: 0, bytes: 0, rolls_back }
+        Self { protocol, segments: Segments::default(), held: Vec::new(), block: 0, in_tail: false, blocks: 0, bytes: 0, rolls_back }
     }
 
     pub(super) fn blocks(&self) -> u64 {
@@ -36,40 +35,20 @@ impl Skimmer {
 
     /// Takes what came from the socket; `answered` is told of each reply, with the bytes so far where it was a block.
     pub(super) fn skim(&mut self, mut wire: &[u8], mut answered: impl FnMut(Option<u64>)) -> Result<(), ClientError> {
-        while !wire.is_empty() {
-            if self.payload == 0 {
-                if self.header.is_empty()
-                    && let Some(header) = Header::decode(wire)
-                {
-                    self.payload = self.check(header)?;
-                    wire = &wire[HEADER_BYTES..];
-                    continue;
-                }
-                let wanted = (HEADER_BYTES - self.header.len()).min(wire.len());
-                self.header.extend_from_slice(&wire[..wanted]);
-                wire = &wire[wanted..];
-                if let Some(header) = Header::decode(&self.header) {
-                    self.payload = self.check(header)?;
-                    self.header.clear();
-                }
-                continue;
-            }
-            let here = self.payload.min(wire.len());
-            let (payload, rest) = wire.split_at(here);
-            self.payload -= here;
+        while let Some((header, payload)) = self.segments.next(&mut wire) {
+            self.check(header)?;
             self.stream(payload, &mut answered)?;
-            wire = rest;
         }
         Ok(())
     }
 
-    /// The payload's length, of a segment that may come here.
+    /// Refuses segments that make no sense here.
     #[inline]
-    fn check(&self, header: Header) -> Result<usize, ClientError> {
+    fn check(&self, header: Header) -> Result<(), ClientError> {
         if header.protocol != self.protocol || !header.from_responder {
             return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment that nobody asked for".into() });
         }
-        Ok(usize::from(header.length))
+        Ok(())
     }
 
     fn stream(&mut self, mut bytes: &[u8], answered: &mut impl FnMut(Option<u64>)) -> Result<(), ClientError> {

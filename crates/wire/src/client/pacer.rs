@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::mux::{Header, MAX_SENT};
+use crate::mux::frame;
 
 /// A request for the next block, as it goes over the wire.
 const REQUEST_NEXT: [u8; 2] = [0x81, 0x00];
@@ -13,13 +13,17 @@ pub(super) struct Pacer {
     unsent: u64,
     in_flight: u64,
     depth: u64,
+    /// As many requests as are sent at once, at most.
+    requests: Vec<u8>,
     wire: Vec<u8>,
 }
 
 impl Pacer {
     /// For so many requests in all, at most `depth` of them in flight.
     pub(super) fn new(protocol: u16, requests: u64, depth: u64) -> Self {
-        Self { protocol, unsent: requests, in_flight: 0, depth: depth.max(1), wire: Vec::new() }
+        let depth = depth.max(1);
+        let at_once = REQUEST_NEXT.repeat(depth.min(requests) as usize);
+        Self { protocol, unsent: requests, in_flight: 0, depth, requests: at_once, wire: Vec::new() }
     }
 
     /// Sends the requests that are due, if any are.
@@ -28,17 +32,11 @@ impl Pacer {
         if self.in_flight > self.depth / 2 || self.unsent == 0 {
             return Ok(());
         }
-        let mut left = (self.depth - self.in_flight).min(self.unsent);
-        self.unsent -= left;
-        self.in_flight += left;
+        let due = (self.depth - self.in_flight).min(self.unsent);
+        self.unsent -= due;
+        self.in_flight += due;
         self.wire.clear();
-        while left > 0 {
-            let now = left.min((MAX_SENT / REQUEST_NEXT.len()) as u64);
-            let length = now as u16 * REQUEST_NEXT.len() as u16;
-            self.wire.extend(Header { protocol: self.protocol, from_responder: false, length }.encode());
-            self.wire.extend(std::iter::repeat_n(REQUEST_NEXT, now as usize).flatten());
-            left -= now;
-        }
+        frame(&mut self.wire, self.protocol, false, &[&self.requests[..REQUEST_NEXT.len() * due as usize]]);
         bearer.write_all(&self.wire)
     }
 

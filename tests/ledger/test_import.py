@@ -1,6 +1,7 @@
 """Recordings of every age and form are imported; whatever is wrong with one is said with file and row."""
 
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -302,6 +303,16 @@ def test_the_command_imports_one_target(tmp_path: Path) -> None:
         assert (done.returncode, "expected NAME=LEVEL" in done.stderr) == (2, True)
     gone = slotmark("ledger", "import", tmp_path / "gone.csv", "-o", tmp_path / "other")
     assert (gone.returncode, "gone.csv: can't be read (No such file or directory)" in gone.stderr) == (2, True)
+
+
+def test_files_without_a_time_were_recorded_when_they_were_written_and_give_the_same_run_again(tmp_path: Path) -> None:
+    files = [written(tmp_path, f"{number}.csv", tab_separated(points(seed=number))) for number in (1, 2)]
+    for file, at in zip(files, (1_780_000_060, 1_780_000_000), strict=True):
+        os.utime(file, (at, at))
+    recordings = [Recording(target="one", files=files, factors={}, out=tmp_path / name) for name in ("run", "again")]
+    found, again = (import_recordings([recording])[0] for recording in recordings)
+    assert (found.manifest.started, found.manifest.ended) == ("2026-05-28T20:26:40+00:00", "2026-05-28T20:27:40+00:00")
+    assert (found.path / "run.json").read_bytes() == (again.path / "run.json").read_bytes()
 
 
 def test_a_run_that_is_there_is_never_overwritten(tmp_path: Path) -> None:

@@ -77,7 +77,6 @@ def import_recordings(
     _refuse_uneven_factors(recordings)
     for recording in recordings:
         refuse_existing(recording.out)
-    began = _now()
     read: list[tuple[Recording, list[Source]]] = []
     first: Recorded | None = None
     for recording in recordings:
@@ -99,9 +98,7 @@ def import_recordings(
             tables = [blocks_table(source.recorded, run) for run, source in enumerate(sources, start=1)]
             writer.table("blocks", pa.concat_tables(tables).combine_chunks())
             writer.table("processes", processes_table([process_of(source.recorded) for source in sources]))
-            finishing.append(
-                (writer, _manifest(recording, sources, machine, session, (began, _now()), subtract_table_read))
-            )
+            finishing.append((writer, _manifest(recording, sources, machine, session, subtract_table_read)))
         return [writer.finish(manifest) for writer, manifest in finishing]
 
 
@@ -199,7 +196,6 @@ def _manifest(
     sources: Sequence[Source],
     machine: MachineFacts,
     session: str,
-    times: tuple[str, str],
     subtract_table_read: bool,
 ) -> Manifest:
     processes = [process_of(source.recorded) for source in sources]
@@ -212,7 +208,7 @@ def _manifest(
     if machine.system == "unknown" and len(systems) == 1:
         machine = msgspec.structs.replace(machine, system=systems[0])
     commits = distinct(facts, "commit")
-    started = sorted(distinct(facts, "started"))
+    times = sorted(distinct(facts, "started")) or sorted(_written(path) for path in recording.files)
     session = session or content
     return Manifest(
         id=f"{session}-{recording.target}",
@@ -234,8 +230,8 @@ def _manifest(
         },
         session=session,
         machine=machine,
-        started=started[0] if started else times[0],
-        ended=started[-1] if started else times[1],
+        started=times[0],
+        ended=times[-1],
         versions=versions(),
         sources=[source.file for source in sources],
         tables={},
@@ -253,5 +249,6 @@ def _listed(factors: Mapping[str, str]) -> str:
     return ", ".join(factors) or "(none)"
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _written(path: Path) -> str:
+    """When a file was last written: a process whose record has no time of its own ended then."""
+    return datetime.fromtimestamp(int(path.stat().st_mtime), UTC).isoformat(timespec="seconds")

@@ -1,11 +1,16 @@
 """The command `slotmark`, also `python -m slotmark`: how its process begins, and how it ends when it is stopped."""
 
+import os
 import signal
 import sys
+import threading
 from types import FrameType
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command: what it began is undone, what it started is ended."""
+
+_NO_MEMORY = ("can't start new thread", "failed to map segment from shared object")
+"""What Python and the loader have in their errors where memory is short, which are no MemoryError."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -17,7 +22,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def main() -> None:
-    """Runs the command line; exits 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP, from the first moment on."""
+    """Runs the command line; exits 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP, 2 where memory is short, from the first moment on."""
     by = [signal.SIGINT]
 
     def stop(number: int, _frame: FrameType | None) -> None:
@@ -26,6 +31,17 @@ def main() -> None:
         by[0] = signal.Signals(number)
         raise Stopped
 
+    usual = sys.unraisablehook
+
+    def dropped(found: "sys.UnraisableHookArgs") -> None:
+        if found.exc_type is not Stopped:
+            usual(found)
+            return
+        # It came while an object was removed, where Python drops exceptions: the signal is sent again when that is over.
+        signal.signal(by[0], stop)
+        threading.Timer(0.01, os.kill, (os.getpid(), by[0])).start()
+
+    sys.unraisablehook = dropped
     for number in STOPS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
             signal.signal(number, stop)
@@ -36,6 +52,15 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("slotmark: interrupted; nothing was left half-written.\n")
         sys.exit(128 + by[0])
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if "--debug" in sys.argv or not (
+            isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
+        ):
+            raise
+        sys.stderr.write(
+            "slotmark: there is not enough memory. End other programs, or raise the limit of this one (`ulimit -v`, or its container's).\n"
+        )
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -104,3 +104,25 @@ def test_a_signal_in_code_that_is_text_ends_with_the_same_code(
     (tmp_path / "stopped.py").write_text(program)
     done = subprocess.run([sys.executable, "-m", "stopped"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (code, "slotmark: interrupted; nothing was left half-written.\n")
+
+
+def test_a_signal_that_comes_where_python_drops_exceptions_still_stops() -> None:
+    """As `ledger import` once was: SIGTERM came while an object was removed, a traceback was printed, and the command went on."""
+    program = """
+import os, signal, sys, time
+import slotmark.__main__, slotmark.cli
+
+class Removed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+
+def command():
+    Removed()
+    time.sleep(30)
+
+slotmark.cli.main = command
+slotmark.__main__.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "slotmark: interrupted; nothing was left half-written.\n")

@@ -1,6 +1,8 @@
 """Analysis: the only door from a run's tables to samples, relations, facts and doubts."""
 
+import errno
 import os
+import resource
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -291,13 +293,28 @@ class Analysis:
         except duckdb.Error as error:
             raise self._failed(what, str(error).splitlines()[0]) from error
         except OSError as error:
+            if _says(error, errno.ENOMEM):
+                raise MemoryError from error
+            if _says(error, errno.EMFILE):
+                raise self._failed(what, str(error)) from error
             raise RunError(
                 f"{self.run.path}: can't compute {what}: what doesn't fit in memory can't be kept in {tempfile.gettempdir()} ({os.strerror(error.errno) if error.errno else error}). "
                 "Free space there, or set TMPDIR to a folder of another disk."
             ) from error
 
     def _failed(self, what: str, reason: str) -> RunError:
+        if os.strerror(errno.EMFILE) in reason:  # of which DuckDB has no error of its own
+            limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            return RunError(
+                f"{self.run.path}: can't compute {what}: its tables have more files than this process may open ({limit}). "
+                "Raise the limit, as with `ulimit -n 1024`."
+            )
         return RunError(f"{self.run.path}: can't compute {what} ({reason}). Make the run again with this slotmark.")
+
+
+def _says(error: OSError, number: int) -> bool:
+    """Whether it is this error of the system, which Arrow has in its words alone."""
+    return error.errno == number or os.strerror(number) in str(error)
 
 
 @contextmanager

@@ -26,6 +26,10 @@ LEAST_NAME, LEAST_AXIS, MOST_AXIS = 16, 15, 41
 STYLES = {"better": "bold green", "worse": "bold red", "equivalent": "cyan", "inconclusive": "yellow", None: ""}
 
 
+LEAST_WIDTH = 40
+"""A terminal with fewer columns breaks lines itself: words in so few are columns of letters."""
+
+
 class _Terminal(Console):
     """A console whose reader may leave: who prints decides what that means."""
 
@@ -36,6 +40,7 @@ class _Terminal(Console):
 def print_document(document: Document, console: Console | None = None) -> None:
     """Prints the brief sections of a document; the rest is for files. BrokenPipeError where nobody reads any more."""
     console = console or _Terminal(highlight=False)
+    console.width = max(console.width, LEAST_WIDTH)
     document = printable_document(document)
     console.print(Text(document.title, style=STYLES[document.verdict] or "bold"))
     if document.subtitle:

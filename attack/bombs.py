@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from attack.ground import Ground, emptied
+from attack.control import Attack
+from attack.faults import FOLDER_LEFT, MEMORY_TAKEN, REFUSES, TRACEBACK_BEFORE
+from attack.ground import Fault, Ground, emptied
 from attack.outcome import REFUSED, Ended, Tried, chances, command
 
 MOST_BYTES = 700 << 20
 """What an ingest may take: two threads with a line of 64 MiB each, and what Python and Arrow take anyway."""
 
 _OPTIONS = ("--accept-damaged", "--max-rejected", "99.99%")
+"""Most lines of most bombs can't be read, and how many is not what counts here."""
 
 BLOCKS = 16
 """Of 64 MiB or a little less, in each bomb."""
@@ -28,7 +31,6 @@ LINE = (
 def bombs(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     """Packs a log of 1 GiB and more into a small file, as gzip and as zstd, and ingests it."""
     kinds = [(pack, fill) for fill in FILLS for pack in (gzip_bomb, zstd_bomb)]
-    _unharmed(ground)
     for number, chance in enumerate(chances(seed, "bombs", tries)):
         pack, fill = kinds[number % len(kinds)]
         folder = emptied(ground.folder / "bomb")
@@ -36,31 +38,43 @@ def bombs(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
         log.parent.mkdir(parents=True)
         log.write_bytes(pack((fill(chance) for _ in range(BLOCKS)), chance))
         done = _ingested(ground, folder)
-        wrong = done.wrong(0, REFUSED)
-        if not wrong and done.peak_bytes > MOST_BYTES:
-            wrong = f"{done.peak_bytes >> 20} MiB of memory"
-        left = sorted(path.name for path in folder.iterdir())
-        if not wrong and left != (["logs", "run"] if done.code == 0 else ["logs"]):
-            wrong = f"{left} is there"
+        wrong = done.wrong(0, REFUSED) or _too_much(folder, done)
         told = f"bomb {number}: {fill.__name__.removeprefix('_')} as {pack.__name__}, {log.stat().st_size:,} bytes: {wrong}"
         yield Tried(1, [told] if wrong else [])
 
 
 def _ingested(ground: Ground, folder: Path) -> Ended:
-    """How `ingest` of the folder's logs ended."""
     genesis = ground.logs / "genesis" / "genesis.shelley.json"
-    return command("ingest", "logs", "--genesis", genesis, "-o", "run", *_OPTIONS, into=folder)
+    return ground.attacked("ingest", "logs", "--genesis", genesis, "-o", "run", *_OPTIONS, into=folder)
 
 
-def _unharmed(ground: Ground) -> None:
-    """Raises RuntimeError unless a small packed log that nothing is wrong with becomes a run, by the same command."""
-    folder = emptied(ground.folder / "bomb")
-    log = folder / "logs" / "node-0" / "stdout.gz"
-    log.parent.mkdir(parents=True)
-    log.write_bytes(gzip_bomb(iter([LINE % (7, b"5") * 100]), random.Random(0)))
-    done = _ingested(ground, folder)
-    if done.code != 0 or not (folder / "run" / "run.json").is_file():
-        raise RuntimeError(f"the unharmed packed log isn't ingested, so that nothing is attacked: {done.said}")
+def _too_much(folder: Path, done: Ended) -> str:
+    """What an ingest that ended took or left that it must not."""
+    if done.peak_bytes > MOST_BYTES:
+        return f"{done.peak_bytes >> 20} MiB of memory"
+    left = sorted(path.name for path in folder.iterdir())
+    return f"{left} is left" if left != (["logs", "run"] if done.code == 0 else ["logs"]) else ""
+
+
+def unharmed(ground: Ground) -> str:
+    """What is wrong with how logs that unpack to what they hold are read: with the same samples as the logs that aren't packed."""
+    expected = command("samples", ground.cluster_run, *_SAMPLES, into=ground.folder)
+    for pack in (gzip_bomb, zstd_bomb):
+        folder = emptied(ground.folder / "bomb")
+        for log in ground.logs.glob("*/stdout"):
+            packed = folder / "logs" / log.parent.name / f"stdout.{'gz' if pack is gzip_bomb else 'zst'}"
+            packed.parent.mkdir(parents=True)
+            packed.write_bytes(pack(iter([log.read_bytes()]), random.Random(0)))
+        done = _ingested(ground, folder)
+        if wrong := done.wrong(0) or _too_much(folder, done):
+            return f"{pack.__name__}: {wrong}"
+        found = command("samples", folder / "run", *_SAMPLES, into=ground.folder)
+        if found.code or found.out != expected.out or expected.out.count(b"\n") < 2:
+            return f"{pack.__name__}: samples are others"
+    return ""
+
+
+_SAMPLES = ("forge_ticked", "--filter", "none")
 
 
 def _one_line(_chance: random.Random) -> bytes:
@@ -131,3 +145,28 @@ def zstd_bomb(blocks: Iterator[bytes], chance: random.Random) -> bytes:
         repeated = struct.pack("<I", (128 << 10) << 3 | 1 << 1)[:3] + b"a"
         packed += window + repeated * 20_000 + b"\x01\x00\x00"
     return packed
+
+
+ATTACK = Attack(
+    "bombs as packed logs",
+    18,
+    0.1,
+    bombs,
+    unharmed,
+    (
+        REFUSES,
+        FOLDER_LEFT,
+        MEMORY_TAKEN,
+        TRACEBACK_BEFORE,
+        Fault(
+            "a packed log is read to its middle only",
+            "import gzip, pathlib, sys\n"
+            "if sys.argv[1:2] == ['ingest'] or 'ingest' in sys.orig_argv:\n"
+            "    for _log in sorted(pathlib.Path('logs').glob('*/*.gz')):\n"
+            "        _text = gzip.decompress(_log.read_bytes())\n"
+            "        _log.write_bytes(gzip.compress(_text[: _text.index(b'\\n', len(_text) // 2) + 1]))\n",
+            "samples are others",
+        ),
+    ),
+    inputs=2,
+)

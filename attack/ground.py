@@ -2,19 +2,64 @@
 
 import hashlib
 import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from attack.outcome import REFUSED, Ended, command
 
 SMALL = ("--set", "network.hosts=4", "--set", "network.pools=4", "--set", "epoch_slots=200", "--slots", "300")
 
 
+class Fault(NamedTuple):
+    """A fault that is planted in what is attacked.
+
+    Attributes:
+        what: What is wrong, in words.
+        planted: Python code that each attacked process runs when it starts; for the attacks in Rust, the word behind ``--plant``.
+        found: What the attack must say where it finds it.
+        shows_unharmed: The unharmed input can show it too, so that it is tried first.
+    """
+
+    what: str
+    planted: str
+    found: str
+    shows_unharmed: bool = True
+
+
 class Ground:
-    """Logs, chains and runs in a folder of their own."""
+    """Logs, chains and runs in a folder of their own, and the slotmark that is attacked.
+
+    Attributes:
+        folder: Where all is.
+        fault: What is planted in attacked commands; what they work on is always made without it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.fault: Fault | None = None
+
+    @contextmanager
+    def planted(self, fault: Fault) -> Iterator[None]:
+        """Has every command that is attacked inside run with this fault."""
+        place = emptied(self.folder / "fault")
+        (place / "sitecustomize.py").write_text(fault.planted)
+        self.fault = fault
+        try:
+            yield
+        finally:
+            self.fault = None
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What attacked processes have in their environment beside the usual."""
+        return {"PYTHONPATH": str(self.folder / "fault")} if self.fault else {}
+
+    def attacked(self, *arguments: str | Path, into: Path, **limits: int) -> Ended:
+        """Runs an attacked command to its end."""
+        return command(*arguments, into=into, variables=self.variables, **limits)
 
     @cached_property
     def logs(self) -> Path:

@@ -7,15 +7,21 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from attack.ground import SMALL, Ground, content, emptied
+from attack.control import Attack
+from attack.faults import FOLDER_LEFT, PROCESS_LEFT, REFUSES, around
+from attack.ground import SMALL, Fault, Ground, content, emptied
 from attack.outcome import STOPPED, Ended, Tried, chances, command, ended, environment, slotmark, written
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 MARK = "SLOTMARK_ATTACK"
 """The name of a variable by which everything that a command started is found again."""
+
+UNFINISHED = "unfinished-session.jsonl"
+"""The rounds that a session of clients had measured when it was stopped."""
 
 
 class Victim(NamedTuple):
@@ -24,6 +30,14 @@ class Victim(NamedTuple):
     arguments: tuple[str | Path, ...]
     is_whole: Callable[[Path], bool]
     seconds: float
+
+
+def unharmed(ground: Ground) -> str:
+    """What is wrong with commands that nobody stops: each writes all of its result, and leaves nothing else."""
+    for victim in _victims(ground):
+        if wrong := _kill(ground, victim, None, 0):
+            return f"{' '.join(map(str, victim.arguments[:2]))}: {wrong}"
+    return ""
 
 
 def kills(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
@@ -37,6 +51,7 @@ def kills(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
         yield Tried(1, [told] if wrong else [])
 
 
+@cache
 def _victims(ground: Ground) -> list[Victim]:
     """Commands of every kind that write; each runs once to its end, for what it writes and how long it takes."""
     target = Path(__file__).resolve().parents[1] / "target" / "release" / "slotmark-target-native"
@@ -69,6 +84,7 @@ def _like(whole: dict[str, str], measured: bool) -> Callable[[Path], bool]:
     def is_whole(out: Path) -> bool:
         found = content(out) if out.is_dir() else {"": out.read_text()}
         if measured:
+            found.pop(UNFINISHED, None)  # what was measured so far, for --resume
             # Of several runs of a session, each is whole or absent.
             runs = {name.partition("/")[0] for name in found}
             return all(
@@ -82,8 +98,8 @@ def _like(whole: dict[str, str], measured: bool) -> Callable[[Path], bool]:
     return is_whole
 
 
-def _kill(ground: Ground, victim: Victim, number: signal.Signals, after_s: float) -> str:
-    """What went wrong when a command got a signal after so long; empty where nothing did."""
+def _kill(ground: Ground, victim: Victim, number: signal.Signals | None, after_s: float) -> str:
+    """What went wrong when a command got a signal after so long, or none; empty where nothing did."""
     folder = emptied(ground.folder / "killed")
     temporary = emptied(ground.folder / "killed-temporary")
     mark = secrets.token_hex(8)
@@ -91,18 +107,21 @@ def _kill(ground: Ground, victim: Victim, number: signal.Signals, after_s: float
         process = subprocess.Popen(
             slotmark(*victim.arguments),
             cwd=folder,
-            env=environment(temporary, **{MARK: mark}),
+            env=environment(temporary, **{MARK: mark}, **ground.variables),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=said,
         )
-        time.sleep(after_s)
-        if process.poll() is None:
-            process.send_signal(number)
+        if number is not None:
+            time.sleep(after_s)
+            if process.poll() is None:
+                process.send_signal(number)
         code = ended(process).code if process.returncode is None else process.returncode
         done = Ended(code, written(out), written(said).decode(errors="replace"), 0)
     # In Python's own first moments a signal ends it at once, when it has written nothing yet.
-    wrong = done.wrong(0, STOPPED[number], -number)
+    wrong = done.wrong(0, *([] if number is None else [STOPPED[number], -number]))
+    if not wrong and number is None and not (folder / "out").exists():
+        wrong = "nothing was written"
     return (
         wrong
         or _lives_on(mark)
@@ -138,7 +157,7 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def _left(folder: Path, temporary: Path, victim: Victim, number: signal.Signals) -> str:
+def _left(folder: Path, temporary: Path, victim: Victim, number: signal.Signals | None) -> str:
     """What is there that shouldn't be: a run that isn't whole, or, after a signal that can be caught, anything else."""
     if (folder / "out").exists() and not victim.is_whole(folder / "out"):
         return "what it was writing is there and not whole"
@@ -156,3 +175,43 @@ def _again(folder: Path, victim: Victim) -> str:
         return f"again: {wrong}"
     others = [path.name for path in folder.iterdir() if path.name != "out"]
     return f"again: {others} is still left" if others else ""
+
+
+ATTACK = Attack(
+    "commands killed at random moments",
+    126,
+    0.3,
+    kills,
+    unharmed,
+    (
+        REFUSES,
+        FOLDER_LEFT,
+        PROCESS_LEFT,
+        Fault(
+            "a command that is stopped has a traceback",
+            "import slotmark.cli\n"
+            "_usual = slotmark.cli.main\n"
+            "def _planted():\n"
+            "    try:\n"
+            "        _usual()\n"
+            "    except KeyboardInterrupt:\n"
+            "        raise KeyError('planted') from None\n"
+            "slotmark.cli.main = _planted\n",
+            "a traceback",
+        ),
+        Fault(
+            "what it writes is begun in its place",
+            around(
+                "import pathlib, shutil, sys, time\n"
+                "if 'import' in sys.argv:\n"
+                "    pathlib.Path('out').mkdir()\n"
+                "    pathlib.Path('out/half').write_text('x')\n"
+                "    time.sleep(3)\n"
+                "    shutil.rmtree('out')"
+            ),
+            "not whole",
+            shows_unharmed=False,
+        ),
+    ),
+    inputs=14,
+)

@@ -66,7 +66,7 @@ class Ended(msgspec.Struct, frozen=True):
         return ""
 
 
-def command(*arguments: str | Path, into: Path, **limits: int) -> Ended:
+def command(*arguments: str | Path, into: Path, variables: Mapping[str, str] = {}, **limits: int) -> Ended:
     """Runs a slotmark command to its end, in this folder; ``file_bytes`` limits each file that it writes."""
 
     def limit() -> None:
@@ -78,7 +78,7 @@ def command(*arguments: str | Path, into: Path, **limits: int) -> Ended:
     process = subprocess.Popen(
         slotmark(*arguments),
         cwd=into,
-        env=environment(into),
+        env=environment(into, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=limit,  # noqa: PLW1509 - no threads

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attack.ground import Ground, content, emptied
-from attack.outcome import REFUSED, Ended, Tried, chances
+from attack.control import Attack
+from attack.faults import CONTROL_PRINTED, FILE_CHANGED, REFUSES, TRACEBACK, around
+from attack.ground import Fault, Ground, content, emptied
+from attack.outcome import REFUSED, Ended, Tried, chances, command
 from attack.tampering import CONTROL, Commands, change_bytes, change_content, change_value
 
 _PLAN = """
@@ -43,10 +45,10 @@ to = 400
 def plans(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     """Changes a plan or a noise file in one place, and gives it to `ledger run` or `compare`."""
     place = emptied(ground.folder / "planned" / "place")
-    commands = Commands(place, emptied(ground.folder / "planned-temporary"))
-    compared = ("compare", ground.measured / "a", ground.measured / "b", "--noise")
+    compared = _compared(ground)
+    usual = command(*compared, ground.noise, into=place).out
+    commands = Commands(place, emptied(ground.folder / "planned-temporary"), ground.variables)
     try:
-        usual = commands(*compared, ground.noise).out
         for number, chance in enumerate(chances(seed, "plans", tries)):
             emptied(place)
             (place.parent / "victim.py").write_text("print('untouched')\n")
@@ -63,6 +65,37 @@ def plans(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
             yield Tried(1, [f"{number} ({what}): {wrong}"] if wrong else [])
     finally:
         commands.close()
+
+
+def _compared(ground: Ground) -> tuple[str | Path, ...]:
+    return ("compare", ground.measured / "a", ground.measured / "b", "--noise")
+
+
+def unharmed(ground: Ground) -> str:
+    """What is wrong with how a plan and a noise file that nobody changed are used: all targets are measured, and the file counts."""
+    place = emptied(ground.folder / "planned" / "place")
+    (place.parent / "victim.py").write_text("print('untouched')\n")
+    (place / "plan.toml").write_text(_PLAN.format(chain=ground.chain))
+    usual = command(*_compared(ground), ground.noise, into=place)
+    without = command(*_compared(ground)[:-1], into=place)
+    if usual.code or without.code or usual.said == without.said:
+        return f"the noise file doesn't count: {usual.said}"
+    before = content(place.parent)
+    commands = Commands(place, emptied(ground.folder / "planned-temporary"), ground.variables)
+    try:
+        compared, measured = commands(*_compared(ground), ground.noise), commands("ledger", "run", "plan.toml")
+    finally:
+        commands.close()
+    for done in (compared, measured):
+        if wrong := done.wrong(0) or _printed(done):
+            return wrong
+    if compared.out != usual.out:
+        return "noise changed a comparison"
+    after = content(place.parent)
+    if any(after.get(name) != digest for name, digest in before.items()):
+        return "files were changed"
+    runs = sorted(path.parent.name for path in place.rglob("run.json"))
+    return "" if runs == ["disk", "disk", "memory", "memory"] else f"the runs are {runs}"
 
 
 def _tampered_plan(ground: Ground, commands: Commands, place: Path, chance: random.Random) -> tuple[str, str]:
@@ -106,3 +139,23 @@ def _toml(plan: Any) -> str:
                 else [json.dumps(entry)]
             )
     return "\n".join(lines) + "\n"
+
+
+ATTACK = Attack(
+    "tampered plans and noise files",
+    60,
+    0.05,
+    plans,
+    unharmed,
+    (
+        REFUSES,
+        TRACEBACK,
+        CONTROL_PRINTED,
+        FILE_CHANGED,
+        Fault(
+            "the noise file is printed",
+            around("import pathlib, sys\nprint([word for word in sys.argv if 'noise' in word])"),
+            "noise changed",
+        ),
+    ),
+)

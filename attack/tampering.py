@@ -1,5 +1,6 @@
 """Run folders changed by a stranger: refused in one line, or read with the same numbers; nothing else is touched."""
 
+import csv
 import json
 import os
 import random
@@ -7,12 +8,14 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from attack.ground import Ground, content, emptied, is_fine_or_refused
-from attack.outcome import Ended, Tried, chances, environment
+from attack.control import Attack
+from attack.faults import CONTROL_PRINTED, FILE_CHANGED, REFUSES, TRACEBACK, TWO_LINES, around
+from attack.ground import Fault, Ground, content, emptied, is_fine_or_refused
+from attack.outcome import Ended, Tried, chances, command, environment
 
 SAMPLES = {"cluster": ("forge_ticked", "--filter", "none"), "ledger": ("total_us",)}
 """A metric of each bench. Which blocks it is of is left out of what the manifest may decide."""
@@ -42,13 +45,14 @@ HOSTILE: tuple[Any, ...] = (
     [[[[[[]]]]]],
 )
 MEMORY_BYTES = 12 << 30
-"""The address space of a command: more than it ever takes, less than a size out of a damaged file could ask for."""
+"""What a command may allocate: more than it ever takes, less than a size out of a damaged file could ask for. Files that are mapped, as
+LMDB's, don't count."""
 
 CONTROL = [byte for byte in range(32) if byte not in b"\t\n"]
 
 _REPEATED = """
 import os, sys
-import slotmark.cli, slotmark.metrics, slotmark.report, slotmark.run, pyarrow.parquet, slotmark.report.renderers.csv
+import slotmark.cli, slotmark.cli.check, slotmark.metrics, slotmark.report, slotmark.run, pyarrow.parquet, slotmark.report.renderers.csv
 folder = sys.argv[1]
 for line in sys.stdin:
     out, said, *arguments = line.rstrip("\\n").split("\\0")
@@ -61,6 +65,8 @@ for line in sys.stdin:
         from slotmark.__main__ import main
         try:
             main()
+            sys.stdout.flush()
+            os._exit(0)
         except SystemExit as end:
             sys.stdout.flush()
             os._exit(end.code if isinstance(end.code, int) else 1)
@@ -76,16 +82,16 @@ for line in sys.stdin:
 class Commands:
     """The command, loaded once and forked for each call: the same code and exit codes, without the time of its start."""
 
-    def __init__(self, folder: Path, temporary: Path) -> None:
+    def __init__(self, folder: Path, temporary: Path, variables: Mapping[str, str]) -> None:
         self._files = (temporary / "out", temporary / "said")
 
         def limit() -> None:
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
             resource.setrlimit(resource.RLIMIT_CPU, (3_600, 3_600))
 
         self._process = subprocess.Popen(
             [sys.executable, "-B", "-c", _REPEATED, str(folder)],
-            env=environment(temporary),
+            env=environment(temporary, **variables),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -109,20 +115,13 @@ class Commands:
         self._process.wait()
 
 
-def _unharmed(done: Ended) -> bytes:
-    """What a command prints of a run that nothing was changed in. Raises RuntimeError where it is refused: nothing would be attacked then."""
-    if done.code != 0 or not done.out:
-        raise RuntimeError(f"the unharmed run has no samples, so that nothing is attacked: {done.said}")
-    return done.out
-
-
 def tampering(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     """Changes a run folder in one place and gives it to `check`, `samples` and `show`."""
     place = emptied(ground.folder / "tampered")
     runs = {"cluster": ground.cluster_run, "ledger": ground.ledger_run}
-    commands = Commands(place, emptied(ground.folder / "tampered-temporary"))
+    usual = {bench: _usual_samples(ground, bench).out for bench in SAMPLES}
+    commands = Commands(place, emptied(ground.folder / "tampered-temporary"), ground.variables)
     try:
-        usual = {bench: _unharmed(commands("samples", runs[bench], *metric)) for bench, metric in SAMPLES.items()}
         for number, chance in enumerate(chances(seed, "tampering", tries)):
             bench = chance.choice(list(SAMPLES))
             emptied(place)
@@ -137,6 +136,62 @@ def tampering(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
             yield Tried(1, [f"run folder {number} ({bench}, {what}): {wrong}"] if wrong else [])
     finally:
         commands.close()
+
+
+def _usual_samples(ground: Ground, bench: str) -> Ended:
+    """How `samples` ends for a run that nobody changed."""
+    run = {"cluster": ground.cluster_run, "ledger": ground.ledger_run}[bench]
+    return command("samples", run, *SAMPLES[bench], into=ground.folder)
+
+
+def unharmed(ground: Ground) -> str:
+    """What is wrong with how runs that nobody changed are checked and shown: all is fine, with the numbers of the logs and the recording."""
+    expected = {"cluster": _slots_of_logs(ground), "ledger": _rows_of_recording(ground)}
+    place = emptied(ground.folder / "tampered")
+    (place / "victim.py").write_text("print('untouched')\n")
+    commands = Commands(place, emptied(ground.folder / "tampered-temporary"), ground.variables)
+    try:
+        for bench, made in {"cluster": ground.cluster_run, "ledger": ground.ledger_run}.items():
+            run = shutil.copytree(made, place / bench)
+            before = content(place)
+            usual = _usual_samples(ground, bench)
+            wrong = usual.wrong(0) or _wrong(commands, run, bench, usual.out)
+            done = [commands("check", bench), commands("samples", bench, *SAMPLES[bench]), commands("show", bench)]
+            wrong = wrong or "".join(one.wrong(0) for one in done)
+            rows = csv.DictReader(done[1].out.decode(errors="replace").splitlines())
+            found = [tuple(row.get(name, "") for name in KNOWN_BY[bench]) for row in rows]
+            if not wrong and (
+                not found or not set(found) <= expected[bench] or len(found) < 0.8 * len(expected[bench])
+            ):
+                wrong = f"{len(found)} samples are not those of the input, which has {len(expected[bench])}"
+            if not wrong and not done[2].out:
+                wrong = "nothing is shown"
+            if not wrong and content(place) != before:
+                wrong = "files were changed"
+            if wrong:
+                return f"{bench}: {wrong}"
+    finally:
+        commands.close()
+    return ""
+
+
+KNOWN_BY = {"cluster": ("slot", "forger"), "ledger": ("slot", "value")}
+"""The columns of the samples of each bench by which they are known."""
+
+
+def _slots_of_logs(ground: Ground) -> set[tuple[str, ...]]:
+    """Slot and host of each block that a log has as forged."""
+    forged = set()
+    for log in ground.logs.glob("*/stdout"):
+        for line in log.read_text().splitlines():
+            if '"TraceForgedBlock"' in line:
+                forged.add((str(json.loads(line)["data"]["slot"]), log.parent.name))
+    return forged
+
+
+def _rows_of_recording(ground: Ground) -> set[tuple[str, ...]]:
+    rows = [line.split("\t") for line in ground.recording.read_text().splitlines()[1:]]
+    return {(row[0], row[2]) for row in rows}
 
 
 def _wrong(commands: Commands, run: Path, bench: str, usual: bytes) -> str:
@@ -244,3 +299,24 @@ def _change_files(run: Path, parts: list[Path], chance: random.Random) -> str:
         case _:
             path.with_name("part-*.parquet").write_bytes(kept)
             return f"{path.name} has another name"
+
+
+ATTACK = Attack(
+    "tampered run folders",
+    400,
+    0.25,
+    tampering,
+    unharmed,
+    (
+        REFUSES,
+        TRACEBACK,
+        TWO_LINES,
+        CONTROL_PRINTED,
+        FILE_CHANGED,
+        Fault(
+            "samples are others than those of the tables",
+            around(after="import sys\nif 'samples' in sys.argv: print('0,0,0')"),
+            "check passes, and samples are others",
+        ),
+    ),
+)

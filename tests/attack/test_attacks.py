@@ -1,9 +1,10 @@
-"""A short form of each attack, so that it stays right; `make attack` runs the long ones. Those in Rust are tested in their crates."""
+"""A short form of each attack, so that it stays right; `make attack` runs the long ones. Those in Rust are tested in their crates too."""
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
@@ -11,13 +12,11 @@ from types import ModuleType
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from attack.__main__ import ATTACKS, Attack, attack
-from attack.bombs import bombs
-from attack.disks import disks
-from attack.ground import Ground
-from attack.kills import kills
+from attack.__main__ import ATTACKS, attack
+from attack.control import Attack, Controlled, controlled
+from attack.faults import REFUSES
+from attack.ground import Fault, Ground
 from attack.outcome import Ended, Tried
-from attack.plans import plans
 from attack.programs import _COUNTS
 from attack.tampering import tampering
 
@@ -25,30 +24,74 @@ from attack import bombs as bombing
 from attack import tampering as tampered
 from slotmark.run.integrity import digest_of
 
+SHORT = {"kills": 3, "runs": 12, "plans": 4, "bombs": 2, "disks": 4}
+"""How many inputs of each attack are tried here."""
+FAULTS = [
+    pytest.param(
+        name,
+        fault,
+        id=f"{name}: {fault.what}",
+        marks=[] if (name, fault) == ("runs", REFUSES) else [pytest.mark.slow],
+    )
+    for name in ("runs", "bombs")
+    for fault in ATTACKS[name].faults
+]
+"""Faults that are planted here: `make attack` plants all."""
+
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
     return Ground(tmp_path_factory.mktemp("attack"))
 
 
-def all_tried(run: Callable[[Ground, int, int], Iterator[Tried]], folder: Path, tries: int) -> list[Tried]:
-    """What became of all inputs of an attack."""
-    return list(run(Ground(folder), 7, tries))
+def all_tried(name: str, folder: Path, tries: int) -> tuple[str, list[Tried]]:
+    """What is wrong with the unharmed input of an attack, and what became of its inputs."""
+    ground = Ground(folder)
+    return ATTACKS[name].unharmed(ground), list(ATTACKS[name].run(ground, 7, tries))
 
 
-@pytest.mark.parametrize(
-    ("run", "tries"),
-    [(kills, 3), (tampering, 12), (plans, 4), (bombs, 2), (disks, 4)],
-    ids=["kills", "runs", "plans", "bombs", "disks"],
-)
-def test_no_input_of_a_short_attack_fails(
-    run: Callable[[Ground, int, int], Iterator[Tried]], tries: int, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.parametrize(("name", "tries"), SHORT.items(), ids=list(SHORT))
+def test_the_unharmed_input_passes_and_no_input_of_a_short_attack_fails(
+    name: str, tries: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     # A new process: what the kernel says of a child's peak memory begins with what its parent had, and this one may have much.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
-        tried = fresh.submit(all_tried, run, tmp_path_factory.mktemp("attack"), tries).result()
+        unharmed, tried = fresh.submit(all_tried, name, tmp_path_factory.mktemp("attack"), tries).result()
+    assert unharmed == ""
     assert sum(one.inputs for one in tried) == tries
     assert [failure for one in tried for failure in one.failures] == []
+
+
+@pytest.mark.parametrize(("name", "fault"), FAULTS)
+def test_an_attack_finds_a_fault_that_is_planted(name: str, fault: Fault, ground: Ground) -> None:
+    assert controlled(ATTACKS[name], ground, 7, (fault,)).failures == []
+
+
+def test_every_attack_has_faults_that_it_must_find() -> None:
+    assert all(one.faults for one in ATTACKS.values())
+    with pytest.raises(ValueError, match="plans: an attack needs faults"):
+        replace(ATTACKS["plans"], name="plans", faults=())
+
+
+def test_an_attack_whose_inputs_never_reach_slotmark_fails_its_controls(tmp_path: Path) -> None:
+    """As the attack with bombs was: its commands were refused for an option, and exit code 2 was as good as 0."""
+
+    def refused(ground: Ground, _seed: int, tries: int) -> Iterator[Tried]:
+        for _ in range(tries):
+            done = ground.attacked("ingest", "--no-such-option", into=ground.folder)
+            yield Tried(1, [wrong] if (wrong := done.wrong(0, 2)) else [])
+
+    def unharmed(ground: Ground) -> str:
+        return ground.attacked("ingest", "--no-such-option", into=ground.folder).wrong(0)
+
+    found = controlled(Attack("x", 1, 1, refused, unharmed, (REFUSES,), inputs=1), Ground(tmp_path), 1)
+    assert found.controls == 2
+    assert found.failures[0].startswith("the unharmed input: exit code 2")
+
+    found = controlled(Attack("x", 1, 1, refused, lambda _: "", (REFUSES,), inputs=1), Ground(tmp_path), 1)
+    assert found == Controlled(
+        2, ["planted and not found: every command is refused in one line; found instead: nothing"]
+    )
 
 
 def test_an_attack_finds_a_run_whose_numbers_were_changed_and_pass(
@@ -75,16 +118,20 @@ def test_an_attack_finds_a_run_whose_numbers_were_changed_and_pass(
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "harmful"),
-    [(tampered, "SAMPLES", {"ledger": ("totalTime",)}), (bombing, "_OPTIONS", ("--max-rejected", "100%"))],
+    ("name", "module", "constant", "refused"),
+    [
+        ("runs", tampered, "SAMPLES", {**tampered.SAMPLES, "ledger": ("totalTime",)}),
+        ("bombs", bombing, "_OPTIONS", ("--max-rejected", "100%")),
+    ],
     ids=["runs", "bombs"],
 )
 def test_an_attack_whose_unharmed_input_is_refused_does_not_pass(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, harmful: object
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, name: str, module: ModuleType, constant: str, refused: object
 ) -> None:
-    monkeypatch.setattr(module, name, harmful)
-    with pytest.raises(RuntimeError, match="the unharmed"):
-        list((tampering if module is tampered else bombs)(ground, 7, 1))
+    """Both had these values, and attacked nothing."""
+    monkeypatch.setattr(module, constant, refused)
+    [failure] = controlled(ATTACKS[name], ground, 7, ()).failures
+    assert failure.startswith("the unharmed input: ")
 
 
 def test_how_a_command_must_not_end() -> None:
@@ -104,7 +151,9 @@ def test_the_clock_ends_an_attack(tmp_path: Path) -> None:
         while True:
             yield Tried(1, ["one"])
 
-    found = attack(Attack("x", 1, 1, endless), Ground(tmp_path), 1, 1, time.monotonic() + 0.01)
+    found = attack(
+        Attack("x", 1, 1, endless, lambda _: "", (REFUSES,)), Ground(tmp_path), 1, 1, time.monotonic() + 0.01
+    )
     assert found.tried == len(found.failures) >= 1
     assert not found.in_time
 

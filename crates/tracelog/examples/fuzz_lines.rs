@@ -1,15 +1,18 @@
-//! `fuzz_lines [--inputs N] [--seed N]`: damaged lines to the line parser, which must read or refuse each. Prints in one line how many were
+//! `fuzz_lines [--inputs N] [--seed N] [--unharmed 1] [--plant FAULT]`: damaged lines to the line parser, which must read or refuse each. Prints in one line how many were
 //! tried and how many failed: read as a message of interest although they are no JSON, or read without an end. Fails if any did.
 //!
 //! Lines begin as real ones (`../shared/data/logs`, where it is) or as one of each sort that is built in, and are then changed a
 //! few times: bytes, digits and signs are replaced, pieces are left out, doubled or taken from another line, the end is cut off.
+//!
+//! Controls: `--unharmed 1` tries the built-in lines as they are, each of which must be read, and with `--plant` the parser has a fault that
+//! must be found.
 
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use slotmark_tracelog::{Reason, read_line};
+use slotmark_tracelog::{Reason, Seen, read_line};
 
 const BUILT_IN: [&str; 8] = [
     r#"{"at":"2025-12-01T07:06:57.978986Z","ns":"Resources","data":{"Alloc":10350456392,"CentiBlkIO":0,"CentiCpu":8,"CentiGC":51,"CentiMut":292,"FsRd":0,"FsWr":0,"GcsMajor":7,"GcsMinor":387,"Heap":1040187392,"Live":376858328,"NetRd":0,"NetWr":0,"RSS":1138507776,"Threads":0,"kind":"ResourceStats"},"sev":"Info","thread":"13","host":"a"}"#,
@@ -63,14 +66,46 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut arguments = std::env::args().skip_while(|argument| argument != name).skip(1);
         arguments.next().map_or(Ok(unless), |text| text.parse::<u64>())
     };
-    match fuzz(option("--inputs", 1_000_000)?, option("--seed", 1)?) {
+    let planted = std::env::args().skip_while(|argument| argument != "--plant").nth(1).unwrap_or_default();
+    let failed = match option("--unharmed", 0)? {
+        0 => fuzz(option("--inputs", 1_000_000)?, option("--seed", 1)?, &planted),
+        _ => unharmed(&planted),
+    };
+    match failed {
         0 => Ok(()),
         _ => Err("lines were read that must be refused".into()),
     }
 }
 
+/// The parser, or with a fault planted in it.
+fn parsed<'line>(line: &'line [u8], planted: &str) -> Result<Seen<'line>, Reason> {
+    let seen = read_line(line);
+    let ends = line.trim_ascii().ends_with(b"}");
+    match (planted, &seen) {
+        ("panics", Err(_)) => panic!("planted"),
+        ("reads-cut-lines", Err(_)) if !ends => read_line(BUILT_IN[1].as_bytes()),
+        ("reads-no-json", Err(_)) if ends => read_line(BUILT_IN[1].as_bytes()),
+        ("refuses", _) => Err(Reason::Cut),
+        _ => seen,
+    }
+}
+
+/// Tries the built-in lines as they are; how many are not read, or not seen for what they are.
+pub fn unharmed(planted: &str) -> u64 {
+    let mut failed = 0;
+    for line in BUILT_IN {
+        let of_interest = !line.contains("PeerSelectionCounters");
+        if !parsed(line.as_bytes(), planted).is_ok_and(|seen| seen.entry.is_some() == of_interest) {
+            failed += 1;
+            eprintln!("refused: {line}");
+        }
+    }
+    println!("log lines: {} tried, {failed} failed (unharmed)", BUILT_IN.len());
+    failed
+}
+
 /// Tries so many lines; how many failed.
-pub fn fuzz(inputs: u64, seed: u64) -> u64 {
+pub fn fuzz(inputs: u64, seed: u64, planted: &str) -> u64 {
     let mut lines: Vec<Vec<u8>> = BUILT_IN.iter().map(|line| line.as_bytes().to_vec()).collect();
     let shared = std::env::var_os("SLOTMARK_SHARED")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
@@ -91,7 +126,7 @@ pub fn fuzz(inputs: u64, seed: u64) -> u64 {
             damage(&mut line, &lines[other], &mut chance);
         }
         bytes += line.len() as u64;
-        match read_line(&line) {
+        match parsed(&line, planted) {
             Ok(seen) => {
                 read += 1;
                 of_interest += u64::from(seen.entry.is_some());

@@ -6,5 +6,5 @@ mod fuzz_lines;
 
 #[test]
 fn no_line_of_a_short_attack_fails() {
-    assert_eq!(fuzz_lines::fuzz(20_000, 7), 0);
+    assert_eq!(fuzz_lines::fuzz(20_000, 7, ""), 0);
 }

@@ -1,16 +1,20 @@
-//! Attacks the server and the chain reader with inputs made from a seed: `attack [--inputs N] [--chains N] [--seed N]`.
+//! Attacks the server and the chain reader with inputs made from a seed: `attack [--inputs N] [--chains N] [--seed N] [--unharmed 1]
+//! [--plant FAULT]`.
 //!
 //! Prints a line for each attack, `NAME: N tried, M failed`, and exits 1 where any input failed. An input fails where a thread
 //! panics, where a connection outlives its limits, where the server no longer serves the chain afterwards, or where a damaged
 //! chain folder gives bytes that are not the chain's without an error.
+//!
+//! Controls: with `--unharmed 1` sessions are sound and chain folders whole, and each must pass with what is expected; with `--plant` the
+//! server or the reader has a fault that must be found.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::ops::ControlFlow;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{self, AssertUnwindSafe};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -35,12 +39,31 @@ fn main() -> ExitCode {
         let mut arguments = std::env::args().skip_while(|argument| argument != name).skip(1);
         arguments.next().map_or(unless, |text| text.parse().unwrap_or_else(|_| panic!("{name} {text}: expected a number")))
     };
-    let failed = attack(option("--inputs", 20_000), option("--chains", 3_000), option("--seed", 1));
+    let control = Control {
+        unharmed: option("--unharmed", 0) > 0,
+        planted: std::env::args().skip_while(|argument| argument != "--plant").nth(1).unwrap_or_default(),
+    };
+    let failed = attack(option("--inputs", 20_000), option("--chains", 3_000), option("--seed", 1), &control);
     if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+/// What shows that an attack can pass, and that it can fail.
+#[derive(Default)]
+pub struct Control {
+    /// Inputs are left as they are.
+    pub unharmed: bool,
+    /// The word of a fault in what is attacked; empty for none.
+    pub planted: String,
+}
+
+impl Control {
+    fn has(&self, fault: &str) -> bool {
+        self.planted == fault
+    }
+}
+
 /// Tries so many wire inputs and damaged chain folders; how many failed.
-pub fn attack(inputs: u64, chains: u64, seed: u64) -> u64 {
+pub fn attack(inputs: u64, chains: u64, seed: u64, control: &Control) -> u64 {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let chain = folder.path().join("chain");
     let recipe = Recipe { seed: 11, security_parameter: 30, ..Recipe::new(Workload::PreviewLike, BLOCKS) };
@@ -51,10 +74,10 @@ pub fn attack(inputs: u64, chains: u64, seed: u64) -> u64 {
     }));
     let mut failed = 0;
     if inputs > 0 {
-        failed += report("wire inputs of the server", inputs, attack_server(&chain, folder.path(), inputs, seed));
+        failed += report("wire inputs of the server", inputs, attack_server(&chain, folder.path(), inputs, seed, control));
     }
     if chains > 0 {
-        failed += report("damaged chain folders", chains, attack_reader(&chain, folder.path(), chains, seed));
+        failed += report("damaged chain folders", chains, attack_reader(&chain, folder.path(), chains, seed, control));
     }
     failed
 }
@@ -106,7 +129,40 @@ impl Draw {
     }
 }
 
-fn attack_server(chain: &Path, folder: &Path, inputs: u64, seed: u64) -> u64 {
+/// How long a connection may go on after what was sent to it; less where a fault is planted, as many connections wait for that.
+fn patience(control: &Control) -> Duration {
+    Duration::from_secs(if control.planted.is_empty() { 30 } else { 1 })
+}
+
+/// A socket in front of the server's, with a fault.
+fn faulty(folder: &Path, server: PathBuf, planted: String) -> PathBuf {
+    let front = folder.join("faulty.socket");
+    let listener = UnixListener::bind(&front).expect("a socket");
+    thread::spawn(move || {
+        for (number, client) in listener.incoming().map_while(Result::ok).enumerate() {
+            if planted == "ends" && number > 10 {
+                return;
+            }
+            let (server, panics, stays) = (server.clone(), planted == "panics" && number > 10, planted == "stays");
+            thread::spawn(move || {
+                assert!(!panics, "planted");
+                let upstream = UnixStream::connect(server).expect("the server");
+                let (mut from, mut to) = (client.try_clone().expect("a handle"), upstream.try_clone().expect("a handle"));
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+                let _ = io::copy(&mut &upstream, &mut &client);
+                if stays {
+                    thread::sleep(Duration::from_secs(60)); // the client's connection is left open
+                }
+            });
+        }
+    });
+    front
+}
+
+fn attack_server(chain: &Path, folder: &Path, inputs: u64, seed: u64, control: &Control) -> u64 {
     let blocks = Chain::open(chain).expect("a chain");
     let points: Vec<Point> = (0..blocks.len()).map(|index| blocks.point(index)).collect();
     let mut config = Config::new(FramedChain::new(blocks, 1 << 20).expect("a chain"), MAGIC);
@@ -117,6 +173,8 @@ fn attack_server(chain: &Path, folder: &Path, inputs: u64, seed: u64) -> u64 {
     }
     let server = Server::start(config, |_| ()).expect("a server");
     let address = server.address().expect("an address").to_string();
+    let socket = if control.planted.is_empty() { socket } else { faulty(folder, socket, control.planted.clone()) };
+    let patience = patience(control);
 
     let threads = 8;
     let failed: u64 = thread::scope(|scope| {
@@ -128,23 +186,25 @@ fn attack_server(chain: &Path, folder: &Path, inputs: u64, seed: u64) -> u64 {
                     for number in (thread..inputs).step_by(threads as usize) {
                         let mut draw = Draw(seed << 32 | number);
                         let side = if draw.below(2) == 0 { Side::Client } else { Side::Node };
-                        let wire = input(&mut draw, side, points);
+                        let wire = if control.unharmed { sound(side) } else { input(&mut draw, side, points) };
                         let ended = match side {
                             Side::Client => UnixStream::connect(socket).map(|mut stream| {
-                                let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
+                                let _ = stream.set_read_timeout(Some(patience));
                                 let _ = stream.write_all(&wire);
                                 let _ = stream.shutdown(Shutdown::Write);
-                                drained(&mut stream)
+                                drained(&mut stream, patience)
                             }),
                             Side::Node => TcpStream::connect(address).map(|mut stream| {
-                                let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
+                                let _ = stream.set_read_timeout(Some(patience));
                                 let _ = stream.write_all(&wire);
                                 let _ = stream.shutdown(Shutdown::Write);
-                                drained(&mut stream)
+                                drained(&mut stream, patience)
                             }),
                         };
+                        // The bytes of 20 blocks, at the least, where they were asked for.
+                        let ended = ended.map(|ended| ended.filter(|&bytes| !control.unharmed || bytes > 2_000));
                         let serves = number % 200 != 0 || served(socket);
-                        if !matches!(ended, Ok(true)) || !serves {
+                        if !matches!(ended, Ok(Some(_))) || !serves {
                             eprintln!("input {number} of seed {seed}: ended {ended:?}, serves {serves}");
                             failed += 1;
                         }
@@ -162,18 +222,34 @@ fn attack_server(chain: &Path, folder: &Path, inputs: u64, seed: u64) -> u64 {
     failed + server.open_connections() as u64 + PANICS.swap(0, Ordering::SeqCst) + u64::from(!served(&socket))
 }
 
-/// Whether the server ended the connection, whatever it sent before.
-fn drained(stream: &mut impl Read) -> bool {
+/// The bytes that the server sent before it ended the connection; none where it didn't end it.
+fn drained(stream: &mut impl Read, patience: Duration) -> Option<usize> {
     let mut buffer = vec![0; 1 << 16];
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + patience;
+    let mut sent = 0;
     while Instant::now() < deadline {
         match stream.read(&mut buffer) {
-            Ok(0) => return true,
-            Ok(_) => {}
-            Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+            Ok(0) => return Some(sent),
+            Ok(more) => sent += more,
+            Err(error) => return (error.kind() == io::ErrorKind::ConnectionReset).then_some(sent),
         }
     }
-    false
+    None
+}
+
+/// A session without a fault: a client asks for 20 blocks from the chain's beginning, and leaves.
+fn sound(side: Side) -> Vec<u8> {
+    let mut wire = Vec::new();
+    let mut message = Vec::new();
+    Proposal::of(side, MAGIC).encode(&mut message, side);
+    frame(&mut wire, protocol::HANDSHAKE, false, &[&message]);
+    let chain_sync = if side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
+    let mut message = Vec::new();
+    ChainSyncRequest::FindIntersect(vec![Point::Origin]).encode(&mut message);
+    message.extend([0x81, 0x00].repeat(21)); // the first answer is the roll-backward to where they meet
+    ChainSyncRequest::Done.encode(&mut message);
+    frame(&mut wire, chain_sync, false, &[&message]);
+    wire
 }
 
 fn served(socket: &Path) -> bool {
@@ -246,7 +322,7 @@ fn input(draw: &mut Draw, side: Side, points: &[Point]) -> Vec<u8> {
     wire
 }
 
-fn attack_reader(whole: &Path, folder: &Path, chains: u64, seed: u64) -> u64 {
+fn attack_reader(whole: &Path, folder: &Path, chains: u64, seed: u64, control: &Control) -> u64 {
     let original = Chain::open(whole).expect("a chain");
     // The chain's files; the folder `genesis` beside them is not read with the chain.
     let names: Vec<_> = fs::read_dir(whole)
@@ -256,6 +332,12 @@ fn attack_reader(whole: &Path, folder: &Path, chains: u64, seed: u64) -> u64 {
         .map(|entry| entry.file_name())
         .collect();
     let damaged = folder.join("damaged");
+    let other = folder.join("other");
+    if control.has("takes-any-block") {
+        // What a reader would give that took any block for the chain's.
+        let recipe = Recipe { seed: 12, security_parameter: 30, ..Recipe::new(Workload::PreviewLike, BLOCKS) };
+        forge(&recipe, &other, &mut |_| ControlFlow::Continue(())).expect("a chain");
+    }
     let mut failed = 0;
     for number in 0..chains {
         let mut draw = Draw(seed << 32 | 1 << 31 | number);
@@ -264,7 +346,7 @@ fn attack_reader(whole: &Path, folder: &Path, chains: u64, seed: u64) -> u64 {
         let victim = draw.below(names.len());
         for (place, name) in names.iter().enumerate() {
             let mut bytes = fs::read(whole.join(name)).expect("a file");
-            if place == victim {
+            if place == victim && !control.unharmed {
                 match draw.below(10) {
                     0 => continue, // the file is gone
                     1 => bytes.clear(),
@@ -273,8 +355,17 @@ fn attack_reader(whole: &Path, folder: &Path, chains: u64, seed: u64) -> u64 {
             }
             fs::write(damaged.join(name), bytes).expect("a file");
         }
-        let read = panic::catch_unwind(AssertUnwindSafe(|| read_all(&damaged, &original)));
+        let read = panic::catch_unwind(AssertUnwindSafe(|| match (control.planted.as_str(), read_all(&damaged, &original)) {
+            ("takes-any-block", Err(_)) => read_all(&other, &original),
+            ("panics", Err(_)) => panic!("planted"),
+            ("refuses", _) => Chain::open(Path::new("nowhere")).map(|_| None),
+            (_, read) => read,
+        }));
         match read {
+            Ok(Err(error)) if control.unharmed => {
+                eprintln!("refused: {error}");
+                failed += 1;
+            }
             Ok(Ok(None) | Err(_)) => {}
             Ok(Ok(Some(what))) => {
                 eprintln!("chain {number} of seed {seed}, {}: {what}", names[victim].to_string_lossy());

@@ -6,5 +6,5 @@ mod attack;
 
 #[test]
 fn no_input_of_a_short_attack_fails() {
-    assert_eq!(attack::attack(400, 60, 7), 0);
+    assert_eq!(attack::attack(400, 60, 7, &attack::Control::default()), 0);
 }

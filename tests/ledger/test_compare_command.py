@@ -226,8 +226,9 @@ def test_a_gate_that_can_see_nothing_is_refused(runs: Path, tmp_path: Path) -> N
     ):
         gate.write_text(lines)
         done = slotmark("compare", base, slow, "--gate", gate)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert said in done.stderr, done.stderr
+        # A slow machine prints progress before it.
+        assert (done.returncode, done.stderr.count("slotmark: ")) == (2, 1), done.stderr
+        assert said in done.stderr.splitlines()[-1], done.stderr
 
 
 def test_parts_of_the_blocks_make_no_gate_fail(tmp_path: Path) -> None:

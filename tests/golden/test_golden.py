@@ -3,6 +3,7 @@
 The digests were made on x86-64 with AVX2. Sums of floats whose last digit another processor's vectors change would differ there.
 """
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from tests.golden import making
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_fixed_input_gives_the_bytes_that_it_gave(tmp_path: Path) -> None:
+    if platform.python_version() != making.PYTHON:
+        pytest.skip(f"the digests are of runs that name Python {making.PYTHON}")
     making.make(tmp_path)
     found, before = making.digests(tmp_path), making.written()
 

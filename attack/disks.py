@@ -55,9 +55,8 @@ def _printing(ground: Ground) -> list[tuple[str | Path, ...]]:
 
 def unharmed(ground: Ground) -> str:
     """What is wrong with these commands where there is room: each ends well, and each that writes has written."""
-    folder = emptied(ground.folder / "full")
     for arguments in (*_writing(ground), *_printing(ground)):
-        emptied(folder)
+        folder = emptied(ground.folder / "full")
         done = ground.attacked(*arguments, into=folder)
         wrong = done.wrong(0)
         left = sorted(path.name for path in folder.iterdir())

@@ -15,13 +15,11 @@ from attack.control import Attack
 from attack.faults import FOLDER_LEFT, PROCESS_LEFT, REFUSES, around
 from attack.ground import SMALL, Fault, Ground, content, emptied
 from attack.outcome import STOPPED, Ended, Tried, chances, command, ended, environment, slotmark, written
+from slotmark.benches.unfinished import FILE
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 MARK = "SLOTMARK_ATTACK"
 """The name of a variable by which everything that a command started is found again."""
-
-UNFINISHED = "unfinished-session.jsonl"
-"""The rounds that a session of clients had measured when it was stopped."""
 
 
 class Victim(NamedTuple):
@@ -84,7 +82,7 @@ def _like(whole: dict[str, str], measured: bool) -> Callable[[Path], bool]:
     def is_whole(out: Path) -> bool:
         found = content(out) if out.is_dir() else {"": out.read_text()}
         if measured:
-            found.pop(UNFINISHED, None)  # what was measured so far, for --resume
+            found.pop(FILE, None)  # what was measured so far, for --resume
             # Of several runs of a session, each is whole or absent.
             runs = {name.partition("/")[0] for name in found}
             return all(

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,8 @@ class Commands:
 def tampering(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     """Changes a run folder in one place and gives it to `check`, `samples` and `show`."""
     place = emptied(ground.folder / "tampered")
-    runs = {"cluster": ground.cluster_run, "ledger": ground.ledger_run}
-    usual = {bench: _usual_samples(ground, bench).out for bench in SAMPLES}
+    runs = _runs(ground)
+    usual = {bench: _usual_samples(runs[bench], wanted).out for bench, wanted in SAMPLES.items()}
     commands = Commands(place, emptied(ground.folder / "tampered-temporary"), ground.variables)
     try:
         for number, chance in enumerate(chances(seed, "tampering", tries)):
@@ -130,7 +131,7 @@ def tampering(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
             (place / "victim.py").write_text("print('untouched')\n")
             what = _change(run, chance)
             before = content(place)
-            wrong = _wrong(commands, run, bench, usual[bench])
+            wrong = _wrong(_read(commands, run.name, bench), usual[bench])
             if not wrong and content(place) != before:
                 wrong = "files were changed"
             yield Tried(1, [f"run folder {number} ({bench}, {what}): {wrong}"] if wrong else [])
@@ -138,10 +139,15 @@ def tampering(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
         commands.close()
 
 
-def _usual_samples(ground: Ground, bench: str) -> Ended:
-    """How `samples` ends for a run that nobody changed."""
-    run = {"cluster": ground.cluster_run, "ledger": ground.ledger_run}[bench]
-    return command("samples", run, *SAMPLES[bench], into=ground.folder)
+def _runs(ground: Ground) -> dict[str, Path]:
+    """The run of each bench that nobody changed."""
+    return {"cluster": ground.cluster_run, "ledger": ground.ledger_run}
+
+
+@cache
+def _usual_samples(run: Path, wanted: tuple[str, ...]) -> Ended:
+    """How `samples` ends for a run that nobody changed, and a slotmark without a fault."""
+    return command("samples", run, *wanted, into=run.parent)
 
 
 def unharmed(ground: Ground) -> str:
@@ -151,20 +157,19 @@ def unharmed(ground: Ground) -> str:
     (place / "victim.py").write_text("print('untouched')\n")
     commands = Commands(place, emptied(ground.folder / "tampered-temporary"), ground.variables)
     try:
-        for bench, made in {"cluster": ground.cluster_run, "ledger": ground.ledger_run}.items():
+        for bench, made in _runs(ground).items():
             run = shutil.copytree(made, place / bench)
             before = content(place)
-            usual = _usual_samples(ground, bench)
-            wrong = usual.wrong(0) or _wrong(commands, run, bench, usual.out)
-            done = [commands("check", bench), commands("samples", bench, *SAMPLES[bench]), commands("show", bench)]
-            wrong = wrong or "".join(one.wrong(0) for one in done)
-            rows = csv.DictReader(done[1].out.decode(errors="replace").splitlines())
+            usual = _usual_samples(made, SAMPLES[bench])
+            done = _read(commands, run.name, bench)
+            wrong = usual.wrong(0) or _wrong(done, usual.out) or "".join(one.wrong(0) for one in done.values())
+            rows = csv.DictReader(done["samples"].out.decode(errors="replace").splitlines())
             found = [tuple(row.get(name, "") for name in KNOWN_BY[bench]) for row in rows]
             if not wrong and (
                 not found or not set(found) <= expected[bench] or len(found) < 0.8 * len(expected[bench])
             ):
                 wrong = f"{len(found)} samples are not those of the input, which has {len(expected[bench])}"
-            if not wrong and not done[2].out:
+            if not wrong and not done["show"].out:
                 wrong = "nothing is shown"
             if not wrong and content(place) != before:
                 wrong = "files were changed"
@@ -194,16 +199,22 @@ def _rows_of_recording(ground: Ground) -> set[tuple[str, ...]]:
     return {(row[0], row[2]) for row in rows}
 
 
-def _wrong(commands: Commands, run: Path, bench: str, usual: bytes) -> str:
-    checked = commands("check", run.name)
-    samples = commands("samples", run.name, *SAMPLES[bench])
-    shown = commands("show", run.name)
-    for name, done in (("check", checked), ("samples", samples), ("show", shown)):
-        if wrong := is_fine_or_refused(done):
+def _read(commands: Commands, run: str, bench: str) -> dict[str, Ended]:
+    """How each command that reads a run ends."""
+    return {
+        "check": commands("check", run),
+        "samples": commands("samples", run, *SAMPLES[bench]),
+        "show": commands("show", run),
+    }
+
+
+def _wrong(done: Mapping[str, Ended], usual: bytes) -> str:
+    for name, one in done.items():
+        if wrong := is_fine_or_refused(one):
             return f"{name}: {wrong}"
-        if any(byte in done.out or chr(byte) in done.said for byte in CONTROL):
+        if any(byte in one.out or chr(byte) in one.said for byte in CONTROL):
             return f"{name}: control characters were printed"
-    if checked.code == 0 and samples.code == 0 and samples.out != usual:
+    if done["check"].code == 0 and done["samples"].code == 0 and done["samples"].out != usual:
         return "check passes, and samples are others"
     return ""
 

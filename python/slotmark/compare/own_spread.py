@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.located import Cells, Together
-from slotmark.statistics.location import MAD_SCALE
+from slotmark.statistics.location import median_deviation
 from slotmark.statistics.student import satterthwaite
 
 LEAST_MEMBERS = 5
@@ -79,12 +79,11 @@ def _own_spread(cells: Cells, of_cells: Sequence[tuple[str, ...]]) -> OwnSpread 
         return None
     places = {name: place for place, name in enumerate(names)}
     members = np.array([places.get(name, len(names)) for name in of_cells])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        of_cell = (cells.means[1] - cells.means[0] - cells.taken) / cells.means[0]
-    usual = np.isfinite(of_cell) & (members < len(names))
+    usual = (members < len(names)) & (cells.means[0] > 0)
     if not usual.any():
         return None
-    usual &= np.abs(of_cell - np.median(of_cell[usual])) <= FAR * _deviation(of_cell[usual])
+    of_cell = (cells.means[1] - cells.means[0] - cells.taken)[usual] / cells.means[0][usual]
+    usual[usual] = np.abs(of_cell - np.median(of_cell)) <= FAR * median_deviation(of_cell)
     shown, which = np.unique(members[usual], return_inverse=True)
     if shown.size < LEAST_MEMBERS:
         return None
@@ -93,9 +92,4 @@ def _own_spread(cells: Cells, of_cells: Sequence[tuple[str, ...]]) -> OwnSpread 
     found = cells.together(of_usual, shown.size)
     changes, errors = found.differences / found.baseline, found.errors / found.baseline
     known = np.argsort(errors, kind="stable")[: max(LEAST_MEMBERS, errors.size // 2)]
-    return OwnSpread(members, len(names), _deviation(changes[known]))
-
-
-def _deviation(values: np.ndarray) -> float:
-    """The median absolute deviation about the median, as a standard deviation."""
-    return MAD_SCALE * float(np.median(np.abs(values - np.median(values))))
+    return OwnSpread(members, len(names), median_deviation(changes[known]))

@@ -9,7 +9,7 @@ import numpy as np
 from slotmark.compare.located import Cells
 from slotmark.metrics import Located
 from slotmark.statistics.distributions import t_sf
-from slotmark.statistics.location import MAD_SCALE
+from slotmark.statistics.location import median_deviation
 from slotmark.statistics.rank_tests import holm
 
 LEAST_PLACES = 5
@@ -88,7 +88,7 @@ def places_apart(located: Located, stages: Sequence[Cells], confidence: float) -
         if len(places) < LEAST_PLACES:
             continue
         beyond = one.differences - np.median(one.differences)
-        scale = np.maximum(one.errors, MAD_SCALE * np.median(np.abs(beyond)))
+        scale = np.maximum(one.errors, median_deviation(one.differences))
         t = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0)
         p = 2 * t_sf(np.abs(t), len(places) - 2)
         for number, place in enumerate(places):

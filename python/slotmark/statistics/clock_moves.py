@@ -8,7 +8,7 @@ its peers give it, so that one clock that moved doesn't move its peers.
 import msgspec
 import numpy as np
 
-from slotmark.statistics.location import MAD_SCALE
+from slotmark.statistics.location import median_deviation
 
 _ROUNDS = 20
 """So often courses are taken from those of the peers."""
@@ -71,8 +71,7 @@ def moved_clocks(found: np.ndarray, limit_ns: float) -> np.ndarray:
     spans = np.zeros(len(found))
     spans[enough] = np.nanmax(found[enough], axis=1) - np.nanmin(found[enough], axis=1)
     middle = float(np.median(spans[enough]))
-    spread = MAD_SCALE * float(np.median(np.abs(spans[enough] - middle)))
-    return enough & (spans > max(limit_ns, middle + _BEYOND * spread))
+    return enough & (spans > max(limit_ns, middle + _BEYOND * median_deviation(spans[enough])))
 
 
 def _middle(values: np.ndarray, axis: int) -> np.ndarray:

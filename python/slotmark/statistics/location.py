@@ -43,6 +43,11 @@ def trimmed_mean(values: np.ndarray, *, ordered: bool = False) -> float:
     return float(rising[cut : values.size - cut].mean())
 
 
+def median_deviation(values: np.ndarray) -> float:
+    """The median absolute deviation about the median, times 1.4826: of normal values it is their standard deviation."""
+    return MAD_SCALE * float(np.median(np.abs(values - np.median(values))))
+
+
 def outlying(values: np.ndarray) -> np.ndarray:
     """Which values lie more than 3 scaled MADs from the median.
 
@@ -50,7 +55,7 @@ def outlying(values: np.ndarray) -> np.ndarray:
     deviation stands in for it then (Iglewicz and Hoaglin 1993).
     """
     distance = np.abs(values - np.median(values))
-    scale = MAD_SCALE * np.median(distance) or _MEAN_DEVIATION_SCALE * distance.mean()
+    scale = median_deviation(values) or _MEAN_DEVIATION_SCALE * distance.mean()
     return distance > OUTLIER_MADS * scale
 
 

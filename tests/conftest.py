@@ -1,6 +1,7 @@
 """What tests share: chains, built targets, and the command itself."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -48,6 +49,12 @@ def slotmark(*arguments: str | Path, timeout: float = 240, **options: object) ->
         check=False,
         **options,  # pyright: ignore[reportArgumentType, reportCallIssue]
     )
+
+
+def remarks(said: str) -> list[str]:
+    """The lines of standard error without those of progress, which only a slow machine prints."""
+    progress = re.compile(r".+: [\d,]+ of [\d,]+ \w+(, about .* left)?")
+    return [line for line in said.splitlines() if not progress.fullmatch(line)]
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import slotmark
+from tests.conftest import remarks, slotmark
 
 Pair = tuple[Path, Path]
 
@@ -61,7 +61,7 @@ def test_a_home_and_a_temporary_folder_are_not_needed(pair: Pair, tmp_path: Path
 def test_a_limit_on_open_files_is_named(pair: Pair) -> None:
     done = compared(pair, limited(resource.RLIMIT_NOFILE, 13))
     assert done.returncode == 2
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("slotmark: ")]
+    (line,) = remarks(done.stderr)
     assert "more files than this process may open (13). Raise the limit, as with `ulimit -n 1024`." in line
 
 

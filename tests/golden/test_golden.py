@@ -1,6 +1,6 @@
 """The same input gives the bytes that it gave before: chains, beds, logs, run folders, reports, and what is printed.
 
-The digests were made on x86-64 with AVX2. Sums of floats whose last digit another processor's vectors change would differ there.
+The digests were made on x86-64 with AVX-512. Sums of floats whose last digit another processor's vectors change would differ there.
 """
 
 import platform

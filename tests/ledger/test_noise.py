@@ -10,15 +10,10 @@ import pytest
 
 from slotmark.benches.ledger.engine import program
 from slotmark.errors import TargetError
-from tests.conftest import slotmark
+from tests.conftest import remarks, slotmark
 
 BLOCKS = 60
 Command = Callable[..., "CompletedProcess[str]"]
-
-
-def remarks(said: str) -> list[str]:
-    """Lines of standard error without those of progress, which a slow machine prints."""
-    return [line for line in said.splitlines() if line.startswith(("slotmark: ", "! "))]
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ test-slow: setup $(PREVIEW) ## the slower proofs
 bench: setup $(PREVIEW) ## our own speed, beside peers, in one run
 	benchmarks/run
 
-attack: setup ## hostile and damaged input from seeds, for 20 minutes at most; ATTACK='--share 0.01' tries it out
+attack: setup ## hostile and damaged input from seeds, for 20 minutes at most beside its controls; ATTACK='--share 0.01' tries it out
 	$(PY) -m attack $(ATTACK)
 
 lint: .build/python ## every linter, without warnings

@@ -37,3 +37,15 @@ def test_tests_are_built_of_the_crates_that_the_programs_are_built_of() -> None:
     tests = features("--workspace", "--edges", "normal,build,dev")
     assert len(tests) > len(programs)
     assert built_twice(programs, tests) == {}, "switch them on where the programs depend on them"
+
+
+def test_pythons_module_needs_no_rules_of_the_ledger() -> None:
+    rules = {"slotmark-ledger", "slotmark-praos", "slotmark-synth", "amaru-uplc"}
+
+    def needed(package: str) -> set[str]:
+        return {crate.split()[0] for crate in features("--package", package, "--edges", "normal,build")}
+
+    assert needed("slotmark-forge") >= rules
+    assert not needed("slotmark-python") & rules, (
+        "make demo would build them: what needs them belongs into crates/forge"
+    )

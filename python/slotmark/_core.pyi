@@ -34,28 +34,6 @@ def digests(chain: str, start: str, blocks: int, mode: str, every: int) -> list[
 def chain_info(chain: str, start: str | None, blocks: int | None, progress: Callable[[int, int], None]) -> str:
     """What `slotmark chain info` prints, as JSON; `progress` is told bytes done and bytes in all, and may raise to stop."""
 
-def check_chain(chain: str, genesis: str | None, progress: Callable[[int, int], None]) -> str:
-    """What `slotmark chain check` prints, as JSON: `slotmark_praos::check::Report`.
-
-    `genesis` is a Shelley genesis file; `byron-genesis.json` beside it is read too. `progress` is told blocks done and in all, and
-    may raise to stop. Raises ChainError.
-    """
-
-def forge(
-    workload: str,
-    blocks: int,
-    seed: int,
-    security_parameter: int,
-    utxo: int,
-    script: tuple[str, str, str] | None,
-    out: str,
-    progress: Callable[[int, int], None],
-) -> str:
-    """Forges a chain into a new folder and returns the facts about it as JSON; `progress` is told blocks done and in all, and may raise to stop.
-
-    `script` are the files of a script, its datum and its redeemer, for the workload `script`. Raises ArgumentError and ChainError.
-    """
-
 def is_log_line(line: bytes) -> bool:
     """Whether a line is one of a node's log, in any dialect that `ingest` reads."""
 
@@ -96,32 +74,8 @@ def simulate_direct(
     of hosts done and in all, and may raise to stop.
     """
 
-def create_bed(
-    profile_toml: str,
-    seed: int,
-    funds: int,
-    changed: str,
-    script: tuple[str, str, str] | None,
-    out: str,
-    progress: Callable[[int, int], None],
-) -> str:
-    """Makes a bed in a new folder and returns its `bed.json`; `progress` is told entries of the genesis and may raise to stop.
-
-    `funds` are the outputs of the workload; `changed` is JSON: a parameter to the profile's value and the bed's; `script` are the files
-    of the workload's script, its datum and its redeemer. Raises BedError.
-    """
-
-def check_bed(bed: str) -> str:
-    """What is wrong with a bed, as JSON: `file`, `what` and `remedy` of each fault. Raises BedError where its `bed.json` can't be read."""
-
 def partition(values: NDArray[np.float64], places: list[int]) -> None:
     """Does in place what `numpy.ndarray.partition` does, in a third of its time. Values are finite; IndexError where a place is beyond the last."""
-
-def stamp_bed(bed: str, into: str, start_s: int, loopback: bool) -> None:
-    """Copies a bed into a folder that is there: slot 0 at `start_s` since 1970, hashes to match, topologies at 127.0.0.1 with `loopback`.
-
-    Raises BedError.
-    """
 
 class ArrowTable:
     """A table by Arrow's PyCapsule interface: `pyarrow.table` takes it without a copy."""

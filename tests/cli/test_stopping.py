@@ -1,14 +1,21 @@
 """A command that is stopped, from its first moment on: one line, its exit code, nothing left."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from ..conftest import REPO
+from slotmark.benches import shipped
+from slotmark.benches.forge import forge
+from slotmark.errors import TargetError
+
+from ..conftest import REPO, remarks, slotmark
 
 
 @pytest.mark.parametrize(
@@ -16,7 +23,7 @@ from ..conftest import REPO
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
     ids=str,
 )
-@pytest.mark.parametrize("after", ["typer", "slotmark.cli.chain", "slotmark._core"])
+@pytest.mark.parametrize("after", ["typer", "slotmark.cli.chain", "slotmark.benches.forge"])
 def test_a_command_that_is_stopped_ends_with_one_line(
     after: str, number: signal.Signals, code: int, tmp_path: Path
 ) -> None:
@@ -64,17 +71,10 @@ def test_tests_pass_where_these_signals_are_ignored(workers: str, tmp_path: Path
     assert "3 passed" in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("chain", "synth", "--workload", "preview-like", "--blocks"),
-        ("simulate", "value-only-10.5", "--set", "network.hosts=4", "--set", "network.pools=4", "--slots"),
-    ],
-    ids=["chain", "simulated"],
-)
-def test_what_a_killed_command_left_is_removed_by_the_next_and_said(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_what_a_killed_command_left_is_removed_by_the_next_and_said(tmp_path: Path) -> None:
     place = tmp_path / "out"
-    command = [sys.executable, "-m", "slotmark", *arguments]
+    small = ("--set", "network.hosts=4", "--set", "network.pools=4")
+    command = [sys.executable, "-m", "slotmark", "simulate", "value-only-10.5", *small, "--slots"]
     with subprocess.Popen([*command, "3000000", "-o", str(place)], stderr=subprocess.DEVNULL) as long:
         while not (left := list(tmp_path.iterdir())):
             assert long.poll() is None
@@ -90,6 +90,91 @@ def test_what_a_killed_command_left_is_removed_by_the_next_and_said(arguments: t
     assert again.returncode == 0, again.stderr
     assert f"slotmark: removed {left[0]}, which a process that was stopped had left unfinished" in again.stderr
     assert sorted(child.name for child in tmp_path.iterdir()) == ["first", "out"]
+
+
+def forgers(place: Path) -> list[int]:
+    """Process ids of the programs that forge something at a place."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):  # a process may end while we look
+            if folder.name.isdigit() and f"--out={place}".encode() in (folder / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+    return found
+
+
+FORGING = pytest.mark.parametrize(
+    "arguments",
+    [
+        ("chain", "synth", "--workload", "preview-like", "--blocks", "3000000"),
+        ("cluster", "create", "value-only-5", "--set", "utxo_entries=16000000"),
+    ],
+    ids=["chain", "bed"],
+)
+
+
+@contextmanager
+def forging(arguments: tuple[str, ...], place: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A command that has begun to write at a place, which is in an empty folder; it is killed at the end."""
+    command = [sys.executable, "-m", "slotmark", *arguments, "-o", str(place)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            while not list(place.parent.iterdir()):
+                assert running.poll() is None
+                time.sleep(0.01)
+            yield running
+        finally:
+            running.kill()
+
+
+@FORGING
+def test_what_is_forged_ends_with_its_command_and_leaves_nothing(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    with forging(arguments, place) as command:
+        assert len(forgers(place)) == 1
+        command.kill()
+    until = time.monotonic() + 60
+    while (left := forgers(place) or list(tmp_path.iterdir())) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not left
+
+
+@FORGING
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=str)
+def test_forging_that_is_stopped_leaves_nothing(
+    number: signal.Signals, code: int, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    place = tmp_path / "out"
+    with forging(arguments, place) as command:
+        command.send_signal(number)
+        assert command.stderr is not None
+        *_, last = command.stderr
+        assert (last, command.wait()) == ("slotmark: interrupted; nothing was left half-written.\n", code)
+    assert not forgers(place)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_forge_that_is_killed_is_named_and_what_it_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    arguments = ("chain", "synth", "--workload", "preview-like", "--blocks", "3000000")
+    with forging(arguments, place) as command:
+        (forger,) = forgers(place)
+        os.kill(forger, signal.SIGKILL)
+        assert command.stderr is not None
+        (line,) = remarks(command.stderr.read())
+        assert command.wait() == 2
+    assert "slotmark-forge: was killed by signal 9 before `forge-chain` was done" in line
+    (left,) = tmp_path.iterdir()
+    again = slotmark(*arguments[:-1], "300", "-o", place)
+    assert again.returncode == 0, again.stderr
+    assert f"slotmark: removed {left}, which a process that was stopped had left unfinished" in again.stderr
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_a_forge_that_is_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(shipped, "INSIDE", tmp_path)
+    with pytest.raises(TargetError, match=r"slotmark-forge: .* isn't built\. Run `make setup`\."):
+        forge("check-bed", {"bed": tmp_path})
 
 
 @pytest.mark.parametrize(

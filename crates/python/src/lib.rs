@@ -1,6 +1,5 @@
 //! The extension module `slotmark._core`: thin bindings over the crates. `_core.pyi` beside the package says what each gives.
 
-mod bed;
 mod order;
 
 use std::collections::HashMap;
@@ -8,7 +7,7 @@ use std::fmt::Display;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -22,9 +21,6 @@ use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, reach, simulate_truth, write_run, write_tables,
 };
 use slotmark_newfolder::NewFolder;
-use slotmark_praos::genesis::Genesis;
-use slotmark_synth::bed::Addresses;
-use slotmark_synth::{Recipe, Script, SynthError, Workload};
 use slotmark_tracelog::{Clock, Dialect, HostFrom, Plan, SlotFiles, Source, ToldError, Wanted, WantedHost};
 use slotmark_wire::client::Client;
 use slotmark_wire::framing::FramedChain;
@@ -49,10 +45,6 @@ fn slotmark_error(name: &str, message: impl Display) -> PyErr {
 
 fn chain_error(error: ChainError) -> PyErr {
     slotmark_error("ChainError", error)
-}
-
-fn bed_error(error: impl Display) -> PyErr {
-    slotmark_error("BedError", error)
 }
 
 fn simulation_error(error: SimulationError) -> PyErr {
@@ -172,58 +164,6 @@ mod _core {
     }
 
     #[pyfunction]
-    #[pyo3(signature = (chain, genesis, progress))]
-    fn check_chain(py: Python<'_>, chain: PathBuf, genesis: Option<PathBuf>, progress: Py<PyAny>) -> PyResult<String> {
-        let genesis = py.detach(|| genesis.map(|path| Genesis::read(&path).map(Arc::new)).transpose());
-        let genesis = genesis.map_err(|error| slotmark_error("ChainError", error))?;
-        let raised = Mutex::new(None);
-        let report = py.detach(|| {
-            let chain = Chain::open(&chain)?;
-            slotmark_praos::check::check_chain(&chain, genesis.as_ref(), &mut |done, total| tell(&progress, done, total, &raised))
-        });
-        if let Some(error) = raised.into_inner().unwrap_or_default() {
-            return Err(error);
-        }
-        serde_json::to_string(&report.map_err(chain_error)?).map_err(|error| slotmark_error("ChainError", error))
-    }
-
-    #[pyfunction]
-    #[allow(clippy::too_many_arguments, reason = "one argument per option of the command")]
-    fn forge(
-        py: Python<'_>,
-        workload: String,
-        blocks: u64,
-        seed: u64,
-        security_parameter: u64,
-        utxo: u64,
-        script: Option<(PathBuf, PathBuf, PathBuf)>,
-        out: PathBuf,
-        progress: Py<PyAny>,
-    ) -> PyResult<String> {
-        let workload: Workload = workload.parse().map_err(|error| slotmark_error("ArgumentError", error))?;
-        let recipe = Recipe { seed, security_parameter, utxo, ..Recipe::new(workload, blocks) };
-        let raised = Mutex::new(None);
-        let script = read_script(py, script).map_err(|error| slotmark_error("ArgumentError", error))?;
-        let forged = py.detach(|| {
-            slotmark_synth::forge_with(&recipe, script.as_ref(), &out, &mut |step| tell(&progress, step.blocks, step.total, &raised))
-        });
-        if let Some(error) = raised.into_inner().unwrap_or_default() {
-            return Err(error);
-        }
-        let forged = forged
-            .map_err(|error| slotmark_error(if matches!(error, SynthError::NoScript) { "ArgumentError" } else { "ChainError" }, error))?;
-        let script = script.map(|script| script.hash_text());
-        let facts = serde_json::json!({
-            "blocks": forged.blocks,
-            "bytes": forged.bytes,
-            "transactions": forged.transactions,
-            "tip": forged.tip.to_string(),
-            "script": script,
-        });
-        Ok(facts.to_string())
-    }
-
-    #[pyfunction]
     fn is_log_line(line: &[u8]) -> bool {
         Dialect::of(line).is_some()
     }
@@ -320,36 +260,6 @@ mod _core {
     }
 
     #[pyfunction]
-    #[allow(clippy::too_many_arguments, reason = "one argument a thing that the caller decides")]
-    fn create_bed(
-        py: Python<'_>,
-        profile_toml: String,
-        seed: u64,
-        funds: u32,
-        changed: String,
-        script: Option<(PathBuf, PathBuf, PathBuf)>,
-        out: PathBuf,
-        progress: Py<PyAny>,
-    ) -> PyResult<String> {
-        let script = read_script(py, script).map_err(bed_error)?;
-        let profile = Profile::from_layers(&[&profile_toml], &[]).map_err(simulation_error)?;
-        let changed = serde_json::from_str(&changed).map_err(bed_error)?;
-        let raised = Mutex::new(None);
-        let mut told = |done, total| tell(&progress, done, total, &raised);
-        let bed = py.detach(|| bed::create(&profile, seed, funds, changed, script, &out, &mut told));
-        if let Some(error) = raised.into_inner().unwrap_or_default() {
-            return Err(error);
-        }
-        serde_json::to_string(&bed.map_err(bed_error)?).map_err(bed_error)
-    }
-
-    #[pyfunction]
-    fn check_bed(py: Python<'_>, bed: PathBuf) -> PyResult<String> {
-        let faults = py.detach(|| slotmark_synth::bed::check(&bed)).map_err(bed_error)?;
-        serde_json::to_string(&faults).map_err(bed_error)
-    }
-
-    #[pyfunction]
     fn slots_told(
         py: Python<'_>,
         mut files: HashMap<String, Vec<PathBuf>>,
@@ -389,12 +299,6 @@ mod _core {
         }
         py.detach(|| order::partition(&mut copied, &places));
         values.copy_from_slice(py, &copied)
-    }
-
-    #[pyfunction]
-    fn stamp_bed(py: Python<'_>, bed: PathBuf, into: PathBuf, start_s: u64, loopback: bool) -> PyResult<()> {
-        let addresses = if loopback { Addresses::Loopback } else { Addresses::OwnNetworks };
-        py.detach(|| slotmark_synth::bed::stamp(&bed, &into, start_s, addresses)).map_err(bed_error)
     }
 
     #[pyfunction]
@@ -565,11 +469,6 @@ mod _core {
 }
 
 /// Tells Python how far the work is; a Python exception or a signal stops it and is kept.
-/// A script with its datum and its redeemer, from their files.
-fn read_script(py: Python<'_>, files: Option<(PathBuf, PathBuf, PathBuf)>) -> Result<Option<Script>, SynthError> {
-    py.detach(|| files.map(|(script, datum, redeemer)| Script::read(&script, &datum, &redeemer)).transpose())
-}
-
 fn tell(progress: &Py<PyAny>, done: u64, total: u64, raised: &Mutex<Option<PyErr>>) -> ControlFlow<()> {
     let told = Python::attach(|py| {
         py.check_signals()?;

@@ -56,18 +56,20 @@ def check(
 
     Without --genesis, whatever depends on it is counted as not known: KES periods and signatures, VRF proofs, leadership, limits, inputs, fees, scripts.
     """
-    from slotmark import _core
+    from slotmark.benches.forge import forge
     from slotmark.cli.chain_table import print_check
 
     begin = time.monotonic()
     with progress("blocks") as step:
-        text = _core.check_chain(
-            str(chain), str(genesis) if genesis else None, lambda done, total: step(done, total, "checking")
+        found = forge(
+            "check-chain",
+            {"chain": chain, "genesis": genesis},
+            progress=lambda done, total: step(done, total, "checking"),
         )
     seconds = time.monotonic() - begin
-    facts = msgspec.json.decode(text)
+    facts = msgspec.json.decode(found)
     if as_json:
-        typer.echo(text)
+        typer.echo(found)
     else:
         print_check(facts)
     talk.remark(f"{facts['blocks']:,} blocks in {seconds:,.1f} s: {facts['blocks'] / seconds:,.0f} blocks/s")
@@ -118,7 +120,7 @@ def synth(
     ] = 432,
 ) -> None:
     """Forge a valid chain of Conway blocks, the same bytes for the same seed. Its network is in DIR/genesis: genesis files, configuration, keys."""
-    from slotmark import _core
+    from slotmark.benches.forge import forge
 
     files = (script, datum, redeemer)
     if any(files) and not all(files):
@@ -126,17 +128,22 @@ def synth(
             "--script, --datum and --redeemer: expected all three or none. Give those that are missing."
         )
     with progress("blocks") as step:
-        text = _core.forge(
-            workload,
-            blocks,
-            seed,
-            security_parameter,
-            utxo,
-            (str(script), str(datum), str(redeemer)) if all(files) else None,
-            str(out),
-            lambda done, total: step(done, total, f"forging {workload}"),
+        made = forge(
+            "forge-chain",
+            {
+                "workload": workload,
+                "blocks": blocks,
+                "seed": seed,
+                "security-parameter": security_parameter,
+                "utxo": utxo,
+                "script": script,
+                "datum": datum,
+                "redeemer": redeemer,
+                "out": out,
+            },
+            progress=lambda done, total: step(done, total, f"forging {workload}"),
         )
-    facts = msgspec.json.decode(text)
+    facts = msgspec.json.decode(made)
     talk.remark(
         f"{out}: {facts['blocks']:,} blocks, {facts['transactions']:,} transactions, {facts['bytes'] / 1e6:,.1f} MB, tip {facts['tip']}"
         + (f", script {facts['script']}" if facts["script"] else "")

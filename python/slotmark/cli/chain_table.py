@@ -49,7 +49,7 @@ def print_chain(facts: dict[str, Any]) -> None:
 
 
 def check_table(facts: dict[str, Any]) -> Group:
-    """What was checked, a rule a row and an epoch a row, from what :func:`slotmark._core.check_chain` tells; then the first failures."""
+    """What was checked, a rule a row and an epoch a row, from the JSON of ``slotmark-forge check-chain``; then the first failures."""
     whole = Table(box=None, show_header=False, pad_edge=False)
     whole.add_column(style="bold")
     whole.add_column(justify="left")

@@ -1,20 +1,17 @@
 """Beds: all files that a cluster of nodes needs, made from a profile (docs/live.md)."""
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from slotmark import _core
 from slotmark.benches.cluster.scripts import script_files
 from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.forge import Progress, forge
 from slotmark.errors import BedError
-
-Progress = Callable[[int, int], None]
-"""Told entries of the genesis written and entries in all; may raise to stop."""
 
 
 class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -128,7 +125,7 @@ def create_bed(
     Args:
         profile: A file, or the name of a shipped profile.
         out: The new folder; it is there only when it is whole.
-        progress: Told how far it is.
+        progress: Gets entries of the genesis that are written, and of how many.
         seed: Decides all keys, and what is random in the topology.
         hosts: How many hosts, instead of the profile's; the first of them have the pools.
         settings: As of ``load_profile``.
@@ -146,7 +143,17 @@ def create_bed(
     script, funds = script_files(profile, merged), _live(merged).funds
     if not 0 <= funds < 2**32:
         raise BedError(f"live.funds is {funds}: expected 1 to 10000. Give another with --set live.funds=….")
-    made = _core.create_bed(text, seed, funds, msgspec.json.encode(changed).decode(), script, str(out), progress)
+    made = forge(
+        "create-bed",
+        {
+            "seed": seed,
+            "funds": funds,
+            "out": out,
+            **dict(zip(("script", "datum", "redeemer"), script or (), strict=False)),
+        },
+        plan=msgspec.json.encode({"profile": text, "changed": changed}),
+        progress=progress,
+    )
     return msgspec.json.decode(made, type=Bed)
 
 
@@ -171,7 +178,7 @@ def check_bed(folder: Path) -> list[Fault]:
     Raises:
         BedError: Its ``bed.json`` can't be read.
     """
-    return msgspec.json.decode(_core.check_bed(str(folder)), type=list[Fault])
+    return msgspec.json.decode(forge("check-bed", {"bed": folder}), type=list[Fault])
 
 
 def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool, node: str) -> None:
@@ -191,7 +198,7 @@ def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool, node: str)
     Raises:
         BedError: The bed is damaged, or a file can't be written.
     """
-    _core.stamp_bed(str(bed), str(into), start_s, loopback)
+    forge("stamp-bed", {"bed": bed, "into": into, "start": start_s, "loopback": loopback})
     path = into / "meta.json"
     start = datetime.fromtimestamp(start_s, UTC)
     try:

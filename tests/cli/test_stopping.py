@@ -153,6 +153,17 @@ def test_forging_that_is_stopped_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
+def test_what_is_being_forged_is_left_alone_by_a_second_command(tmp_path: Path) -> None:
+    arguments = ("chain", "synth", "--workload", "preview-like", "--blocks", "3000000")
+    with forging(arguments, tmp_path / "out") as command:
+        (unfinished,) = tmp_path.iterdir()
+        second = slotmark(*arguments[:-1], "300", "-o", tmp_path / "second")
+        assert second.returncode == 0, second.stderr
+        assert "removed" not in second.stderr
+        assert command.poll() is None
+        assert sorted(tmp_path.iterdir()) == sorted([unfinished, tmp_path / "second"])
+
+
 def test_a_forge_that_is_killed_is_named_and_what_it_left_is_removed_by_the_next(tmp_path: Path) -> None:
     place = tmp_path / "out"
     arguments = ("chain", "synth", "--workload", "preview-like", "--blocks", "3000000")

@@ -85,7 +85,6 @@ KINDS = (
     "totals_at_odds",
     "traces_limited",
     "two_processes",
-    "two_runs_a_side",
     "unknown_columns",
     "unknown_messages",
     "unmatched",
@@ -485,15 +484,6 @@ def one_run_a_side() -> Warning:
         "one_run_a_side",
         "Run once: intervals cover what varies inside a run (from block to block, from slot to slot, from host to host), not what differs "
         "between two runs of one build. Verdicts are conditional on these runs: a difference may be the run's, not the target's. "
-        f"Run each build {ENOUGH_RUNS} times and name all runs of it, with commas.",
-    )
-
-
-def two_runs_a_side() -> Warning:
-    """A side of two runs."""
-    return Warning(
-        "two_runs_a_side",
-        "Run twice: two runs are too often alike by chance to tell how far others would lie. Verdicts are conditional on these runs. "
         f"Run each build {ENOUGH_RUNS} times and name all runs of it, with commas.",
     )
 

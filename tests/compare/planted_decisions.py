@@ -13,6 +13,7 @@ from slotmark.compare.policy import Policy
 from slotmark.compare.result import Answer, Basis, Decision, Quantity, Side
 from slotmark.metrics import Metric
 from slotmark.run import Manifest, Target
+from slotmark.statistics.between_runs import pooled
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import by_unit, mean_difference
 from slotmark.statistics.ratio import paired_ratio
@@ -159,15 +160,16 @@ def _runs(
 def difference_of_runs(ours: list[np.ndarray], theirs: list[np.ndarray], runs: int, size: int) -> Measured:
     """The difference of means of runs, one array per run; ``size`` is how many units or runs there are per side."""
     sides = [[by_unit(one, np.arange(one.size)) for one in side] for side in (ours, theirs)]
-    found = mean_difference(sides[0], sides[1], confidence=CONFIDENCE)
+    spread = pooled([[one.mean for one in side] for side in sides])
+    found = mean_difference(sides[0], sides[1], confidence=CONFIDENCE, spread=spread)
     assert found is not None
     base = float(np.mean([one.mean for one in sides[0]]))
     ratio, bounds = (
         Interval(*(1 + value / base for value in (one.estimate, one.low, one.high)))
         for one in (found.delta, found.bounds)
     )
-    basis = Basis("runs" if runs > 1 else "blocks", (size, size), (size, size))
-    return Measured(ratio=ratio, bounds=bounds, p=found.p, paired=False, conditional=runs < 3, basis=basis)
+    basis = Basis("runs" if runs > 1 else "blocks", (size, size), (size, size), found.degrees)
+    return Measured(ratio=ratio, bounds=bounds, p=found.p, paired=False, conditional=runs == 1, basis=basis)
 
 
 def _processes(

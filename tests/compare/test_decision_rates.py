@@ -7,9 +7,9 @@ from tests.compare.planted_decisions import TESTS, Bench, Plant, answers, shares
 
 @pytest.mark.parametrize("bench", list(TESTS))
 @pytest.mark.parametrize("noise", [0.3, 1.0])
-def test_of_sixty_reports_at_most_two_are_wrong(bench: Bench, noise: float) -> None:
-    # At a rate of 1 % three or more wrong ones of 60 come up in 2 % of cases; the seed is fixed.
-    assert list(answers(Plant(bench, noise), 60, 7, repetitions=1_000)).count("hold") <= 2
+def test_of_sixty_reports_few_are_wrong(bench: Bench, noise: float) -> None:
+    # Of 60, five or more come up in 1 % of cases at a rate of 2 %, three or more in 2 % at a rate of 1 %; the seed is fixed.
+    assert list(answers(Plant(bench, noise), 60, 7, repetitions=1_000)).count("hold") <= 4
     assert list(answers(Plant(bench, noise, effect=2), 60, 8, repetitions=1_000)).count("ship") <= 2
 
 
@@ -27,7 +27,7 @@ def test_what_is_plain_is_decided(bench: Bench) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("bench", list(TESTS))
-def test_at_most_one_report_in_a_hundred_is_wrong(bench: Bench, noise: float) -> None:
-    # 1,000 reports: three standard deviations above 1 % are 1.9 %.
-    assert shares(Plant(bench, noise), 1_000)["hold"] <= 0.019
+def test_at_most_two_reports_in_a_hundred_hold_in_error_and_one_ships(bench: Bench, noise: float) -> None:
+    # 1,000 reports: three standard deviations above 2 % are 3.3 %, above 1 % 1.9 %.
+    assert shares(Plant(bench, noise), 1_000)["hold"] <= 0.033
     assert shares(Plant(bench, noise, effect=2), 1_000)["ship"] <= 0.019

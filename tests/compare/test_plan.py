@@ -10,6 +10,7 @@ from slotmark.compare.plan import plan
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.run import Run, open_run
+from slotmark.statistics.between_runs import pooled
 from slotmark.statistics.mean_difference import Units, mean_difference
 from slotmark.statistics.planning import detectable_share, least
 from tests.conftest import slotmark
@@ -48,7 +49,8 @@ def test_the_smallest_difference_is_found_four_times_in_five(
         for _ in range(8):
             ours = [made_up(draws, blocks, within, between) for _ in range(per_side)]
             theirs = [made_up(draws, blocks, within, between, 1 + change) for _ in range(per_side)]
-            difference = mean_difference(ours, theirs, confidence=0.95)
+            spread = pooled([[run.mean for run in side] for side in (ours, theirs)])
+            difference = mean_difference(ours, theirs, confidence=0.95, spread=spread)
             assert difference is not None
             found += difference.p < ALPHA
             tried += 1

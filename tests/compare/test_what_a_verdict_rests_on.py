@@ -13,6 +13,7 @@ from rich.console import Console
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.compare import Comparison, Difference, compare
+from slotmark.compare.policy import Policy
 from slotmark.metrics import catalogue
 from slotmark.report import comparison_document, print_document
 from slotmark.report.renderers.html import html
@@ -25,6 +26,9 @@ from tests.made_up_runs import write_run
 
 SEQUENTIAL = "decode, sequential"
 SMALL = ("hosts=6", "pools=6", "run.slots=900", "genesis.epoch_slots=300")
+NONE_DECIDES = Policy(
+    ranks={metric.id: "important" for metric in catalogue("cluster").metrics if metric.rank == "decisive"}
+)
 SLOWER = ('forging.ledger_tick={mean="120ms", sigma=0.2}',)
 
 
@@ -42,7 +46,7 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 @pytest.fixture(scope="module")
 def once(clusters: Sequence[Run]) -> Comparison:
-    return compare([clusters[0], clusters[3]])
+    return compare([clusters[0], clusters[3]], policy=NONE_DECIDES)
 
 
 def difference(comparison: Comparison, metric: str) -> Difference:
@@ -70,7 +74,7 @@ def test_one_run_a_side_gives_conditional_verdicts_in_every_form(once: Compariso
     in_full = (markdown(document), html(document))
     for text in (*in_full, console.export_text()):
         assert "▼¹" in text
-        assert "¹ Conditional on these runs: fewer than 3 on a side" in " ".join(text.split())
+        assert "¹ Conditional on these runs: nothing shows how much another run" in " ".join(text.split())
     # The terminal leaves out the sentence of each row that isn't decisive.
     assert all("worse, conditional on these runs." in text for text in in_full)
     told = json.loads(as_json(once))
@@ -78,10 +82,14 @@ def test_one_run_a_side_gives_conditional_verdicts_in_every_form(once: Compariso
     assert ticked["differences"][0]["conditional"] is True
 
 
-def test_of_two_runs_a_side_they_still_are_and_of_three_they_are_not(clusters: Sequence[Run]) -> None:
-    two = compare([clusters[:2], clusters[3:5]])
-    assert all(one.conditional for one in firm(two))
-    assert {"two_runs_a_side"} <= {doubt.kind for doubt in two.all_warnings}
+def test_where_a_build_was_run_again_they_are_not(clusters: Sequence[Run]) -> None:
+    for sides in ([clusters[:2], clusters[3:5]], [clusters[:3], clusters[3:4]], [clusters[:1], clusters[3:]]):
+        again = compare(sides)
+        found = difference(again, "forge_ticked").basis
+        assert found is not None
+        assert (found.over, found.degrees) == ("runs", 2)
+        assert not any(one.conditional for one in judged(again) if one.basis and one.basis.over == "runs")
+        assert not [doubt for doubt in again.all_warnings if doubt.kind == "one_run_a_side"]
     three = compare([clusters[:3], clusters[3:]])
     assert not any(one.conditional for one in judged(three))
     found = difference(three, "forge_ticked")

@@ -19,7 +19,7 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Filter, Metric, catalogue, side_by_side
 from slotmark.numbers import quantity
 from slotmark.run import Run
-from slotmark.statistics.rank_tests import holm
+from slotmark.statistics.rank_tests import error_share, holm
 from slotmark.warnings import Warning
 
 Progress = Callable[[int, int, str], None]
@@ -204,7 +204,9 @@ def judged(entries: Sequence[Entry], confidence: float) -> tuple[list[Row], int]
         for column, one in enumerate(entry.measured)
         if one and one.p is not None and one.tested
     }
-    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    decides = [entries[place].metric.rank == "decisive" for place, _ in p_values]
+    shares = [error_share(len(decides), sum(decides), decides=one) for one in decides]
+    adjusted = dict(zip(p_values, holm(list(p_values.values()), shares), strict=True))
     rows = [
         Row(
             metric=entry.metric,

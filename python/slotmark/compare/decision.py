@@ -25,6 +25,7 @@ from slotmark.numbers import percent, percent_change
 from slotmark.statistics.distributions import t_isf
 from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.statistics.planning import size_needed
+from slotmark.statistics.rank_tests import error_share
 from slotmark.warnings import ENOUGH_RUNS, TELLING_ROUNDS, Warning
 from slotmark.words import few, listed
 
@@ -190,6 +191,9 @@ def _conditional(difference: Difference) -> bool:
         return False
     if basis.over == "rounds":
         return not difference.paired
+    if basis.over == "runs":
+        # Its interval has as many degrees of freedom as there are runs that show how much runs differ.
+        return False
     return basis.over not in OF_RUNS or min(basis.counts) < ENOUGH_RUNS
 
 
@@ -234,12 +238,14 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     if bounds is None or basis is None or difference.p_adjusted is None or min(bounds.low, bounds.high) <= 0:
         return None
     size = min(basis.counts)
+    # So many on each side would tell as much as what there is on both.
+    even = 2 / sum(1 / count for count in basis.counts) if basis.over == "runs" else size
     degrees = DEGREES.get(basis.over)
     level = (1 - BOUNDS) / 2
-    reach = float(t_isf(level, degrees(size) if degrees else np.inf))
+    reach = float(t_isf(level, basis.degrees or (degrees(size) if degrees else np.inf)))
     error = float(np.log(bounds.high / bounds.low)) / 2 / reach
     seen, limit = float(np.log(bounds.estimate)), float(np.log1p(margin))
-    distance, alpha = (limit - seen, level) if seen < limit else (seen, (1 - found.confidence) / 2 / found.tests)
+    distance, alpha = (limit - seen, level) if seen < limit else (seen, (1 - found.confidence) / 2 * _share(found))
     fixed = difference.detail.error_of_blocks or 0.0 if difference.detail else 0.0
     if not np.isfinite(error) or distance <= 0:
         return None
@@ -247,9 +253,20 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     if unclear:
         # So few rounds don't show whether ratios resemble the ones before; more mostly show that they don't.
         error *= float(np.sqrt(basis.effective[0] / size))
-    total = size_needed(distance, error, size, fixed=min(fixed, error), degrees=degrees, alpha=alpha)
+    total = size_needed(distance, error, even, fixed=min(fixed, error), degrees=degrees, alpha=alpha)
     least = max(size + 1, TELLING_ROUNDS if unclear else 0)
     return None if total is None else Needed(basis.over, size, max(total, least))
+
+
+def _share(found: Found) -> float:
+    """The part of the error rate that a test of a decisive metric has."""
+    tested = [
+        row.metric.rank == "decisive"
+        for row in found.rows
+        for one in row.differences
+        if one and one.p_adjusted is not None
+    ]
+    return error_share(found.tests, sum(tested), decides=True)
 
 
 def _doubted(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:

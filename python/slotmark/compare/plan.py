@@ -7,7 +7,7 @@ import msgspec
 
 from slotmark.compare.compare import analysed, doubted
 from slotmark.compare.estimators.means import variations_of
-from slotmark.compare.estimators.reach import Variation, level, planned, runs_for, units_for
+from slotmark.compare.estimators.reach import Tests, Variation, planned, runs_for, units_for
 from slotmark.compare.result import Planned, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.errors import ComparisonError, did_you_mean
@@ -92,19 +92,20 @@ def plan(
         of_runs = [doubt for analysis in analyses for doubt in analysis.doubts()]
         (side,) = doubted(analysed([side], [analyses]), [of_runs], [])
     _refuse_unrecorded(wanted, variations, side.filters)
-    alpha = level(confidence, len(variations))
+    deciding = sum(one.metric.rank == "decisive" for one in variations)
+    tests = Tests(len(variations), deciding, confidence)
     return Plan(
         bench=side.manifest.bench,
         side=side,
-        planned=planned(variations, len(variations), confidence),
+        planned=planned(variations, tests),
         wanted=[
             Wanted(
                 metric=one.metric,
                 part=one.part,
                 change=wanted[one.metric.id],
-                runs=runs_for(one, wanted[one.metric.id], alpha),
+                runs=runs_for(one, wanted[one.metric.id], tests.level(one.metric)),
                 over=one.over,
-                units=units_for(one, wanted[one.metric.id], alpha),
+                units=units_for(one, wanted[one.metric.id], tests.level(one.metric)),
             )
             for one in variations
             if one.metric.id in wanted

@@ -139,15 +139,17 @@ class Basis(msgspec.Struct, frozen=True):
             runs with the same leaders), ``slots``, ``hosts``, ``matched hosts`` (of two runs on the same machines).
         counts: How many of them, of the baseline and of the candidate.
         effective: How many that have nothing to do with each other would tell as much; below the counts where neighbours are alike.
+        degrees: Of runs: degrees of freedom of what is known about how much runs of one build differ, from all sides; 0 of all else.
     """
 
     over: str
     counts: tuple[int, int]
     effective: tuple[float, float]
+    degrees: float = 0.0
 
     def turned(self) -> "Basis":
         """The same with the two sides exchanged."""
-        return Basis(self.over, (self.counts[1], self.counts[0]), (self.effective[1], self.effective[0]))
+        return msgspec.structs.replace(self, counts=self.counts[::-1], effective=self.effective[::-1])
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

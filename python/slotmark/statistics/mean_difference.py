@@ -11,11 +11,12 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.dependence import LongRun, independent, long_run
 from slotmark.statistics.drift import may_drift
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.student import satterthwaite, student
-from slotmark.statistics.welch import between
+from slotmark.statistics.welch import Between, between
 
 LEAST_SHARED = 0.9
 """Of two runs' units that follow one another so many are the same work where both were given the same."""
@@ -69,6 +70,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
         lopsided: The skewness of the difference's error where both sides vary alike: that of the units, as far as sides of unlike numbers
             don't cancel it.
         drifts: Whether the level of units that follow one another may drift, so that nothing shows how much their mean varies.
+        degrees: Degrees of freedom of what is known about how much runs differ; 0 where the interval isn't over runs.
     """
 
     delta: Interval
@@ -78,6 +80,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
     effective: tuple[float, float]
     lopsided: float = 0.0
     drifts: bool = False
+    degrees: float = 0.0
 
     def mean_of(self, side: Sequence[Units]) -> float:
         """The mean of a side that the difference is from: of its runs' means, or of all samples."""
@@ -100,24 +103,23 @@ def by_unit(values: np.ndarray, units: np.ndarray, *, ordered: bool = True) -> U
 
 
 def mean_difference(
-    baseline: Sequence[Units], candidate: Sequence[Units], *, confidence: float
+    baseline: Sequence[Units], candidate: Sequence[Units], *, confidence: float, spread: Spread | None = None
 ) -> MeanDifference | None:
     """How far the candidate's mean lies from the baseline's, each over one or more runs; None where nothing tells how they vary.
 
-    With two or more runs on both sides, the interval is over the means of runs. Else it covers only what varies within runs; of one
-    run per side whose units were the same work, only what varies from one run to the other: what both have in common goes out.
+    Where it is known how much runs differ, from a spread or from two or more runs on both sides, the interval is over the means of runs.
+    Else it covers only what varies within runs; of one run per side whose units were the same work, only what varies from one run to the
+    other: what both have in common goes out.
 
     Args:
         baseline: One a run.
         candidate: One a run.
         confidence: Of the interval, as a fraction.
+        spread: How much the means of runs of one build differ, as a share; None for what two sides of several runs show by themselves.
     """
     sides = baseline, candidate
-    if min(map(len, sides)) > 1:
-        ours, theirs = (np.array([run.mean for run in runs]) for runs in sides)
-        chance = between([ours, theirs])
-        found = student(float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance)), chance.degrees, confidence)
-        return MeanDifference(found.interval, found.bounds, found.p, "runs", (float(ours.size), float(theirs.size)))
+    if spread is not None or min(map(len, sides)) > 1:
+        return _over_runs(sides, spread, confidence)
     if min(run.sums.size for side in sides for run in side) < 2:
         return None
     if (apart := _matched(baseline, candidate)) is not None:
@@ -140,6 +142,38 @@ def mean_difference(
     effective = before.effective, after.effective
     drifts = any(run.ordered and may_drift(run.residuals) for side in sides for run in side)
     return MeanDifference(found.interval, found.bounds, found.p, "units", effective, _lopsided(sides), drifts)
+
+
+def _over_runs(
+    sides: tuple[Sequence[Units], Sequence[Units]], spread: Spread | None, confidence: float
+) -> MeanDifference:
+    ours, theirs = (np.array([run.mean for run in runs]) for runs in sides)
+    if spread is None:
+        chance, degrees = between([ours, theirs]), float(ours.size + theirs.size - 2)
+    else:
+        chance, degrees = _chance_of_runs(sides, spread), spread.degrees
+        if ours.size != theirs.size and min(ours.size, theirs.size) > 1:
+            # The smaller side's own spread counts where it is larger than what all have in common.
+            chance = max(chance, between([ours, theirs]), key=lambda one: one.variance)
+    found = student(float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance)), chance.degrees, confidence)
+    effective = float(ours.size), float(theirs.size)
+    return MeanDifference(found.interval, found.bounds, found.p, "runs", effective, degrees=degrees)
+
+
+def _chance_of_runs(sides: Sequence[Sequence[Units]], spread: Spread) -> Between:
+    """The variance of the difference of the sides' means by a spread; of a side's only run at least what varies within it."""
+    shared, parts = 0.0, []
+    for runs in sides:
+        own = spread.variance * float(np.mean([run.mean for run in runs])) ** 2 / len(runs)
+        within = runs[0].chance() if len(runs) == 1 and runs[0].sums.size > 1 else None
+        if within is not None and within.variance > own:
+            parts.append((within.variance, within.degrees))
+        else:
+            shared += own
+    variance = shared + sum(part for part, _ in parts)
+    if variance == 0:
+        return Between(0.0, np.inf)
+    return Between(variance, satterthwaite(variance, [(shared, spread.degrees), *parts]))
 
 
 def _matched(baseline: Sequence[Units], candidate: Sequence[Units]) -> np.ndarray | None:

@@ -46,10 +46,12 @@ def detectable_change(error: float, degrees: float, alpha: float = 0.05, wanted:
     return float(steps) * error  # pyright: ignore[reportArgumentType] - without full_output it is a number
 
 
-def detectable_share(error: float, degrees: float, known: float, alpha: float, wanted: float = POWER) -> float:
+def detectable_share(
+    error: float, degrees: float, known: float, alpha: float, wanted: float = POWER, *, pooled: bool = False
+) -> float:
     """The smallest difference of two means, as a share of the first, that runs to come will show with the wanted probability.
 
-    The test is Welch's. What is larger by a share varies more by the same share. The error is an estimate from earlier runs: the
+    The test is Welch's, or that of a variance that both sides have in common. What is larger by a share varies more by the same share. The error is an estimate from earlier runs: the
     probability is over what it may be in truth, too.
 
     Args:
@@ -58,6 +60,7 @@ def detectable_share(error: float, degrees: float, known: float, alpha: float, w
         known: Degrees of freedom of ``error`` itself.
         alpha: The level of the two-sided test.
         wanted: The probability.
+        pooled: Whether the variance is one of both sides together.
 
     Returns:
         Infinity where no difference is found so often.
@@ -65,7 +68,8 @@ def detectable_share(error: float, degrees: float, known: float, alpha: float, w
     if error == 0:
         return 0.0
     # The share d solves d^2 = square (1 + (1 + d)^2) / 2.
-    square = (_welch_steps(round(degrees), round(known), alpha, wanted) * error) ** 2
+    steps = _pooled_steps if pooled else _welch_steps
+    square = (steps(round(degrees), round(known), alpha, wanted) * error) ** 2
     half = square / 2
     return float((half + np.sqrt(square - half**2)) / (1 - half)) if half < 1 else float(np.inf)
 
@@ -84,6 +88,21 @@ def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float
     freedom = (one + other) ** 2 * degrees / (one**2 + other**2)
     limits = t_isf(alpha / 2, freedom) * np.sqrt((one + other) / 2)
     truths = np.sqrt(chi2_ppf(shares, known) / known)
+    return _steps(truths, limits, weights, wanted)
+
+
+@functools.lru_cache(maxsize=4_096)
+def _pooled_steps(degrees: int, known: int, alpha: float, wanted: float) -> float:
+    """The same for the test of a variance that both sides have in common, with twice a side's degrees of freedom."""
+    points = 100
+    shares = (np.arange(points) + 0.5) / points
+    limits = t_isf(alpha / 2, 2 * degrees) * np.sqrt(chi2_ppf(shares, 2 * degrees) / (2 * degrees))
+    truths = np.sqrt(chi2_ppf(shares, known) / known)
+    return _steps(truths, limits, np.full(points, 1 / points**2), wanted)
+
+
+def _steps(truths: np.ndarray, limits: np.ndarray, weights: np.ndarray, wanted: float) -> float:
+    """How far from none a difference must be to pass the limits with the wanted probability, over what the error may be in truth."""
 
     def missing(steps: float) -> float:
         return float((scipy.special.ndtr(steps * truths[:, np.newaxis] - limits).sum(axis=0) * weights).sum()) - wanted
@@ -138,7 +157,7 @@ def runs_needed(
 def size_needed(
     distance: float,
     error: float,
-    size: int,
+    size: float,
     *,
     fixed: float = 0.0,
     degrees: Callable[[int], float] | None = None,
@@ -150,14 +169,14 @@ def size_needed(
     Args:
         distance: Of the truth from what it is to be told from, as a log ratio, above 0.
         error: Standard error of the estimate from so many units as there are.
-        size: How many units a side there are.
+        size: How many units a side there are; of unlike sides, how many on each would tell as much.
         fixed: The part of the error that more units don't make smaller.
         degrees: Degrees of freedom of the error of so many units; None where they are many.
         alpha: The level of the one-sided test.
         wanted: The probability with which it is told.
     """
     shrinks = max(error**2 - fixed**2, 0.0) * size
-    most = max(MOST_RUNS, MOST_TIMES * size)
+    most = max(MOST_RUNS, int(MOST_TIMES * size))
 
     def enough(units: int) -> bool:
         freedom = degrees(units) if degrees else np.inf

@@ -10,15 +10,15 @@ import pyarrow as pa
 from slotmark import warnings
 from slotmark.compare.doubts import unmatched
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
-from slotmark.compare.estimators.reach import Variation, planned, variation
+from slotmark.compare.estimators.reach import Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.result import Basis, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Metric, Samples, side_by_side
+from slotmark.statistics.between_runs import Spread, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
 from slotmark.statistics.mean_difference import LOPSIDED, MeanDifference, Units, Work, by_unit, mean_difference
-from slotmark.warnings import ENOUGH_RUNS, Warning
 
 UNORDERED = frozenset({"host", "peer"})
 """Units that don't follow one another, so that neighbours have nothing in common."""
@@ -43,6 +43,7 @@ def estimate(task: Task) -> Estimate:
                 sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)
                 base = sides[0]
                 there = [side for side in sides if side]
+                spread = pooled([[run.mean for run in side.runs] for side in there])
                 if (
                     metric.tested
                     and there
@@ -59,18 +60,24 @@ def estimate(task: Task) -> Estimate:
                             base
                             and side
                             and _measured(
-                                task, metric, base, side if metric.unit_of_chance in same else _anew(metric, side)
+                                task,
+                                metric,
+                                base,
+                                side if metric.unit_of_chance in same else _anew(metric, side),
+                                spread,
                             )
                             for side, same in zip(sides[1:], alike, strict=True)
                         ],
                     )
                 )
-    tests = sum(one.tested for entry in entries for one in entry.measured if one)
-    few = [_few(1 + len(side.others)) if entries else [] for side in task.sides]
+    tested = [entry.metric.rank == "decisive" for entry in entries for one in entry.measured if one and one.tested]
+    once = [warnings.one_run_a_side()] if entries and not any(side.others for side in task.sides) else []
     return Estimate(
         entries=entries,
-        details=[planned(variations, tests, task.how.confidence)] if variations and tests else [],
-        of_sides=[[*one, *other] for one, other in zip(few, unmatched(task.sides, entries), strict=True)],
+        details=[planned(variations, Tests(len(tested), sum(tested), task.how.confidence))]
+        if variations and tested
+        else [],
+        of_sides=[[*once, *other] for other in unmatched(task.sides, entries)],
     )
 
 
@@ -103,10 +110,6 @@ def _sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, t
         summary = summarise_runs([one for one, _ in present], part) if present else None
         found[part] = (_side(present, part) if present else None, summary)
     return found
-
-
-def _few(runs: int) -> list[Warning]:
-    return [warnings.one_run_a_side()] if runs == 1 else [warnings.two_runs_a_side()] if runs < ENOUGH_RUNS else []
 
 
 def _recorded(samples: Samples, part: str) -> bool:
@@ -143,11 +146,11 @@ def _units(samples: Samples, part: str, works: Mapping[int, Work]) -> Units:
     return msgspec.structs.replace(units, works=[works[one] for one in there if one in works])
 
 
-def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measured:
-    """How far the candidate's mean lies from the baseline's."""
+def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Spread | None) -> Measured:
+    """How far the candidate's mean lies from the baseline's, where runs of one build differ by so much."""
     shown = "" if metric.tested else "not tested"
-    conditional = min(len(ours.runs), len(theirs.runs)) < ENOUGH_RUNS
-    found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence)
+    found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence, spread=spread)
+    conditional = found is None or found.over != "runs"
     if found is None:
         settled = Judgement("inconclusive", f"one {_named(metric)} tells nothing of chance")
         return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=conditional)
@@ -182,7 +185,7 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side) -> Measure
 
 def _basis(metric: Metric, found: MeanDifference, ours: _Side, theirs: _Side) -> Basis:
     if found.over == "runs":
-        return Basis("runs", (len(ours.runs), len(theirs.runs)), found.effective)
+        return Basis("runs", (len(ours.runs), len(theirs.runs)), found.effective, found.degrees)
     counts = (sum(one.sums.size for one in side.runs) for side in (ours, theirs))
     matched = "matched " if found.over == "matched units" else ""
     return Basis(f"{matched}{_named(metric)}s", (next(counts), next(counts)), found.effective)

@@ -8,21 +8,16 @@ import numpy as np
 from slotmark.compare.margins import least_that_matters
 from slotmark.compare.result import Planned, Reach
 from slotmark.metrics import Metric
+from slotmark.statistics.between_runs import Spread, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
 from slotmark.statistics.interval import BOUNDS
 from slotmark.statistics.mean_difference import Units
 from slotmark.statistics.planning import MOST_RUNS, detectable_share, least, size_needed
+from slotmark.statistics.rank_tests import error_share
 from slotmark.statistics.student import satterthwaite
 
 RUNS = (1, 2, 3, 5)
 """Numbers of runs per side that a plan shows."""
-
-
-class Spread(msgspec.Struct, frozen=True):
-    """A variance of the mean of one run, as a share of its square, with the degrees of freedom of what it is known from."""
-
-    variance: float
-    degrees: float
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,17 +66,9 @@ def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Un
     if mean <= 0 or min(run.mean for run in runs) <= 0:
         return None
     within, degrees_within = _within(runs)
-    known = [
-        np.array([run.mean for run in group]) / np.mean([run.mean for run in group])
-        for group in groups
-        if len(group) > 1
-    ]
-    between = None
-    if known:
-        degrees = float(sum(one.size - 1 for one in known))
-        between = Spread(sum(float(((one - 1) ** 2).sum()) for one in known) / degrees, degrees)
-        if within and within.variance > between.variance:
-            between = within
+    between = pooled([[run.mean for run in group] for group in groups])
+    if between and within and within.variance > between.variance:
+        between = within
     return Variation(
         metric=metric,
         part=part,
@@ -91,7 +78,7 @@ def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Un
         within=within,
         degrees_within=degrees_within,
         between=between,
-        repeated=sum(one.size for one in known),
+        repeated=sum(len(group) for group in groups if len(group) > 1),
     )
 
 
@@ -119,25 +106,36 @@ def _of_the_same(runs: Sequence[Units]) -> tuple[Spread, float]:
     return Spread(hosts * float((apart**2).sum()) / degrees, degrees), (hosts - 1) / 2
 
 
-def level(confidence: float, tests: int) -> float:
-    """What a p-value must be below before it is adjusted over so many tests, where nothing else is found."""
-    return (1 - confidence) / max(tests, 1)
+class Tests(msgspec.Struct, frozen=True):
+    """The tests of a comparison.
+
+    Attributes:
+        count: Over how many p-values are adjusted.
+        deciding: How many of them are of decisive metrics.
+        confidence: Of verdicts, as a fraction.
+    """
+
+    count: int
+    deciding: int
+    confidence: float
+
+    def level(self, metric: Metric) -> float:
+        """What a metric's p-value must be below before it is adjusted, where nothing else is found."""
+        return (1 - self.confidence) * error_share(self.count, self.deciding, decides=metric.rank == "decisive")
 
 
-def planned(variations: Sequence[Variation], tests: int, confidence: float) -> Planned:
+def planned(variations: Sequence[Variation], tests: Tests) -> Planned:
     """What comparisons of such runs could tell.
 
     Args:
         variations: One per metric and part.
-        tests: Over how many tests p-values are adjusted.
-        confidence: Of verdicts, as a fraction.
+        tests: Over which p-values are adjusted.
     """
-    alpha = level(confidence, tests)
     return Planned(
         runs=list(RUNS),
-        tests=tests,
+        tests=tests.count,
         repeated=max((one.repeated for one in variations), default=0),
-        reaches=[_reach(one, alpha) for one in variations],
+        reaches=[_reach(one, tests.level(one.metric)) for one in variations],
     )
 
 
@@ -171,7 +169,7 @@ def smallest(found: Variation, runs: int, alpha: float) -> float | None:
     if known is None:
         return None
     degrees = found.degrees_within if runs == 1 else runs - 1.0
-    share = detectable_share(float(np.sqrt(2 * known.variance / runs)), degrees, known.degrees, alpha)
+    share = detectable_share(float(np.sqrt(2 * known.variance / runs)), degrees, known.degrees, alpha, pooled=runs > 1)
     return share if np.isfinite(share) else None
 
 

@@ -8,7 +8,6 @@ from slotmark.metrics import Metric
 from slotmark.numbers import interval, number, p_value, percent, percent_change, quantity
 from slotmark.report.document import CONDITIONAL, SYMBOLS, Cell
 from slotmark.statistics.interval import Interval
-from slotmark.warnings import ENOUGH_RUNS
 
 DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
 
@@ -51,7 +50,9 @@ def in_a_sentence(metric: Metric) -> str:
     return metric.name if first.isupper() or not first.isalpha() else metric.name[:1].lower() + metric.name[1:]
 
 
-CONDITIONAL_NOTE = f"{CONDITIONAL} Conditional on these runs: fewer than {ENOUGH_RUNS} on a side can't tell how much another run of the same would differ."
+CONDITIONAL_NOTE = (
+    f"{CONDITIONAL} Conditional on these runs: nothing shows how much another run of the same would differ."
+)
 """Stands once below the tables where they hold conditional verdicts."""
 
 

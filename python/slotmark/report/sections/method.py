@@ -3,6 +3,7 @@
 from slotmark.compare.result import Comparison
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Paragraph
+from slotmark.statistics.rank_tests import FIRST_SHARE
 from slotmark.warnings import ENOUGH_BLOCKS, ENOUGH_RUNS
 
 
@@ -70,7 +71,8 @@ def _means(comparison: Comparison) -> str:
         f"{way} of one run aren't independent of each other: how much a mean varies is read off the slowest cosines of the run's course, and "
         "intervals and p-values are Student's t with as many degrees of freedom; levels of memory are compared over hosts. Blocks of "
         "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would tell as much; no verdict is possible below 4. Verdicts are "
-        f"conditional where a side has fewer than {ENOUGH_RUNS} runs. Where a metric has a least difference that matters, the margin is that or "
+        f"conditional where each side was run once. Where a side has several runs, the run is the unit: what runs of one side differ by, of all sides "
+        "together, is what each run may differ by, and intervals and p-values are Student's t over it. Where a metric has a least difference that matters, the margin is that or "
         f"a share of the baseline, whichever is more. docs/method.md gives the reasons, and how often it is right. {analysed}"
     )
 
@@ -109,7 +111,7 @@ def _seeds(comparison: Comparison) -> str:
 
 def _verdicts(comparison: Comparison) -> str:
     return (
-        f"p-values are Holm-adjusted over the {comparison.tests:,} tests of this report. Better or worse: the interval excludes no difference, "
+        f"p-values are Holm-adjusted over the {comparison.tests:,} tests of this report, of whose error rate decisive metrics have {percent(FIRST_SHARE)}. Better or worse: the interval excludes no difference, "
         f"the adjusted p-value is below {1 - comparison.confidence:.2g}, and the difference is larger than the margin. Equivalent: the whole "
         "interval lies within the margin. Inconclusive: neither. Ratios, differences and intervals come from unrounded values."
     )

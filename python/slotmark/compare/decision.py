@@ -86,8 +86,7 @@ def decide(found: Found, policy: Policy) -> Decision | None:
         of_side = [*_causes(found, rows, place, policy, accepted)]
         if policy.needs_all:
             of_side += _missing(decisive, rows, place, side.name)
-        if not any(cause.answer == "hold" for cause in of_side):
-            of_side += _doubted(found, rows, side, policy)
+        of_side += _doubted(found, rows, side, policy)
         answer: Answer = "ship"
         if of_side:
             answer = "hold" if any(cause.answer == "hold" for cause in of_side) else "run again"
@@ -270,7 +269,7 @@ def _share(found: Found) -> float:
 
 
 def _doubted(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:
-    """Doubts on which nothing ships: about the comparison, the two sides, and decisive rows."""
+    """Doubts on which nothing ships, named beside a hold too: about the comparison, the two sides, and decisive rows."""
     warnings = [
         *found.warnings,
         *found.baseline.warnings,
@@ -303,10 +302,11 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
         return f"{what} shown not worse beyond {'its margin' if decisive == 1 else 'their margins'}" + (
             ", but for what is accepted" if accepted else ""
         )
-    if answer == "hold":
-        worse = [cause for cause in causes if cause.answer == "hold"]
-        return f"worse in {listed(few([f'{cause.title} {cause.reason}' for cause in worse], NAMED))}"
     doubts = [cause for cause in causes if not cause.metric]
+    in_doubt = [f"doubts: {listed(list(dict.fromkeys(doubt.name for doubt in doubts)))}"] if doubts else []
+    if answer == "hold":
+        worse = [f"{cause.title} {cause.reason}" for cause in causes if cause.answer == "hold"]
+        return "; ".join([f"worse in {listed(few(worse, NAMED))}", *in_doubt])
     unclear = [cause for cause in causes if cause.metric and not cause.conditional]
     more = _more(causes)
     told = []
@@ -315,9 +315,7 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
         told.append(f"can't tell {listed(few(names, NAMED))}")
     elif not doubts:
         told.append("not worse here, but too few runs speak for no others")
-    if doubts:
-        told.append(f"doubts: {listed([doubt.name for doubt in doubts])}")
-    return "; ".join([*told, *([more] if more else [])])
+    return "; ".join([*told, *in_doubt, *([more] if more else [])])
 
 
 def _more(causes: Sequence[Cause]) -> str:

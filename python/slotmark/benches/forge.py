@@ -82,7 +82,13 @@ def forge(command: str, options: dict[str, object], *, plan: bytes = b"", progre
 def _started(path: Path, words: list[str]) -> subprocess.Popen[bytes]:
     """The running program. It is in a process group of its own: a Ctrl-C is this process's to pass on."""
     try:
-        return subprocess.Popen([path, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)
+        return subprocess.Popen(
+            [path, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,
+            restore_signals=False,  # SIGXFSZ stays ignored: beyond a limit on file sizes a write fails, and what was begun is removed
+        )
     except OSError as error:
         raise errors.TargetError(
             f"{path}: can't be started ({error.strerror}). Build it anew with `make setup`."

@@ -15,7 +15,7 @@ from attack.control import Attack
 from attack.faults import FOLDER_LEFT, PROCESS_LEFT, REFUSES, around
 from attack.ground import SMALL, Fault, Ground, content, emptied
 from attack.outcome import STOPPED, Ended, Tried, chances, command, ended, environment, slotmark, written
-from slotmark.benches.unfinished import FILE
+from slotmark.measure.session import FILE
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 MARK = "SLOTMARK_ATTACK"

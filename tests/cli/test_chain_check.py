@@ -142,7 +142,7 @@ def test_it_can_be_interrupted(preview: Path, shared: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as check:
         assert check.stderr is not None
         for line in check.stderr:
-            if line.rpartition("|")[2].strip() == "slotmark.benches.forge":
+            if line.rpartition("|")[2].strip() == "slotmark.measure.forge":
                 check.send_signal(signal.SIGINT)
                 break
         said = [line for line in check.stderr if not line.startswith("import time:")]

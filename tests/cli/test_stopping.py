@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches import shipped
-from slotmark.benches.forge import forge
 from slotmark.errors import TargetError
+from slotmark.measure import shipped
+from slotmark.measure.forge import forge
 
 from ..conftest import REPO, remarks, slotmark
 
@@ -23,7 +23,7 @@ from ..conftest import REPO, remarks, slotmark
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
     ids=str,
 )
-@pytest.mark.parametrize("after", ["typer", "slotmark.cli.chain", "slotmark.benches.forge"])
+@pytest.mark.parametrize("after", ["typer", "slotmark.cli.chain", "slotmark.measure.forge"])
 def test_a_command_that_is_stopped_ends_with_one_line(
     after: str, number: signal.Signals, code: int, tmp_path: Path
 ) -> None:

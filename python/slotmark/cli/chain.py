@@ -56,8 +56,8 @@ def check(
 
     Without --genesis, whatever depends on it is counted as not known: KES periods and signatures, VRF proofs, leadership, limits, inputs, fees, scripts.
     """
-    from slotmark.benches.forge import forge
     from slotmark.cli.chain_table import print_check
+    from slotmark.measure.forge import forge
 
     begin = time.monotonic()
     with progress("blocks") as step:
@@ -120,7 +120,7 @@ def synth(
     ] = 432,
 ) -> None:
     """Forge a valid chain of Conway blocks, the same bytes for the same seed. Its network is in DIR/genesis: genesis files, configuration, keys."""
-    from slotmark.benches.forge import forge
+    from slotmark.measure.forge import forge
 
     files = (script, datum, redeemer)
     if any(files) and not all(files):

@@ -175,10 +175,10 @@ def noise(
 
     from slotmark.benches.ledger.bench import Request
     from slotmark.benches.ledger.bench import run as run_bench
-    from slotmark.benches.unfinished import FILE
     from slotmark.cli.noise_table import noise_lines
     from slotmark.compare import compare
     from slotmark.compare.noise import noise_of, state_file, write_noise
+    from slotmark.measure.session import FILE
     from slotmark.run import machine_facts
 
     if backend and target:

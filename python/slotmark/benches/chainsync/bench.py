@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 
 from slotmark import _core
-from slotmark.benches import unfinished
 from slotmark.benches.chainsync.proof import Proof
 from slotmark.benches.chainsync.runs import SessionFacts, write_runs
 from slotmark.benches.chainsync.server import Node, ReplayServer, Server
 from slotmark.benches.chainsync.session import Failure, OnStep, Plan, Round, conduct, reference_proofs
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
-from slotmark.benches.process import refuse_without_linux, split_cores
 from slotmark.errors import ArgumentError, TargetError
+from slotmark.measure import session
+from slotmark.measure.process import refuse_without_linux, split_cores
 from slotmark.run import Run, SourceFile, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
@@ -130,8 +130,8 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         workload = _workload(request, plan, window, proofs)
         parameters = {**request.parameters(window), "server": server.label}
         asked = _asked(parameters, [*programs, floor], workload, sources)
-        head = unfinished.new_session(machine, started, asked)
-        with unfinished.session(
+        head = session.new_session(machine, started, asked)
+        with session.open_session(
             request.out, head, Round, rounds=plan.rounds, resume=request.resume, on_remark=on_remark
         ) as kept:
             measured, failures = conduct(plan, server, proofs, on_step, kept.rounds, kept.keep)

@@ -17,8 +17,8 @@ from slotmark import _core
 from slotmark.benches.chainsync.invocation import LEAVE_S, LONGEST_LINE_BYTES, Failed, Ready, printed_last
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
-from slotmark.benches.process import children_group, how_ended, last_words
 from slotmark.errors import ProofError, TargetError
+from slotmark.measure.process import children_group, how_ended, last_words
 
 
 class Block(msgspec.Struct, tag_field="event", tag="block"):

@@ -16,7 +16,8 @@ import msgspec
 
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
-from slotmark.benches.process import (
+from slotmark.errors import TargetError
+from slotmark.measure.process import (
     children_group,
     cpu_ns,
     how_ended,
@@ -26,7 +27,6 @@ from slotmark.benches.process import (
     started_on,
     voluntary_switches,
 )
-from slotmark.errors import TargetError
 
 LEAVE_S = 10
 """How long a target may take to end after its work."""

@@ -16,8 +16,8 @@ from typing import Protocol, Self
 import msgspec
 
 from slotmark.benches.chainsync.setting import Setting
-from slotmark.benches.process import children_group, first_line, how_ended, peak_bytes, started_on
 from slotmark.errors import ArgumentError, ServerError
+from slotmark.measure.process import children_group, first_line, how_ended, peak_bytes, started_on
 
 START_TIMEOUT_S = 120
 """How long our server may take until it listens: it frames the window's blocks first."""

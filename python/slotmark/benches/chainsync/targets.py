@@ -13,9 +13,9 @@ from typing import Literal
 import msgspec
 
 from slotmark.benches.chainsync.setting import Mode, Setting
-from slotmark.benches.process import answer, children_group, how_ended, last_words
-from slotmark.benches.shipped import INSIDE, root
 from slotmark.errors import TargetError, did_you_mean
+from slotmark.measure.process import answer, children_group, how_ended, last_words
+from slotmark.measure.shipped import INSIDE, root
 
 CONTRACT = 1
 """The version of docs/targets.md that this slotmark speaks."""

@@ -23,9 +23,9 @@ from slotmark.benches.chainsync.session import Failure
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
 from slotmark.benches.chainsync.targets import Program, resolve
-from slotmark.benches.process import refuse_without_linux
-from slotmark.benches.unfinished import new_session
 from slotmark.errors import ServerError, SlotmarkError, TargetError
+from slotmark.measure.process import refuse_without_linux
+from slotmark.measure.session import new_session
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, Target, machine_doubts, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions

@@ -10,8 +10,8 @@ import msgspec
 
 from slotmark.benches.cluster.scripts import script_files
 from slotmark.benches.cluster.simulate import load_profile
-from slotmark.benches.forge import Progress, forge
 from slotmark.errors import BedError
+from slotmark.measure.forge import Progress, forge
 
 
 class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

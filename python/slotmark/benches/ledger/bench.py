@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slotmark import _core
-from slotmark.benches import unfinished
 from slotmark.benches.ledger.db_analyser import Work, node_config
 from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.invocation import prepare
@@ -30,8 +29,9 @@ from slotmark.benches.ledger.runs import (
 from slotmark.benches.ledger.session import Blocks, Failure, Measured, OnStep, Plan, Round, conduct
 from slotmark.benches.ledger.tables import BLOCKS
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
-from slotmark.benches.process import refuse_without_linux
 from slotmark.errors import RunError
+from slotmark.measure import session
+from slotmark.measure.process import refuse_without_linux
 from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
@@ -40,7 +40,7 @@ from slotmark.warnings import Warning
 PARTS = "unfinished-session"
 """The folder below ``--out`` with the blocks of processes that are finished, until the run folders are written."""
 
-_ANEW = f"A session can't be resumed without all of its finished processes: remove {unfinished.FILE} and {PARTS}, and begin anew."
+_ANEW = f"A session can't be resumed without all of its finished processes: remove {session.FILE} and {PARTS}, and begin anew."
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,10 +130,10 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         chain=[SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])],
         genesis=genesis_files(request.genesis) if request.genesis else [],
     )
-    head = unfinished.new_session(machine, started, _asked(request, programs, window, sources))
+    head = session.new_session(machine, started, _asked(request, programs, window, sources))
     parts = request.out / PARTS
     with (
-        unfinished.session(
+        session.open_session(
             request.out,
             head,
             Round,
@@ -239,7 +239,7 @@ def _write_runs(
     request: Request,
     plan: Plan,
     sources: Sources,
-    head: unfinished.Head,
+    head: session.Head,
     measured: Sequence[Measured],
     doubts: Sequence[Warning],
 ) -> list[Run]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark.benches.process import answer, how_ended, last_words
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
+from slotmark.measure.process import answer, how_ended, last_words
 
 NAME = "db-analyser"
 

@@ -4,8 +4,8 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from slotmark.benches import shipped
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
+from slotmark.measure import shipped
 from slotmark.run import SourceFile
 
 BACKENDS = ("memory", "lsm", "lmdb")

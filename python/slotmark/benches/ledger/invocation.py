@@ -15,8 +15,8 @@ from slotmark.benches.ledger.engine import PROGRAM, program
 from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
-from slotmark.benches.process import children_group, how_ended, last_words, nothing_left, peak_bytes
 from slotmark.errors import ImportFileError, TargetError
+from slotmark.measure.process import children_group, how_ended, last_words, nothing_left, peak_bytes
 
 _LOOK_S = 0.05
 """How often a process is looked at while it runs."""

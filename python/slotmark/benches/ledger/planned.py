@@ -16,13 +16,13 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from slotmark.benches import unfinished
 from slotmark.benches.ledger.bench import Request, blocks_of, programs_of, run
 from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.plan_file import Fragment, PlanFile, PlannedTarget
 from slotmark.benches.ledger.session import Blocks, OnStep
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ArgumentError, RunError, SlotmarkError
+from slotmark.measure import session
 from slotmark.run import Run, machine_facts, open_run
 
 CELL = "target cell"
@@ -181,7 +181,7 @@ def _measure(
     failed: dict[str, SlotmarkError] = {}
     runs: list[Run] = []
     try:
-        going_on = resume and (out / unfinished.FILE).exists()
+        going_on = resume and (out / session.FILE).exists()
         runs, failures = run(
             msgspec.structs.replace(work.request, out=out, resume=going_on),
             lambda remark: on_remark(f"{name}: {remark}"),
@@ -207,7 +207,7 @@ def _session_folder(store: Path, work: _Work) -> Path:
     digest = _digest(sorted(work.missing.values()))[:12]
     for number in range(1, _MOST_SESSIONS):
         out = store / f"{work.fragment.name}-{digest}{f'-{number}' if number > 1 else ''}"
-        if (out / unfinished.FILE).exists() or not out.exists():
+        if (out / session.FILE).exists() or not out.exists():
             return out
     raise ArgumentError(f"{store}: more than {_MOST_SESSIONS:,} sessions of one kind. Choose another store.")
 

@@ -48,8 +48,8 @@ from slotmark.benches.cluster.live.sampling import (
 )
 from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
 from slotmark.benches.cluster.live.workload import Generator
-from slotmark.benches.process import refuse_without_linux
 from slotmark.errors import TargetError
+from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.filters import MEASURED
 from slotmark.run import MachineFacts, Run, machine_doubts, machine_facts
 from slotmark.warnings import Warning

@@ -14,9 +14,9 @@ import msgspec
 
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.nodes import Node
-from slotmark.benches.process import children_group, first_line, how_ended, last_words, stat_fields
-from slotmark.benches.shipped import program
 from slotmark.errors import ServerError, TargetError
+from slotmark.measure.process import children_group, first_line, how_ended, last_words, stat_fields
+from slotmark.measure.shipped import program
 
 MARK = "SLOTMARK_CLUSTER"
 """The variable by which processes of a live cluster are known: the conductor's process id and when it was started."""

@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from slotmark.benches.shipped import root
 from slotmark.errors import TargetError, did_you_mean
+from slotmark.measure.shipped import root
 
 LIKE = "cardano-node"
 """The node whose command line any other command is taken to have."""

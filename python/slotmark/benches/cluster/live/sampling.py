@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slotmark.benches.process import cpu_ns, stat_fields
+from slotmark.measure.process import cpu_ns, stat_fields
 
 USAGE_SCHEMA = pa.schema(
     [

@@ -18,9 +18,9 @@ from slotmark.benches.cluster.live.plan import GENERATOR, targets
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.scripts import LOOP
 from slotmark.benches.cluster.sweep import amount
-from slotmark.benches.process import last_words
-from slotmark.benches.shipped import program
 from slotmark.errors import BedError, RunError, SimulationError, TargetError
+from slotmark.measure.process import last_words
+from slotmark.measure.shipped import program
 from slotmark.warnings import Warning
 
 _FOLDER = "generator"

@@ -2,7 +2,7 @@
 
 import os
 
-from slotmark.benches.process import last_words
+from slotmark.measure.process import last_words
 
 
 def test_the_last_line_is_whole_and_before_it_stands_what_fits() -> None:

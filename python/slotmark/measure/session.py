@@ -123,7 +123,7 @@ class Unfinished(Generic[R]):
 
 
 @contextmanager
-def session(
+def open_session(
     out: Path,
     head: Head,
     kind: type[R],

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from slotmark import errors
-from slotmark.benches.process import how_ended
-from slotmark.benches.shipped import program
+from slotmark.measure.process import how_ended
+from slotmark.measure.shipped import program
 
 Progress = Callable[[int, int], None]
 """Gets how much is done, and of how much; may raise to stop."""

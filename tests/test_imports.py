@@ -1,0 +1,69 @@
+"""Packages of slotmark import one another in one direction: the rule of ARCHITECTURE.md."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "python" / "slotmark"
+
+FOR_ALL = {"_core", "errors", "warnings", "numbers", "words", "cleaning", "versions", "statistics"}
+"""What every package may import."""
+
+MAY_IMPORT = {
+    "run": set[str](),
+    "measure": {"run"},
+    "metrics": {"run"},
+    "benches": {"run", "measure", "metrics"},
+    "compare": {"run", "metrics"},
+    "published": {"run", "metrics", "compare"},
+    "report": {"run", "metrics", "compare", "published"},
+    "statistics": set[str](),
+    "cli": {"run", "measure", "metrics", "benches", "compare", "published", "report"},
+}
+"""What each package may import besides: nothing that is to the right of it."""
+
+
+def imported(text: str) -> Iterator[str]:
+    """The packages and modules directly below slotmark that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module == "slotmark":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("slotmark."):
+            yield str(node.module).split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("slotmark."))
+
+
+def test_every_package_has_its_rule() -> None:
+    assert {folder.name for folder in SOURCE.iterdir() if (folder / "__init__.py").is_file()} == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_what_is_before_it(package: str) -> None:
+    modules = list((SOURCE / package).rglob("*.py"))
+    assert modules
+    wrong = {
+        f"{module.relative_to(SOURCE)}: {name}"
+        for module in modules
+        for name in imported(module.read_text(encoding="utf-8"))
+        if name not in FOR_ALL | MAY_IMPORT[package] | {package}
+    }
+    assert not wrong
+
+
+def test_a_bench_imports_no_other_bench() -> None:
+    benches = [folder.name for folder in (SOURCE / "benches").iterdir() if (folder / "__init__.py").is_file()]
+    assert len(benches) > 1
+    for bench in benches:
+        for module in (SOURCE / "benches" / bench).rglob("*.py"):
+            text = module.read_text(encoding="utf-8")
+            assert not [other for other in benches if other != bench and f"slotmark.benches.{other}" in text], module
+
+
+def test_imports_are_found_in_every_form() -> None:
+    forms = (
+        "from slotmark import run\nimport slotmark.report.build as b\ndef f():\n    from slotmark.cli.live import run\n"
+    )
+    assert list(imported(forms)) == ["run", "report", "cli"]

@@ -13,7 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from slotmark.errors import RunError
-from slotmark.run import MachineFacts, Manifest, RunWriter, Target, check_run, machine_doubts, machine_facts, open_run
+from slotmark.run import (
+    MachineFacts,
+    Manifest,
+    RunWriter,
+    Target,
+    check_run,
+    machine_doubts,
+    machine_facts,
+    open_run,
+    open_runs,
+)
 
 TABLE = pa.table({"a": [1, 2, 3]})
 
@@ -282,3 +292,13 @@ def test_machine_facts_are_this_machine() -> None:
     assert facts.cores >= 1
     assert facts.memory_bytes > 1 << 28
     assert facts.kernel.startswith("Linux")
+
+
+def test_a_folder_of_runs_stands_for_all_of_them_in_the_order_of_people(tmp_path: Path) -> None:
+    for name in ("seed-10", "seed-9", "b", ".seed-11.partial-0"):
+        write(tmp_path / "runs" / name)
+    assert [run.name for run in open_runs(tmp_path / "runs")] == ["b", "seed-9", "seed-10"]
+    assert [run.name for run in open_runs(tmp_path / "runs" / "b")] == ["b"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunError, match=r"not a run folder, it has no run\.json\.$"):
+        open_runs(tmp_path / "empty")

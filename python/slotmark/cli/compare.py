@@ -50,7 +50,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="BASELINE CANDIDATE...",
-            help="Two or more run folders, the baseline first; A1,A2 for several runs of one target.",
+            help="Two or more run folders, the baseline first. Several runs of one target are named as A1,A2, or by the folder that they are in.",
         ),
     ],
     out: Out = None,
@@ -113,10 +113,9 @@ def compare(
     from slotmark.published import publication
     from slotmark.report import comparison_document, write_report
     from slotmark.report.sections.published import published_document
-    from slotmark.run import open_run
 
     if show_policy:
-        typer.echo(policy_text(open_run(runs[0].split(",")[0]).manifest.bench), nl=False)
+        typer.echo(policy_text(opened_sides("compare", runs[:1])[0][0].manifest.bench), nl=False)
         return
     opened = _opened(runs)
     bench = opened[0][0].manifest.bench

@@ -11,7 +11,10 @@ from slotmark.cli.show import Filters
 
 def explain(
     baseline: Annotated[
-        str, typer.Argument(metavar="RUN", help="The baseline's run folder; A1,A2 for several of one target.")
+        str,
+        typer.Argument(
+            metavar="RUN", help="The baseline's run folder; A1,A2 or the folder they are in for several of one target."
+        ),
     ],
     candidate: Annotated[str, typer.Argument(metavar="RUN", help="The candidate's, likewise.")],
     out: Out = None,

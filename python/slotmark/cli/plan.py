@@ -7,14 +7,17 @@ import typer
 
 from slotmark.cli.console import reader_may_leave
 from slotmark.cli.quantities import share_of_metric
-from slotmark.cli.reports import AsJson, Out, opened_run, print_json, print_report
+from slotmark.cli.reports import AsJson, Out, opened_runs, print_json, print_report
 from slotmark.cli.show import Filters
 
 
 def plan(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="One or more run folders of one target, that differ by chance alone."),
+        typer.Argument(
+            metavar="RUN...",
+            help="One or more run folders of one target, that differ by chance alone, or a folder of such.",
+        ),
     ],
     detect: Annotated[
         list[str] | None,
@@ -33,7 +36,7 @@ def plan(
     from slotmark.report import plan_document, write_report
 
     wanted = dict(share_of_metric("--detect", text, "adopted_by_096=2%") for text in detect or [])
-    opened = [opened_run(run) for run in runs]
+    opened = opened_runs(runs)
     chosen = None if filters is None else parse_filters(filters, opened[0].manifest.bench)
     found = plan_runs(opened, detect=wanted, filters=chosen)
     document = plan_document(found)

@@ -43,9 +43,17 @@ def opened_run(path: Path | str) -> "Run":
     return open_run(path)
 
 
+def opened_runs(named: Sequence[Path | str]) -> "list[Run]":
+    """The runs that a command analyses together; a folder of run folders stands for all of them."""
+    from slotmark.run import open_runs
+
+    _share_freed_memory()
+    return [run for path in named for run in open_runs(path)]
+
+
 def opened_sides(command: str, named: Sequence[str]) -> "list[list[Run]]":
-    """The runs of each side, of which one is named as ``A`` or ``A1,A2``. ArgumentError where a side names none."""
-    opened = [[opened_run(path) for path in side.split(",") if path] for side in named]
+    """The runs of each side: ``A`` is a run or a folder of runs, ``A1,A2`` several. ArgumentError where a side names none."""
+    opened = [opened_runs([path for path in side.split(",") if path]) for side in named]
     if not all(opened):
         raise ArgumentError(f"{command}: a side names no folder at all. Name A1,A2 for several runs of one target.")
     return opened

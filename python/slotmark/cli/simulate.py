@@ -1,14 +1,18 @@
 """`slotmark simulate`: a cluster in virtual time."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slotmark.cli.console import progress, talk
 from slotmark.cli.profiles import PROFILE, Settings
 from slotmark.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from slotmark.benches.cluster.simulate import RunFacts
 
 
 def simulate(
@@ -31,6 +35,13 @@ def simulate(
             "--direct", help="Write a run folder at once, as ingesting the logs would, with the truth as tables."
         ),
     ] = False,
+    repeat: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Make so many runs, of seeds SEED, SEED+1 and so on, side by side: seed-N in --out, which `compare` takes as one side.",
+        ),
+    ] = None,
     show: Annotated[bool, typer.Option("--show", help="Print the whole profile and stop.")] = False,
     profiles: Annotated[
         bool, typer.Option("--profiles", help="Print the shipped profiles, a line for each, and stop.")
@@ -43,8 +54,9 @@ def simulate(
 ) -> None:
     """Simulate a cluster: write the logs that its nodes would write, or a run folder, with what really happened beside."""
     from slotmark.benches.cluster import simulate as cluster
-    from slotmark.benches.cluster.model import PREDICTED, SIMULATED, outside_of_extended, refuse_settings
-    from slotmark.cli.validation_table import print_validation
+    from slotmark.benches.cluster.direct import simulate_direct
+    from slotmark.benches.cluster.model import SIMULATED, outside_of_extended, refuse_settings
+    from slotmark.benches.cluster.simulations import simulate_seeds
 
     if profiles:
         for name, description in cluster.described_profiles().items():
@@ -52,25 +64,11 @@ def simulate(
                 json.dumps({"name": name, "description": description}) if as_json else f"{name:<32} {description}"
             )
         return
-    changes = list(settings or ())
-    if slots is not None:
-        if any(change.partition("=")[0].strip() in ("slots", "run.slots") for change in changes):
-            raise ArgumentError("--slots and --set run.slots both say how many slots: leave one out.")
-        changes.append(f"run.slots={slots}")
-    if topology is not None:
-        changes.append(f'network.topology={{kind="file", path="{topology}"}}')
+    changes = _changes(settings, slots, topology)
     if validate:
-        if out is not None or direct:
-            raise ArgumentError("--validate writes nothing: leave out --out and --direct.")
-        for name in [profile] if profile else [*cluster.FITTED, *cluster.HELD_OUT]:
-            refuse_settings(name, changes, PREDICTED)
-            with progress("slots") as step:
-                tables = cluster.predict(
-                    cluster.load_profile(name, changes),
-                    range(seed, seed + cluster.VALIDATION_SEEDS),
-                    lambda done, total, name=name: step(done, total, name),
-                )
-            print_validation(name, tables)
+        if out is not None or direct or repeat is not None:
+            raise ArgumentError("--validate writes nothing: leave out --out, --direct and --repeat.")
+        _print_validations([profile] if profile else [*cluster.FITTED, *cluster.HELD_OUT], changes, seed)
         return
     if profile is None:
         raise ArgumentError(
@@ -84,21 +82,54 @@ def simulate(
     talk.doubts(outside_of_extended(profile, SIMULATED))
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
-    if direct:
-        from slotmark.benches.cluster.direct import simulate_direct
+    with progress("host-slots" if direct else "slots") as step:
 
-        with progress("host-slots") as step:
-            run, facts = simulate_direct(
-                text, seed, out, lambda done, total: step(done, total, f"simulating {profile}")
-            )
-        talk.remark(
-            f"{run.path}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
-            f"{facts.blocks_chained:,} on the chain, {facts.lines:,} lines that were never written"
-        )
-        return
-    with progress("slots") as step:
-        facts = cluster.simulate(text, seed, out, lambda done, total: step(done, total, f"simulating {profile}"))
+        def told(done: int, total: int) -> None:
+            step(done, total, f"simulating {profile}")
+
+        if repeat is not None:
+            made = simulate_seeds(text, range(seed, seed + repeat), out, told, direct=direct)
+        else:
+            made = [
+                (out, simulate_direct(text, seed, out, told)[1] if direct else cluster.simulate(text, seed, out, told))
+            ]
+    for folder, facts in made:
+        _remark_made(folder, facts)
+
+
+def _changes(settings: list[str] | None, slots: int | None, topology: Path | None) -> list[str]:
+    """All changes of the profile, those of ``--slots`` and ``--topology`` among them, as ``--set`` has them."""
+    changes = list(settings or ())
+    if slots is not None:
+        if any(change.partition("=")[0].strip() in ("slots", "run.slots") for change in changes):
+            raise ArgumentError("--slots and --set run.slots both say how many slots: leave one out.")
+        changes.append(f"run.slots={slots}")
+    if topology is not None:
+        changes.append(f'network.topology={{kind="file", path="{topology}"}}')
+    return changes
+
+
+def _remark_made(folder: Path, facts: "RunFacts") -> None:
+    """Prints a line about a run directory or, where no logs were written, a run folder."""
+    size = f"lines, {facts.bytes / 1e6:,.1f} MB" if facts.bytes else "lines that were never written"
     talk.remark(
-        f"{out}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
-        f"{facts.blocks_chained:,} on the chain, {facts.lines:,} lines, {facts.bytes / 1e6:,.1f} MB"
+        f"{folder}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
+        f"{facts.blocks_chained:,} on the chain, {facts.lines:,} {size}"
     )
+
+
+def _print_validations(names: Sequence[str], changes: Sequence[str], seed: int) -> None:
+    """Prints what is predicted of each profile beside what was published of it."""
+    from slotmark.benches.cluster import simulate as cluster
+    from slotmark.benches.cluster.model import PREDICTED, refuse_settings
+    from slotmark.cli.validation_table import print_validation
+
+    for name in names:
+        refuse_settings(name, changes, PREDICTED)
+        with progress("slots") as step:
+            tables = cluster.predict(
+                cluster.load_profile(name, changes),
+                range(seed, seed + cluster.VALIDATION_SEEDS),
+                lambda done, total, name=name: step(done, total, name),
+            )
+        print_validation(name, tables)

@@ -30,7 +30,7 @@ from slotmark.compare.result import (
 from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.metrics import parse_filters
-from slotmark.run import Run, open_run
+from slotmark.run import Run, open_runs
 
 __all__ = [
     "ALL",
@@ -78,7 +78,7 @@ class CallablePackage(ModuleType):
         seed: int = 1,
         threads: int = 2,
     ) -> Comparison:
-        """Compares runs, the baseline first; each a run, its folder, or a list of these of one target.
+        """Compares runs, the baseline first; each a run, its folder, a folder of runs, or a list of these of one target.
 
         Args:
             runs: Two or more.
@@ -96,7 +96,9 @@ class CallablePackage(ModuleType):
             ComparisonError: As there.
             RunError: A folder is no run, or is damaged.
         """
-        opened = [[_opened(one)] if isinstance(one, RunOrPath) else [*map(_opened, one)] for one in runs]
+        opened = [
+            [run for named in ([one] if isinstance(one, RunOrPath) else one) for run in _opened(named)] for one in runs
+        ]
         bench = next((run.manifest.bench for group in opened for run in group), "")
         return compare(
             opened,
@@ -110,8 +112,8 @@ class CallablePackage(ModuleType):
         )
 
 
-def _opened(run: RunOrPath) -> Run:
-    return run if isinstance(run, Run) else open_run(run)
+def _opened(run: RunOrPath) -> list[Run]:
+    return [run] if isinstance(run, Run) else open_runs(run)
 
 
 sys.modules[__name__].__class__ = CallablePackage

@@ -1,6 +1,6 @@
 """A run: one recorded execution of one bench, as a folder with a manifest and tables."""
 
-from slotmark.run.folder import Run, RunWriter, check_run, open_run
+from slotmark.run.folder import Run, RunWriter, check_run, open_run, open_runs
 from slotmark.run.machine import MachineFacts, machine_doubts, machine_facts, usable_cores, utc_now
 from slotmark.run.manifest import SCHEMA, Manifest, Origin, SourceFile, TablePart, Target, title_with_origin
 
@@ -18,6 +18,7 @@ __all__ = [
     "machine_doubts",
     "machine_facts",
     "open_run",
+    "open_runs",
     "title_with_origin",
     "usable_cores",
     "utc_now",

@@ -8,6 +8,7 @@ A folder is written under a temporary name beside its place and renamed when com
 """
 
 import os
+import re
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -92,6 +93,27 @@ def open_run(path: str | Path) -> Run:
         raise RunError(f"{file}: {error}. The file is damaged; copy the run again.") from error
     refuse_unlike_tables(folder, manifest)
     return Run(folder, with_origin(manifest))
+
+
+def open_runs(path: str | Path) -> list[Run]:
+    """Opens the run folder at ``path``, or where it is a folder of run folders all of them, in the order of their names.
+
+    Numbers in names count as numbers: ``seed-10`` comes after ``seed-9``.
+
+    Raises:
+        RunError: As :func:`open_run`, of any of them.
+    """
+    folder = Path(path)
+    inside = [file.parent for file in folder.glob("*/run.json") if not file.parent.name.startswith(".")]
+    if (folder / "run.json").exists() or not inside:
+        return [open_run(folder)]
+    return [open_run(run) for run in sorted(inside, key=_in_order)]
+
+
+def _in_order(path: Path) -> tuple[list[str | int], str]:
+    """A key that sorts names as people count; texts and numbers take turns, beginning with a text."""
+    parts = re.split(r"([0-9]+)", path.name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)], path.name
 
 
 def check_run(path: str | Path) -> int:

@@ -3,11 +3,9 @@
 Each variant becomes a run folder of the bench ``prediction``, one row per seed; comparing and reporting is as for any runs.
 """
 
-import os
-import threading
 import tomllib
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from slotmark.benches.cluster.model import (
     refuse_settings,
 )
 from slotmark.benches.cluster.simulate import Progress, Tables, load_profile, parameters, predict
+from slotmark.benches.cluster.simulations import side_by_side
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.errors import SimulationError
 from slotmark.run import Manifest, Run, RunWriter, Target
@@ -35,9 +34,6 @@ BENCH = "prediction"
 
 UNCHANGED = "unchanged"
 """The target of the profile as it is."""
-
-MOST_THREADS = 8
-"""Simulations at a time, at the most: each holds a whole run in memory."""
 
 _SHOWN = 5
 
@@ -229,8 +225,7 @@ def _simulated(
     about = {"profile": name, "description": description, **({"changed": changed} if changed else {})}
     if published is not None:
         texts.append(published.source.text(published.settings))
-    tasks = [(text, seed) for text in texts for seed in seeds]
-    tables = _at_once(tasks, [tomllib.loads(text)["run"]["slots"] for text, _ in tasks], progress)
+    tables = side_by_side([partial(predict, text, [seed]) for text in texts for seed in seeds], progress)
     by_text = [tables[place * len(seeds) : (place + 1) * len(seeds)] for place in range(len(texts))]
     of_all = None if published is None else _model_error(published, by_text[-1])
     runs = []
@@ -333,35 +328,6 @@ def _model_error(variant: Variant, found: Sequence[Tables]) -> dict[str, Any] | 
 
 def _listed(seeds: Sequence[int]) -> str:
     return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-
-
-def _at_once(tasks: Sequence[tuple[str, int]], slots: Sequence[int], progress: Progress) -> list[Tables]:
-    """The tables of each profile and seed, in their order. What `progress` raises, as on Ctrl-C, stops all of them."""
-    done = [0] * len(tasks)
-    stopped = threading.Event()
-
-    def run(place: int) -> Tables:
-        def told(so_far: int, _: int) -> None:
-            if stopped.is_set():
-                raise SimulationError("stopped.")
-            done[place] = so_far
-
-        text, seed = tasks[place]
-        return predict(text, [seed], told)
-
-    with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(run, place) for place in range(len(tasks))]
-        try:
-            waiting = set(futures)
-            while waiting:
-                finished, waiting = wait(waiting, timeout=0.1, return_when=FIRST_EXCEPTION)
-                for future in finished:
-                    future.result()
-                progress(sum(done), sum(slots))
-        finally:
-            stopped.set()
-            pool.shutdown(cancel_futures=True)
-    return [future.result() for future in futures]
 
 
 def _moved(source: Source, settings: Sequence[str]) -> tuple[str, ...]:

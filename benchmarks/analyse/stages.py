@@ -70,8 +70,8 @@ def measured(command: str, folders: list[Path], results: "multiprocessing.Queue[
     for make in ("make", "make_by_host", "make_natively"):
         stages.wrap(Database, make, "relations", lambda _database, name, _how: name)
     stages.wrap(Analysis, "samples", "samples")
-    stages.wrap(Analysis, "facts", "facts and doubts")
-    stages.wrap(Analysis, "doubts", "facts and doubts")
+    stages.wrap(Analysis, "facts", "facts and warnings")
+    stages.wrap(Analysis, "warnings", "facts and warnings")
     began, used = time.perf_counter(), time.process_time()
     with stages.stage("start"):
         from slotmark.cli import app  # noqa: PLC0415 - loading it is part of what is measured

@@ -1,7 +1,7 @@
-"""Doubts about a measurement, as data.
+"""Warnings about a measurement, as data.
 
-Each kind of doubt is one constructor here, with the sentence that a reader sees: what was seen, and what to do.
-Manifests keep the doubts about one run, comparisons those about a set of runs; reports print both.
+Each kind of warning is one constructor here, with the sentence that a reader sees: what was seen, and what to do.
+Manifests keep the warnings about one run, comparisons those about a set of runs; reports print both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,11 +93,11 @@ KINDS = (
     "warmed_up",
     "workload_broke",
 )
-"""Every kind of doubt that slotmark constructs. A catalogue can name more, which follow from what is analysed."""
+"""Every kind of warning that slotmark constructs. A catalogue can name more, which follow from what is analysed."""
 
 
 class Warning(msgspec.Struct, frozen=True, order=True):
-    """One doubt.
+    """One warning.
 
     Attributes:
         kind: A stable name for machines, as ``server_busy``.
@@ -649,7 +649,7 @@ def not_interleaved(order: str) -> Warning:
 
 
 def seen(kind: str, text: str, values: Mapping[str, object]) -> Warning:
-    """A doubt whose text is a catalogue's: ``{name}`` in it stands for the value of this name, a number, a text or a list of names."""
+    """A warning whose text is a catalogue's: ``{name}`` in it stands for the value of this name, a number, a text or a list of names."""
     return Warning(kind, text.format_map({name: _shown(value) for name, value in values.items()}))
 
 

@@ -219,8 +219,8 @@ def test_a_session_that_was_cut_is_resumed_without_measuring_again(small_chain: 
     assert [row["round"] for row in rows] == list(range(7))
     before = [one["at"] for part in kept for one in part["measured"] if one["program"] == "native"]
     assert [row["at"] for row in rows][: len(before)] == before
-    (doubt,) = (one for one in run.manifest.warnings if one.kind == "resumed")
-    assert f"after round {kept[-1]['number']}" in doubt.text
+    (warning,) = (one for one in run.manifest.warnings if one.kind == "resumed")
+    assert f"after round {kept[-1]['number']}" in warning.text
     assert slotmark("check", run.path).returncode == 0
 
 

@@ -184,8 +184,8 @@ def test_a_node_of_a_live_cluster_is_followed_by_its_socket_and_its_address(tmp_
         made = slotmark("chainsync", "run", "--node-socket", socket, "--node", address, *more, "-o", tmp_path / "runs")
     assert made.returncode == 0, made.stderr
     run = open_run(tmp_path / "runs" / "native")
-    (doubt,) = (one for one in run.manifest.warnings if one.kind == "other_node")
-    assert "slotmark-node" in doubt.text
+    (warning,) = (one for one in run.manifest.warnings if one.kind == "other_node")
+    assert "slotmark-node" in warning.text
     rows = rows_of(run.path)
     awaited = {(row["mode"], row["hash"]) for row in rows if row["awaited"] and row["latency_ns"] is not None}
     assert {mode for mode, _ in awaited} == {"raw", "decode", "headers", "fetch"}
@@ -343,8 +343,8 @@ def test_what_was_measured_before_the_end_is_kept(
     assert "Traceback" not in rest
     run = open_run(out / "native")
     assert run.table("announcements").num_rows >= 5
-    (doubt,) = (one for one in run.manifest.warnings if one.kind == "cut_at_tip")
-    assert "of 600 s" in doubt.text
+    (warning,) = (one for one in run.manifest.warnings if one.kind == "cut_at_tip")
+    assert "of 600 s" in warning.text
     assert slotmark("show", out / "native").returncode == 0
 
 

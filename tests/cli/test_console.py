@@ -34,11 +34,11 @@ def test_names_are_never_markup_and_never_steer_the_terminal() -> None:
     )
 
 
-def test_a_doubt_is_a_line_with_what_it_is_about() -> None:
-    doubts = [warnings.node_died("node-1", "it exited 1"), warnings.no_workload()]
-    of_node, of_run = said(lambda: talk.doubts(doubts)).splitlines()
+def test_a_warning_is_a_line_with_what_it_is_about() -> None:
+    found = [warnings.node_died("node-1", "it exited 1"), warnings.no_workload()]
+    of_node, of_run = said(lambda: talk.warnings(found)).splitlines()
     assert of_node.startswith("! node-1: The node ended by itself (it exited 1).")
-    assert of_run == f"! {doubts[1].text}"
+    assert of_run == f"! {found[1].text}"
 
 
 def test_progress_without_a_terminal_is_a_line_every_few_seconds() -> None:

@@ -77,7 +77,7 @@ def test_a_normal_chain(tmp_path: Path) -> None:
         assert values(analysis, "filtered_to_chained") == {("node-0",): 1, ("node-1",): 1, ("node-2",): 1}
         assert values(analysis, "battles") == {(0,): 0, (1,): 0, (2,): 0}
         assert values(analysis, "block_bytes") == dict.fromkeys([(0,), (1,), (2,)], 88_000)
-        assert analysis.doubts() == []
+        assert analysis.warnings() == []
 
 
 def test_stages_add_up_where_a_log_has_no_start_of_the_forge_loop(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_block_whose_forger_has_no_log_costs_only_itself(tmp_path: Path) -> No
         blocks = analysis.query("SELECT block_no, accepted, rejected_by FROM blocks ORDER BY block_no").to_pylist()
         assert [(row["block_no"], row["accepted"]) for row in blocks] == [(0, True), (1, False), (2, True)]
         assert blocks[1]["rejected_by"] == "complete in its forger's log"
-        assert [doubt.kind for doubt in analysis.doubts()] == ["incomplete_blocks"]
+        assert [warning.kind for warning in analysis.warnings()] == ["incomplete_blocks"]
 
 
 def test_a_host_that_stops_early_is_told(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ def test_a_host_that_stops_early_is_told(tmp_path: Path) -> None:
     cluster.forge(0, 10, 0, "root", None)
     cluster.forge(0, 30, 1, "tip", "root")
     with analysed(cluster, tmp_path) as analysis:
-        (doubt,) = [doubt for doubt in analysis.run.manifest.warnings if doubt.kind == "stopped_early"]
-        assert "node-1" in doubt.text
+        (warning,) = [warning for warning in analysis.run.manifest.warnings if warning.kind == "stopped_early"]
+        assert "node-1" in warning.text
         # Its slots end with its log.
         assert sum(1 for _, host in values(analysis, "forge_starts") if host == "node-1") == 100
 
@@ -229,7 +229,7 @@ def test_resources_are_rates_between_samples_and_a_reset_is_left_out(tmp_path: P
         assert values(analysis, "minor_gcs") == {(1, one): 3, (3, one): 0, (5, one): 1}
         assert values(analysis, "fs_written_kib") == {(1, one): 4, (3, one): 0, (5, one): 1}
         assert values(analysis, "rss_mib") == {(0, one): 100, (1, one): 101, (3, one): 102, (4, one): 50, (5, one): 51}
-        assert "counters_restarted" in [doubt.kind for doubt in analysis.doubts()]
+        assert "counters_restarted" in [warning.kind for warning in analysis.warnings()]
     with analysed(cluster, tmp_path / "published", published=True) as analysis:
         assert values(analysis, "cpu_percent") == {(1, one): 50, (3, one): 1, (5, one): 100}  # rounded up
         assert values(analysis, "allocated_mib") == {

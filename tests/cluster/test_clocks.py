@@ -44,7 +44,7 @@ def clocks(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def told(run: Run) -> dict[str, str]:
-    return {doubt.kind: doubt.text for doubt in run.manifest.warnings if doubt.kind.startswith("clocks")}
+    return {warning.kind: warning.text for warning in run.manifest.warnings if warning.kind.startswith("clocks")}
 
 
 @pytest.mark.parametrize("asymmetry_ms", [0.0, 20.0])
@@ -55,7 +55,7 @@ def test_planted_offsets_come_back_within_2_ms_and_half_the_asymmetry(tmp_path: 
     assert found.outside == 0
 
 
-def test_clocks_that_are_right_are_no_doubt_and_one_that_is_not_is(tmp_path: Path) -> None:
+def test_clocks_that_are_right_are_no_warning_and_one_that_is_not_is(tmp_path: Path) -> None:
     good, _ = simulate_direct(skewed({}, 8, 1500), 5, tmp_path / "good", quietly)
     bad, _ = simulate_direct(skewed({5: 80.0}, 8, 1500), 5, tmp_path / "bad", quietly)
     assert told(good) == {}
@@ -240,10 +240,12 @@ def test_only_clocks_that_moved_are_named(
     # Of a clock that moved, how far it is off isn't estimated; all others are right.
     unknown = {row["host"] for row in found.clocks.to_pylist() if row["offset_ns"] is None}
     assert unknown == set(shifts)
-    assert [doubt.kind for doubt in found.doubts] == (["clocks_moved"] if shifts else [])
-    for doubt in found.doubts:
-        assert {name for name in unknown if name in doubt.text} == set(shifts)
-        assert not any(f"{name}:" in doubt.text or f"{name}," in doubt.text for name in clocks(steady).keys() - unknown)
+    assert [warning.kind for warning in found.warnings] == (["clocks_moved"] if shifts else [])
+    for warning in found.warnings:
+        assert {name for name in unknown if name in warning.text} == set(shifts)
+        assert not any(
+            f"{name}:" in warning.text or f"{name}," in warning.text for name in clocks(steady).keys() - unknown
+        )
 
 
 def test_links_that_are_longer_one_way_are_no_clocks_that_moved(tmp_path: Path) -> None:
@@ -253,7 +255,7 @@ def test_links_that_are_longer_one_way_are_no_clocks_that_moved(tmp_path: Path) 
 
 
 def test_a_clock_that_moved_or_is_far_off_keeps_a_release_from_shipping(tmp_path: Path) -> None:
-    assert {"clocks_moved", "clocks_apart"} <= set(Policy().doubts)
+    assert {"clocks_moved", "clocks_apart"} <= set(Policy().warnings)
     good, _ = simulate_direct(skewed({}, 8, 1500), 5, tmp_path / "good", quietly)
     bad, _ = simulate_direct(skewed({5: 80.0}, 8, 1500), 5, tmp_path / "bad", quietly)
     other, _ = simulate_direct(skewed({}, 8, 1500), 6, tmp_path / "other", quietly)

@@ -43,8 +43,8 @@ def test_damage_in_the_middle_of_a_packed_log_is_refused_unless_it_is_accepted(p
     assert (damaged.unread_bytes > 0) == (packing == "zst")
     assert facts.hosts[2].kept > 0
     assert facts.hosts[2].lines > 5_000
-    (doubt,) = [doubt for doubt in run.manifest.warnings if doubt.kind == "damaged_files"]
-    assert f"{damaged.unread_bytes:,} bytes" in doubt.text
+    (warning,) = [warning for warning in run.manifest.warnings if warning.kind == "damaged_files"]
+    assert f"{damaged.unread_bytes:,} bytes" in warning.text
 
 
 @pytest.mark.parametrize("at", [0, 12, 500])

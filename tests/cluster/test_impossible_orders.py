@@ -36,14 +36,14 @@ def run_of(folder: Path, name: str, behind_ms: float = 0.0, leading_ms: float = 
     return ingest(Request(logs=cluster.write(folder / f"{name}-logs"), out=folder / name))[0]
 
 
-def doubts(run: Run) -> list[str]:
+def warned_of(run: Run) -> list[str]:
     with Analysis(run) as analysis:
-        return [one.text for one in analysis.doubts() if one.kind == "impossible_orders"]
+        return [one.text for one in analysis.warnings() if one.kind == "impossible_orders"]
 
 
 def test_a_header_before_its_block_is_told_with_hosts_slots_and_how_much(tmp_path: Path) -> None:
     run = run_of(tmp_path, "skewed", behind_ms=80.0)
-    (text,) = doubts(run)
+    (text,) = warned_of(run)
     assert (
         "header received before its block was forged (10 times, by as much as 40.000 ms, first in slot 10 on node-1, "
         "line of 00:00:10.020000000 before that of 00:00:10.060000000 on node-0)" in text
@@ -57,7 +57,7 @@ def test_a_header_before_its_block_is_told_with_hosts_slots_and_how_much(tmp_pat
 
 def test_a_duration_below_zero_is_told_of(tmp_path: Path) -> None:
     run = run_of(tmp_path, "odd", behind_ms=400.0, leading_ms=0.5)
-    (text,) = doubts(run)
+    (text,) = warned_of(run)
     assert "leadership checked before the ledger view was acquired (1 times" in text
     with Analysis(run) as analysis:
         durations = [one.id for one in analysis.catalogue.metrics if one.unit == "s"]
@@ -69,14 +69,14 @@ def test_a_duration_below_zero_is_told_of(tmp_path: Path) -> None:
 
 def test_it_stands_at_the_side_that_has_it(tmp_path: Path) -> None:
     good, bad = run_of(tmp_path, "good"), run_of(tmp_path, "bad", behind_ms=80.0)
-    kinds = [{doubt.kind for doubt in side.warnings} for side in compare([good, bad]).sides]
+    kinds = [{warning.kind for warning in side.warnings} for side in compare([good, bad]).sides]
     assert "impossible_orders" not in kinds[0]
     assert "impossible_orders" in kinds[1]
     assert alone(good)
 
 
-def test_what_is_in_order_is_not_doubted(tmp_path: Path) -> None:
-    assert doubts(run_of(tmp_path, "plain")) == []
+def test_what_is_in_order_is_not_warned_of(tmp_path: Path) -> None:
+    assert warned_of(run_of(tmp_path, "plain")) == []
     profile = load_profile("value-only-10.5", ["run.slots=700", "epoch_slots=100", "hosts=6", "pools=6"])
     run, _ = simulate_direct(profile, 1, tmp_path / "simulated", lambda _done, _total: None)
-    assert doubts(run) == []
+    assert warned_of(run) == []

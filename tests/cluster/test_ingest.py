@@ -207,8 +207,8 @@ def test_a_host_whose_log_is_missing_is_told(tmp_path: Path) -> None:
     (logs / "topology.json").write_text(json.dumps({"coreNodes": nodes}))
     (logs / "node-7").mkdir()
     run, _ = ingested(logs, tmp_path / "run")
-    (doubt,) = [doubt for doubt in run.manifest.warnings if doubt.kind == "missing_hosts"]
-    assert "no log of node-3, node-4, node-7:" in doubt.text
+    (warning,) = [warning for warning in run.manifest.warnings if warning.kind == "missing_hosts"]
+    assert "no log of node-3, node-4, node-7:" in warning.text
 
 
 @pytest.mark.parametrize(

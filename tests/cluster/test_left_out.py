@@ -26,8 +26,8 @@ from tests.cluster.test_ingest import cluster, content, ingested
 from tests.conftest import REPO, slotmark
 
 
-def doubts(run: Run) -> dict[str, str]:
-    return {doubt.kind: doubt.text for doubt in run.manifest.warnings}
+def warned_of(run: Run) -> dict[str, str]:
+    return {warning.kind: warning.text for warning in run.manifest.warnings}
 
 
 @pytest.mark.parametrize("layout", ["folders", "files"])
@@ -57,7 +57,7 @@ def test_a_log_that_cannot_be_read_is_named(
     spoilt.write_bytes(pack(whole))
     run, facts = ingested(logs, tmp_path / "run")
     assert [host.host for host in facts.hosts] == ["node-0", "node-1"]
-    assert f"{spoilt} ({form})" in doubts(run)["unread_logs"]
+    assert f"{spoilt} ({form})" in warned_of(run)["unread_logs"]
     with pytest.raises(LogError, match=form):
         ingested(spoilt, tmp_path / "other", genesis=logs / "genesis" / "genesis.shelley.json")
 
@@ -70,8 +70,8 @@ def test_a_log_of_another_make_is_named_and_its_host_is_not_without_a_log(tmp_pa
     other.write_text(f"{line}\n" * 3)
     run, facts = ingested(logs, tmp_path / "run")
     assert [host.host for host in facts.hosts] == ["node-0", "node-1"]
-    assert f"{other} (no line of it is in a form that is read" in doubts(run)["unread_logs"]
-    assert "missing_hosts" not in doubts(run)
+    assert f"{other} (no line of it is in a form that is read" in warned_of(run)["unread_logs"]
+    assert "missing_hosts" not in warned_of(run)
     for number in (0, 1):
         (logs / f"node-{number}" / "stdout").write_text(f"{line}\n")
     with pytest.raises(LogError, match=r"node-0/stdout: no line of it is in a form that is read"):
@@ -84,7 +84,7 @@ def test_a_log_of_another_make_is_named_and_its_host_is_not_without_a_log(tmp_pa
 @pytest.mark.parametrize("name", ["stdout", "node-2.json"])
 def test_a_packed_log_is_known_by_its_first_bytes(name: str, tmp_path: Path) -> None:
     expected, _ = ingested(cluster().write(tmp_path / "plain"), tmp_path / "run")
-    assert "unread_logs" not in doubts(expected)
+    assert "unread_logs" not in warned_of(expected)
     logs = cluster().write(tmp_path / "logs")
     whole = (logs / "node-2" / "stdout").read_bytes()
     (logs / "node-2" / "stdout").unlink()
@@ -95,7 +95,7 @@ def test_a_packed_log_is_known_by_its_first_bytes(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("where", ["start-up message", "configuration", "limiter's own message"])
-def test_messages_that_tracing_holds_back_are_one_doubt(where: str, tmp_path: Path) -> None:
+def test_messages_that_tracing_holds_back_are_one_warning(where: str, tmp_path: Path) -> None:
     options = {
         "": {"severity": "Notice"},
         "BlockFetch": {"maxFrequency": 2.0},
@@ -111,7 +111,7 @@ def test_messages_that_tracing_holds_back_are_one_doubt(where: str, tmp_path: Pa
     logs = made.write(tmp_path / "logs")
     if where == "configuration":
         (logs / "node-0" / "config.json").write_text(json.dumps({"TraceOptions": options}))
-    text = doubts(ingested(logs, tmp_path / "run")[0])["traces_limited"]
+    text = warned_of(ingested(logs, tmp_path / "run")[0])["traces_limited"]
     if where == "limiter's own message":
         assert "by 1 messages of its own" in text
     else:
@@ -121,7 +121,7 @@ def test_messages_that_tracing_holds_back_are_one_doubt(where: str, tmp_path: Pa
         assert "AddedBlockToQueue" not in text
 
 
-def test_messages_that_nobody_knows_are_one_doubt_and_those_of_a_real_node_are_none(tmp_path: Path) -> None:
+def test_messages_that_nobody_knows_are_one_warning_and_those_of_a_real_node_are_none(tmp_path: Path) -> None:
     made = cluster()
     for name in (
         "Consensus.LeiosKernel.Voted",
@@ -130,10 +130,10 @@ def test_messages_that_nobody_knows_are_one_doubt_and_those_of_a_real_node_are_n
         "Net.Peers.X",
     ):
         made.raw(1, ts(60), line(ts(60), name, {"kind": "x"}, "node-1"))
-    told = doubts(ingested(made.write(tmp_path / "logs"), tmp_path / "run")[0])
+    told = warned_of(ingested(made.write(tmp_path / "logs"), tmp_path / "run")[0])
     assert told["unknown_messages"].startswith("2 lines are of messages")
     assert "Consensus.LeiosKernel (1), LeiosFetch (1)" in told["unknown_messages"]
-    clean = doubts(ingested(cluster().write(tmp_path / "clean"), tmp_path / "run2")[0])
+    clean = warned_of(ingested(cluster().write(tmp_path / "clean"), tmp_path / "run2")[0])
     assert not {"unknown_messages", "traces_limited", "unread_logs"} & clean.keys()
 
 
@@ -186,7 +186,7 @@ def test_what_is_no_plain_file_is_named_and_nothing_hangs(
     finally:
         signal.alarm(0)
     assert [host.host for host in facts.hosts] == ["node-0", "node-1"]
-    assert f"{logs / 'node-2' / 'stdout'} ({why})" in doubts(run)["unread_logs"]
+    assert f"{logs / 'node-2' / 'stdout'} ({why})" in warned_of(run)["unread_logs"]
 
 
 @pytest.mark.parametrize("name", ["meta.json", "topology.json", "genesis/genesis.shelley.json"])

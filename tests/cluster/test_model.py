@@ -200,8 +200,8 @@ def test_profiles_that_differ_in_what_the_model_lacks_are_predicted_with_a_warni
         predict_change(only, [], [1], tmp_path / "0", quietly, base)
     beside, changed_run = predict_change(both, [], [1], tmp_path / "1", quietly, base)
     assert not beside.manifest.warnings
-    (doubt,) = changed_run.manifest.warnings
-    assert (doubt.kind, "differs from base in genesis.utxo_entries" in doubt.text) == ("not_in_model", True)
+    (warning,) = changed_run.manifest.warnings
+    assert (warning.kind, "differs from base in genesis.utxo_entries" in warning.text) == ("not_in_model", True)
     (alone,) = predict_change(only, [], [1], tmp_path / "2", quietly)
     assert [one.kind for one in alone.manifest.warnings] == ["not_in_model"]
     (usual,) = predict_change(base, [], [1], tmp_path / "3", quietly)

@@ -149,7 +149,7 @@ def test_show_and_predict_say_it(simulated: Path, command: Command) -> None:
     assert predicted.startswith("Simulated: ")
 
 
-def test_what_was_measured_beside_what_was_simulated_is_doubted(tmp_path: Path) -> None:
+def test_what_was_measured_beside_what_was_simulated_is_warned_of(tmp_path: Path) -> None:
     paths = [write_run(tmp_path / name, "client", {"decode, sequential": [1.0, 2.0]}).path for name in ("a", "b")]
     manifest = json.loads((paths[0] / "run.json").read_text()) | {"origin": "simulated"}
     (paths[0] / "run.json").write_text(json.dumps(manifest))
@@ -157,5 +157,5 @@ def test_what_was_measured_beside_what_was_simulated_is_doubted(tmp_path: Path) 
     document = comparison_document(comparison)
     assert document.title.startswith("RUN AGAIN b (partly simulated): ")
     assert document.subtitle.startswith("Partly simulated: b against a; ")
-    doubts = [doubt.text for doubt in comparison.all_warnings if doubt.kind == "different"]
-    assert any("simulated for the baseline, measured here" in text for text in doubts), doubts
+    warnings = [warning.text for warning in comparison.all_warnings if warning.kind == "different"]
+    assert any("simulated for the baseline, measured here" in text for text in warnings), warnings

@@ -32,9 +32,9 @@ def repeated(run: Run) -> dict[str, int]:
         return {row["host"]: row["repeated"] for row in analysis.query("SELECT host, repeated FROM hosts").to_pylist()}
 
 
-def doubts(run: Run) -> list[str]:
+def warned_of(run: Run) -> list[str]:
     with Analysis(run) as analysis:
-        return [one.text for one in analysis.doubts() if one.kind == "repeated_starts"]
+        return [one.text for one in analysis.warnings() if one.kind == "repeated_starts"]
 
 
 def warned(run: Run) -> list[str]:
@@ -48,7 +48,7 @@ def plain(tmp_path: Path) -> Run:
 
 def test_nothing_is_left_out_of_a_log_without_repeats(plain: Run) -> None:
     assert repeated(plain) == {"node-0": 0, "node-1": 0}
-    assert warned(plain) == doubts(plain) == []
+    assert warned(plain) == warned_of(plain) == []
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
@@ -66,7 +66,7 @@ def test_pieces_that_overlap(tmp_path: Path, plain: Run, overlap: int, *, packed
     assert repeated(run) == {"node-0": 0, "node-1": overlap}
     assert rows(run) == rows(plain)
     assert ingested.lines == 2 * 80 + overlap
-    assert doubts(run) == []
+    assert warned_of(run) == []
     (text,) = warned(run)
     assert text.startswith(
         f"{overlap:,} log lines were left out, because the log of their host has the same line before: on node-1."
@@ -107,7 +107,7 @@ def test_repeats_that_lie_far_apart_are_told_of(tmp_path: Path) -> None:
     log.write_text("".join([*lines[:40], near, *lines[36:40], far, *lines[32:36], *lines[40:]]))
     run, _ = ingest(Request(logs=logs, out=tmp_path / "run"))
     assert repeated(run)["node-0"] == 4
-    (text,) = doubts(run)
+    (text,) = warned_of(run)
     assert (
         "2 of 82 starts of the forge loop repeat another of the same host and time, from slot 116 to 117, on node-0"
         in text

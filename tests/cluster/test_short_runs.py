@@ -76,5 +76,5 @@ def test_a_named_set_gives_way_as_its_conditions_do_and_an_unknown_one_is_left_t
     (logs / "profile.json").write_text(json.dumps({"analysis": {"filters": asked}}))
     run, _ = ingest(Request(logs=logs, out=tmp_path / "run"))
     assert run.manifest.parameters["filters"] == ["unitary", "model", "no-such-set"]
-    (doubt,) = [one for one in run.manifest.warnings if one.kind == "filters_left_out"]
-    assert "epoch3+ and fromslot-20k" in doubt.text
+    (warning,) = [one for one in run.manifest.warnings if one.kind == "filters_left_out"]
+    assert "epoch3+ and fromslot-20k" in warning.text

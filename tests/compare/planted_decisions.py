@@ -102,7 +102,7 @@ def shares(plant: Plant, count: int, seed: int = 2026, *, repetitions: int = 2_0
 
 
 def side(name: str) -> Side:
-    """A side without doubts."""
+    """A side without warnings."""
     manifest = Manifest(
         id=name,
         bench="planted",

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.ledger.made_up_runs import made_up_run
 
 from slotmark.compare import ALL, Blocks, Comparison, Difference, compare
-from slotmark.compare.block_doubts import few_blocks
+from slotmark.compare.block_warnings import few_blocks
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis
 from slotmark.run import Run, RunWriter, SourceFile, Target
@@ -88,24 +88,24 @@ def test_one_process_a_side_gets_no_verdict_and_is_told_so(tmp_path: Path) -> No
     assert (one.p, one.detail.detectable, one.detail.runs_needed) == (None, None, None)
     assert one.ratio is not None
     assert found.tests == 0
-    assert [doubt.kind for doubt in found.all_warnings].count("one_process") == 1
+    assert [warning.kind for warning in found.all_warnings].count("one_process") == 1
 
 
 def test_what_a_reader_must_know_is_said(tmp_path: Path) -> None:
     found = compared(made(tmp_path, 1.0, 1.0, blocks=60))
-    kinds = {doubt.kind for doubt in found.all_warnings}
+    kinds = {warning.kind for warning in found.all_warnings}
     assert {"clusters", "thin_quantiles", "coarse"} <= kinds
     assert "one_process" not in kinds
     more = compared(made(tmp_path / "more", 1.0, 1.0, blocks=500))
-    assert "thin_quantiles" not in {doubt.kind for doubt in more.all_warnings}
+    assert "thin_quantiles" not in {warning.kind for warning in more.all_warnings}
 
 
 def test_an_effect_of_few_blocks_is_named() -> None:
     baseline = np.full(1_000, 1_000.0)
     candidate = baseline.copy()
     candidate[7] += 40_000
-    (doubt,) = few_blocks(baseline, candidate, np.arange(0, 20_000, 20), 0.01)
-    assert "1 of 1,000 blocks (slot 140)" in doubt.text
+    (warning,) = few_blocks(baseline, candidate, np.arange(0, 20_000, 20), 0.01)
+    assert "1 of 1,000 blocks (slot 140)" in warning.text
     assert few_blocks(baseline, baseline * 1.05, np.arange(1_000), 0.01) == []
     assert few_blocks(baseline, baseline, np.arange(1_000), 0.01) == []
 
@@ -144,7 +144,7 @@ def test_one_block_gets_no_ratio_and_says_why(tmp_path: Path) -> None:
     one = difference(found, "total_us")
     assert (one.ratio, one.verdict) == (None, "inconclusive")
     assert one.reason == "one block tells nothing of others; record at least two"
-    assert "clusters" not in {doubt.kind for doubt in found.all_warnings}
+    assert "clusters" not in {warning.kind for warning in found.all_warnings}
 
 
 def test_threads_do_not_change_the_comparison(tmp_path: Path) -> None:
@@ -212,12 +212,12 @@ def test_runs_of_one_side_that_differ_are_named(tmp_path: Path) -> None:
     one, more, other = made(tmp_path, 1.0, 1.0, 1.0, processes=2, blocks=60)
     base = _as_one_target(tmp_path / "base", one, target=Target("base", "", commit="aaa"))
     later = _as_one_target(tmp_path / "later", more, target=Target("base", "", commit="bbb"), session="tuesday")
-    found = {doubt.kind: doubt for doubt in compare([[base, later], other], repetitions=300).all_warnings}
+    found = {warning.kind: warning for warning in compare([[base, later], other], repetitions=300).all_warnings}
     assert found["runs_differ"].text == "Its runs differ in the commit: aaa, bbb. Their spread holds that difference."
     assert found["runs_differ"].subject == "base (2 runs)"
     assert "not_interleaved" in found  # the candidate has no run of tuesday
     both = [other, _as_one_target(tmp_path / "other", other, target=other.manifest.target, session="tuesday")]
-    kinds = {doubt.kind for doubt in compare([[base, later], both], repetitions=300).all_warnings}
+    kinds = {warning.kind for warning in compare([[base, later], both], repetitions=300).all_warnings}
     assert "not_interleaved" not in kinds
 
 
@@ -231,9 +231,9 @@ def test_a_metric_that_a_side_lacks_is_said_to_be_left_out(tmp_path: Path) -> No
     for runs in ([one, without], [without, one]):
         found = compare(runs, repetitions=300)
         assert "gc_us" not in {row.metric.id for row in found.rows}
-        assert [(doubt.kind, doubt.text.split("'")[1]) for doubt in found.all_warnings if doubt.kind == "lacking"] == [
-            ("lacking", "GC time")
-        ]
+        assert [
+            (warning.kind, warning.text.split("'")[1]) for warning in found.all_warnings if warning.kind == "lacking"
+        ] == [("lacking", "GC time")]
 
 
 def test_the_matrix_holds_processes_by_blocks(tmp_path: Path) -> None:

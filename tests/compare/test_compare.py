@@ -311,7 +311,7 @@ class TestUnlikeRuns:
         ]
 
 
-class TestNamesAndDoubts:
+class TestNamesAndWarnings:
     def test_folders_of_one_name_are_told_apart_by_those_above(self, tmp_path: Path) -> None:
         paths = [tmp_path / "10.5" / "x" / "native", tmp_path / "10.6" / "x" / "native", tmp_path / "pallas"]
         for path in paths:
@@ -327,7 +327,7 @@ class TestNamesAndDoubts:
         with pytest.raises(ComparisonError, match="named twice"):
             compare([run, again])
 
-    def test_the_runs_own_doubts_are_kept_with_their_side(self, tmp_path: Path) -> None:
+    def test_the_runs_own_warnings_are_kept_with_their_side(self, tmp_path: Path) -> None:
         a = write_run(tmp_path / "a", "a", {SEQUENTIAL: [1.0] * 5}, warnings=[not_pinned()])
         busy = server_busy(SEQUENTIAL, 0.8, 0.7)
         b = write_run(tmp_path / "b", "b", {SEQUENTIAL: [1.0] * 5}, warnings=[not_pinned(), busy])
@@ -351,8 +351,8 @@ class TestNamesAndDoubts:
         assert (7,) in summary.outliers
         assert summary.n == 10
         assert summary.minimum == pytest.approx(1_400)
-        (doubt,) = (one for one in comparison.all_warnings if one.subject == "a: decode, sequential")
-        assert doubt.kind == "outliers"
-        assert "7" in doubt.text
+        (warning,) = (one for one in comparison.all_warnings if one.subject == "a: decode, sequential")
+        assert warning.kind == "outliers"
+        assert "7" in warning.text
         # One slow invocation of ten doesn't hide that the two are equal.
         assert difference(comparison).verdict == "equivalent"

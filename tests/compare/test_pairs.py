@@ -90,8 +90,8 @@ def test_only_blocks_that_count_for_both_are_paired(tmp_path: Path) -> None:
     assert found.basis.counts == (26, 26)
     assert found.ratio.low == pytest.approx(2, rel=1e-3)
     assert found.ratio.high == pytest.approx(2, rel=1e-3)
-    (doubt,) = (one for side in compared.sides for one in side.warnings if one.kind == "unshared_blocks")
-    assert doubt.text.startswith("5 blocks count for one of the two clients only")
+    (warning,) = (one for side in compared.sides for one in side.warnings if one.kind == "unshared_blocks")
+    assert warning.text.startswith("5 blocks count for one of the two clients only")
 
 
 def test_announcements_and_blocks_of_one_slot_are_one_pair(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import slotmark as slotmark_package
 from slotmark.compare import Comparison, Policy, compare, policy_text, read_policy
-from slotmark.compare.policy import DOUBTS, Accepted
+from slotmark.compare.policy import STOPPING, Accepted
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.run import Manifest, Run, open_run
@@ -136,10 +136,10 @@ def test_what_has_no_version_or_date_is_not_accepted(run: Callable[..., Run], ve
         assert not Accepted(metric="m", reason="r", until=until).applies(other)
 
 
-def test_nothing_ships_on_a_doubt_that_the_policy_names(run: Callable[..., Run]) -> None:
-    sides = [run("base"), run("doubted", warnings=[server_busy(SETTING, 0.95, 0.8)])]
-    assert line(compare(sides)) == "RUN AGAIN doubted: doubts: server_busy"
-    assert line(compare(sides, policy=Policy(doubts=[]))).startswith("SHIP")
+def test_nothing_ships_on_a_warning_that_the_policy_names(run: Callable[..., Run]) -> None:
+    sides = [run("base"), run("suspect", warnings=[server_busy(SETTING, 0.95, 0.8)])]
+    assert line(compare(sides)) == "RUN AGAIN suspect: warnings: server_busy"
+    assert line(compare(sides, policy=Policy(warnings=[]))).startswith("SHIP")
 
 
 def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
@@ -154,7 +154,7 @@ def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
 def test_a_part_that_the_candidate_lacks_does_not_ship(tmp_path: Path) -> None:
     both = write_run(tmp_path / "both", "client", {SETTING: RATES, "raw": RATES})
     one = write_run(tmp_path / "one", "client", {SETTING: RATES})
-    freely = Policy(doubts=[])  # the runs differ in their modes
+    freely = Policy(warnings=[])  # the runs differ in their modes
     lacking = compare([both, one], policy=freely).decision
     assert lacking is not None
     assert [cause.part for cause in lacking.causes] == ["raw"]
@@ -169,7 +169,7 @@ def test_the_default_policy_is_printed_and_read_again(bench: str, tmp_path: Path
     found, default = read_policy(file, bench), Policy()
     metrics = catalogue(bench).metrics
     assert found.applied(metrics) == default.applied(metrics)
-    assert (found.conditional, list(found.doubts), found.accepted) == ("hold", list(default.doubts), [])
+    assert (found.conditional, list(found.warnings), found.accepted) == ("hold", list(default.warnings), [])
     # The example of what is accepted is one.
     example = file.read_text().replace("# [[accepted]]", "[[accepted]]").replace('# metric = "METRIC"', 'metric = "X"')
     example = re.sub(r"# (reason|until|up_to) =", r"\1 =", example).replace('"X"', f'"{metrics[0].id}"')
@@ -193,8 +193,11 @@ def test_the_default_policy_is_printed_and_read_again(bench: str, tmp_path: Path
         ("[[accepted]]\nmetric = 'blocks_per_s'\nreason = 'x'", "missing required field `until`"),
         ("[[accepted]]\nmetric = 'blocks_per_s'\nreason = ' '\nuntil = '2'", "has no reason"),
         ("[[accepted]]\nmetric = 'blocks_per_s'\nreason = 'x'\nuntil = 'soon'", "neither a version nor a date"),
-        ("doubts = ['server_bussy']", "'server_bussy' is no kind of doubt. Did you mean 'server_busy'? There are: "),
-        ("doubts = ['counters_restarted']", "'counters_restarted' is no kind of doubt."),  # of clusters
+        (
+            "warnings = ['server_bussy']",
+            "'server_bussy' is no kind of warning. Did you mean 'server_busy'? There are: ",
+        ),
+        ("warnings = ['counters_restarted']", "'counters_restarted' is no kind of warning."),  # of clusters
         ("metrics", "no policy ("),
     ],
 )
@@ -206,8 +209,8 @@ def test_what_is_no_policy_is_refused_in_a_line(text: str, said: str, tmp_path: 
     assert str(caught.value).startswith(f"{file}: ")
 
 
-def test_every_kind_of_doubt_is_known_and_there_is_no_other() -> None:
-    """The kinds are those of the constructors; a doubt that keeps from shipping is one of them or a catalogue's."""
+def test_every_kind_of_warning_is_known_and_there_is_no_other() -> None:
+    """The kinds are those of the constructors; a warning that keeps from shipping is one of them or a catalogue's."""
     constructed: set[object] = set()
     for file in Path(slotmark_package.__path__[0]).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_bytes())):
@@ -218,15 +221,15 @@ def test_every_kind_of_doubt_is_known_and_there_is_no_other() -> None:
                     pass
     assert set(KINDS) == constructed
     benches = ("chainsync", "cluster", "ledger", "prediction")
-    of_catalogues = {doubt.kind for bench in benches for doubt in catalogue(bench).doubts}
-    assert set(DOUBTS) <= {*KINDS, *of_catalogues}
+    of_catalogues = {warning.kind for bench in benches for warning in catalogue(bench).warnings}
+    assert set(STOPPING) <= {*KINDS, *of_catalogues}
     assert not of_catalogues & set(KINDS)
 
 
-def test_a_policy_may_name_what_a_catalogue_doubts(tmp_path: Path) -> None:
+def test_a_policy_may_name_what_a_catalogue_warns_of(tmp_path: Path) -> None:
     file = tmp_path / "policy.toml"
-    file.write_text("doubts = ['counters_restarted', 'resumed']")
-    assert list(read_policy(file, "cluster").doubts) == ["counters_restarted", "resumed"]
+    file.write_text("warnings = ['counters_restarted', 'resumed']")
+    assert list(read_policy(file, "cluster").warnings) == ["counters_restarted", "resumed"]
 
 
 def test_a_date_may_be_one_of_toml(tmp_path: Path) -> None:

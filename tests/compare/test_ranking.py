@@ -124,12 +124,12 @@ def test_a_policy_decides_about_clients_too(
     assert "## Ranking" in (tmp_path / "out" / "report.md").read_text()
 
 
-def test_a_client_without_a_part_and_a_doubt_are_named(tmp_path: Path) -> None:
+def test_a_client_without_a_part_and_a_warning_are_named(tmp_path: Path) -> None:
     both = written(tmp_path, "fast", "fast", server_share=0.95)
     one = write_run(tmp_path / "slow", "slow", {SETTINGS[0]: RATES})
     done = slotmark("compare", both.path, one.path, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("RANKING by Blocks per second, decode, sequential: 1 fast")
-    assert "; doubts: different" in done.stdout.splitlines()[-1]
+    assert "; warnings: different" in done.stdout.splitlines()[-1]
     raw = (tmp_path / "out" / "report.md").read_text().split("**raw, sequential**\n\n")[1].split("\n\n")[0]
     assert raw.splitlines()[-1] == "| slow | - | - | - | - | - | - |"

@@ -77,8 +77,8 @@ def test_sides_that_did_not_take_turns_get_none_and_the_line_says_what_to_do(
     assert one.reason.startswith("no verdict possible: processes of the two did not take turns, by the order")
     assert one.ratio is not None
     assert one.ratio.low < 1.5 < one.ratio.high
-    (doubt,) = (doubt for doubt in found.all_warnings if doubt.kind == "not_interleaved")
-    assert "record them in turns and import them with one --session" in doubt.text
+    (warning,) = (warning for warning in found.all_warnings if warning.kind == "not_interleaved")
+    assert "record them in turns and import them with one --session" in warning.text
     assert found.decision is not None
     assert found.decision.line.startswith("RUN AGAIN")
     assert "not_interleaved" in found.decision.line

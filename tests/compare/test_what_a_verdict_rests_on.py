@@ -67,7 +67,7 @@ def judged(comparison: Comparison) -> list[Difference]:
 def test_one_run_a_side_gives_conditional_verdicts_in_every_form(once: Comparison) -> None:
     assert difference(once, "forge_ticked").verdict == "worse"
     assert all(one.conditional for one in firm(once))
-    assert {"one_run_a_side"} <= {doubt.kind for doubt in once.all_warnings}
+    assert {"one_run_a_side"} <= {warning.kind for warning in once.all_warnings}
     document = comparison_document(once)
     console = Console(width=160, record=True, color_system=None, file=io.StringIO())
     print_document(document, console)
@@ -89,7 +89,7 @@ def test_where_a_build_was_run_again_they_are_not(clusters: Sequence[Run]) -> No
         assert found is not None
         assert (found.over, found.degrees) == ("runs", 2)
         assert not any(one.conditional for one in judged(again) if one.basis and one.basis.over == "runs")
-        assert not [doubt for doubt in again.all_warnings if doubt.kind == "one_run_a_side"]
+        assert not [warning for warning in again.all_warnings if warning.kind == "one_run_a_side"]
     three = compare([clusters[:3], clusters[3:]])
     assert not any(one.conditional for one in judged(three))
     found = difference(three, "forge_ticked")
@@ -177,7 +177,7 @@ def test_processes_below_three_give_no_verdict(tmp_path: Path, processes: int, k
     found = ledger(tmp_path, processes)
     assert {one.verdict for one in judged(found)} == {"inconclusive"}
     assert found.tests == 0
-    assert kind in {doubt.kind for doubt in found.all_warnings}
+    assert kind in {warning.kind for warning in found.all_warnings}
 
 
 def test_three_processes_give_one_that_is_not_conditional(tmp_path: Path) -> None:
@@ -205,13 +205,13 @@ def test_two_sessions_are_conditional_and_one_is_not(tmp_path: Path) -> None:
     assert firm(apart)
 
 
-def test_rounds_whose_ratio_drifts_are_doubted(tmp_path: Path) -> None:
+def test_rounds_whose_ratio_drifts_are_warned_of(tmp_path: Path) -> None:
     noise = autoregressive(0.0)(np.random.default_rng(1), 1, 30)[0]
     drift = autoregressive(0.9)(np.random.default_rng(2), 1, 30)[0]
     runs = [session(tmp_path, name, 3_000 * np.exp(0.01 * one)) for name, one in (("a", noise / 10), ("b", drift))]
-    (doubt,) = (one for one in compare(runs).all_warnings if one.kind == "drifting_rounds")
-    assert doubt.subject == f"b: {SEQUENTIAL}"
-    assert doubt.text.startswith("The ratio of a round resembles that of the round before (autocorrelation 0.")
+    (warning,) = (one for one in compare(runs).all_warnings if one.kind == "drifting_rounds")
+    assert warning.subject == f"b: {SEQUENTIAL}"
+    assert warning.text.startswith("The ratio of a round resembles that of the round before (autocorrelation 0.")
     steady = [session(tmp_path, name, 3_000 * np.exp(0.01 * one)) for name, one in (("c", noise), ("d", noise[::-1]))]
     assert "drifting_rounds" not in {one.kind for one in compare(steady).all_warnings}
 

@@ -123,10 +123,10 @@ def test_a_gate_looks_at_it(compared: Comparison) -> None:
     assert decided(compared, only({"pots": None}, bench, "pots")) != "hold"
 
 
-def test_one_run_of_it_is_shown_with_its_doubts(tmp_path: Path) -> None:
+def test_one_run_of_it_is_shown_with_its_warnings(tmp_path: Path) -> None:
     run = fired(tmp_path / "old", "old", cold=3)
     with Analysis(run) as analysis:
-        assert [doubt.text for doubt in analysis.doubts()] == [
+        assert [warning.text for warning in analysis.warnings()] == [
             "3 readings are below 300 K: see whether the fire was lit."
         ]
     shown = markdown(run_document(run))

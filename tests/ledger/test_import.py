@@ -200,9 +200,9 @@ def test_a_process_that_is_there_twice_is_refused_in_whatever_format(again: str,
         imported(tmp_path, WHOLE, again)
 
 
-def test_doubts_about_files_are_kept(tmp_path: Path) -> None:
+def test_warnings_about_files_are_kept(tmp_path: Path) -> None:
     def kinds(run: Run) -> set[str]:
-        return {doubt.kind for doubt in run.manifest.warnings}
+        return {warning.kind for warning in run.manifest.warnings}
 
     assert kinds(imported(tmp_path / "a", WHOLE)) == {"one_process", "machine_unknown"}
     odd = points()
@@ -341,9 +341,9 @@ def test_a_warm_up_is_named_with_where_it_ends_and_stays_in_the_figures(tmp_path
     made = slotmark("ledger", "import", *files, "--target", "base", "-o", out)
     assert made.returncode == 0, made.stderr
     run = open_run(out)
-    (doubt,) = [one for one in run.manifest.warnings if one.kind == "warmed_up"]
-    assert doubt.text.startswith(f"The first 40 blocks, up to slot {63 + 20 * 39}, cost ")
-    assert "in 3 of 3 processes" in doubt.text
+    (warning,) = [one for one in run.manifest.warnings if one.kind == "warmed_up"]
+    assert warning.text.startswith(f"The first 40 blocks, up to slot {63 + 20 * 39}, cost ")
+    assert "in 3 of 3 processes" in warning.text
     assert run.table("blocks").num_rows == 600
     shown = slotmark("show", out)
     assert "The first 40 blocks" in shown.stdout

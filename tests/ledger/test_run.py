@@ -251,5 +251,5 @@ def test_a_session_that_was_cut_is_resumed(small_chain: Path, tmp_path: Path) ->
     run = open_run(out / "slow")
     assert run.table("processes").num_rows == 4
     assert run.table("blocks").num_rows == 4 * BLOCK_COUNT
-    assert "resumed" in {doubt.kind for doubt in run.manifest.warnings}
+    assert "resumed" in {warning.kind for warning in run.manifest.warnings}
     assert [path.name for path in out.iterdir()] == ["slow"]

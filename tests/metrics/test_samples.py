@@ -105,7 +105,7 @@ def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> Non
     entries = catalogue(bench)
     texts = [sql(metric.id) for metric in entries.metrics for sql in (entries.keys_sql, entries.values_sql)]
     texts += [entries.relation_sql(name) for name in entries.relations if name not in entries.native]
-    texts += [doubt.sql for doubt in entries.doubts]
+    texts += [warning.sql for warning in entries.warnings]
     with duckdb.connect() as connection:
         read = {name for text in texts for name in connection.get_table_names(text)}
     read |= {split.relation for split in entries.splits} | ({entries.located.relation} if entries.located else set())
@@ -134,11 +134,11 @@ def test_a_bench_may_live_in_a_folder_of_its_own(run: Run, tmp_path: Path) -> No
     (folder / "catalogue.toml").write_text(
         """
         estimator = "means"
-        [[doubt]]
+        [[warning]]
         kind = "few"
         sql = "SELECT COUNT(*) * 1000 AS rounds, LIST('n' || range) AS names FROM counted, RANGE(6) HAVING COUNT(*) < 20"
         text = "Only {rounds} rounds of {names}."
-        [[doubt]]
+        [[warning]]
         kind = "none"
         sql = "SELECT 1 WHERE FALSE"
         text = "Never."
@@ -166,7 +166,7 @@ def test_a_bench_may_live_in_a_folder_of_its_own(run: Run, tmp_path: Path) -> No
         assert (found.parts, found.of(""), found.metric.estimator) == ([""], {(1,): 1000, (2,): 1000}, "seeds")
         assert found.rows.column_names == ["round", "value"]
         assert analysis.facts() == [("of", "a test"), ("rounds", "2,000.0")]
-        assert [(doubt.kind, doubt.text) for doubt in analysis.doubts()] == [
+        assert [(warning.kind, warning.text) for warning in analysis.warnings()] == [
             ("few", "Only 12,000 rounds of n0, n1, n2, n3, n4 and 7 more.")
         ]
         assert not analysis.parts().meets

@@ -19,12 +19,12 @@ from slotmark.report.document import (
     Cell,
     Column,
     Document,
-    Doubts,
     Facts,
     Figure,
     Paragraph,
     Section,
     Table,
+    Warnings,
 )
 from slotmark.report.renderers.pdf import pdf
 from slotmark.warnings import Warning
@@ -158,7 +158,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
                             Paragraph(f"paragraph {name}", "worse"),
                             Table(f"table {name}", column, [[Cell(f"cell {name}")]], [f"note {name}"]),
                             Facts("", [(f"name {name}", f"value {name}")]),
-                            Doubts([Warning("odd", f"text {name}", f"subject {name}")]),
+                            Warnings([Warning("odd", f"text {name}", f"subject {name}")]),
                         ],
                     )
                 ],
@@ -262,5 +262,5 @@ def test_why_a_verdict_is_inconclusive_stands_below_the_table() -> None:
 def test_short_reports_and_empty_ones_can_be_printed(folders: list[Path]) -> None:
     assert "Measured" in words(pdf(runs_document([open_run(folder) for folder in folders])))
     assert "Nothing" in words(pdf(Document("Nothing", "", [])))
-    empty = document(Table("empty", [Column("a"), Column("b")], []), Facts("", []), Doubts([]), Paragraph(""))
+    empty = document(Table("empty", [Column("a"), Column("b")], []), Facts("", []), Warnings([]), Paragraph(""))
     assert "Table 1 empty a b" in words(pdf(empty))

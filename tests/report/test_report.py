@@ -13,7 +13,7 @@ from slotmark.compare import Comparison, Policy, compare
 from slotmark.numbers import number, p_value, percent_change, ratio, signed
 from slotmark.report import comparison_document, print_document, runs_document, write_report
 from slotmark.report.charts.frame import looks
-from slotmark.report.document import Block, Cell, Column, Document, Doubts, Facts, Figure, Paragraph, Section, Table
+from slotmark.report.document import Block, Cell, Column, Document, Facts, Figure, Paragraph, Section, Table, Warnings
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown
 from slotmark.warnings import Warning
@@ -184,7 +184,7 @@ def hostile(name: str) -> Document:
         Table(name, columns, [cells], [name]),
         Table(name, columns, [cells], wide=True),
         Facts("", [(name, name)]),
-        Doubts([Warning("odd", name, name)]),
+        Warnings([Warning("odd", name, name)]),
     ]
     return Document(name, name, [Section("Section", blocks, brief=True)])
 

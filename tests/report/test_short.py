@@ -13,13 +13,13 @@ from slotmark.report.document import (
     Cell,
     Column,
     Document,
-    Doubts,
     Facts,
     Forest,
     Mark,
     Paragraph,
     Section,
     Table,
+    Warnings,
 )
 from slotmark.report.renderers.markdown import SHORT, short_markdown
 from slotmark.report.renderers.pdf import pdf
@@ -46,7 +46,7 @@ def large(text: str, count: int) -> Document:
     blocks: list[Block] = [
         Forest([mark] * count, 0.1, text),
         Facts("", [(text, text)] * count),
-        Doubts([Warning("odd", text, text)] * count),
+        Warnings([Warning("odd", text, text)] * count),
         Table(text, [Column(text, "left"), Column("b")], [[Cell(text), Cell("1")]] * count, [text] * 3),
         *[Paragraph(text)] * count,
     ]

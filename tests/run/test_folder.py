@@ -19,8 +19,8 @@ from slotmark.run import (
     RunWriter,
     Target,
     check_run,
-    machine_doubts,
     machine_facts,
+    machine_warnings,
     open_run,
     open_runs,
 )
@@ -279,11 +279,11 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
         open_run(folder)
 
 
-def test_a_machine_with_other_work_is_doubted() -> None:
+def test_a_machine_with_other_work_is_warned_of() -> None:
     facts = msgspec.structs.replace(machine_facts(), cores=4, load=2.0)
-    assert not machine_doubts(facts)
-    (doubt,) = machine_doubts(msgspec.structs.replace(facts, load=2.01))
-    assert (doubt.kind, "2.01 on 4 cores" in doubt.text) == ("machine_loaded", True)
+    assert not machine_warnings(facts)
+    (warning,) = machine_warnings(msgspec.structs.replace(facts, load=2.01))
+    assert (warning.kind, "2.01 on 4 cores" in warning.text) == ("machine_loaded", True)
 
 
 def test_machine_facts_are_this_machine() -> None:

@@ -35,10 +35,10 @@ class Talk:
         """Prints a line."""
         self.console.print(one_line(text), markup=False, emoji=False)
 
-    def doubts(self, found: Iterable["Warning"]) -> None:
-        """Prints a line for each doubt about a run, with what it is about."""
-        for doubt in found:
-            self.remark(f"! {doubt.subject + ': ' if doubt.subject else ''}{doubt.text}")
+    def warnings(self, found: Iterable["Warning"]) -> None:
+        """Prints a line for each warning about a run, with what it is about."""
+        for warning in found:
+            self.remark(f"! {warning.subject + ': ' if warning.subject else ''}{warning.text}")
 
     @contextmanager
     def doing(self) -> Iterator[Callable[[str], None]]:

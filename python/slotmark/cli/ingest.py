@@ -79,4 +79,4 @@ def ingest(
         f"{run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
         f"{ingested.bytes / 1e6:,.1f} MB"
     )
-    talk.doubts(run.manifest.warnings)
+    talk.warnings(run.manifest.warnings)

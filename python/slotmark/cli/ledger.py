@@ -215,7 +215,7 @@ def noise(
     finally:
         if not (runs_folder / FILE).exists():
             shutil.rmtree(runs_folder, ignore_errors=True)
-    talk.doubts(runs[0].manifest.warnings)
+    talk.warnings(runs[0].manifest.warnings)
     for line in noise_lines(found, comparison):
         typer.echo(line)
     typer.echo(file)
@@ -264,7 +264,7 @@ def import_(
         runs = import_recordings([recording], subtract_table_read=subtract_table_read, session=session)
     for run in runs:
         work, processes = run.manifest.workload, run.manifest.parameters["processes"]
-        talk.doubts(run.manifest.warnings)
+        talk.warnings(run.manifest.warnings)
         typer.echo(
             f"{run.path}: {processes} process{'es' if processes > 1 else ''}, {work['blocks']} blocks, "
             f"slots {work['first slot']} to {work['last slot']}"

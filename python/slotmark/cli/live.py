@@ -82,7 +82,7 @@ def run(
     talk.remark(
         f"{live.run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {request.logs}"
     )
-    talk.doubts(live.run.manifest.warnings)
+    talk.warnings(live.run.manifest.warnings)
     typer.echo(live.run.path)
     if live.interrupted:
         raise KeyboardInterrupt

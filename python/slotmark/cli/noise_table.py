@@ -13,7 +13,7 @@ LOW_P = 0.05
 
 
 def noise_lines(noise: Noise, comparison: Comparison) -> Iterator[str]:
-    """The table, line by line, and where the two sides differ as if they were of two targets, a doubt."""
+    """The table, line by line, and where the two sides differ as if they were of two targets, a warning."""
     work = noise.workload
     yield (
         f"{noise.target} against itself: {noise.processes} and {noise.processes} processes, {work['blocks']} blocks, "

@@ -32,7 +32,7 @@ def show(
     filters: Filters = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a run's manifest, its doubts, and all its metrics."""
+    """Print a run's manifest, its warnings, and all its metrics."""
     from slotmark.metrics import parse_filters
     from slotmark.report import print_document, run_document
 

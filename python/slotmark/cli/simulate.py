@@ -79,7 +79,7 @@ def simulate(
         typer.echo(text)
         return
     refuse_settings(profile, changes, SIMULATED)
-    talk.doubts(outside_of_extended(profile, SIMULATED))
+    talk.warnings(outside_of_extended(profile, SIMULATED))
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
     with progress("host-slots" if direct else "slots") as step:

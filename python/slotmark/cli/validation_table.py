@@ -41,7 +41,7 @@ def live_validation_document(found: "Validation") -> "Document":
     """A live run beside its simulation: the stages that were measured, a verdict per row, and the warnings of the run."""
     from slotmark.benches.cluster.live.validating import AGREES_WITHIN
     from slotmark.numbers import change_with_span, percent
-    from slotmark.report.document import Cell, Column, Document, Doubts, Paragraph, Section
+    from slotmark.report.document import Cell, Column, Document, Paragraph, Section, Warnings
     from slotmark.report.document import Table as DocumentTable
 
     stages = DocumentTable(
@@ -79,7 +79,7 @@ def live_validation_document(found: "Validation") -> "Document":
     )
     sections = [
         Section("", [stages, beside, Paragraph(said)], brief=True),
-        *([Section("Warnings", [Doubts(found.warnings)], brief=True)] if found.warnings else []),
+        *([Section("Warnings", [Warnings(found.warnings)], brief=True)] if found.warnings else []),
     ]
     return Document("The simulator beside a live run", "", sections)
 

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 
 import msgspec
 
-from slotmark.compare import doubts
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
@@ -15,6 +14,7 @@ from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Difference, Row, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.verdict import judge
+from slotmark.compare.warnings import between, within
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Filter, Metric, catalogue, side_by_side
 from slotmark.numbers import quantity
@@ -119,13 +119,13 @@ def _comparison(
         between = entries_between_candidates(Task(sides, analyses, of_ranking, how)) if of_ranking else []
         work.last("where differences come from")
         come_from = origins([side.name for side in sides[1:]], analyses, confidence) if entries.explained else []
-        of_sides = doubts_of(analyses)
+        of_sides = warnings_of(analyses)
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
     every, tests = judged([*entered, *between], confidence)
     rows = every[: len(entered)]
-    baseline, *candidates = doubted(sides, of_sides, estimates)
-    warnings = [doubt for one in estimates for doubt in one.warnings]
+    baseline, *candidates = with_warnings(sides, of_sides, estimates)
+    warnings = [warning for one in estimates for warning in one.warnings]
     found = Found(
         baseline=baseline,
         candidates=candidates,
@@ -136,7 +136,7 @@ def _comparison(
         warnings=warnings,
     )
     told = {one.kind for of in ([baseline, *candidates], rows) for each in of for one in each.warnings} & {
-        *policy.doubts
+        *policy.warnings
     }
     ranking = rank(entries, [baseline, *candidates], rows, every[len(entered) :], sorted(told)) if of_ranking else None
     return Comparison(
@@ -174,24 +174,26 @@ def analysed(sides: Sequence[Side], analyses: Sequence[Sequence[Analysis]]) -> l
         ]
 
 
-def doubts_of(analyses: Sequence[Sequence[Analysis]]) -> list[list[Warning]]:
-    """What the analyses of each side doubt."""
+def warnings_of(analyses: Sequence[Sequence[Analysis]]) -> list[list[Warning]]:
+    """Returns what the analyses of each side warn of."""
     every = [analysis for of_side in analyses for analysis in of_side]
     with side_by_side(every) as pool:
-        found = pool.map(Analysis.doubts, every)
-        return [[doubt for _ in of_side for doubt in next(found)] for of_side in analyses]
+        found = pool.map(Analysis.warnings, every)
+        return [[warning for _ in of_side for warning in next(found)] for of_side in analyses]
 
 
-def doubted(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates: Sequence[Estimate]) -> list[Side]:
-    """The sides with the doubts about each. What an estimator doubts, a manifest doesn't doubt once more."""
-    told = {doubt.kind for one in estimates for doubt in one.warnings}
+def with_warnings(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates: Sequence[Estimate]) -> list[Side]:
+    """The sides with the warnings about each. What an estimator warns of, a manifest doesn't warn of once more."""
+    told = {warning.kind for one in estimates for warning in one.warnings}
     made = []
     for place, (side, of_side) in enumerate(zip(sides, of_runs, strict=True)):
-        own = [doubt for one in estimates if one.of_sides for doubt in one.of_sides[place]]
-        kinds = told | {doubt.kind for doubt in own}
-        unlike = doubts.between(sides[0], side) if place else []
-        recorded = [doubt for manifest in side.manifests for doubt in manifest.warnings if doubt.kind not in kinds]
-        found = [*own, *unlike, *doubts.within(side), *of_side, *recorded]
+        own = [warning for one in estimates if one.of_sides for warning in one.of_sides[place]]
+        kinds = told | {warning.kind for warning in own}
+        unlike = between(sides[0], side) if place else []
+        recorded = [
+            warning for manifest in side.manifests for warning in manifest.warnings if warning.kind not in kinds
+        ]
+        found = [*own, *unlike, *within(side), *of_side, *recorded]
         made.append(msgspec.structs.replace(side, warnings=list(dict.fromkeys(found))))
     return made
 

@@ -48,13 +48,13 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """What a comparison found, for a decision.
 
     Attributes:
-        baseline: The first side, with its doubts.
+        baseline: The first side, with its warnings.
         candidates: The others.
         metrics: All of the bench, with the policy's ranks.
         rows: With their verdicts.
         tests: Over how many tests p-values were adjusted.
         confidence: Of verdicts, as a fraction.
-        warnings: Doubts about the comparison as a whole.
+        warnings: Warnings about the comparison as a whole.
     """
 
     baseline: Side
@@ -86,7 +86,7 @@ def decide(found: Found, policy: Policy) -> Decision | None:
         of_side = [*_causes(found, rows, place, policy, accepted)]
         if policy.needs_all:
             of_side += _missing(decisive, rows, place, side.name)
-        of_side += _doubted(found, rows, side, policy)
+        of_side += _of_warnings(found, rows, side, policy)
         answer: Answer = "ship"
         if of_side:
             answer = "hold" if any(cause.answer == "hold" for cause in of_side) else "run again"
@@ -268,15 +268,15 @@ def _share(found: Found) -> float:
     return error_share(found.tests, sum(tested), decides=True)
 
 
-def _doubted(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:
-    """Doubts on which nothing ships, named beside a hold too: about the comparison, the two sides, and decisive rows."""
+def _of_warnings(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:
+    """Warnings on which nothing ships, named beside a hold too: about the comparison, the two sides, and decisive rows."""
     warnings = [
         *found.warnings,
         *found.baseline.warnings,
         *side.warnings,
         *(one for row in rows for one in row.warnings),
     ]
-    texts = {one.kind: one.text for one in reversed(warnings) if one.kind in policy.doubts}
+    texts = {one.kind: one.text for one in reversed(warnings) if one.kind in policy.warnings}
     return [
         Cause(
             metric="", name=kind, part=ALL, quantity=None, candidate=side.name, answer="run again", reason=texts[kind]
@@ -302,20 +302,20 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
         return f"{what} shown not worse beyond {'its margin' if decisive == 1 else 'their margins'}" + (
             ", but for what is accepted" if accepted else ""
         )
-    doubts = [cause for cause in causes if not cause.metric]
-    in_doubt = [f"doubts: {listed(list(dict.fromkeys(doubt.name for doubt in doubts)))}"] if doubts else []
+    warnings = [cause for cause in causes if not cause.metric]
+    warned = [f"warnings: {listed(list(dict.fromkeys(warning.name for warning in warnings)))}"] if warnings else []
     if answer == "hold":
         worse = [f"{cause.title} {cause.reason}" for cause in causes if cause.answer == "hold"]
-        return "; ".join([f"worse in {listed(few(worse, NAMED))}", *in_doubt])
+        return "; ".join([f"worse in {listed(few(worse, NAMED))}", *warned])
     unclear = [cause for cause in causes if cause.metric and not cause.conditional]
     more = _more(causes)
     told = []
     if unclear:
         names = list(dict.fromkeys(cause.title for cause in unclear))
         told.append(f"can't tell {listed(few(names, NAMED))}")
-    elif not doubts:
+    elif not warnings:
         told.append("not worse here, but too few runs speak for no others")
-    return "; ".join([*told, *in_doubt, *([more] if more else [])])
+    return "; ".join([*told, *warned, *([more] if more else [])])
 
 
 def _more(causes: Sequence[Cause]) -> str:

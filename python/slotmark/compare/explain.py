@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from slotmark.compare.compare import analysed, analyses_of, doubted, doubts_of
+from slotmark.compare.compare import analysed, analyses_of, warnings_of, with_warnings
 from slotmark.compare.origins import Origins, origins
 from slotmark.compare.result import Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
@@ -60,7 +60,7 @@ def explain(
         analyses = analyses_of(stack, groups, filters)
         sides = analysed(sides, analyses)
         (found,) = origins([sides[1].name], analyses, confidence)
-        doubts = doubts_of(analyses)
-    ours, theirs = doubted(sides, doubts, [])
+        warnings = warnings_of(analyses)
+    ours, theirs = with_warnings(sides, warnings, [])
     parts = {name: getattr(found, name) for name in found.__struct_fields__}
     return Explanation(bench=entries.bench, baseline=ours, candidate=theirs, confidence=confidence, **parts)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import msgspec
 import numpy as np
 
-from slotmark.compare.compare import analysed, analyses_of, doubted, doubts_of
+from slotmark.compare.compare import analysed, analyses_of, warnings_of, with_warnings
 from slotmark.compare.result import Side
 from slotmark.compare.sides import name_sides, refuse_other_bench
 from slotmark.errors import ComparisonError
@@ -57,7 +57,7 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
         targets: In the order of the runs.
         sizes: All that occur, rising.
         curves: In the order of metrics, then of targets; none for what a target doesn't have.
-        sides: The runs, with their doubts.
+        sides: The runs, with their warnings.
     """
 
     bench: str
@@ -102,7 +102,7 @@ def growth(runs: Sequence[Run]) -> Growth:
                     of_target = means.setdefault((metric.id, part, target), {})
                     of_target.setdefault(size, []).extend(_means(samples, part))
         alone = [[one] for one in analyses]
-        shown = doubted(analysed(sides, alone), doubts_of(alone), [])
+        shown = with_warnings(analysed(sides, alone), warnings_of(alone), [])
     if len(sizes) < 2:
         raise ComparisonError(f"All runs have {sizes.pop():,} {grows.name}: nothing grows. {grows.more}")
     order = {metric.id: place for place, metric in enumerate(entries.metrics)}

@@ -13,8 +13,8 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from slotmark.compare.doubts import machines
 from slotmark.compare.result import ALL, Comparison
+from slotmark.compare.warnings import machines
 from slotmark.errors import ArgumentError, ComparisonError
 from slotmark.numbers import percent
 from slotmark.run import MachineFacts, Run

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import msgspec
 
-from slotmark.compare.compare import analysed, doubted
+from slotmark.compare.compare import analysed, with_warnings
 from slotmark.compare.estimators.means import variations_of
 from slotmark.compare.estimators.reach import Tests, Variation, planned, runs_for, units_for
 from slotmark.compare.result import Planned, Side
@@ -40,7 +40,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         bench: The bench of all runs.
-        side: The runs, with their doubts.
+        side: The runs, with their warnings.
         planned: Metric by metric.
         wanted: What the asked differences take.
         confidence: Of verdicts, as a fraction.
@@ -89,8 +89,8 @@ def plan(
     with ExitStack() as stack:
         analyses = [stack.enter_context(Analysis(run, filters=filters)) for run in runs]
         variations = variations_of(metrics, analyses)
-        of_runs = [doubt for analysis in analyses for doubt in analysis.doubts()]
-        (side,) = doubted(analysed([side], [analyses]), [of_runs], [])
+        of_runs = [warning for analysis in analyses for warning in analysis.warnings()]
+        (side,) = with_warnings(analysed([side], [analyses]), [of_runs], [])
     _refuse_unrecorded(wanted, variations, side.filters)
     deciding = sum(one.metric.rank == "decisive" for one in variations)
     tests = Tests(len(variations), deciding, confidence)

@@ -22,7 +22,7 @@ from slotmark.warnings import KINDS
 Conditional = Literal["hold", "count", "inconclusive"]
 """What verdicts that hold for these runs only may do: hold a release, hold and ship it, or neither."""
 
-DOUBTS = (
+STOPPING = (
     "clocks_apart",
     "clocks_moved",
     "damaged_files",
@@ -37,7 +37,7 @@ DOUBTS = (
     "server_busy",
     "time_backwards",
 )
-"""Doubts after which figures may be of something else than the target: nothing ships on them."""
+"""Warnings after which figures may be of something else than the target: nothing ships on them."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
@@ -77,7 +77,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         directions: Likewise, which direction is an improvement.
         accepted: Regressions that don't hold a release.
         conditional: What verdicts that hold for these runs only may do.
-        doubts: Kinds of doubts on which nothing ships.
+        warnings: Kinds of warnings on which nothing ships.
         needs_all: Whether nothing ships without a decisive metric that a side doesn't record.
     """
 
@@ -87,7 +87,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     directions: Mapping[str, Better] = {}
     accepted: Sequence[Accepted] = ()
     conditional: Conditional = "hold"
-    doubts: Collection[str] = DOUBTS
+    warnings: Collection[str] = STOPPING
     needs_all: bool = True
 
     def applied(self, metrics: Sequence[Metric]) -> list[Metric]:
@@ -117,7 +117,7 @@ def only(decisive: Mapping[str, float | None], bench: str, name: str, *, needs_a
         ranks={metric.id: "decisive" if metric.id in decisive else "informative" for metric in _tested(bench)},
         margins={metric_id: margin for metric_id, margin in decisive.items() if margin is not None},
         conditional="count",
-        doubts=(),
+        warnings=(),
         needs_all=needs_all,
     )
 
@@ -138,7 +138,7 @@ class _Accepted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     bench: str = ""
     conditional: Conditional = "hold"
-    doubts: list[str] = msgspec.field(default_factory=lambda: list(DOUBTS))
+    warnings: list[str] = msgspec.field(default_factory=lambda: list(STOPPING))
     metrics: dict[str, _Entry] = {}
     accepted: list[_Accepted] = []
 
@@ -152,10 +152,13 @@ def read_policy(path: Path, bench: str) -> Policy:
 
     Raises:
         ComparisonError: There is no such file, it is no such TOML, or it is of another bench, of metrics that aren't tested, or of
-            doubts that there aren't.
+            warnings that there aren't.
     """
     try:
-        told = msgspec.convert(_with_dates_as_text(tomllib.loads(path.read_text(encoding="utf-8"))), _File)
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        if "doubts" in content:
+            raise ComparisonError(f"{path}: 'doubts' is called 'warnings' now. Write warnings = [...] in its place.")
+        told = msgspec.convert(_with_dates_as_text(content), _File)
     except OSError as error:
         raise ComparisonError(
             f"{path}: the policy can't be read ({error.strerror}). Give a TOML file; --show-policy prints one."
@@ -172,11 +175,11 @@ def read_policy(path: Path, bench: str) -> Policy:
             raise ComparisonError(
                 f"{path}: '{metric}' isn't tested.{did_you_mean(metric, known)} Tested are: {', '.join(known)}."
             )
-    kinds = sorted({*KINDS, *DOUBTS, *(doubt.kind for doubt in catalogue(bench).doubts)})
-    for kind in told.doubts:
+    kinds = sorted({*KINDS, *STOPPING, *(warning.kind for warning in catalogue(bench).warnings)})
+    for kind in told.warnings:
         if kind not in kinds:
             raise ComparisonError(
-                f"{path}: '{kind}' is no kind of doubt.{did_you_mean(kind, kinds)} There are: {', '.join(kinds)}."
+                f"{path}: '{kind}' is no kind of warning.{did_you_mean(kind, kinds)} There are: {', '.join(kinds)}."
             )
     return Policy(
         name=path.name,
@@ -189,7 +192,7 @@ def read_policy(path: Path, bench: str) -> Policy:
         directions={name: one.better for name, one in told.metrics.items() if one.better},
         accepted=[_accepted(path, one) for one in told.accepted],
         conditional=told.conditional,
-        doubts=told.doubts,
+        warnings=told.warnings,
     )
 
 
@@ -215,8 +218,8 @@ def policy_text(bench: str) -> str:
         "# Verdicts that hold for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; inconclusive: neither.",
         'conditional = "hold"',
         "",
-        "# Nothing ships on runs with these doubts.",
-        f"doubts = {json.dumps(list(DOUBTS))}",
+        "# Nothing ships on runs with these warnings.",
+        f"warnings = {json.dumps(list(STOPPING))}",
         "",
         "# A regression that is accepted: a metric, the reason, and the first version, or the last date, that ends it. up_to is optional.",
         "# [[accepted]]",

@@ -38,7 +38,7 @@ def entries_between_candidates(task: Task) -> list[Entry]:
 
 
 def rank(
-    entries: Catalogue, sides: Sequence[Side], rows: Sequence[Row], between: Sequence[Row], doubts: Sequence[str]
+    entries: Catalogue, sides: Sequence[Side], rows: Sequence[Row], between: Sequence[Row], warnings: Sequence[str]
 ) -> TargetRanking:
     """The targets part by part, best level first.
 
@@ -47,7 +47,7 @@ def rank(
         sides: All.
         rows: Of the comparison: the baseline against each other side.
         between: Of the ranked metric between the candidates, as :func:`entries_between_candidates` has them; judged with the rows.
-        doubts: Kinds of doubts after which figures may be of something else than the targets.
+        warnings: Kinds of warnings after which figures may be of something else than the targets.
     """
     assert entries.ranking is not None
     metric = next(
@@ -59,7 +59,7 @@ def rank(
     for row in (row for row in rows if row.metric == metric):
         found = _differences(row, [one for one in between if one.part == row.part], len(sides))
         parts.append(_part(row, [levels.get((one.id, row.part)) for one in beside], found))
-    return TargetRanking(metric=metric, beside=beside, parts=parts, line=_line(metric, sides, parts, doubts))
+    return TargetRanking(metric=metric, beside=beside, parts=parts, line=_line(metric, sides, parts, warnings))
 
 
 def _differences(row: Row, between: Sequence[Row], sides: int) -> dict[Pair, Difference]:
@@ -112,7 +112,7 @@ def _turned(difference: Difference | None, as_it_is: bool) -> Difference | None:
     return difference if difference is None or as_it_is else difference.turned()
 
 
-def _line(metric: Metric, sides: Sequence[Side], parts: Sequence[PartRanking], doubts: Sequence[str]) -> str:
+def _line(metric: Metric, sides: Sequence[Side], parts: Sequence[PartRanking], warnings: Sequence[str]) -> str:
     """The ranking in the first of the parts that most targets have, in one line, whatever the names of sides and parts hold."""
     origin = origin_in_line(sides)
     if not parts:
@@ -122,6 +122,6 @@ def _line(metric: Metric, sides: Sequence[Side], parts: Sequence[PartRanking], d
     told[0] = f"{told[0]} {metric.unit}".strip()
     more = len(parts) - 1
     others = f"; {more} more part{'s' if more > 1 else ''} in the tables" if more else ""
-    doubted = f"; doubts: {listed(doubts)}" if doubts else ""
+    warned = f"; warnings: {listed(warnings)}" if warnings else ""
     part = f", {main.part}" if main.part else ""
-    return one_line(f"RANKING{origin} by {metric.name}{part}: {', '.join(few(told, NAMED))}{others}{doubted}")
+    return one_line(f"RANKING{origin} by {metric.name}{part}: {', '.join(few(told, NAMED))}{others}{warned}")

@@ -88,7 +88,7 @@ class Side(msgspec.Struct, frozen=True):
         others: Of its other runs.
         filters: What of its runs is analysed, in words; empty for benches without filters.
         facts: What follows from its first run's tables, as published manifests show it; names and values.
-        warnings: Doubts about this side: its runs, their tables, or how it differs from the baseline.
+        warnings: Warnings about this side: its runs, their tables, or how it differs from the baseline.
     """
 
     name: str
@@ -216,7 +216,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         quantity: What of them is compared.
         summaries: One per side, in the order of the sides; None where a side lacks this metric or part.
         differences: One per candidate, in order; None where not compared.
-        warnings: Doubts about this row.
+        warnings: Warnings about this row.
     """
 
     metric: Metric
@@ -370,10 +370,10 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """Why a candidate doesn't ship.
 
     Attributes:
-        metric: The id of a decisive metric; empty for a doubt.
-        name: Of the metric; of a doubt its kind.
+        metric: The id of a decisive metric; empty for a warning.
+        name: Of the metric; of a warning its kind.
         part: As of a row.
-        quantity: As of a row; None for a doubt.
+        quantity: As of a row; None for a warning.
         candidate: The side's name.
         answer: What it leads to: ``hold`` or ``run again``.
         reason: In words.
@@ -393,7 +393,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The title of the row that it follows from; of a doubt its kind."""
+        """The title of the row that it follows from; of a warning its kind."""
         return _title(self.name, self.part, self.quantity)
 
 
@@ -493,7 +493,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         confidence: Of every interval, as a fraction.
         repetitions: Of the bootstrap, as many as were made.
         seed: Of the bootstrap.
-        warnings: Doubts about the comparison as a whole; those about a side or a row are there.
+        warnings: Warnings about the comparison as a whole; those about a side or a row are there.
         decision: What follows for the candidates; None where no metric is decisive, and where different targets are ranked and no
             policy was given.
         ranking: Of different targets; None for versions of one, and where the bench ranks none.
@@ -543,7 +543,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def all_warnings(self) -> list[Warning]:
-        """Every doubt: of the comparison, of each side (with its name as the subject), of each row; one entry for the same words."""
+        """Every warning: of the comparison, of each side (with its name as the subject), of each row; one entry for the same words."""
         subjects: dict[tuple[str, str], list[str]] = {}
         for one in [
             *self.warnings,
@@ -563,7 +563,7 @@ def origin_in_line(sides: Sequence[Side]) -> str:
 
 
 def warnings_of_sides(sides: Sequence[Side]) -> list[Warning]:
-    """The doubts about sides, each with its side's name as the subject."""
+    """The warnings about sides, each with its side's name as the subject."""
     return [
         msgspec.structs.replace(one, subject=": ".join(dict.fromkeys(filter(None, (side.name, one.subject)))))
         for side in sides

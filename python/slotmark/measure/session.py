@@ -17,7 +17,7 @@ import msgspec
 
 from slotmark import warnings
 from slotmark.errors import ArgumentError, RunError
-from slotmark.run import MachineFacts, machine_doubts
+from slotmark.run import MachineFacts, machine_warnings
 from slotmark.warnings import Warning
 
 FILE = "unfinished-session.jsonl"
@@ -111,13 +111,13 @@ class Unfinished(Generic[R]):
         """Removes the file: the runs are whole."""
         self.path.unlink(missing_ok=True)
 
-    def doubts(self) -> list[Warning]:
-        """Doubts about how the session went: other work was running before it, or it was cut and resumed."""
+    def warnings(self) -> list[Warning]:
+        """Warnings about how the session went: other work was running before it, or it was cut and resumed."""
         cut_after = [
             one.number - 1 for one, last in zip(self.done[1:], self.done, strict=False) if one.part != last.part
         ]
         return [
-            *machine_doubts(self.head.machine),
+            *machine_warnings(self.head.machine),
             *([warnings.resumed(cut_after)] if cut_after else []),
         ]
 

@@ -1,4 +1,4 @@
-"""Analysis: the only door from a run's tables to samples, relations, facts and doubts."""
+"""Analysis: the only door from a run's tables to samples, relations, facts and warnings."""
 
 import errno
 import os
@@ -170,12 +170,12 @@ class Analysis:
         rows = sorted(self._select(self.catalogue.facts, "its facts").to_pylist(), key=lambda row: row["place"])
         return [(row["name"], _fact(row)) for row in rows]
 
-    def doubts(self) -> list[Warning]:
+    def warnings(self) -> list[Warning]:
         """What a reader should know about what was analysed."""
         found = []
-        for doubt in self.catalogue.doubts:
-            rows = self._select(doubt.sql, f"the doubt '{doubt.kind}'").to_pylist()
-            found += [warnings.seen(doubt.kind, doubt.text, row) for row in rows[:1]]
+        for warning in self.catalogue.warnings:
+            rows = self._select(warning.sql, f"the warning '{warning.kind}'").to_pylist()
+            found += [warnings.seen(warning.kind, warning.text, row) for row in rows[:1]]
         return found
 
     def steps(self, split: Split) -> pa.Table:

@@ -202,12 +202,12 @@ class Located(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     least: float
 
 
-class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WarningRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What can be wrong with what an analysis rests on.
 
     Attributes:
         kind: A stable name for machines.
-        sql: Gives one row where there is a doubt, and none where there isn't.
+        sql: Gives one row where there is something to warn of, and none where there isn't.
         text: What was seen and what to do; ``{column}`` stands for a value of the row.
     """
 
@@ -316,7 +316,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         styled: Whether its tables can be printed in the established tool's styles.
         filterable: Whether one can choose what of a run is analysed.
         facts: SQL of what a manifest shows besides what it records; empty for nothing.
-        doubts: What a reader should know about what was analysed.
+        warnings: What a reader should know about what was analysed.
         splits: Of which metrics the samples can be split into steps.
         located: Which stages took place where; None where the bench has one place.
         timelines: What is shown of the worst samples of a metric.
@@ -346,7 +346,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     styled: bool = False
     filterable: bool = False
     facts: str = ""
-    doubts: tuple[Doubt, ...] = ()
+    warnings: tuple[WarningRule, ...] = ()
     splits: tuple[Split, ...] = ()
     located: Located | None = None
     timelines: Timelines | None = None
@@ -394,7 +394,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     metric: list[dict[str, object]]
     estimator: Estimator
     about: list[str] = []
-    doubt: list[Doubt] = []
+    warning: list[WarningRule] = []
     split: list[Split] = []
     located: Located | None = None
     timelines: Timelines | None = None
@@ -471,7 +471,7 @@ def catalogue(bench: str) -> Catalogue:
         styled=entries.styled,
         filterable=(folder / "filters.toml").is_file(),
         facts=facts.read_text(encoding="utf-8") if facts.is_file() else "",
-        doubts=tuple(entries.doubt),
+        warnings=tuple(entries.warning),
         splits=tuple(entries.split),
         located=entries.located,
         timelines=entries.timelines,

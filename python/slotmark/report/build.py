@@ -12,7 +12,7 @@ from slotmark.compare.plan import Plan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, Verdict, warnings_of_sides
 from slotmark.metrics import Analysis, Filter, catalogue, samples
 from slotmark.numbers import number
-from slotmark.report.document import Block, Cell, Column, Document, Doubts, Facts, Paragraph, Section, Table
+from slotmark.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table, Warnings
 from slotmark.report.sections.block_changes import changed_tables
 from slotmark.report.sections.blocks import (
     block_tables,
@@ -86,7 +86,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Ranking", ranked(comparison), brief=True),
         Section("Answer", list(seed_answer(comparison)) if seeds and not swept else [], brief=True),
         *([] if decided else [found_in_full]),
-        Section("Warnings", [Doubts(found)] if (found := comparison.all_warnings) else [], brief=True),
+        Section("Warnings", [Warnings(found)] if (found := comparison.all_warnings) else [], brief=True),
         Section("Prediction" if seeds else "Comparison", tables, brief=True),
         *([found_in_full] if decided else []),
         Section(ORIGINS_TITLE, origins_in_short(comparison), brief=True),
@@ -135,7 +135,7 @@ def runs_document(runs: Sequence[Run]) -> Document:
                 else "-"
                 for metric in metrics
             ]
-            if any(doubt.kind == "target_failed" and doubt.subject == part for doubt in run.manifest.warnings):
+            if any(warning.kind == "target_failed" and warning.subject == part for warning in run.manifest.warnings):
                 cells[0] = "failed"
             if set(cells) != {"-"}:
                 lines.append([Cell(run.name), *map(Cell, cells)])
@@ -147,8 +147,8 @@ def runs_document(runs: Sequence[Run]) -> Document:
     if paired:
         note = f"{listed(paired)}: the median of each round's own share, which need not be the quotient of two medians above."
         tables.append(Paragraph(note))
-    found_doubts = list(dict.fromkeys(warning for run in runs for warning in run.manifest.warnings))
-    warned = [Section("Warnings", [Doubts(found_doubts)], brief=True)] if found_doubts else []
+    warnings = list(dict.fromkeys(warning for run in runs for warning in run.manifest.warnings))
+    warned = [Section("Warnings", [Warnings(warnings)], brief=True)] if warnings else []
     return Document("Measured", "", [Section("", tables, brief=True), *warned])
 
 
@@ -156,7 +156,7 @@ def plan_document(plan: Plan) -> Document:
     """What a comparison of runs like these could tell."""
     sections = [
         Section("Answer", plan_answers(plan), brief=True),
-        Section("Warnings", [Doubts(plan.side.warnings)] if plan.side.warnings else [], brief=True),
+        Section("Warnings", [Warnings(plan.side.warnings)] if plan.side.warnings else [], brief=True),
         Section(PLAN_TITLE, [Paragraph(between_runs(plan.planned)), *plan_tables(plan.planned)], brief=True),
         Section("Data dictionary", [dictionary(one.metric for one in plan.planned.reaches)]),
         Section("Manifest", manifests([plan.side])),
@@ -169,10 +169,10 @@ def plan_document(plan: Plan) -> Document:
 
 def growth_document(growth: Growth) -> Document:
     """How metrics change with the size of what runs worked on."""
-    doubts = warnings_of_sides(growth.sides)
+    warnings = warnings_of_sides(growth.sides)
     sections = [
         Section("Answer", growth_answers(growth), brief=True),
-        Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
+        Section("Warnings", [Warnings(warnings)] if warnings else [], brief=True),
         Section("Charts", growth_charts(growth)),
         Section("By size", growth_tables(growth), brief=True),
         Section("Data dictionary", [dictionary(one.metric for one in growth.curves)]),
@@ -194,10 +194,10 @@ def growth_document(growth: Growth) -> Document:
 def explanation_document(explanation: Explanation) -> Document:
     """Where the differences between two sides come from."""
     sides = [explanation.baseline, explanation.candidate]
-    doubts = warnings_of_sides(sides)
+    warnings = warnings_of_sides(sides)
     sections = [
         Section("Answer", explained_in_words(explanation), brief=True),
-        Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
+        Section("Warnings", [Warnings(warnings)] if warnings else [], brief=True),
         *(
             Section(one.metric.name, step_tables(one, explanation.confidence), brief=True)
             for one in explanation.explained
@@ -239,7 +239,7 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
     unrecorded: list[str] = []
     with Analysis(run, filters=filters) as analysis:
         analysed = [str(one) for one in analysis.filters] if analysis.catalogue.filterable else []
-        doubts = list(dict.fromkeys([*run.manifest.warnings, *analysis.doubts()]))
+        warnings = list(dict.fromkeys([*run.manifest.warnings, *analysis.warnings()]))
         facts = dict([*manifest_facts(run.manifest), *analysis.facts()])
         metrics = analysis.catalogue.metrics
         for metric, of_metric in zip(metrics, analysis.each_samples([one.id for one in metrics]), strict=True):
@@ -267,7 +267,7 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
     missing = [Paragraph(f"Not recorded: {', '.join(unrecorded)}.")] if unrecorded else []
     sections = [
         Section("Manifest", [Facts("", shown)], brief=True),
-        Section("Warnings", [Doubts(doubts)] if doubts else [], brief=True),
+        Section("Warnings", [Warnings(warnings)] if warnings else [], brief=True),
         Section("Metrics", [*named, table, *missing], brief=True),
     ]
     title = title_with_origin(run.name, [run.manifest])

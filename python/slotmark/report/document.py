@@ -98,7 +98,7 @@ class Figure(msgspec.Struct, frozen=True, tag=True):
     small: bool = False
 
 
-class Doubts(msgspec.Struct, frozen=True, tag=True):
+class Warnings(msgspec.Struct, frozen=True, tag=True):
     """Warnings."""
 
     warnings: list[Warning]
@@ -152,7 +152,7 @@ class Forest(msgspec.Struct, frozen=True, tag=True):
         return min(1.0, max(0.0, (value / self.reach + 1) / 2))
 
 
-Block = Paragraph | Table | Facts | Figure | Doubts | Forest
+Block = Paragraph | Table | Facts | Figure | Warnings | Forest
 
 
 class Section(msgspec.Struct, frozen=True):

@@ -60,8 +60,8 @@ LOADED = 0.5
 """The load average per core, before a measurement, above which something else was running."""
 
 
-def machine_doubts(machine: MachineFacts) -> list[Warning]:
-    """Doubts about the machine as it was before a measurement: other work was running."""
+def machine_warnings(machine: MachineFacts) -> list[Warning]:
+    """Warnings about the machine as it was before a measurement: other work was running."""
     if machine.load <= LOADED * machine.cores:
         return []
     return [warnings.machine_loaded(machine.load, machine.cores)]

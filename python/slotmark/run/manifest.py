@@ -94,7 +94,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         sources: The files that the run was made from.
         tables: Rows of each table.
         parts: The files of the tables; empty in runs of before 2026-12.
-        warnings: Doubts about this run.
+        warnings: Warnings about this run.
     """
 
     schema: int = SCHEMA

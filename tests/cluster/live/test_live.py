@@ -256,9 +256,9 @@ def test_a_node_that_dies_is_named_with_its_last_lines(
     assert f"node-1 ended by itself: it exited 1; the end of {place / 'stderr'}: the store is gone" in line
     assert conductor.returncode == (2 if on_death == "stop" else 130), rest
     assert "Traceback" not in rest
-    doubts = {warning.kind: warning for warning in open_run(tmp_path / "live").manifest.warnings}
-    assert doubts["node_died"].subject == "node-1"
-    assert ("the store is gone" in doubts["cut_short"].text) == (on_death == "stop")
+    found = {warning.kind: warning for warning in open_run(tmp_path / "live").manifest.warnings}
+    assert found["node_died"].subject == "node-1"
+    assert ("the store is gone" in found["cut_short"].text) == (on_death == "stop")
     assert (place / "stdout").read_text().count("ready to follow") == (2 if on_death == "restart" else 1)
 
 
@@ -362,9 +362,9 @@ def test_a_router_that_dies_ends_the_run_with_how_it_ended(bed: Path, tmp_path: 
     assert conductor.returncode == 2, said
     why = "the emulated network ended by itself, and all hosts with it: it was killed by signal 9"
     assert why in said.splitlines()[-1]
-    doubts = {warning.kind: warning for warning in open_run(tmp_path / "live").manifest.warnings}
-    assert why in doubts["cut_short"].text
-    assert "node_died" not in doubts
+    found = {warning.kind: warning for warning in open_run(tmp_path / "live").manifest.warnings}
+    assert why in found["cut_short"].text
+    assert "node_died" not in found
 
 
 def test_a_signal_before_the_measurement_leaves_nothing(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:

@@ -83,9 +83,9 @@ def test_what_was_measured_before_nodes_took_all_memory_is_kept(bed: Path, tmp_p
     assert not live.interrupted
     assert not of_conductor(os.getpid())
     run = open_run(request.out)
-    doubts = {warning.kind: warning for warning in run.manifest.warnings}
-    assert "memory ran short" in doubts["cut_short"].text
-    assert not doubts.keys() & {"node_died", "node_killed"}
+    found = {warning.kind: warning for warning in run.manifest.warnings}
+    assert "memory ran short" in found["cut_short"].text
+    assert not found.keys() & {"node_died", "node_killed"}
     assert 2 < run.manifest.observed["measured, s"] < 600
     assert len(run.table("node_usage")) > 0
 

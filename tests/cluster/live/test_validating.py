@@ -62,10 +62,10 @@ def test_a_planted_difference_is_found_and_the_warnings_of_the_run_come_last(
     pairs = ("eu-central-1,us-east-1", "eu-central-1,ap-southeast-2", "us-east-1,ap-southeast-2")
     slow = load_profile("value-only-5", [*settings, "run.slots=3000", *(f"rtt[{pair}].mean*=2" for pair in pairs)])
     run, _ = simulate_direct(slow, 5, tmp_path / "run", nothing)
-    doubt = Warning("machine_shared", "Something else ran.")
-    shared = Run(run.path, msgspec.structs.replace(run.manifest, warnings=[doubt]))
+    warning = Warning("machine_shared", "Something else ran.")
+    shared = Run(run.path, msgspec.structs.replace(run.manifest, warnings=[warning]))
     found = validate(shared, tmp_path / "bed", 3000, nothing)
-    assert doubt in found.warnings
+    assert warning in found.warnings
     by_name = {row.names[0]: row for row in found.rows}
     assert by_name["Fetch duration"].verdict == "differs"
     assert by_name["Fetch duration"].blocks == found.blocks

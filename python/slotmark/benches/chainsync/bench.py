@@ -157,7 +157,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         rounds=request.rounds,
         reply_delay_us=request.reply_delay_us,
         server_peak_bytes=server_peak,
-        doubts=kept.doubts(),
+        warnings=kept.warnings(),
     )
     descriptions = {program.name: program.description for program in [*programs, floor]}
     runs = write_runs(request.out, facts, measured, failures, descriptions)

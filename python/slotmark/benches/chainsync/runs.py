@@ -32,7 +32,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         node: The node that clients followed, where the session didn't start it; else empty.
         node_program: The name of its program, where the system tells.
-        doubts: About how the session went.
+        warnings: About how the session went.
     """
 
     session: str
@@ -49,7 +49,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     reply_delay_us: float
     server_peak_bytes: int | None
-    doubts: list[Warning]
+    warnings: list[Warning]
 
 
 def write_runs(
@@ -189,7 +189,7 @@ def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
         )
     if not facts.pinned:
         found.append(warnings.one_core() if facts.machine.cores == 1 else warnings.not_pinned())
-    found += facts.doubts
+    found += facts.warnings
     if facts.reply_delay_us:
         found.append(warnings.reply_delay(facts.reply_delay_us))
     if facts.rounds < warnings.ENOUGH_ROUNDS:

@@ -26,7 +26,7 @@ from slotmark.benches.chainsync.targets import Program, resolve
 from slotmark.errors import ServerError, SlotmarkError, TargetError
 from slotmark.measure.process import refuse_without_linux
 from slotmark.measure.session import new_session
-from slotmark.run import MachineFacts, Manifest, Run, RunWriter, Target, machine_doubts, machine_facts, utc_now
+from slotmark.run import MachineFacts, Manifest, Run, RunWriter, Target, machine_facts, machine_warnings, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.versions import versions
 from slotmark.warnings import Warning
@@ -389,7 +389,7 @@ def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequenc
     found = [warnings.other_node(facts.node.label, facts.node.program, spoken(versions_spoken))]
     if facts.clients + 2 > facts.machine.cores:
         found.append(warnings.crowded(facts.clients, facts.machine.cores))
-    found += machine_doubts(facts.machine)
+    found += machine_warnings(facts.machine)
     if facts.cut:
         found.append(warnings.cut_at_tip(facts.ran_s, facts.asked_s, facts.cut))
     found += [warnings.target_failed(one.setting.mode, str(one.error)) for one in failures]

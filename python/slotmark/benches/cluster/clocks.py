@@ -17,7 +17,7 @@ from slotmark.statistics.clocks import Offsets, clock_offsets
 from slotmark.warnings import Warning
 
 LIMIT_MS = 5.0
-"""A clock that is farther from the others than this is a doubt."""
+"""A clock that is farther from the others than this is warned of."""
 
 STRETCHES = 8
 """A run is looked at in so many stretches for clocks that moved."""
@@ -32,13 +32,13 @@ class Clocks(msgspec.Struct, frozen=True):
         connections: One row a host and connection: ``host``, ``local``, ``remote``, ``peer`` (null where it isn't known), ``messages``.
         least_differences: One row a sender and receiver: ``sender``, ``receiver``, ``least_ns``, ``messages``.
         clocks: One row a host: ``host``, ``offset_ns``, ``low_ns``, ``high_ns`` (null where not known), ``is_reference``, ``correction_ns``.
-        doubts: What a reader should know about them.
+        warnings: What a reader should know about them.
     """
 
     connections: pa.Table
     least_differences: pa.Table
     clocks: pa.Table
-    doubts: list[Warning]
+    warnings: list[Warning]
 
     @property
     def tables(self) -> dict[str, pa.Table]:
@@ -56,7 +56,7 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
     Args:
         tables: The folder of a run's tables, with ``block_events`` in it.
         hosts: Those of which there is a row, sorted.
-        limit_ms: A clock that is farther than this from the reference is a doubt.
+        limit_ms: A clock that is farther than this from the reference is warned of.
         correct: Whether the times of such a host are to be read as the estimate has them. The tables stay as they were logged.
     """
     files = sorted((tables / "block_events").iterdir())
@@ -86,7 +86,7 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
         connections,
         least,
         _table(hosts, offsets, outside & correct),
-        _doubts(hosts, offsets, outside, limit_ms, named=bool(ends), correct=correct),
+        _warnings(hosts, offsets, outside, limit_ms, named=bool(ends), correct=correct),
     )
 
 
@@ -122,7 +122,7 @@ def _table(hosts: Sequence[str], offsets: Offsets, corrected: np.ndarray) -> pa.
     )
 
 
-def _doubts(
+def _warnings(
     hosts: Sequence[str], offsets: Offsets, outside: np.ndarray, limit_ms: float, *, named: bool, correct: bool
 ) -> list[Warning]:
     if len(hosts) < 2:

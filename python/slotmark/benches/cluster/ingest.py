@@ -63,7 +63,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         max_rejected: The share of lines that may be unreadable.
         accept_damaged: Whether packed files may be damaged: what is behind the damage is not read.
         threads: How many files at once; 0 for as many as there are cores.
-        clock_limit_ms: A clock that is farther than this from the one in the middle is a doubt.
+        clock_limit_ms: A clock that is farther than this from the one in the middle is warned of.
         correct_clocks: Whether the times of hosts with such clocks are read as estimated.
     """
 
@@ -88,7 +88,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
         slots: The first slot that lies in the measurement, and the last.
         parameters: What was asked for.
         observed: What was seen of the run as a whole.
-        doubts: What happened that readers of figures must know.
+        warnings: What happened that readers of figures must know.
         tables: More tables of the run, by name.
     """
 
@@ -96,7 +96,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
     slots: tuple[int, int]
     parameters: dict[str, object]
     observed: dict[str, object]
-    doubts: list[Warning]
+    warnings: list[Warning]
     tables: dict[str, pa.Table]
 
 
@@ -270,12 +270,12 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     for name, table in found.tables.items():
         writer.table(name, table)
     return writer.finish(
-        _manifest(cluster, ingested, [*_of_tracing(writer.tables_folder, cluster, ingested), *found.doubts])
+        _manifest(cluster, ingested, [*_of_tracing(writer.tables_folder, cluster, ingested), *found.warnings])
     )
 
 
 def _of_tracing(tables: Path, cluster: Cluster, ingested: Ingested) -> list[Warning]:
-    """Doubts about messages that nodes held back, and those that are not known."""
+    """Warnings about messages that nodes held back, and those that are not known."""
     hosts = [host.host for host in ingested.hosts if host.node == tracing.NODE]
     times, unknown = tracing.held_back(tables, hosts), tracing.unknown(tables, hosts)
     return [
@@ -375,7 +375,7 @@ def _lateness(part: Path, end: int, events: Sequence[str], start_ns: int, slot_n
     return [ts_ns - start_ns - slot * slot_ns for ts_ns, slot in pairs]
 
 
-def _manifest(cluster: Cluster, ingested: Ingested, more_doubts: Sequence[Warning]) -> Manifest:
+def _manifest(cluster: Cluster, ingested: Ingested, more_warnings: Sequence[Warning]) -> Manifest:
     genesis, metadata, here = cluster.genesis, cluster.metadata, cluster.here
     # A bed's meta.json has the versions of the cluster that its profile describes; which node ran on it only the logs tell.
     packages = {} if here else metadata.packages
@@ -433,9 +433,9 @@ def _manifest(cluster: Cluster, ingested: Ingested, more_doubts: Sequence[Warnin
         sources=ingested.sources,
         tables={},
         warnings=[
-            *_doubts(ingested, cluster),
-            *more_doubts,
-            *(here.doubts if here else []),
+            *_warnings(ingested, cluster),
+            *more_warnings,
+            *(here.warnings if here else []),
             *([warnings.filters_left_out(too_late, *slots)] if too_late else []),
         ],
     )
@@ -484,7 +484,7 @@ def _moment(ts_ns: int) -> str:
     return datetime.fromtimestamp(ts_ns // 10**9, UTC).isoformat().replace("+00:00", "Z")
 
 
-def _doubts(ingested: Ingested, cluster: Cluster) -> list[Warning]:
+def _warnings(ingested: Ingested, cluster: Cluster) -> list[Warning]:
     hosts = ingested.hosts
     found = []
     if ingested.rejected:

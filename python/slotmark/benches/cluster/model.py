@@ -71,7 +71,7 @@ def refuse_settings(
 
 
 def outside_of(beside: str, changed: Iterable[str], taken: frozenset[Reach]) -> list[Warning]:
-    """A doubt where a profile differs from the one named ``beside`` in parameters that the simulation doesn't take; names aside."""
+    """A warning where a profile differs from the one named ``beside`` in parameters that the simulation doesn't take; names aside."""
     outside = [name for name in changed if reach(name) not in {*taken, Reach.label}]
     return [warnings.not_in_model(beside, _grouped(outside))] if outside else []
 

@@ -69,14 +69,14 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
         name: What to call it.
         settings: ``key=value`` each.
         sweep: The step of a sweep that it is: parameter, unit, value, geometric; empty for none.
-        doubts: What of it the model doesn't have.
+        warnings: What of it the model doesn't have.
     """
 
     source: Source
     name: str
     settings: tuple[str, ...]
     sweep: Mapping[str, Any] = {}
-    doubts: tuple[Warning, ...] = ()
+    warnings: tuple[Warning, ...] = ()
 
 
 def predict_change(
@@ -118,16 +118,16 @@ def predict_change(
             raise SimulationError(
                 f"--against {against}: {profile} changes nothing of it that moves a block; name another profile.{told}"
             )
-        alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings), doubts=of_extended)
+        alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings), warnings=of_extended)
         return _simulated([alone], "", seeds, folder, progress)
     asked = tuple(settings)
     named = ", ".join(one for one in asked if one not in run)
     if against is not None:
         named = ", ".join(filter(None, (Path(profile).stem, named)))
-    doubts = of_extended if against is None else tuple(outside_of(str(was["name"]), changed, PREDICTED))
+    warnings = of_extended if against is None else tuple(outside_of(str(was["name"]), changed, PREDICTED))
     variants = [
         Variant(source=beside, name=UNCHANGED if against is None else str(was["name"]), settings=run),
-        Variant(source=source, name=named, settings=asked, doubts=doubts),
+        Variant(source=source, name=named, settings=asked, warnings=warnings),
     ]
     if against is not None:
         moved = [f"{name}={now[name]}" for name in moving if name in now]
@@ -172,7 +172,7 @@ def predict_sweep(
     if own != source.values()[parameter]:
         raise SimulationError(f"--set and --sweep both change {parameter}: leave one out.")
     refuse_outside([parameter, *differing(source.text(), source.text(settings))], source.text(), PREDICTED)
-    doubts = tuple(outside_of_extended(profile, PREDICTED))
+    warnings = tuple(outside_of_extended(profile, PREDICTED))
     sweep = msgspec.structs.replace(sweep, whole=isinstance(high[parameter], int))
     variants = [
         Variant(
@@ -186,7 +186,7 @@ def predict_sweep(
                 "geometric": sweep.geometric,
                 "own": str(own),
             },
-            doubts=doubts,
+            warnings=warnings,
         )
         for value in sweep.values(steps)
     ]
@@ -281,7 +281,7 @@ def _written(
         versions={**versions(), "simulator": f"slotmark {slotmark_version()}"},
         sources=[],
         tables={},
-        warnings=list(variant.doubts),
+        warnings=list(variant.warnings),
     )
     with RunWriter(out) as writer:
         writer.table("seeds", pa.table(columns))

@@ -163,7 +163,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             if not kept.path.exists():
                 shutil.rmtree(parts, ignore_errors=True)
             raise
-    runs = _write_runs(request, plan, sources, kept.head, measured, kept.doubts())
+    runs = _write_runs(request, plan, sources, kept.head, measured, kept.warnings())
     kept.remove()
     shutil.rmtree(parts, ignore_errors=True)
     return runs, failures
@@ -241,7 +241,7 @@ def _write_runs(
     sources: Sources,
     head: session.Head,
     measured: Sequence[Measured],
-    doubts: Sequence[Warning],
+    warnings: Sequence[Warning],
 ) -> list[Run]:
     """Writes a run folder per target that never failed; either all are there in the end, or none."""
     ended = utc_now()
@@ -288,7 +288,7 @@ def _write_runs(
                 versions=versions(),
                 sources=sources.of(program),
                 tables={},
-                warnings=[*doubts, *warnings_of(program.name, processes, head.machine)],
+                warnings=[*warnings, *warnings_of(program.name, processes, head.machine)],
             )
             finishing.append((writer, manifest))
         return [writer.finish(manifest) for writer, manifest in finishing]

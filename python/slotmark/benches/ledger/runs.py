@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from slotmark.benches.ledger import doubts
+from slotmark.benches.ledger import warnings
 from slotmark.benches.ledger.recorded import Facts, Recorded
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.benches.ledger.totals import totals_of
@@ -157,11 +157,11 @@ def recorded_with(processes: Sequence[Process]) -> dict[str, str]:
 
 
 def warnings_of(target: str, processes: Sequence[Process], machine: MachineFacts) -> list[Warning]:
-    """Doubts about a target's processes."""
+    """Warnings about a target's processes."""
     facts = [process.facts for process in processes]
-    found = [doubts.one_process(target)] if len(processes) < ENOUGH_PROCESSES else []
+    found = [warnings.one_process(target)] if len(processes) < ENOUGH_PROCESSES else []
     if machine.cpu == "unknown":
-        found.append(doubts.machine_unknown(target))
+        found.append(warnings.machine_unknown(target))
     for what, words in (
         ("compiler", "the compiler"),
         ("commit", "the commit"),
@@ -174,24 +174,24 @@ def warnings_of(target: str, processes: Sequence[Process], machine: MachineFacts
         values = distinct(facts, what)
         if len(values) > 1:
             found.append(
-                doubts.processes_differ(
+                warnings.processes_differ(
                     target, words, [hashed(value) for value in values] if what == "host" else values
                 )
             )
     unknown = list(dict.fromkeys(name for process in processes for name in process.unknown))
     if unknown:
-        found.append(doubts.unknown_columns(target, unknown))
+        found.append(warnings.unknown_columns(target, unknown))
     share = max(process.at_odds for process in processes)
     if share > 0:
-        found.append(doubts.totals_at_odds(target, share))
+        found.append(warnings.totals_at_odds(target, share))
     missing = max(process.missing for process in processes)
     if missing:
-        found.append(doubts.missing_inputs(target, missing))
+        found.append(warnings.missing_inputs(target, missing))
     warmed = [process for process in processes if process.warm_up]
     if 2 * len(warmed) > len(processes):
         middle = sorted(warmed, key=lambda one: one.warm_slot)[len(warmed) // 2]
         if middle.warm_up:
-            found.append(doubts.warmed_up(target, middle.warm_up, middle.warm_slot, len(warmed), len(processes)))
+            found.append(warnings.warmed_up(target, middle.warm_up, middle.warm_slot, len(warmed), len(processes)))
     return found
 
 

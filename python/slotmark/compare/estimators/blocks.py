@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from slotmark import warnings
-from slotmark.compare import block_doubts
+from slotmark.compare import block_warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task
 from slotmark.compare.result import ALL, OF_BLOCKS, Basis, BlockDesign, Blocks, Quantity, Ranking, Side, Summary
 from slotmark.compare.summary import summarise_costs
@@ -53,11 +53,11 @@ def estimate(task: Task) -> Estimate:
     matrices = _main_costs(task, main)
     parts = [parts_of([*task.analyses[0], *of_side]) for of_side in task.analyses[1:]]
     orders = _orders(task)
-    of_sides = _doubts(task, matrices, main, orders)
+    of_sides = _warnings(task, matrices, main, orders)
     with ThreadPoolExecutor(max(1, how.threads)) as pool:
         entries = list(_entries(main, list(matrices), how, pool, parts, orders, main=True))
         shifts = list(pool.map(partial(_shift, matrices[0], how), range(1, len(matrices)), matrices[1:]))
-        thin = block_doubts.thin_quantiles(shifts[0]) if shifts and shifts[0] else []
+        thin = block_warnings.thin_quantiles(shifts[0]) if shifts and shifts[0] else []
         entries[0] = msgspec.structs.replace(entries[0], warnings=thin)
         for metric in in_turn:
             costs = [costs_together(of_side, metric.id) for of_side in task.analyses]
@@ -67,7 +67,7 @@ def estimate(task: Task) -> Estimate:
             if costs[0] is None or all(cost is None for cost in costs[1:]):
                 continue
             found = list(_entries(metric, costs, how, pool, [{} for _ in parts], orders, main=False))
-            found[0] = msgspec.structs.replace(found[0], warnings=block_doubts.coarse(metric.name, costs[0].values))
+            found[0] = msgspec.structs.replace(found[0], warnings=block_warnings.coarse(metric.name, costs[0].values))
             entries += found
             of_sides = _with_pauses(metric, main, matrices, costs, of_sides)
     values = [one.values for one in matrices]
@@ -139,7 +139,7 @@ def _has_ratios(costs: Sequence[CostMatrix | None]) -> bool:
     values = [cost.values for cost in costs if cost is not None]
     zeros = max(float((one <= 0).any(axis=0).mean()) for one in values)
     return zeros <= MOST_ZEROS and all(
-        float(np.median(one.mean(axis=0))) >= block_doubts.coarse_below(one) for one in values
+        float(np.median(one.mean(axis=0))) >= block_warnings.coarse_below(one) for one in values
     )
 
 
@@ -325,8 +325,8 @@ def _factors(sides: Sequence[Side], values: Sequence[np.ndarray], how: How) -> l
     return factor_effects(names, costs, confidence=how.confidence)
 
 
-def _doubts(task: Task, matrices: Sequence[CostMatrix], main: Metric, orders: Sequence[str]) -> list[list[Warning]]:
-    """Doubts about each side's main metric."""
+def _warnings(task: Task, matrices: Sequence[CostMatrix], main: Metric, orders: Sequence[str]) -> list[list[Warning]]:
+    """Warnings about each side's main metric."""
     means = [one.values.mean(axis=0) for one in matrices]
     found: list[list[Warning]] = []
     for place, (matrix, mean) in enumerate(zip(matrices, means, strict=True)):
@@ -334,9 +334,9 @@ def _doubts(task: Task, matrices: Sequence[CostMatrix], main: Metric, orders: Se
         if place:
             if order := orders[place - 1]:
                 of_side.append(warnings.not_interleaved(order))
-            of_side += block_doubts.few_blocks(means[0], mean, matrix.keys, main.margin)
+            of_side += block_warnings.few_blocks(means[0], mean, matrix.keys, main.margin)
         else:
-            of_side += block_doubts.clustered(mean, main.unit)
+            of_side += block_warnings.clustered(mean, main.unit)
         found.append(of_side)
     return found
 
@@ -354,12 +354,12 @@ def _with_pauses(
     costs: Sequence[CostMatrix | None],
     of_sides: list[list[Warning]],
 ) -> list[list[Warning]]:
-    """The doubts, and one more for each side where this metric is a large part of the main one without being its work."""
+    """The warnings, and one more for each side where this metric is a large part of the main one without being its work."""
     if metric.inside != main.id:
         return of_sides
     found = []
     for matrix, cost, of_side in zip(matrices, costs, of_sides, strict=True):
         whole = float(matrix.values.mean(axis=0).sum())
         share = float(cost.values.mean(axis=0).sum()) / whole if cost is not None and whole > 0 else 0.0
-        found.append([*of_side, *block_doubts.paused(share)])
+        found.append([*of_side, *block_warnings.paused(share)])
     return found

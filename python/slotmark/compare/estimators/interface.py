@@ -198,8 +198,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         entries: In the order of the catalogue.
         repetitions: How many draws were made.
         details: What it has beyond rows.
-        warnings: Doubts about the comparison.
-        of_sides: Doubts about each side, one list per side; empty where there are none at all.
+        warnings: Warnings about the comparison.
+        of_sides: Warnings about each side, one list per side; empty where there are none at all.
     """
 
     entries: list[Entry]

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from slotmark import warnings
-from slotmark.compare.doubts import unmatched
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.result import Basis, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
+from slotmark.compare.warnings import unmatched
 from slotmark.metrics import Analysis, Metric, Samples, side_by_side
 from slotmark.statistics.between_runs import Spread, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slotmark import warnings
-from slotmark.compare.doubts import unmatched
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
 from slotmark.compare.result import Basis
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
 from slotmark.compare.verdict import Judgement
+from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Key, Metric
 from slotmark.statistics.ratio import paired_ratio
@@ -129,7 +129,7 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
 
 
 def _drifting(task: Task, pair: tuple[np.ndarray, np.ndarray], subject: str) -> Sequence[Warning]:
-    """Doubt about blocks whose ratio resembles that of the block before."""
+    """Warning about blocks whose ratio resembles that of the block before."""
     if pair[0].size < ENOUGH_BLOCKS or min(float(one.min()) for one in pair) <= 0:
         return []
     found = serial(np.log(pair[1]) - np.log(pair[0]), repetitions=ORDERS, seed=task.how.stream("drift", subject))

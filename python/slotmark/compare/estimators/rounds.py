@@ -6,13 +6,13 @@ import msgspec
 import numpy as np
 
 from slotmark import warnings
-from slotmark.compare.doubts import unmatched
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
 from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
 from slotmark.compare.result import Basis, Summary
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
 from slotmark.compare.verdict import Judgement
+from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
 from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
@@ -137,7 +137,7 @@ def _without_ratio(values: Sequence[np.ndarray]) -> Judgement:
 
 
 def _marked(task: Task, entry: Entry, samples: Sequence[Samples]) -> Entry:
-    """The entry of the catalogue's first metric with its outliers and drifts as doubts: what disturbs an invocation shows there."""
+    """The entry of the catalogue's first metric with its outliers and drifts as warnings: what disturbs an invocation shows there."""
     found: list[Warning] = [
         warnings.outliers(f"{side.name}: {entry.part}", [str(key[0]) for key in summary.outliers if key])
         for side, summary in zip(task.sides, entry.summaries, strict=True)
@@ -150,7 +150,7 @@ def _marked(task: Task, entry: Entry, samples: Sequence[Samples]) -> Entry:
 
 
 def _drifting(task: Task, pair: tuple[Samples, Samples], part: str, name: str) -> list[Warning]:
-    """Doubt about rounds whose ratio resembles that of the round before."""
+    """Warning about rounds whose ratio resembles that of the round before."""
     ours, theirs = (by_replicate(one, part) for one in pair)
     if ours.size < ENOUGH_ROUNDS:
         return []

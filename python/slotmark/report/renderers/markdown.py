@@ -10,12 +10,12 @@ from slotmark.report.document import (
     Block,
     Cell,
     Document,
-    Doubts,
     Facts,
     Figure,
     Forest,
     Paragraph,
     Table,
+    Warnings,
 )
 from slotmark.report.renderers.printable import printable_document
 from slotmark.warnings import Warning
@@ -87,12 +87,12 @@ def _shortened(block: Block) -> Block:
         case Facts(wide=False):
             facts = [(_cut(name, _LONGEST_CELL), _cut(value)) for name, value in block.facts[:_MOST_ROWS]]
             return Facts(_cut(block.title), facts)
-        case Doubts():
+        case Warnings():
             cut = [
                 Warning(one.kind, _cut(one.text), _cut(one.subject, _LONGEST_CELL))
                 for one in block.warnings[:_MOST_ROWS]
             ]
-            return Doubts(cut)
+            return Warnings(cut)
         case Forest():
             marks = [
                 msgspec.structs.replace(one, name=_cut(one.name, _LONGEST_CELL), values=_cut(one.values, _LONGEST_CELL))
@@ -119,7 +119,7 @@ def _block(block: Block) -> str:
         case Facts():
             lines = "\n".join(f"- {_text(name)}: {_text(value)}" for name, value in block.facts)
             return _folded(block.title, lines) if block.wide else lines
-        case Doubts(warnings):
+        case Warnings(warnings):
             return "\n".join(
                 f"- **{_text(warning.subject) or _text(warning.kind)}**: {_text(warning.text)}" for warning in warnings
             )

@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from slotmark.numbers import percent
-from slotmark.report.document import SYMBOLS, Block, Document, Doubts, Facts, Forest, Mark, Paragraph, Table
+from slotmark.report.document import SYMBOLS, Block, Document, Facts, Forest, Mark, Paragraph, Table, Warnings
 from slotmark.report.renderers.columns import longest_word, spread
 from slotmark.report.renderers.printable import printable_document
 
@@ -80,7 +80,7 @@ def _print(block: Block, console: Console) -> None:
                 told.append("= equivalent: the whole interval lies within the margin of the row.")
             for reason in told:
                 console.print(Text(reason, style="dim"))
-        case Doubts(warnings):
+        case Warnings(warnings):
             console.print()
             for warning in warnings:
                 about = f"{warning.subject}: " if warning.subject else ""

@@ -105,7 +105,7 @@ def _sentences(comparison: Comparison, decision: Decision) -> list[Paragraph]:
     return [
         *lines[:MOST_LINES],
         *more,
-        *_doubts(decision, several),
+        *_warnings(decision, several),
         *others[:MOST_OTHERS],
         *notes,
         *_conditional(comparison),
@@ -151,14 +151,14 @@ def _line(
     return 1, Paragraph(f"{what}: can't be told, {cause.reason}.", "inconclusive")
 
 
-def _doubts(decision: Decision, several: bool) -> list[Paragraph]:
-    """Why nothing ships whatever the metrics are, once for all candidates that have the doubt."""
+def _warnings(decision: Decision, several: bool) -> list[Paragraph]:
+    """Why nothing ships whatever the metrics are, once for all candidates that have the warning."""
     reasons: dict[str, list[str]] = {}
     for cause in decision.causes:
         if not cause.metric:
             reasons.setdefault(cause.reason, []).append(cause.candidate)
     return [
-        Paragraph(f"{f'{listed(sides)}: ' if several else ''}Doubts: {reason}", "inconclusive")
+        Paragraph(f"{f'{listed(sides)}: ' if several else ''}Warnings: {reason}", "inconclusive")
         for reason, sides in reasons.items()
     ]
 

@@ -51,7 +51,7 @@ from slotmark.benches.cluster.live.workload import Generator
 from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.filters import MEASURED
-from slotmark.run import MachineFacts, Run, machine_doubts, machine_facts
+from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
 from slotmark.warnings import Warning
 from slotmark.words import listed
 
@@ -77,7 +77,7 @@ WAITING_LIMIT = 0.1
 """The share of the time in which nodes could have run and had no processor, above which the machine was measured."""
 
 LATE_LIMIT_US = 1_000
-"""The router's median lateness above which latencies of a run are in doubt."""
+"""The router's median lateness above which latencies of a run are warned of."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -244,7 +244,7 @@ class _Cluster:
         self._next_look = time.monotonic()
         self._queries: dict[str, TipQuery] = {}
         self.nodes: list[Running] = []
-        self.doubts: list[Warning] = []
+        self.warnings: list[Warning] = []
         self._preparation: Preparation | None = None
         self._probe: Probe | None = None
         self._killed = False
@@ -517,8 +517,8 @@ class _Cluster:
             raise _DiedError(f"the workload ended by itself: {self.generator.last_words()}")
         for node in ended:
             words = f"{node.host.name} ended by itself: {node.last_words()}"
-            self.doubts.append(warnings.node_died(node.host.name, node.last_words()))
-            self._on_remark(words)  # a user who reads it may stop the run: the doubt is kept by then
+            self.warnings.append(warnings.node_died(node.host.name, node.last_words()))
+            self._on_remark(words)  # a user who reads it may stop the run: the warning is kept by then
             short = time.monotonic() - node.started < _SHORT_LIFE_S
             node.short_lives = node.short_lives + 1 if short else 0
             if self._request.on_death == "stop":
@@ -541,7 +541,7 @@ class _Cluster:
             self._on_progress(Progress("reading the chain", self._slot, self._watch.blocks, agreement))
             self.generator.stop()
             if not self.generator.is_whole and not self._killed:
-                self.doubts.append(warnings.workload_broke(self.generator.last_words()))
+                self.warnings.append(warnings.workload_broke(self.generator.last_words()))
 
         def wait(left: int) -> None:
             if time.monotonic() >= self._next_look:
@@ -550,7 +550,7 @@ class _Cluster:
 
         for node in stop_nodes(self.nodes, self._request.grace_s, wait):
             self._on_remark(f"{node.host.name} didn't end within {self._request.grace_s} s and was killed")
-            self.doubts.append(warnings.node_killed(node.host.name, self._request.grace_s))
+            self.warnings.append(warnings.node_killed(node.host.name, self._request.grace_s))
 
     def kill(self) -> None:
         """Ends the workload and all nodes at once, and with them what they were asked."""
@@ -578,13 +578,13 @@ def _measured_here(
 ) -> MeasuredHere:
     usage, used = read_samples(folder / USAGE, USAGE_SCHEMA), read_samples(folder / MACHINE_USAGE, MACHINE_SCHEMA)
     generator = cluster.generator
-    doubts = [*cluster.doubts, *([] if generator else [warnings.no_workload()])]
+    found = [*cluster.warnings, *([] if generator else [warnings.no_workload()])]
     if cut:
-        doubts.append(warnings.cut_short(cluster.measured_s, request.seconds, cut))
-    doubts += machine_doubts(machine)
+        found.append(warnings.cut_short(cluster.measured_s, request.seconds, cut))
+    found += machine_warnings(machine)
     busy = busyness(usage, used, cluster.began_ns, cluster.ended_ns)
     if busy and busy.waiting > WAITING_LIMIT:
-        doubts.append(warnings.machine_shared(busy.waiting, WAITING_LIMIT, busy.busy))
+        found.append(warnings.machine_shared(busy.waiting, WAITING_LIMIT, busy.busy))
     parameters: dict[str, object] = {
         "node": request.node,
         "network": request.network,
@@ -599,17 +599,17 @@ def _measured_here(
     if busy:
         observed |= {"nodes waited for a processor": round(busy.waiting, 4), "processors busy": round(busy.busy, 4)}
     if request.network == "loopback":
-        doubts.append(warnings.no_latencies())
+        found.append(warnings.no_latencies())
     if statistics:
         observed |= statistics.facts()
         late = statistics.lateness_us
         if late and late["median"] > LATE_LIMIT_US:
-            doubts.append(warnings.late_packets(late["median"], late["p99"]))
+            found.append(warnings.late_packets(late["median"], late["p99"]))
         if dropped := sum(statistics.own_drops.values()):
-            doubts.append(warnings.dropped_packets(dropped, statistics.packets))
+            found.append(warnings.dropped_packets(dropped, statistics.packets))
     tables = {"node_usage": usage, "machine_usage": used}
     if generator:
         tables |= generator.tables()
         observed |= generator.outcome()
-        doubts += generator.doubts()
-    return MeasuredHere(machine, cluster.measured_slots, parameters, observed, doubts, tables)
+        found += generator.warnings()
+    return MeasuredHere(machine, cluster.measured_slots, parameters, observed, found, tables)

@@ -120,7 +120,7 @@ class Validation(msgspec.Struct, frozen=True):
         simulated_blocks: Blocks of the simulation.
         stages: What was measured and put into the profile. A stage that the run never had is the profile's own.
         rows: What is compared: different numbers, in the order of the metrics.
-        warnings: Doubts about the live run.
+        warnings: Warnings about the live run.
     """
 
     blocks: int
@@ -157,7 +157,7 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
         stages = [*_forging(analysis), *_peer(analysis, bed)]
         measured = [analysis.samples(metric) for metric in METRICS]
         tx_bytes = _transaction_bytes(analysis)
-        doubts = list(dict.fromkeys([*run.manifest.warnings, *analysis.doubts()]))
+        warnings = list(dict.fromkeys([*run.manifest.warnings, *analysis.warnings()]))
     settings = [setting for stage in stages for setting in stage.settings]
     settings += [f"run.slots={slots}", "peer.receive_per_kb=0ms", "peer.host_spread=0.0", f"workload.tx_count={10**9}"]
     settings += (
@@ -166,7 +166,7 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
     simulated = predict(load_profile(profile, settings), [bed.seed], progress)
     alike = _alike([(of_metric, simulated.row(of_metric.metric.name)) for of_metric in measured])
     rows = [_beside(names, of_metric, row, len(alike)) for names, of_metric, row in alike]
-    return Validation(blocks, simulated.blocks, stages, rows, doubts)
+    return Validation(blocks, simulated.blocks, stages, rows, warnings)
 
 
 def _alike(measured: list[tuple[Samples, Row]]) -> list[tuple[list[str], Samples, Row]]:

@@ -205,7 +205,7 @@ class Generator:
             self._process.kill()
             self._process.wait()
 
-    def doubts(self) -> list[Warning]:
+    def warnings(self) -> list[Warning]:
         """What was odd about targets; each is named once."""
         opened: dict[str, set[int]] = {}
         for phase in self.phases().values():

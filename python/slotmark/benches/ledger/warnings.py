@@ -1,4 +1,4 @@
-"""Doubts about imported files."""
+"""Warnings about imported files."""
 
 from collections.abc import Sequence
 

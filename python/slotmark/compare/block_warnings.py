@@ -1,4 +1,4 @@
-"""Doubts about a comparison of block costs, by rule."""
+"""Warnings about a comparison of block costs, by rule."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from slotmark.statistics.shift import Shift
 from slotmark.warnings import Warning
 
 FEW_BLOCKS = 10
-"""A quantile that rests on fewer blocks is doubted."""
+"""A quantile that rests on fewer blocks is warned of."""
 
 COARSE = 20.0
 """Below this median cost, in us, ratios of blocks show the resolution of a whole microsecond: only sums are compared."""
@@ -27,13 +27,13 @@ FEW_SHARE = 0.01
 
 
 def thin_quantiles(shifts: Sequence[Shift]) -> list[Warning]:
-    """Doubt about quantiles that rest on few blocks."""
+    """Warning about quantiles that rest on few blocks."""
     thin = [f"{one.quantile:.0%}" for one in shifts if one.beyond < FEW_BLOCKS]
     return [warnings.thin_quantiles(thin, FEW_BLOCKS)] if thin else []
 
 
 def few_blocks(baseline: np.ndarray, candidate: np.ndarray, keys: np.ndarray, margin: float) -> list[Warning]:
-    """Doubt about a difference of sums that comes from few blocks.
+    """Warning about a difference of sums that comes from few blocks.
 
     Args:
         baseline: Mean cost of each block.
@@ -62,18 +62,18 @@ def coarse_below(values: np.ndarray) -> float:
 
 
 def coarse(metric: str, values: np.ndarray) -> list[Warning]:
-    """Doubt about costs near the resolution; values of shape (processes, blocks), in us."""
+    """Warning about costs near the resolution; values of shape (processes, blocks), in us."""
     typical, least = float(np.median(values.mean(axis=0))), coarse_below(values)
     return [warnings.coarse(metric, typical, whole=least == COARSE)] if 0 < typical < least else []
 
 
 def clustered(costs: np.ndarray, unit: str) -> list[Warning]:
-    """Doubt about costs above 0 that come in clusters."""
+    """Warning about costs above 0 that come in clusters."""
     above = costs[costs > 0]
     edges = cluster_edges(above) if above.size else []
     return [warnings.clusters(edges, unit)] if edges else []
 
 
 def paused(share: float) -> list[Warning]:
-    """Doubt about totals of which pauses are a large share."""
+    """Warning about totals of which pauses are a large share."""
     return [warnings.gc_inside(share)] if share >= PAUSED_SHARE else []

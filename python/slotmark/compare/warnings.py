@@ -1,4 +1,4 @@
-"""Doubts about the sides of a comparison: what should be equal and isn't, and what only one of them has."""
+"""Warnings about the sides of a comparison: what should be equal and isn't, and what only one of them has."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ _MACHINE = {
     "system": "the system",
     "virtualisation": "virtualisation",
 }
-"""Facts that should be equal; the load is a doubt about one run, not about two."""
+"""Facts that should be equal; the load is warned of in each run, not between two."""
 
 _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the toolchain"}
 """Facts of a target that should be equal between runs of it."""
@@ -68,7 +68,7 @@ def within(side: Side) -> list[Warning]:
 
 
 def unmatched(sides: Sequence[Side], entries: Sequence["Entry"]) -> list[list[Warning]]:
-    """A doubt for each part that only one of two sides has, and for each metric in a part that both have; one list per side."""
+    """A warning for each part that only one of two sides has, and for each metric in a part that both have; one list per side."""
     had = [{entry.part for entry in entries if entry.summaries[place]} for place in range(len(sides))]
     found: list[list[Warning]] = [[] for _ in sides]
     for place in range(1, len(sides)):

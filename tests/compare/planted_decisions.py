@@ -17,6 +17,7 @@ from slotmark.statistics.between_runs import pooled
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import by_unit, mean_difference
 from slotmark.statistics.ratio import paired_ratio
+from slotmark.verdict import Conditional
 from tests.compare.planted import ALIKE, rates
 from tests.compare.planted_blocks import NOISES, estimated, recorded
 from tests.compare.planted_courses import COURSES
@@ -90,7 +91,7 @@ def decided(entries: list[Entry]) -> Decision:
         confidence=CONFIDENCE,
         warnings=[],
     )
-    decision = decide(found, Policy(conditional="count"))
+    decision = decide(found, Policy(conditional=Conditional.COUNT))
     assert decision is not None
     return decision
 

@@ -14,6 +14,7 @@ from slotmark.compare.policy import STOPPING, Accepted
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.run import Manifest, Run, open_run
+from slotmark.verdict import Conditional
 from slotmark.warnings import KINDS, server_busy
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
@@ -147,8 +148,8 @@ def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
     apart, slow = run("apart", session="s2"), run("slow apart", 0.8, session="s2")
     assert line(compare([base, apart])) == "RUN AGAIN apart: not worse here, but too few runs speak for no others"
     assert line(compare([base, slow])).startswith("HOLD")
-    assert line(compare([base, apart], policy=Policy(conditional="count"))).startswith("SHIP")
-    assert line(compare([base, slow], policy=Policy(conditional="inconclusive"))).startswith("RUN AGAIN")
+    assert line(compare([base, apart], policy=Policy(conditional=Conditional.COUNT))).startswith("SHIP")
+    assert line(compare([base, slow], policy=Policy(conditional=Conditional.INCONCLUSIVE))).startswith("RUN AGAIN")
 
 
 def test_a_part_that_the_candidate_lacks_does_not_ship(tmp_path: Path) -> None:

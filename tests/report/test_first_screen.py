@@ -15,6 +15,7 @@ from slotmark.report.document import Facts, Forest, Mark, Paragraph
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown
 from slotmark.report.renderers.pdf import pdf
+from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
 from tests.made_up_runs import write_run
 from tests.pages import opened_page
@@ -77,7 +78,7 @@ def test_it_says_which_versions_are_compared_and_by_which_slotmark(comparison: C
 
 def test_places_on_the_axis_follow_the_values() -> None:
     mark = Mark(
-        name="m", rank="decisive", verdict="worse", text="", span="", ends=(0.05, 0.01, 0.5), margin=(-0.02, 0.02)
+        name="m", rank="decisive", verdict=Verdict.WORSE, text="", span="", ends=(0.05, 0.01, 0.5), margin=(-0.02, 0.02)
     )
     forest = Forest([mark], 0.1, "")
     assert [forest.place(value) for value in (-0.1, 0.0, 0.05, 0.1, 0.5, -9.0)] == [0.0, 0.5, 0.75, 1.0, 1.0, 0.0]

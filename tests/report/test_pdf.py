@@ -14,7 +14,6 @@ from slotmark import open_run
 from slotmark.compare import Comparison, compare
 from slotmark.report import comparison_document, runs_document, write_report
 from slotmark.report.document import (
-    SYMBOLS,
     Block,
     Cell,
     Column,
@@ -27,6 +26,7 @@ from slotmark.report.document import (
     Warnings,
 )
 from slotmark.report.renderers.pdf import pdf
+from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
 
 from ..made_up_runs import write_run
@@ -155,7 +155,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
                     Section(
                         f"section {name}",
                         [
-                            Paragraph(f"paragraph {name}", "worse"),
+                            Paragraph(f"paragraph {name}", Verdict.WORSE),
                             Table(f"table {name}", column, [[Cell(f"cell {name}")]], [f"note {name}"]),
                             Facts("", [(f"name {name}", f"value {name}")]),
                             Warnings([Warning("odd", f"text {name}", f"subject {name}")]),
@@ -186,10 +186,14 @@ def test_every_sign_has_a_glyph(tmp_path: Path) -> None:
         return pictures(pdf(document(Paragraph(f"a {sign} b"))), tmp_path)[-1]
 
     missing, nothing = shot("\U0010fffd"), shot("")
-    for sign in (*SYMBOLS.values(), "×", "≤", "…", "é", "Ж", "Δ"):
+    for sign in (*(verdict.sign for verdict in Verdict), "×", "≤", "…", "é", "Ж", "Δ"):
         assert not np.array_equal(shot(sign), missing), sign
         assert not np.array_equal(shot(sign), nothing), sign
-    fonts = poppler("pdffonts", pdf(document(Paragraph("".join(SYMBOLS.values()))))).decode().splitlines()[2:]
+    fonts = (
+        poppler("pdffonts", pdf(document(Paragraph("".join(verdict.sign for verdict in Verdict)))))
+        .decode()
+        .splitlines()[2:]
+    )
     assert fonts
     for font in fonts:
         assert "LibertinusSerif" in font or "DejaVuSansMono" in font
@@ -212,7 +216,7 @@ def test_rows_that_belong_together_stay_in_their_columns_and_on_a_page() -> None
 
     def rows(groups: int, size: int) -> list[list[Cell]]:
         return [
-            [Cell(f"metric-{group}" if run == 0 else ""), Cell(f"run-{group}-{run}"), Cell("▲ better", "better")]
+            [Cell(f"metric-{group}" if run == 0 else ""), Cell(f"run-{group}-{run}"), Cell("▲ better", Verdict.BETTER)]
             for group in range(groups)
             for run in range(size)
         ]
@@ -252,7 +256,9 @@ def test_hashes_are_broken_in_narrow_columns_and_whole_when_copied(tmp_path: Pat
 
 
 def test_why_a_verdict_is_inconclusive_stands_below_the_table() -> None:
-    cells = [[Cell(name), Cell("? inconclusive", "inconclusive", why)] for name, why in zip("xyz", "ppq", strict=True)]
+    cells = [
+        [Cell(name), Cell("? inconclusive", Verdict.INCONCLUSIVE, why)] for name, why in zip("xyz", "ppq", strict=True)
+    ]
     text = words(pdf(document(Table("t", [Column("", "left"), Column("verdict", "left")], cells))))
     assert text.count("inconclusive a") == 2
     assert text.count("inconclusive b") == 1

@@ -16,6 +16,7 @@ from slotmark.report.charts.frame import looks
 from slotmark.report.document import Block, Cell, Column, Document, Facts, Figure, Paragraph, Section, Table, Warnings
 from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown
+from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
 
 from ..made_up_runs import write_run
@@ -180,7 +181,7 @@ def hostile(name: str) -> Document:
     """A document with one text in every place that can hold data."""
     columns, cells = [Column(name, "left"), Column("other")], [Cell(name, remark=name), Cell("b")]
     blocks: list[Block] = [
-        Paragraph(name, "worse"),
+        Paragraph(name, Verdict.WORSE),
         Table(name, columns, [cells], [name]),
         Table(name, columns, [cells], wide=True),
         Facts("", [(name, name)]),

@@ -23,6 +23,7 @@ from slotmark.report.document import (
 )
 from slotmark.report.renderers.markdown import SHORT, short_markdown
 from slotmark.report.renderers.pdf import pdf
+from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
 
 from ..made_up_runs import write_run
@@ -35,7 +36,7 @@ def large(text: str, count: int) -> Document:
     mark = Mark(
         name=text,
         rank="decisive",
-        verdict="worse",
+        verdict=Verdict.WORSE,
         values=text,
         text="+1 %",
         span="0 to 2",

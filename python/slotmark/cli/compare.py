@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.cli.console import progress, reader_may_leave, talk
-from slotmark.cli.gate import Conditional, FailOn, deciding_policy, exit_code, refuse_blind_gate
+from slotmark.cli.gate import FailOn, deciding_policy, exit_code, refuse_blind_gate
 from slotmark.cli.quantities import share_of_metric
 from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
+from slotmark.verdict import Conditional
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from slotmark.cli.quantities import fraction
 from slotmark.errors import ArgumentError, did_you_mean
+from slotmark.verdict import Conditional, Verdict
 
 if TYPE_CHECKING:
     from slotmark.compare import Comparison, Policy
@@ -16,19 +17,11 @@ EXIT_CODES = {"ship": 0, "hold": 1, "run again": 3}
 """By the answer of a decision."""
 
 
-class Conditional(StrEnum):
-    """What verdicts that hold for these runs only may do."""
-
-    counted = "count"
-    hold = "hold"
-    inconclusive = "inconclusive"
-
-
 class FailOn(StrEnum):
     """What makes the command fail."""
 
-    worse = "worse"
-    inconclusive = "inconclusive"
+    worse = Verdict.WORSE.value
+    inconclusive = Verdict.INCONCLUSIVE.value
 
 
 def deciding_policy(
@@ -64,7 +57,7 @@ def deciding_policy(
         found = Policy()
     else:
         return None
-    return msgspec.structs.replace(found, conditional=conditional.value) if conditional else found
+    return msgspec.structs.replace(found, conditional=conditional) if conditional else found
 
 
 def refuse_blind_gate(comparison: "Comparison") -> None:

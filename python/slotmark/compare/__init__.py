@@ -25,12 +25,12 @@ from slotmark.compare.result import (
     Side,
     Summary,
     Swept,
-    Verdict,
 )
 from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.metrics import parse_filters
 from slotmark.run import Run, open_runs
+from slotmark.verdict import Verdict
 
 __all__ = [
     "ALL",

@@ -20,6 +20,7 @@ from slotmark.metrics import Analysis, Filter, Metric, catalogue, side_by_side
 from slotmark.numbers import quantity
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import error_share, holm
+from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
 
 Progress = Callable[[int, int, str], None]
@@ -252,7 +253,7 @@ def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: 
         margin_absolute=one.margin_absolute,
         verdict=judgement.verdict if judgement else None,
         reason=judgement.reason if judgement else one.shown or "not tested",
-        conditional=one.conditional and judgement is not None and judgement.verdict != "inconclusive",
+        conditional=one.conditional and judgement is not None and judgement.verdict != Verdict.INCONCLUSIVE,
         basis=one.basis,
         detail=one.detail,
     )

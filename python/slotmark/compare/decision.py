@@ -26,6 +26,7 @@ from slotmark.statistics.distributions import t_isf
 from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.statistics.planning import size_needed
 from slotmark.statistics.rank_tests import error_share
+from slotmark.verdict import Conditional, Verdict
 from slotmark.warnings import ENOUGH_RUNS, TELLING_ROUNDS, Warning
 from slotmark.words import few, listed
 
@@ -144,8 +145,8 @@ def _of_row(
     margin = max(difference.margin, accepted.up_to or 0.0) if accepted else difference.margin
     conditional = _conditional(difference)
     harm = _harm(row.metric, difference.ratio)
-    counts = not conditional or policy.conditional != "inconclusive"
-    if difference.verdict == "worse" and counts and (harm is None or harm.estimate > 1 + margin):
+    counts = not conditional or policy.conditional != Conditional.INCONCLUSIVE
+    if difference.verdict == Verdict.WORSE and counts and (harm is None or harm.estimate > 1 + margin):
         change = percent_change(difference.ratio.estimate) if difference.ratio else "?"
         return _cause(row.metric, row.part, row.quantity, name, "hold", f"{change} % (margin {percent(margin)})")
     if not _not_worse(row.metric, difference, margin):
@@ -153,7 +154,7 @@ def _of_row(
             _cause(row.metric, row.part, row.quantity, name, "run again", _cant_tell(row.metric, difference, margin)),
             needed=_needed(found, row.metric, difference, margin),
         )
-    if conditional and policy.conditional != "count":
+    if conditional and policy.conditional != Conditional.COUNT:
         basis = difference.basis
         few = basis is not None and basis.over != "rounds"
         return msgspec.structs.replace(
@@ -214,7 +215,7 @@ def _harm(metric: Metric, ratio: Interval | None) -> Interval | None:
 def _not_worse(metric: Metric, difference: Difference, margin: float) -> bool:
     """Whether it is shown that the candidate isn't worse by more than the margin."""
     if difference.p_adjusted is None:
-        return difference.verdict == "equivalent"
+        return difference.verdict == Verdict.EQUIVALENT
     bounds = _harm(metric, difference.bounds)
     return bounds is not None and bounds.high <= 1 + margin
 
@@ -223,7 +224,7 @@ def _cant_tell(metric: Metric, difference: Difference, margin: float) -> str:
     bounds = _harm(metric, difference.bounds)
     if bounds is None or difference.p_adjusted is None:
         return difference.reason
-    if difference.verdict == "worse":
+    if difference.verdict == Verdict.WORSE:
         return "worse, in runs that are too few to speak for others"
     worst = percent_change(bounds.high if metric.better == "lower" else 1 / bounds.high)
     return (

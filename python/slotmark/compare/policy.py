@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -17,10 +17,8 @@ from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Better, Metric, Rank, catalogue
 from slotmark.numbers import percent, quantity, share
 from slotmark.run import Manifest
+from slotmark.verdict import Conditional, Verdict
 from slotmark.warnings import KINDS
-
-Conditional = Literal["hold", "count", "inconclusive"]
-"""What verdicts that hold for these runs only may do: hold a release, hold and ship it, or neither."""
 
 STOPPING = (
     "clocks_apart",
@@ -86,7 +84,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     margins: Mapping[str, float] = {}
     directions: Mapping[str, Better] = {}
     accepted: Sequence[Accepted] = ()
-    conditional: Conditional = "hold"
+    conditional: Conditional = Conditional.HOLD
     warnings: Collection[str] = STOPPING
     needs_all: bool = True
 
@@ -116,7 +114,7 @@ def only(decisive: Mapping[str, float | None], bench: str, name: str, *, needs_a
         name=name,
         ranks={metric.id: "decisive" if metric.id in decisive else "informative" for metric in _tested(bench)},
         margins={metric_id: margin for metric_id, margin in decisive.items() if margin is not None},
-        conditional="count",
+        conditional=Conditional.COUNT,
         warnings=(),
         needs_all=needs_all,
     )
@@ -137,7 +135,7 @@ class _Accepted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     bench: str = ""
-    conditional: Conditional = "hold"
+    conditional: Conditional = Conditional.HOLD
     warnings: list[str] = msgspec.field(default_factory=lambda: list(STOPPING))
     metrics: dict[str, _Entry] = {}
     accepted: list[_Accepted] = []
@@ -215,7 +213,7 @@ def policy_text(bench: str) -> str:
         "# rank: decisive, important or informative. margin: a larger change matters. better: higher or lower.",
         f'bench = "{bench}"',
         "",
-        "# Verdicts that hold for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; inconclusive: neither.",
+        f"# Verdicts that hold for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; {Verdict.INCONCLUSIVE}: neither.",
         'conditional = "hold"',
         "",
         "# Nothing ships on runs with these warnings.",

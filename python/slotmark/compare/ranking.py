@@ -8,6 +8,7 @@ from slotmark.compare.estimators import ESTIMATORS, Entry, Task
 from slotmark.compare.result import Difference, PartRanking, Ranked, Row, Side, TargetRanking, origin_in_line
 from slotmark.metrics import Catalogue, Metric
 from slotmark.numbers import number
+from slotmark.verdict import MOVED, Verdict
 from slotmark.words import few, listed
 
 NAMED = 6
@@ -83,8 +84,8 @@ def _part(row: Row, beside: Sequence[Row | None], found: Mapping[Pair, Differenc
     behind = dict.fromkeys(order, 0)
     for first, second in combinations(sorted(order), 2):
         difference = found.get((first, second))
-        if difference is not None and difference.verdict in ("better", "worse"):
-            faster, slower = (second, first) if difference.verdict == "better" else (first, second)
+        if difference is not None and difference.verdict in MOVED:
+            faster, slower = (second, first) if difference.verdict == Verdict.BETTER else (first, second)
             behind[faster] += 1
             ahead[slower] += 1
     ranked = []

@@ -6,7 +6,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -20,9 +20,8 @@ from slotmark.statistics.factors import FactorEffect
 from slotmark.statistics.friedman import Pair
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.shift import Shift
+from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
-
-Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
 
 Quantity = Literal["typical", "mean", "typical block", "all blocks together"]
 """What of a metric's samples a row compares: the typical sample (a trimmed mean of log values), the arithmetic mean, the
@@ -190,13 +189,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     def turned(self) -> "Difference":
         """The same difference with the two sides exchanged; without a reason, whose words hold for one direction."""
-        opposite: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
         return msgspec.structs.replace(
             self,
             ratio=_inverse(self.ratio),
             bounds=_inverse(self.bounds),
             delta=self.delta and Interval(-self.delta.estimate, -self.delta.high, -self.delta.low),
-            verdict=self.verdict and opposite.get(self.verdict, self.verdict),
+            verdict=self.verdict and self.verdict.opposite,
             reason="",
             basis=self.basis and self.basis.turned(),
         )
@@ -514,7 +512,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         counts = Counter(one.verdict for row in self.rows for one in row.differences if one and one.verdict)
-        found = ", ".join(f"{count:,} {verdict}" for verdict in get_args(Verdict) if (count := counts[verdict]))
+        found = ", ".join(f"{count:,} {verdict}" for verdict in Verdict if (count := counts[verdict]))
         names = ", ".join(side.name for side in self.candidates)
         return f"<Comparison of {names or 'nothing'} with {self.baseline.name}: {found or 'no verdicts'}>"
 

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from slotmark.compare.result import Verdict
 from slotmark.metrics import Better
 from slotmark.numbers import change, change_with_span, p_value, percent, span
 from slotmark.statistics.interval import Interval
+from slotmark.verdict import Verdict
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -53,26 +53,26 @@ def judge(
     share = percent(margin)
     limit = f"the margin of {margin_words} ({share} of the baseline)" if margin_words else f"the margin of {share}"
     if inside:
-        return Judgement("equivalent", f"the whole interval, {span(ratio)}, lies within {limit}")
+        return Judgement(Verdict.EQUIVALENT, f"the whole interval, {span(ratio)}, lies within {limit}")
     if excludes_1 and beyond and p_adjusted < alpha:
         improved = (ratio.estimate > 1) == (better == "higher")
         return Judgement(
-            "better" if improved else "worse",
+            Verdict.BETTER if improved else Verdict.WORSE,
             f"{change_with_span(ratio)}, beyond {limit}; adjusted p {p_value(p_adjusted, bound=bound)}",
         )
     if not excludes_1:
         above, below = ratio.high > ceiling, ratio.low < floor
         where = "on both sides" if above and below else "upwards" if above else "downwards"
         return Judgement(
-            "inconclusive", f"the interval, {span(ratio)}, holds no difference but reaches beyond {limit} {where}"
+            Verdict.INCONCLUSIVE, f"the interval, {span(ratio)}, holds no difference but reaches beyond {limit} {where}"
         )
     if p_adjusted >= alpha:
         return Judgement(
-            "inconclusive",
+            Verdict.INCONCLUSIVE,
             f"the interval, {span(ratio)}, excludes no difference, but among {tests} tests that happens by chance: "
             f"adjusted p {p_value(p_adjusted, bound=bound)}",
         )
     return Judgement(
-        "inconclusive",
+        Verdict.INCONCLUSIVE,
         f"there is a difference, {change(ratio.estimate)}, but its interval, {span(ratio)}, doesn't tell whether it exceeds {limit}",
     )

@@ -9,7 +9,7 @@ from slotmark.compare.explain import Explanation
 from slotmark.compare.growth import Growth
 from slotmark.compare.origins import Origins
 from slotmark.compare.plan import Plan
-from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, Verdict, warnings_of_sides
+from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, warnings_of_sides
 from slotmark.metrics import Analysis, Filter, catalogue, samples
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table, Warnings
@@ -47,6 +47,7 @@ from slotmark.report.sections.steps import (
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
 from slotmark.run import Run, title_with_origin
+from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
 from slotmark.words import listed
 
@@ -56,7 +57,7 @@ _INTERNAL = ("session", "digest")
 BY_ROUND = "by round"
 """What the short name of a metric ends with whose samples are ratios within one round."""
 
-LIKE: dict[Answer, Verdict] = {"ship": "better", "hold": "worse", "run again": "inconclusive"}
+LIKE: dict[Answer, Verdict] = {"ship": Verdict.BETTER, "hold": Verdict.WORSE, "run again": Verdict.INCONCLUSIVE}
 """The verdict that a decision looks like."""
 
 

@@ -5,12 +5,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from slotmark.compare.result import Verdict
 from slotmark.metrics import Rank
+from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
-
-SYMBOLS: dict[Verdict, str] = {"better": "▲", "worse": "▼", "equivalent": "=", "inconclusive": "?"}
-"""A sign for each verdict, so that colour never carries the meaning alone."""
 
 CONDITIONAL = "¹"
 """Stands behind the sign of a verdict that holds for these runs only."""

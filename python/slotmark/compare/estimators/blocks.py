@@ -27,6 +27,7 @@ from slotmark.statistics.planning import detectable_change, runs_needed
 from slotmark.statistics.shift import Shift, shift_function
 from slotmark.statistics.two_level import Estimate as TwoLevel
 from slotmark.statistics.two_level import hierarchical
+from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS, Warning
 
 REPETITIONS = 2_000
@@ -189,7 +190,7 @@ def _measured(
             bounds=found.bounds,
             paired=True,
             shown=too_few if shown else "",
-            settled=None if shown else Judgement("inconclusive", too_few),
+            settled=None if shown else Judgement(Verdict.INCONCLUSIVE, too_few),
             basis=basis,
             detail=detail,
         )
@@ -240,7 +241,7 @@ def _without_ratio(blocks: int, shown: str, reason: str) -> Measured:
         rank_biserial=None,
         faster=None,
     )
-    settled = None if shown else Judgement("inconclusive", reason)
+    settled = None if shown else Judgement(Verdict.INCONCLUSIVE, reason)
     return Measured(ratio=None, paired=True, shown=shown and reason, settled=settled, detail=detail)
 
 

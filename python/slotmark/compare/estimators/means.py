@@ -19,6 +19,7 @@ from slotmark.metrics import Analysis, Metric, Samples, side_by_side
 from slotmark.statistics.between_runs import Spread, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
 from slotmark.statistics.mean_difference import LOPSIDED, MeanDifference, Units, Work, by_unit, mean_difference
+from slotmark.verdict import Verdict
 
 UNORDERED = frozenset({"host", "peer"})
 """Units that don't follow one another, so that neighbours have nothing in common."""
@@ -152,7 +153,7 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Sp
     found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence, spread=spread)
     conditional = found is None or found.over != "runs"
     if found is None:
-        settled = Judgement("inconclusive", f"one {_named(metric)} tells nothing of chance")
+        settled = Judgement(Verdict.INCONCLUSIVE, f"one {_named(metric)} tells nothing of chance")
         return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=conditional)
     basis = _basis(metric, found, ours, theirs)
     base = found.mean_of(ours.runs)
@@ -162,9 +163,11 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Sp
     if base <= 0:
         same = delta.low == delta.high == 0
         settled = (
-            Judgement("equivalent", f"all samples of both are {base:g}")
+            Judgement(Verdict.EQUIVALENT, f"all samples of both are {base:g}")
             if same
-            else Judgement("inconclusive", "the baseline's mean is 0 or below, so there is no share of it that matters")
+            else Judgement(
+                Verdict.INCONCLUSIVE, "the baseline's mean is 0 or below, so there is no share of it that matters"
+            )
         )
         return Measured(
             ratio=None, delta=delta, paired=False, shown=shown, settled=settled, conditional=conditional, basis=basis
@@ -196,24 +199,24 @@ def _untold(metric: Metric, found: MeanDifference, basis: Basis, runs: Sequence[
     fewest = min(one.sums.size for one in runs)
     if runs[0].ordered and fewest < LEAST_VALUES:
         return Judgement(
-            "inconclusive",
+            Verdict.INCONCLUSIVE,
             f"{fewest} {_named(metric)}{'s' if fewest != 1 else ''} don't tell how much neighbours are alike; {LEAST_VALUES} are needed",
         )
     if runs[0].ordered and min(basis.effective) < LEAST_EFFECTIVE:
         return Judgement(
-            "inconclusive",
+            Verdict.INCONCLUSIVE,
             f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as good as "
             f"{basis.effective[0]:.1f} and {basis.effective[1]:.1f} independent ones, and {LEAST_EFFECTIVE} are needed; only several runs per side can tell",
         )
     if found.drifts:
         return Judgement(
-            "inconclusive",
+            Verdict.INCONCLUSIVE,
             f"no verdict possible: the level seems to drift under the noise of {basis.over}, so that nothing shows how much a run's mean varies; "
             "only several runs per side can tell",
         )
     if found.lopsided > LOPSIDED:
         return Judgement(
-            "inconclusive",
+            Verdict.INCONCLUSIVE,
             f"no verdict possible: values far from the others are rare and on one side of the mean, and the sides have {basis.counts[0]:,} and "
             f"{basis.counts[1]:,} {basis.over}; the smaller side hardly has any of them. Compare runs of about equal length",
         )

@@ -15,6 +15,7 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import Key, Metric
 from slotmark.statistics.ratio import paired_ratio
 from slotmark.statistics.serial import serial
+from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_BLOCKS, Warning
 
 REPETITIONS = 10_000
@@ -107,11 +108,13 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
     settled = None
     if blocks < ENOUGH_BLOCKS:
         what = f"{blocks} block{'s' if blocks != 1 else ''} that both have"
-        settled = Judgement("inconclusive", f"{what} can't tell a difference from noise; {ENOUGH_BLOCKS} are needed")
+        settled = Judgement(
+            Verdict.INCONCLUSIVE, f"{what} can't tell a difference from noise; {ENOUGH_BLOCKS} are needed"
+        )
     if blocks < 2:
         return Measured(ratio=None, paired=True, shown=shown, settled=settled)
     if min(float(one.min()) for one in pair) <= 0:
-        none = Judgement("inconclusive", "some samples are zero or below, so there is no ratio")
+        none = Judgement(Verdict.INCONCLUSIVE, "some samples are zero or below, so there is no ratio")
         return Measured(ratio=None, paired=True, shown=shown, settled=None if shown else settled or none)
     found = paired_ratio(
         *pair, confidence=task.how.confidence, repetitions=repetitions, seed=task.how.stream(metric.id, part)

@@ -8,6 +8,7 @@ from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Metric
 from slotmark.statistics.mean_difference import Units, mean_difference
+from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS
 
 
@@ -39,20 +40,26 @@ def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) 
     sides = [[Units(np.array([value]), np.ones(1), ordered=False) for value in values] for values in (ours, theirs)]
     found = mean_difference(sides[0], sides[1], confidence=task.how.confidence)
     if found is None or fewest < 2:
-        settled = Judgement("inconclusive", "one process on a side says nothing about the build; record at least 5")
+        settled = Judgement(
+            Verdict.INCONCLUSIVE, "one process on a side says nothing about the build; record at least 5"
+        )
         return Measured(ratio=None, paired=False, shown=shown, settled=settled)
     delta, base = found.delta, float(ours.mean())
     basis = Basis("processes", (ours.size, theirs.size), (float(ours.size), float(theirs.size)))
     if base <= 0:
         same = not (ours.any() or theirs.any())
         settled = (
-            Judgement("equivalent", "0 in every process of both")
+            Judgement(Verdict.EQUIVALENT, "0 in every process of both")
             if same
-            else Judgement("inconclusive", "the baseline's mean is 0 or below, so there is no share of it that matters")
+            else Judgement(
+                Verdict.INCONCLUSIVE, "the baseline's mean is 0 or below, so there is no share of it that matters"
+            )
         )
         return Measured(ratio=None, delta=delta, paired=False, shown=shown, settled=settled, basis=basis)
     settled = (
-        Judgement("inconclusive", f"{fewest} processes on a side are too often alike by chance; record at least 5")
+        Judgement(
+            Verdict.INCONCLUSIVE, f"{fewest} processes on a side are too often alike by chance; record at least 5"
+        )
         if fewest < ENOUGH_RUNS
         else None
     )

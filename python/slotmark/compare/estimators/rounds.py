@@ -17,6 +17,7 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
 from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
 from slotmark.statistics.serial import serial
+from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_ROUNDS, Warning
 
 REPETITIONS = 10_000
@@ -122,7 +123,7 @@ def _summary(samples: Samples, part: str, confidence: float) -> Summary:
 def _too_few(metric: Metric, fewest: int) -> Judgement:
     what = metric.grain[0] if metric.grain else "sample"
     return Judgement(
-        "inconclusive",
+        Verdict.INCONCLUSIVE,
         f"{fewest} {what}{'s' if fewest != 1 else ''} can't tell a difference from noise; {ENOUGH_ROUNDS} are needed",
     )
 
@@ -131,9 +132,11 @@ def _without_ratio(values: Sequence[np.ndarray]) -> Judgement:
     """The verdict where some values are not above zero."""
     first = values[0][0]
     if all((one == first).all() for one in values):
-        return Judgement("equivalent", f"all samples of both are {first:g}")
+        return Judgement(Verdict.EQUIVALENT, f"all samples of both are {first:g}")
     medians = " and ".join(f"{np.median(one):.3g}" for one in values)
-    return Judgement("inconclusive", f"some samples are zero or below, so there is no ratio; the medians are {medians}")
+    return Judgement(
+        Verdict.INCONCLUSIVE, f"some samples are zero or below, so there is no ratio; the medians are {medians}"
+    )
 
 
 def _marked(task: Task, entry: Entry, samples: Sequence[Samples]) -> Entry:

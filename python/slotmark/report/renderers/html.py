@@ -11,9 +11,10 @@ from markupsafe import Markup
 
 from slotmark.cleaning import one_line
 from slotmark.numbers import percent
-from slotmark.report.document import SYMBOLS, Block, Document, Figure, Table
+from slotmark.report.document import Block, Document, Figure, Table
 from slotmark.report.renderers.printable import printable_document, with_texts
 from slotmark.report.renderers.vega import vega
+from slotmark.verdict import Verdict
 
 MOST_OPEN = 6
 """Charts that follow each other are folded where there are more."""
@@ -30,10 +31,11 @@ def html(document: Document) -> str:
         document=document,
         linked={row[0].link for table in tables for row in table.rows if row} - {""},
         searchable=bool(tables),
+        verdicts=list(Verdict),
         most_open=MOST_OPEN,
         charts=_in_script(charts),
         runtime=Markup(vega().replace("</script", "<\\/script")) if charts else "",
-        style=Markup(_file("report.css")),
+        style=Markup(_environment().get_template("report.css").render(verdicts=list(Verdict))),
         page_script=Markup(_file("page.js")),
         script=Markup(_file("charts.js")),
     )
@@ -55,7 +57,6 @@ def _environment() -> jinja2.Environment:
     environment.filters["grouped"] = _grouped
     environment.filters["place"] = lambda forest, value: round(100 * forest.place(value), 2)
     environment.filters["reach"] = lambda forest: percent(forest.reach)
-    environment.filters["sign"] = lambda mark: SYMBOLS[mark.verdict]
     return environment
 
 

@@ -6,7 +6,6 @@ import msgspec
 
 from slotmark.report.document import (
     CONDITIONAL,
-    SYMBOLS,
     Block,
     Cell,
     Document,
@@ -147,7 +146,7 @@ def _forest(forest: Forest) -> str:
     ]
     for mark in forest.marks:
         name = f"**{_cell(mark.name)}**" if mark.rank == "decisive" else _cell(mark.name)
-        sign = f"{SYMBOLS[mark.verdict]}{CONDITIONAL if mark.conditional else ''} {mark.verdict}"
+        sign = f"{mark.verdict.sign}{CONDITIONAL if mark.conditional else ''} {mark.verdict}"
         words = (mark.values, mark.text, mark.span, f"± {mark.limit}", sign)
         cells = [_cell(one) or " " for one in words]
         lines.append(f"| {name} | {' | '.join(cells)} |")

@@ -13,9 +13,10 @@ import typst
 import vl_convert
 
 from slotmark.cleaning import one_line
-from slotmark.report.document import SYMBOLS, Block, Document, Figure, Forest, Table
+from slotmark.report.document import Block, Document, Figure, Forest, Table
 from slotmark.report.renderers.columns import BREAK, breakable, fit
 from slotmark.report.renderers.printable import with_texts
+from slotmark.verdict import Verdict
 
 LINE_PT = 482.0
 """The width of a line of text, in points: 170 mm."""
@@ -65,7 +66,10 @@ def pdf(document: Document) -> bytes:
             for section in document.sections
         ],
         "verdict": document.verdict,
-        "symbols": SYMBOLS,
+        "verdicts": {
+            verdict: {"sign": verdict.sign, "explained": verdict.explained, **verdict.light._asdict()}
+            for verdict in Verdict
+        },
         "break": BREAK,
         "line": LINE_PT,
     }

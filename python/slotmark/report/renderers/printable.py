@@ -1,6 +1,7 @@
 """Documents made fit to be shown, whatever the data that they came from has in it: every text is one line of printable characters."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -30,7 +31,7 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
 def _with_texts(value: Any) -> Any:
     match value:
         case str():
-            return one_line(value)
+            return value if isinstance(value, StrEnum) else one_line(value)  # a verdict is a word of ours
         case list():
             return [_with_texts(item) for item in value]
         case tuple():

@@ -10,9 +10,10 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from slotmark.numbers import percent
-from slotmark.report.document import SYMBOLS, Block, Document, Facts, Forest, Mark, Paragraph, Table, Warnings
+from slotmark.report.document import Block, Document, Facts, Forest, Mark, Paragraph, Table, Warnings
 from slotmark.report.renderers.columns import longest_word, spread
 from slotmark.report.renderers.printable import printable_document
+from slotmark.verdict import Verdict
 
 GAP = 3
 """Letters between two columns."""
@@ -23,7 +24,7 @@ MOST_MARKS = 10
 LEAST_NAME, LEAST_AXIS, MOST_AXIS = 16, 15, 41
 """In letters; a narrower axis isn't drawn."""
 
-STYLES = {"better": "bold green", "worse": "bold red", "equivalent": "cyan", "inconclusive": "yellow", None: ""}
+STYLES = {None: "", **{verdict: verdict.terminal for verdict in Verdict}}
 
 
 LEAST_WIDTH = 40
@@ -75,9 +76,9 @@ def _print(block: Block, console: Console) -> None:
                 console.print(part)
             for note in block.notes:
                 console.print(Text(note, style="dim"))
-            told = [reason for verdict, reason in block.reasons if verdict != "equivalent"]
+            told = [reason for verdict, reason in block.reasons if verdict.explained]
             if len(told) < len(block.reasons):
-                told.append("= equivalent: the whole interval lies within the margin of the row.")
+                told.append(f"{Verdict.EQUIVALENT.shown}: {Verdict.EQUIVALENT.meaning} of the row.")
             for reason in told:
                 console.print(Text(reason, style="dim"))
         case Warnings(warnings):
@@ -97,9 +98,7 @@ def _print(block: Block, console: Console) -> None:
 def _print_forest(forest: Forest, console: Console) -> None:
     """A line per mark: its name, the axis with the margin as dots and the interval as a line, the difference in words."""
     marks = forest.marks[:MOST_MARKS]
-    words = [
-        " ".join(filter(None, (SYMBOLS[mark.verdict], mark.text, mark.span and f"[{mark.span}]"))) for mark in marks
-    ]
+    words = [" ".join(filter(None, (mark.verdict.sign, mark.text, mark.span and f"[{mark.span}]"))) for mark in marks]
     beside = max(map(len, words), default=0)
     names = min(
         max((len(mark.name) for mark in marks), default=0), max(LEAST_NAME, console.width - beside - LEAST_AXIS - 4)
@@ -138,7 +137,7 @@ def _axis(forest: Forest, mark: Mark, width: int) -> str:
     if mark.ends is not None:
         estimate, below, above = map(at, mark.ends)
         signs[below : above + 1] = "-" * (above + 1 - below)
-        signs[estimate] = SYMBOLS[mark.verdict]
+        signs[estimate] = mark.verdict.sign
     return "".join(signs)
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from slotmark.compare.growth import Curve
-from slotmark.compare.result import OF_BLOCKS, Basis, Comparison, Difference, Row, Summary, Verdict
+from slotmark.compare.result import OF_BLOCKS, Basis, Comparison, Difference, Row, Summary
 from slotmark.metrics import Metric
 from slotmark.numbers import interval, number, p_value, percent, percent_change, quantity
-from slotmark.report.document import CONDITIONAL, SYMBOLS, Cell
+from slotmark.report.document import CONDITIONAL, Cell
 from slotmark.statistics.interval import Interval
+from slotmark.verdict import Verdict
 
 DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
 
@@ -68,7 +69,7 @@ def verdict_cell(difference: Difference) -> Cell:
 
 def marked(verdict: Verdict, *, conditional: bool = False) -> str:
     """A verdict with its sign."""
-    return f"{SYMBOLS[verdict]}{CONDITIONAL if conditional else ''} {verdict}"
+    return f"{verdict.sign}{CONDITIONAL if conditional else ''} {verdict}"
 
 
 def not_compared(base: Summary | None, theirs: Summary | None) -> Cell:

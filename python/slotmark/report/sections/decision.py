@@ -9,6 +9,7 @@ from slotmark.numbers import percent, percent_change
 from slotmark.report.document import Block, Forest, Mark, Paragraph
 from slotmark.report.sections.cells import in_a_sentence, levels_in_words, link_of, margin_in_words, moved
 from slotmark.report.sections.manifest import compared
+from slotmark.verdict import MOVED, Verdict
 from slotmark.words import few, listed
 
 MOST_MARKS = 12
@@ -71,7 +72,7 @@ def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, 
     return Mark(
         name=": ".join(filter(None, (side, row.title))),
         rank=row.metric.rank,
-        verdict=difference.verdict or "inconclusive",
+        verdict=difference.verdict or Verdict.INCONCLUSIVE,
         values=levels_in_words(row, place),
         text=f"{percent_change(ratio.estimate)} %" if ratio else "-",
         span=f"{percent_change(ratio.low)} to {percent_change(ratio.high)}" if ratio and ratio.low < ratio.high else "",
@@ -129,7 +130,7 @@ def _lines(comparison: Comparison, decision: Decision) -> list[Paragraph]:
                 told.add(key)
                 found.append(_line(comparison, row, place, difference, causes.get(key), begin))
         found += [
-            (1, Paragraph(f"{begin}{one.title}: {one.reason}.", "inconclusive"))
+            (1, Paragraph(f"{begin}{one.title}: {one.reason}.", Verdict.INCONCLUSIVE))
             for key, one in causes.items()
             if one.metric and key not in told
         ]
@@ -145,10 +146,12 @@ def _line(
     what = f"{begin}{row.title} is {change}"
     limit = margin_in_words(row.metric, difference)
     if cause is None:
-        return 2, Paragraph(f"{what}: shown not worse beyond its margin of {limit}.", "equivalent")
+        return 2, Paragraph(f"{what}: shown not {Verdict.WORSE} beyond its margin of {limit}.", Verdict.EQUIVALENT)
     if cause.answer == "hold":
-        return 0, Paragraph(f"{what}: worse than {comparison.baseline.name} beyond the margin of {limit}.", "worse")
-    return 1, Paragraph(f"{what}: can't be told, {cause.reason}.", "inconclusive")
+        return 0, Paragraph(
+            f"{what}: {Verdict.WORSE} than {comparison.baseline.name} beyond the margin of {limit}.", Verdict.WORSE
+        )
+    return 1, Paragraph(f"{what}: can't be told, {cause.reason}.", Verdict.INCONCLUSIVE)
 
 
 def _warnings(decision: Decision, several: bool) -> list[Paragraph]:
@@ -158,7 +161,7 @@ def _warnings(decision: Decision, several: bool) -> list[Paragraph]:
         if not cause.metric:
             reasons.setdefault(cause.reason, []).append(cause.candidate)
     return [
-        Paragraph(f"{f'{listed(sides)}: ' if several else ''}Warnings: {reason}", "inconclusive")
+        Paragraph(f"{f'{listed(sides)}: ' if several else ''}Warnings: {reason}", Verdict.INCONCLUSIVE)
         for reason, sides in reasons.items()
     ]
 
@@ -171,7 +174,7 @@ def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragrap
         if not of_rank:
             continue
         parts = []
-        for verdict in ("worse", "better"):
+        for verdict in reversed(MOVED):
             names = [
                 in_a_sentence(row.metric) + (f" ({percent_change(one.ratio.estimate)} %)" if one.ratio else "")
                 for row, one in of_rank
@@ -180,8 +183,14 @@ def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragrap
             if names:
                 shown = listed(few(names, MOST_NAMED)) if rank == "important" else str(len(names))
                 parts.append(f"{verdict} {shown}" if rank == "important" else f"{shown} {verdict}")
-        left = sum(one.verdict not in ("worse", "better") for _, one in of_rank)
-        rest = [f"{'the other ' if parts else ''}{left} {'equivalent or inconclusive' if left else ''}"] if left else []
+        left = sum(one.verdict not in MOVED for _, one in of_rank)
+        rest = (
+            [
+                f"{'the other ' if parts else ''}{left} {f'{Verdict.EQUIVALENT} or {Verdict.INCONCLUSIVE}' if left else ''}"
+            ]
+            if left
+            else []
+        )
         told.append(f"{rank}: {'; '.join([*parts, *rest])}")
     if not told:
         return []

@@ -4,6 +4,7 @@ from slotmark.compare.result import Comparison
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Paragraph
 from slotmark.statistics.rank_tests import FIRST_SHARE
+from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_BLOCKS, ENOUGH_RUNS
 
 
@@ -110,8 +111,11 @@ def _seeds(comparison: Comparison) -> str:
 
 
 def _verdicts(comparison: Comparison) -> str:
+    alike: dict[str, list[str]] = {}
+    for verdict in Verdict:
+        alike.setdefault(verdict.meaning.format(alpha=f"{1 - comparison.confidence:.2g}"), []).append(verdict)
+    meanings = [f"{' or '.join(words).capitalize()}: {meaning}." for meaning, words in alike.items()]
     return (
-        f"p-values are Holm-adjusted over the {comparison.tests:,} tests of this report, of whose error rate decisive metrics have {percent(FIRST_SHARE)}. Better or worse: the interval excludes no difference, "
-        f"the adjusted p-value is below {1 - comparison.confidence:.2g}, and the difference is larger than the margin. Equivalent: the whole "
-        "interval lies within the margin. Inconclusive: neither. Ratios, differences and intervals come from unrounded values."
+        f"p-values are Holm-adjusted over the {comparison.tests:,} tests of this report, of whose error rate decisive metrics have {percent(FIRST_SHARE)}. {' '.join(meanings)} "
+        "Ratios, differences and intervals come from unrounded values."
     )

@@ -5,6 +5,7 @@ from slotmark.numbers import change_with_span, interval, number, percent
 from slotmark.report.document import CONDITIONAL, Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import DIRECTION, condition_notes, headed, in_a_sentence, margin_in_words
 from slotmark.report.sections.manifest import compared
+from slotmark.verdict import Verdict
 
 
 def ranked(comparison: Comparison) -> list[Block]:
@@ -53,9 +54,9 @@ def _against(ranking: TargetRanking, difference: Difference) -> str:
     by = change_with_span(ratio) if ratio else ""
     mark = CONDITIONAL if difference.conditional else ""
     match difference.verdict:
-        case "better" | "worse":
+        case Verdict.BETTER | Verdict.WORSE:
             return f"{by}{mark}"
-        case "equivalent":
+        case Verdict.EQUIVALENT:
             return f"equal within {margin_in_words(ranking.metric, difference)}{mark}"
         case _:
             return f"not told apart{f': {by}' if by else ''}"

@@ -3,8 +3,9 @@
 from slotmark.compare.result import ALL, Comparison, Difference, Row
 from slotmark.metrics import catalogue
 from slotmark.numbers import change, change_with_span, percent, ratio, ratio_interval, span
-from slotmark.report.document import CONDITIONAL, SYMBOLS, Block, Paragraph, Section
+from slotmark.report.document import CONDITIONAL, Block, Paragraph, Section
 from slotmark.report.sections.cells import by_section, in_a_sentence, moved
+from slotmark.verdict import MOVED, Verdict
 
 
 def verdicts(comparison: Comparison) -> Section:
@@ -27,8 +28,8 @@ def verdicts(comparison: Comparison) -> Section:
 
 def _counts(rows: list[Row]) -> Paragraph:
     judged = [one for row in rows for one in row.differences if one is not None and one.verdict is not None]
-    counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in SYMBOLS}
-    shown = ", ".join(f"{sign} {counts[verdict]} {verdict}" for verdict, sign in SYMBOLS.items())
+    counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in Verdict}
+    shown = ", ".join(f"{verdict.sign} {counts[verdict]} {verdict}" for verdict in Verdict)
     conditional = sum(one.conditional for one in judged)
     which = (
         f" {conditional} of these {len(judged)} verdicts are conditional on these runs ({CONDITIONAL})."
@@ -53,13 +54,13 @@ def _sentence(comparison: Comparison, row: Row, place: int, difference: Differen
     part = f" ({row.part})" if row.part != ALL else ""
     quantity = "" if row.quantity == "typical" else f", {row.quantity}"
     what, found = f"{in_a_sentence(row.metric)}{quantity}", difference.ratio
-    if found is None or difference.verdict == "inconclusive":
+    if found is None or difference.verdict == Verdict.INCONCLUSIVE:
         shown = f" (ratio {ratio_interval(found)})" if found else ""
-        return f"{candidate}{part}: {what}, inconclusive: {difference.reason}{shown}."
+        return f"{candidate}{part}: {what}, {Verdict.INCONCLUSIVE}: {difference.reason}{shown}."
     ends = f"{percent(comparison.confidence)} interval {ratio(found.low)[:-1]} to {ratio(found.high)[:-1]}"
     condition = ", conditional on these runs" if difference.conditional else ""
-    if difference.verdict == "equivalent":
-        return f"{candidate}{part}: {what} equivalent to that of {baseline} within {percent(difference.margin)} ({ends}){condition}."
+    if difference.verdict == Verdict.EQUIVALENT:
+        return f"{candidate}{part}: {what} {Verdict.EQUIVALENT} to that of {baseline} within {percent(difference.margin)} ({ends}){condition}."
     return f"{candidate}{part}: {ratio(found.estimate)} {baseline}'s {what} ({ends}): {difference.verdict}{condition}."
 
 
@@ -72,7 +73,7 @@ def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
             found += [
                 Paragraph(f"{begin}{_observation(row, difference, place, side.name)}", difference.verdict)
                 for row in inside
-                if (difference := row.differences[place]) and difference.verdict in ("better", "worse")
+                if (difference := row.differences[place]) and difference.verdict in MOVED
             ]
         against = f"{side.name} against {comparison.baseline.name}"
         groups: dict[str, list[str]] = {}
@@ -89,23 +90,23 @@ def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
 
 def _kind(difference: Difference, comparison: Comparison) -> str:
     """What a difference that is neither better nor worse shows, in words; empty for others."""
-    if difference.verdict == "equivalent":
-        return "equivalent within their margins"
-    if difference.verdict != "inconclusive":
+    if difference.verdict == Verdict.EQUIVALENT:
+        return f"{Verdict.EQUIVALENT} within their margins"
+    if difference.verdict != Verdict.INCONCLUSIVE:
         return ""
     if difference.p_adjusted is None:
-        return "inconclusive, since too little tells of chance"
+        return f"{Verdict.INCONCLUSIVE}, since too little tells of chance"
     if not difference.excludes_none:
-        return "inconclusive, no difference seen, but one beyond the margin isn't ruled out"
+        return f"{Verdict.INCONCLUSIVE}, no difference seen, but one beyond the margin isn't ruled out"
     if difference.p_adjusted >= 1 - comparison.confidence:
-        return f"inconclusive, different if tested alone, but among {comparison.tests} tests that happens by chance"
-    return "inconclusive, different, but perhaps by no more than the margin"
+        return f"{Verdict.INCONCLUSIVE}, different if tested alone, but among {comparison.tests} tests that happens by chance"
+    return f"{Verdict.INCONCLUSIVE}, different, but perhaps by no more than the margin"
 
 
 def _with_change(row: Row, difference: Difference) -> str:
     """The metric, with the change where one is seen and not within the margin."""
     name, found = in_a_sentence(row.metric), difference.ratio
-    if found is None or difference.verdict == "equivalent" or not difference.excludes_none:
+    if found is None or difference.verdict == Verdict.EQUIVALENT or not difference.excludes_none:
         return name
     return f"{name} ({change_with_span(found)})"
 

@@ -9,6 +9,7 @@ import pytest
 
 from slotmark.errors import ArgumentError, RunError
 from slotmark.metrics import Analysis, Metric, Samples, catalogue, parse_filters, register, samples
+from slotmark.metrics.catalogue import KeyColumn
 from slotmark.metrics.samples import keys_of, samples_of
 from slotmark.run import Run, RunWriter
 from tests.made_up_runs import write_run
@@ -109,7 +110,7 @@ def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> Non
     with duckdb.connect() as connection:
         read = {name for text in texts for name in connection.get_table_names(text)}
     read |= {split.relation for split in entries.splits} | ({entries.located.relation} if entries.located else set())
-    read |= {known.relation for known in entries.beside.values()}
+    read |= {known.relation for known in entries.keys.values() if known.relation}
     assert all(metric.relation and metric.value for metric in entries.metrics)
     assert set(entries.relations) <= read
 
@@ -235,7 +236,7 @@ def costs(rows: list[tuple[int, int, float]], part: str = "") -> Samples:
 
 
 def sampled(metric: Metric, table: pa.Table) -> Samples:
-    return samples_of(metric, keys_of(metric.grain, table.drop_columns("value")), table["value"], "run")
+    return samples_of(metric, keys_of(metric.grain, table.drop_columns("value")), table["value"], "run", KeyColumn())
 
 
 def test_samples_are_put_in_order_and_laid_out_as_a_matrix() -> None:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from slotmark import warnings
 from slotmark.errors import ComparisonError, RunError
-from slotmark.metrics.catalogue import Located, Metric, Split, Timelines, catalogue
+from slotmark.metrics.catalogue import KeyColumn, Located, Metric, Split, Timelines, catalogue
 from slotmark.metrics.database import Database, names_in
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
@@ -92,7 +92,8 @@ class Analysis:
         metric = self.catalogue[metric_id]
         keys = self._keys_of(metric)
         values = self._select(self.catalogue.values_sql(metric_id), f"'{metric_id}'")["value"]
-        return samples_of(metric, keys, values, str(self.run.path))
+        unit = self.catalogue.key(metric.unit_of_chance) if metric.grain else KeyColumn()
+        return samples_of(metric, keys, values, str(self.run.path), unit)
 
     def each_samples(self, metric_ids: Sequence[str]) -> Iterator[Samples]:
         """The samples of some metrics in turn. While the caller has one metric's, the next one's are computed. Raises as :func:`samples`."""
@@ -112,12 +113,12 @@ class Analysis:
     def named_samples(self, metric_id: str) -> Samples:
         """The samples of a metric with what stands beside their keys, for those who read them. Raises as :func:`samples`."""
         found = self.samples(metric_id)
-        beside = {key: self._beside(key) for key in found.metric.grain if key in self.catalogue.beside}
+        beside = {key: self._beside(key) for key in found.metric.grain if self.catalogue.key(key).relation}
         return msgspec.structs.replace(found, beside=beside)
 
     def works(self, key: str) -> dict[int, tuple[int | str, ...]]:
         """What work each value of a key was, which another run may have done too; empty where the catalogue, or the run, doesn't tell."""
-        names = self.catalogue.beside[key].work if key in self.catalogue.beside else []
+        names = self.catalogue.key(key).work
         if not names:
             return {}
         if key not in self._works:
@@ -128,15 +129,16 @@ class Analysis:
 
     def machines(self, key: str) -> dict[str, tuple[str | None, ...]] | None:
         """What the run records of the machine that each value of a key is, None where it records nothing; None where the key's values are no machines."""
-        if key not in self.catalogue.machines:
+        machines = self.catalogue.key(key).machines
+        if not machines:
             return None
-        found = as_text(self._select(self.catalogue.machines[key], f"the machines of '{key}'"))
+        found = as_text(self._select(machines, f"the machines of '{key}'"))
         names, *facts = (column.to_pylist() for column in found.columns)
         return {name: tuple(one[place] for one in facts) for place, name in enumerate(names)}
 
     def about(self, key: str, value: int) -> list[tuple[str, str]]:
         """What stands beside a value of a key: names and values; nothing where the catalogue has nothing."""
-        if key not in self.catalogue.beside:
+        if not self.catalogue.key(key).relation:
             return []
         table = self._beside(key)
         row = table.filter(pc.field(key) == value).slice(0, 1).to_pylist()
@@ -145,7 +147,7 @@ class Analysis:
     def _beside(self, key: str) -> pa.Table:
         """What stands beside the values of a key, one row per value; read once."""
         if key not in self._known:
-            known = self.catalogue.beside[key]
+            known = self.catalogue.key(key)
             columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
             sql = f'SELECT "{key}"{columns} FROM "{known.relation}" ORDER BY "{key}"'
             self._known[key] = as_text(self._select(sql, f"'{known.relation}'"))

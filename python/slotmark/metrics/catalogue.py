@@ -102,19 +102,27 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     of: Literal["any", "none"] = "any"
 
 
-class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What stands beside a key for those who read samples, as a block's slot and hash beside its number.
+class KeyColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A key column: what its values are, and what is known of them.
 
     Attributes:
-        relation: Has one row per value of the key's column, whole numbers, which has the same name there.
-        columns: Columns of that relation by the names to give them.
+        word: What a value is, in a sentence; of a catalogue empty where that is the column's name.
+        ordered: Whether values follow one another, so that neighbours may have something in common, as blocks do and machines don't.
+        relation: Has one row per value, whole numbers, in a column of the same name, with what stands beside the value for those who read
+            samples; empty where nothing does.
+        columns: Columns of that relation by the names to give them, as a block's slot and hash beside its number.
         work: Which of these names, the first of them a number that rises with the key, tell that keys of two runs are the same work, as
             a block's slot and forger do.
+        machines: Where values are machines, SQL that gives each value and, in further columns, what the run records by which machines can be
+            told apart; null where it records nothing.
     """
 
-    relation: str
-    columns: dict[str, str]
+    word: str = ""
+    ordered: bool = True
+    relation: str = ""
+    columns: dict[str, str] = {}
     work: list[str] = []
+    machines: str = ""
 
 
 class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -321,9 +329,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         located: Which stages took place where; None where the bench has one place.
         timelines: What is shown of the worst samples of a metric.
         changed: How a change of repeated costs is explained; None where there are none.
-        beside: What stands beside a key, by its column.
-        machines: By the column of a key whose values are machines, SQL that gives each value and, in further columns, what the run records by
-            which machines can be told apart; null where it records nothing.
+        keys: Key columns of which more is known than their names, by name.
         grows: Along what metrics may grow; None for nothing.
         turns: Where the order of processes is kept; None where it isn't.
         ranking: How different targets are ranked; None where a comparison of any targets is about a release.
@@ -351,11 +357,15 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     located: Located | None = None
     timelines: Timelines | None = None
     changed: Changed | None = None
-    beside: dict[str, Beside] = {}
-    machines: dict[str, str] = {}
+    keys: dict[str, KeyColumn] = {}
     grows: Grows | None = None
     ranking: Ranks | None = None
     turns: Turns | None = None
+
+    def key(self, column: str) -> KeyColumn:
+        """Returns what a key column's values are."""
+        known = self.keys.get(column, KeyColumn())
+        return msgspec.structs.replace(known, word=known.word or column)
 
     @property
     def explained(self) -> bool:
@@ -409,8 +419,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     published: str = ""
     styled: bool = False
     like: str = ""
-    beside: dict[str, Beside] = {}
-    machines: dict[str, str] = {}
+    key: dict[str, KeyColumn] = {}
     grows: Grows | None = None
     ranking: Ranks | None = None
     turns: Turns | None = None
@@ -476,8 +485,7 @@ def catalogue(bench: str) -> Catalogue:
         located=entries.located,
         timelines=entries.timelines,
         changed=entries.changed,
-        beside=entries.beside,
-        machines=entries.machines,
+        keys=entries.key,
         grows=entries.grows,
         ranking=entries.ranking,
         turns=entries.turns,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slotmark.errors import RunError
-from slotmark.metrics.catalogue import Metric
+from slotmark.metrics.catalogue import KeyColumn, Metric
 
 if TYPE_CHECKING:
     import pandas
@@ -67,6 +67,7 @@ class Samples(msgspec.Struct, frozen=True):
         order: The grain columns in the order that rows are sorted by, where that isn't the metric's: the host first where its
             relation was made host by host.
         beside: What stands beside a key of whole numbers, by its column: that column, every value once and rising, and others.
+        unit: What the values of the metric's unit of chance are.
     """
 
     metric: Metric
@@ -74,6 +75,7 @@ class Samples(msgspec.Struct, frozen=True):
     run: str = ""
     order: tuple[str, ...] = ()
     beside: Mapping[str, pa.Table] = {}
+    unit: KeyColumn = KeyColumn()
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.within(part).num_rows:,}{f' in {part!r}' if part else ''}" for part in self.parts)
@@ -178,7 +180,7 @@ def keys_of(grain: Sequence[str], table: pa.Table, *, by_host: bool = False) -> 
     return msgspec.structs.replace(keys, rising=not falls and not twins)
 
 
-def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) -> Samples:
+def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str, unit: KeyColumn) -> Samples:
     """The samples of a metric, checked and in order.
 
     Args:
@@ -186,6 +188,7 @@ def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) ->
         keys: Of the rows of the metric's relation.
         values: One per row, double; null where the row is no sample.
         run: The run's folder, for errors.
+        unit: What the values of the metric's unit of chance are.
 
     Raises:
         RunError: Two samples have one key, a key is missing, or a value is no number.
@@ -203,7 +206,7 @@ def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) ->
         raise RunError(
             f"{run}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
         )
-    return Samples(metric, table, run, order)
+    return Samples(metric, table, run, order, unit=unit)
 
 
 def _in_order(metric: Metric, table: pa.Table, shown: Sequence[str], run: str) -> pa.Table:

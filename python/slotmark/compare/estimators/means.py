@@ -21,21 +21,20 @@ from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
 from slotmark.statistics.mean_difference import LOPSIDED, MeanDifference, Units, Work, by_unit, mean_difference
 from slotmark.verdict import Verdict
 
-UNORDERED = frozenset({"host", "peer"})
-"""Units that don't follow one another, so that neighbours have nothing in common."""
-
 
 class _Side(msgspec.Struct, frozen=True):
-    """One side's samples of a metric and part: of each run put together by unit, and the smallest of all."""
+    """One side's samples of a metric and part: of each run put together by unit, the smallest of all, and what a unit is, as a word."""
 
     runs: list[Units]
     smallest: float
+    unit: str
 
 
 def estimate(task: Task) -> Estimate:
     """The difference of means of every metric. The samples of one metric at a time are in memory; sides are worked on side by side."""
     entries: list[Entry] = []
-    alike = [{key for key in UNORDERED if _same(task.analyses[0], of_side, key)} for of_side in task.analyses[1:]]
+    machines = [column for column, key in task.analyses[0][0].catalogue.keys.items() if key.machines]
+    alike = [{key for key in machines if _same(task.analyses[0], of_side, key)} for of_side in task.analyses[1:]]
     variations: list[Variation] = []
     with side_by_side([analysis for of_side in task.analyses for analysis in of_side]) as pool:
         for metric in task.in_turn():
@@ -45,11 +44,7 @@ def estimate(task: Task) -> Estimate:
                 base = sides[0]
                 there = [side for side in sides if side]
                 spread = pooled([[run.mean for run in side.runs] for side in there])
-                if (
-                    metric.tested
-                    and there
-                    and (varies := _variation(metric, part, [_anew(metric, side) for side in there]))
-                ):
+                if metric.tested and there and (varies := _variation(metric, part, [_anew(side) for side in there])):
                     variations.append(varies)
                 entries.append(
                     Entry(
@@ -64,7 +59,7 @@ def estimate(task: Task) -> Estimate:
                                 task,
                                 metric,
                                 base,
-                                side if metric.unit_of_chance in same else _anew(metric, side),
+                                side if metric.unit_of_chance in same else _anew(side),
                                 spread,
                             )
                             for side, same in zip(sides[1:], alike, strict=True)
@@ -93,13 +88,13 @@ def variations_of(metrics: Sequence[Metric], analyses: Sequence[Analysis]) -> li
                 continue
             side = _side([(one, {}) for one in present], part)
             same = all(on_same_machines(analyses[0], other, metric.unit_of_chance) for other in analyses[1:])
-            if varies := _variation(metric, part, [side if same else _anew(metric, side)]):
+            if varies := _variation(metric, part, [side if same else _anew(side)]):
                 found.append(varies)
     return found
 
 
 def _variation(metric: Metric, part: str, sides: Sequence[_Side]) -> Variation | None:
-    return variation(metric, part, f"{_named(metric)}s", [side.runs for side in sides])
+    return variation(metric, part, f"{sides[0].unit}s", [side.runs for side in sides])
 
 
 def _sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, tuple[_Side | None, Summary | None]]:
@@ -120,7 +115,7 @@ def _recorded(samples: Samples, part: str) -> bool:
 
 def _side(runs: Sequence[tuple[Samples, Mapping[int, Work]]], part: str) -> _Side:
     smallest = min(float(one.values(part).min()) for one, _ in runs)
-    return _Side([_units(one, part, works) for one, works in runs], smallest)
+    return _Side([_units(one, part, works) for one, works in runs], smallest, runs[0][0].unit.word)
 
 
 def _same(ours: Sequence[Analysis], theirs: Sequence[Analysis], key: str) -> bool:
@@ -128,17 +123,17 @@ def _same(ours: Sequence[Analysis], theirs: Sequence[Analysis], key: str) -> boo
     return len(ours) == len(theirs) == 1 and on_same_machines(ours[0], theirs[0], key)
 
 
-def _anew(metric: Metric, side: _Side) -> _Side:
+def _anew(side: _Side) -> _Side:
     """A side over units that are other machines than those of the same names on the other side; of blocks and slots the side as it is."""
-    if metric.unit_of_chance not in UNORDERED:
+    if side.runs[0].ordered:
         return side
     return msgspec.structs.replace(side, runs=[msgspec.structs.replace(one, works=()) for one in side.runs])
 
 
 def _units(samples: Samples, part: str, works: Mapping[int, Work]) -> Units:
     unit = samples.metric.unit_of_chance
-    units = by_unit(samples.values(part), samples.codes(part, unit), ordered=unit not in UNORDERED)
-    if unit in UNORDERED:
+    units = by_unit(samples.values(part), samples.codes(part, unit), ordered=samples.unit.ordered)
+    if not samples.unit.ordered:
         names = samples.within(part)[unit].unique().cast(pa.string())
         return msgspec.structs.replace(units, works=[(name,) for name in sorted(names.to_pylist())])
     if not works:
@@ -153,9 +148,9 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Sp
     found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence, spread=spread)
     conditional = found is None or found.over != "runs"
     if found is None:
-        settled = Judgement(Verdict.INCONCLUSIVE, f"one {_named(metric)} tells nothing of chance")
+        settled = Judgement(Verdict.INCONCLUSIVE, f"one {ours.unit} tells nothing of chance")
         return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=conditional)
-    basis = _basis(metric, found, ours, theirs)
+    basis = _basis(found, ours, theirs)
     base = found.mean_of(ours.runs)
     # What can't be below 0 can't become less by more than all of it.
     floor = -max(base, 0.0) if min(ours.smallest, theirs.smallest) >= 0 else -np.inf
@@ -180,27 +175,27 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Sp
         p=found.p,
         paired=False,
         shown=shown,
-        settled=_untold(metric, found, basis, [*ours.runs, *theirs.runs]) if found.over != "runs" else None,
+        settled=_untold(ours.unit, found, basis, [*ours.runs, *theirs.runs]) if found.over != "runs" else None,
         conditional=conditional,
         basis=basis,
     )
 
 
-def _basis(metric: Metric, found: MeanDifference, ours: _Side, theirs: _Side) -> Basis:
+def _basis(found: MeanDifference, ours: _Side, theirs: _Side) -> Basis:
     if found.over == "runs":
         return Basis("runs", (len(ours.runs), len(theirs.runs)), found.effective, found.degrees)
     counts = (sum(one.sums.size for one in side.runs) for side in (ours, theirs))
     matched = "matched " if found.over == "matched units" else ""
-    return Basis(f"{matched}{_named(metric)}s", (next(counts), next(counts)), found.effective)
+    return Basis(f"{matched}{ours.unit}s", (next(counts), next(counts)), found.effective)
 
 
-def _untold(metric: Metric, found: MeanDifference, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
+def _untold(unit: str, found: MeanDifference, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
     """No verdict where units are so alike that a mean may lie anywhere, or few skewed ones are held against many; None otherwise."""
     fewest = min(one.sums.size for one in runs)
     if runs[0].ordered and fewest < LEAST_VALUES:
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"{fewest} {_named(metric)}{'s' if fewest != 1 else ''} don't tell how much neighbours are alike; {LEAST_VALUES} are needed",
+            f"{fewest} {unit}{'s' if fewest != 1 else ''} don't tell how much neighbours are alike; {LEAST_VALUES} are needed",
         )
     if runs[0].ordered and min(basis.effective) < LEAST_EFFECTIVE:
         return Judgement(
@@ -221,8 +216,3 @@ def _untold(metric: Metric, found: MeanDifference, basis: Basis, runs: Sequence[
             f"{basis.counts[1]:,} {basis.over}; the smaller side hardly has any of them. Compare runs of about equal length",
         )
     return None
-
-
-def _named(metric: Metric) -> str:
-    """What its interval is over, inside a run, as a word."""
-    return {"block_no": "block"}.get(metric.unit_of_chance, metric.unit_of_chance)

@@ -96,6 +96,24 @@ KINDS = (
 """Every kind of warning that slotmark constructs. A catalogue can name more, which follow from what is analysed."""
 
 
+STOPPING = (
+    "clocks_apart",
+    "clocks_moved",
+    "damaged_files",
+    "different",
+    "drifting_rounds",
+    "impossible_orders",
+    "machine_shared",
+    "no_blocks",
+    "no_workload",
+    "not_interleaved",
+    "repeated_starts",
+    "server_busy",
+    "time_backwards",
+)
+"""Warnings after which figures may be of something else than the target: nothing ships on them."""
+
+
 class Warning(msgspec.Struct, frozen=True, order=True):
     """One warning.
 

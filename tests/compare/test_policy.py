@@ -10,12 +10,12 @@ import pytest
 
 import slotmark as slotmark_package
 from slotmark.compare import Comparison, Policy, compare, policy_text, read_policy
-from slotmark.compare.policy import STOPPING, Accepted
+from slotmark.compare.policy import Accepted
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.run import Manifest, Run, open_run
 from slotmark.verdict import Conditional
-from slotmark.warnings import KINDS, server_busy
+from slotmark.warnings import KINDS, STOPPING, server_busy
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
@@ -170,7 +170,7 @@ def test_the_default_policy_is_printed_and_read_again(bench: str, tmp_path: Path
     found, default = read_policy(file, bench), Policy()
     metrics = catalogue(bench).metrics
     assert found.applied(metrics) == default.applied(metrics)
-    assert (found.conditional, list(found.warnings), found.accepted) == ("hold", list(default.warnings), [])
+    assert (found.conditional, found.stopping(bench), found.accepted) == ("hold", default.stopping(bench), [])
     # The example of what is accepted is one.
     example = file.read_text().replace("# [[accepted]]", "[[accepted]]").replace('# metric = "METRIC"', 'metric = "X"')
     example = re.sub(r"# (reason|until|up_to) =", r"\1 =", example).replace('"X"', f'"{metrics[0].id}"')
@@ -227,10 +227,17 @@ def test_every_kind_of_warning_is_known_and_there_is_no_other() -> None:
     assert not of_catalogues & set(KINDS)
 
 
+def test_a_policy_with_the_old_name_of_warnings_is_refused_with_the_new_one(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text("doubts = ['server_busy']")
+    with pytest.raises(ComparisonError, match=r"policy\.toml: 'doubts' is called 'warnings' now"):
+        read_policy(file, "chainsync")
+
+
 def test_a_policy_may_name_what_a_catalogue_warns_of(tmp_path: Path) -> None:
     file = tmp_path / "policy.toml"
     file.write_text("warnings = ['counters_restarted', 'resumed']")
-    assert list(read_policy(file, "cluster").warnings) == ["counters_restarted", "resumed"]
+    assert read_policy(file, "cluster").warnings == ["counters_restarted", "resumed"]
 
 
 def test_a_date_may_be_one_of_toml(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def _comparison(
         warnings=warnings,
     )
     told = {one.kind for of in ([baseline, *candidates], rows) for each in of for one in each.warnings} & {
-        *policy.warnings
+        *policy.stopping(entries.bench)
     }
     ranking = rank(entries, [baseline, *candidates], rows, every[len(entered) :], sorted(told)) if of_ranking else None
     return Comparison(

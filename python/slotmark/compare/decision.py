@@ -277,7 +277,8 @@ def _of_warnings(found: Found, rows: Sequence[Row], side: Side, policy: Policy) 
         *side.warnings,
         *(one for row in rows for one in row.warnings),
     ]
-    texts = {one.kind: one.text for one in reversed(warnings) if one.kind in policy.warnings}
+    stopping = policy.stopping(side.manifest.bench)
+    texts = {one.kind: one.text for one in reversed(warnings) if one.kind in stopping}
     return [
         Cause(
             metric="", name=kind, part=ALL, quantity=None, candidate=side.name, answer="run again", reason=texts[kind]

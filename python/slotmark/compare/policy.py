@@ -18,24 +18,6 @@ from slotmark.metrics import Better, Metric, Rank, catalogue
 from slotmark.numbers import percent, quantity, share
 from slotmark.run import Manifest
 from slotmark.verdict import Conditional, Verdict
-from slotmark.warnings import KINDS
-
-STOPPING = (
-    "clocks_apart",
-    "clocks_moved",
-    "damaged_files",
-    "different",
-    "drifting_rounds",
-    "impossible_orders",
-    "machine_shared",
-    "no_blocks",
-    "no_workload",
-    "not_interleaved",
-    "repeated_starts",
-    "server_busy",
-    "time_backwards",
-)
-"""Warnings after which figures may be of something else than the target: nothing ships on them."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)*)")
@@ -75,7 +57,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         directions: Likewise, which direction is an improvement.
         accepted: Regressions that don't hold a release.
         conditional: What verdicts that hold for these runs only may do.
-        warnings: Kinds of warnings on which nothing ships.
+        warnings: Kinds of warnings on which nothing ships; None for those of the bench that say so.
         needs_all: Whether nothing ships without a decisive metric that a side doesn't record.
     """
 
@@ -85,8 +67,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     directions: Mapping[str, Better] = {}
     accepted: Sequence[Accepted] = ()
     conditional: Conditional = Conditional.HOLD
-    warnings: Collection[str] = STOPPING
+    warnings: Collection[str] | None = None
     needs_all: bool = True
+
+    def stopping(self, bench: str) -> Collection[str]:
+        """Returns the kinds of warnings on which no run of a bench ships."""
+        return catalogue(bench).stopping if self.warnings is None else self.warnings
 
     def applied(self, metrics: Sequence[Metric]) -> list[Metric]:
         """The metrics with the policy's ranks, margins and directions."""
@@ -136,7 +122,7 @@ class _Accepted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     bench: str = ""
     conditional: Conditional = Conditional.HOLD
-    warnings: list[str] = msgspec.field(default_factory=lambda: list(STOPPING))
+    warnings: list[str] | None = None
     metrics: dict[str, _Entry] = {}
     accepted: list[_Accepted] = []
 
@@ -173,8 +159,8 @@ def read_policy(path: Path, bench: str) -> Policy:
             raise ComparisonError(
                 f"{path}: '{metric}' isn't tested.{did_you_mean(metric, known)} Tested are: {', '.join(known)}."
             )
-    kinds = sorted({*KINDS, *STOPPING, *(warning.kind for warning in catalogue(bench).warnings)})
-    for kind in told.warnings:
+    kinds = catalogue(bench).kinds
+    for kind in told.warnings or ():
         if kind not in kinds:
             raise ComparisonError(
                 f"{path}: '{kind}' is no kind of warning.{did_you_mean(kind, kinds)} There are: {', '.join(kinds)}."
@@ -217,7 +203,7 @@ def policy_text(bench: str) -> str:
         'conditional = "hold"',
         "",
         "# Nothing ships on runs with these warnings.",
-        f"warnings = {json.dumps(list(STOPPING))}",
+        f"warnings = {json.dumps(catalogue(bench).stopping)}",
         "",
         "# A regression that is accepted: a metric, the reason, and the first version, or the last date, that ends it. up_to is optional.",
         "# [[accepted]]",

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from slotmark.errors import RunError, did_you_mean
+from slotmark.warnings import KINDS, STOPPING
 
 Better = Literal["higher", "lower"]
 Rank = Literal["decisive", "important", "informative"]
@@ -366,6 +367,16 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         """Returns what a key column's values are."""
         known = self.keys.get(column, KeyColumn())
         return msgspec.structs.replace(known, word=known.word or column)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of warnings that its runs and comparisons of them can have, sorted."""
+        return sorted({*KINDS, *(warning.kind for warning in self.warnings), *STOPPING})
+
+    @property
+    def stopping(self) -> list[str]:
+        """Those after which figures may be of something else than the target: nothing ships on them by default."""
+        return list(STOPPING)
 
     @property
     def explained(self) -> bool:

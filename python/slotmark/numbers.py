@@ -114,3 +114,10 @@ def percent_change(value: float) -> str:
     digits = 0 if abs(share) >= 100 else 1 if abs(share) >= 0.95 else 2
     text = f"{share:+,.{digits}f}"
     return "0" if round(share, digits) == 0 else text
+
+
+def duration(seconds: float) -> str:
+    """Returns a time to wait, in words: ``8 s``, ``3 min``, ``2.5 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from slotmark.compare import Comparison
+from slotmark.compare.release import Released, ReleasePlan
 from slotmark.published import PublishedReport
 from slotmark.run import Manifest
 from tests.conftest import REPO
@@ -73,3 +74,15 @@ def test_every_field_of_published_tables_is_described() -> None:
     assert ("PublishedCell", "value") in written
     there = named("With `--method published`")
     assert not [f"{struct}.{name}" for struct, name in written if name not in there]
+
+
+def test_every_field_of_a_release_is_described() -> None:
+    for kind in (Released, ReleasePlan):
+        own = [
+            name
+            for of, name in fields(msgspec.inspect.type_info(kind))
+            if of in ("Compared", "Cost", "MissingRun", kind.__name__)
+        ]
+        assert own
+        there = named("A release")
+        assert not [name for name in own if name not in there]

@@ -21,6 +21,7 @@ from slotmark.cli import (
     ledger,
     plan,
     predict,
+    release,
     show,
     simulate,
 )
@@ -54,6 +55,7 @@ app.command("growth", epilog="Example: slotmark growth small/lsm small/lmdb larg
     growth.growth
 )
 app.command("plan", epilog="Example: slotmark plan runs/10.5 runs/10.5b --detect adopted_by_096=2%")(plan.plan)
+app.add_typer(release.app, name="release")
 app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set ledger_tick.mean=33ms -o logs/slower")(
     simulate.simulate
 )

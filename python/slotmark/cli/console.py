@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slotmark.cleaning import one_line
+from slotmark.numbers import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,13 +94,6 @@ class ProgressLines:
         made = done - self._first
         left = f", about {duration((now - self._begin) * (total - done) / made)} left" if made and total > done else ""
         self._say(f"{label}: {done:,} of {total:,} {self._unit}{left}")
-
-
-def duration(seconds: float) -> str:
-    """A time to wait, in words: ``8 s``, ``3 min``, ``2.5 h``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager

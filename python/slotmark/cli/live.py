@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.benches.cluster.live.plan import Network, OnDeath
-from slotmark.cli.console import duration, progress, reader_may_leave, talk
+from slotmark.cli.console import progress, reader_may_leave, talk
 from slotmark.cli.quantities import duration_us
 from slotmark.cli.reports import AsJson, print_json, print_report
 from slotmark.errors import ArgumentError, TargetError
+from slotmark.numbers import duration
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.conducting import Progress

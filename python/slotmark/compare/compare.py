@@ -54,6 +54,7 @@ def compare(
     margins: Mapping[str, float] | None = None,
     policy: Policy | None = None,
     confidence: float = 0.95,
+    comparisons: int = 1,
     repetitions: int | None = None,
     seed: int = 1,
     threads: int = 2,
@@ -68,6 +69,7 @@ def compare(
         policy: Which metrics decide, and how; None for the catalogue's ranks, margins and directions, and for no decision where
             different targets are ranked.
         confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
+        comparisons: How many share the error rate, this one included, as those of a release do.
         repetitions: Of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
         seed: Of the bootstrap; the same seed gives the same comparison, whatever the threads.
         threads: How many candidates may be worked on at a time.
@@ -84,7 +86,7 @@ def compare(
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
     how = How(confidence, repetitions, seed, threads)
-    return _comparison(groups, filters, margins or {}, policy, confidence, how, progress)
+    return _comparison(groups, filters, margins or {}, policy, confidence, how, progress, comparisons)
 
 
 def alone(run: Run, *, filters: Sequence[Filter] | None = None, confidence: float = 0.95) -> Comparison:
@@ -100,6 +102,7 @@ def _comparison(
     confidence: float,
     how: How,
     progress: Progress | None = None,
+    comparisons: int = 1,
 ) -> Comparison:
     policy = given or Policy()
     sides = name_sides(groups)
@@ -123,7 +126,7 @@ def _comparison(
         of_sides = warnings_of(analyses)
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
-    every, tests = judged([*entered, *between], confidence)
+    every, tests = judged([*entered, *between], confidence, comparisons)
     rows = every[: len(entered)]
     baseline, *candidates = with_warnings(sides, of_sides, estimates)
     warnings = [warning for one in estimates for warning in one.warnings]
@@ -135,6 +138,7 @@ def _comparison(
         tests=tests,
         confidence=confidence,
         warnings=warnings,
+        comparisons=comparisons,
     )
     told = {one.kind for of in ([baseline, *candidates], rows) for each in of for one in each.warnings} & {
         *policy.stopping(entries.bench)
@@ -149,6 +153,7 @@ def _comparison(
         rows=rows,
         details=[*(detail for one in estimates for detail in one.details), *come_from],
         tests=tests,
+        comparisons=comparisons,
         confidence=confidence,
         repetitions=max(one.repetitions for one in estimates),
         seed=how.seed,
@@ -199,8 +204,8 @@ def with_warnings(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estim
     return made
 
 
-def judged(entries: Sequence[Entry], confidence: float) -> tuple[list[Row], int]:
-    """The rows with their verdicts, and over how many tests p-values were adjusted."""
+def judged(entries: Sequence[Entry], confidence: float, comparisons: int = 1) -> tuple[list[Row], int]:
+    """Returns the rows with their verdicts, and over how many tests p-values were adjusted, beside the comparisons that share the error rate."""
     p_values = {
         (place, column): one.p
         for place, entry in enumerate(entries)
@@ -209,7 +214,8 @@ def judged(entries: Sequence[Entry], confidence: float) -> tuple[list[Row], int]
     }
     decides = [entries[place].metric.rank == "decisive" for place, _ in p_values]
     shares = [error_share(len(decides), sum(decides), decides=one) for one in decides]
-    adjusted = dict(zip(p_values, holm(list(p_values.values()), shares), strict=True))
+    of_one = holm(list(p_values.values()), shares)
+    adjusted = dict(zip(p_values, (min(1.0, comparisons * p) for p in of_one), strict=True))
     rows = [
         Row(
             metric=entry.metric,

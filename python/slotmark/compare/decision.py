@@ -56,6 +56,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         tests: Over how many tests p-values were adjusted.
         confidence: Of verdicts, as a fraction.
         warnings: Warnings about the comparison as a whole.
+        comparisons: How many share the error rate.
     """
 
     baseline: Side
@@ -65,6 +66,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     tests: int
     confidence: float
     warnings: Sequence[Warning]
+    comparisons: int = 1
 
 
 def decide(found: Found, policy: Policy) -> Decision | None:
@@ -95,18 +97,22 @@ def decide(found: Found, policy: Policy) -> Decision | None:
         answers.append(answer)
     notes = [f"{one.metric} until {one.until}: {one.reason}" for one in used.values()]
     return Decision(
-        answer=_together(answers),
+        answer=together(answers),
         line=_line(found, answers, causes, len(decisive), accepted=bool(notes)),
         policy=policy.name,
         answers=answers,
+        reasons=[
+            _why(answer, [one for one in causes if one.candidate == side.name], len(decisive), bool(notes))
+            for side, answer in zip(found.candidates, answers, strict=True)
+        ],
         causes=causes,
         accepted=notes,
         decisive=len(decisive),
     )
 
 
-def _together(answers: Sequence[Answer]) -> Answer:
-    """The answer about all candidates: what stops the release first."""
+def together(answers: Sequence[Answer]) -> Answer:
+    """Returns the answer about several things at once: what stops the release first."""
     return "hold" if "hold" in answers else "run again" if "run again" in answers else "ship"
 
 
@@ -266,7 +272,7 @@ def _share(found: Found) -> float:
         for one in row.differences
         if one and one.p_adjusted is not None
     ]
-    return error_share(found.tests, sum(tested), decides=True)
+    return error_share(found.tests, sum(tested), decides=True) / found.comparisons
 
 
 def _of_warnings(found: Found, rows: Sequence[Row], side: Side, policy: Policy) -> list[Cause]:
@@ -291,7 +297,7 @@ def _line(found: Found, answers: Sequence[Answer], causes: Sequence[Cause], deci
     """The decision in one line, whatever the names of sides, parts and metrics hold."""
     origin = origin_in_line([found.baseline, *found.candidates])
     told = []
-    for answer in dict.fromkeys((_together(answers), *answers)):
+    for answer in dict.fromkeys((together(answers), *answers)):
         sides = [side.name for side, its in zip(found.candidates, answers, strict=True) if its == answer]
         why = _why(answer, [cause for cause in causes if cause.candidate in sides], decisive, accepted)
         told.append(f"{answer.upper()} {listed(sides)}{origin}: {why}")

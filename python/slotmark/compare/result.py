@@ -403,6 +403,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         line: The same in one line, with the metrics that cause it.
         policy: Its name.
         answers: One per candidate.
+        reasons: Likewise, the reason for the answer, in words.
         causes: Why not ``ship``, candidate by candidate.
         accepted: Regressions that the policy accepts, in words.
         decisive: How many metrics are decisive.
@@ -412,6 +413,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     line: str
     policy: str
     answers: list[Answer]
+    reasons: list[str]
     causes: list[Cause] = []
     accepted: list[str] = []
     decisive: int
@@ -488,6 +490,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         rows: In the order of the catalogue; parts by name.
         details: What the estimators have beyond the rows.
         tests: Over how many tests p-values were adjusted.
+        comparisons: How many comparisons share the error rate: p-values are adjusted over these, too.
         confidence: Of every interval, as a fraction.
         repetitions: Of the bootstrap, as many as were made.
         seed: Of the bootstrap.
@@ -505,6 +508,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[Row]
     details: list[Detail] = []
     tests: int
+    comparisons: int = 1
     confidence: float
     repetitions: int
     seed: int

@@ -14,6 +14,7 @@ from slotmark.metrics.catalogue import (
     Split,
     Timelines,
     Turns,
+    benches,
     catalogue,
     register,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Split",
     "Timelines",
     "Turns",
+    "benches",
     "catalogue",
     "costs_together",
     "filters_of_run",

@@ -321,6 +321,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         shifts: Columns of integers in tables with a host, each with SQL that gives ``host`` and ``shift``: tables are read with
             the host's shift taken from the column. For runs that have the tables which the SQL reads.
         optional: Tables that not every run has, with the types of their columns: a run without one has none of its rows.
+        made_by: The command that makes a run of the bench, with ``{run}`` for its folder.
         published: The method of :mod:`slotmark.published` that computes as an established tool or report does; empty for none.
         styled: Whether its tables can be printed in the established tool's styles.
         filterable: Whether one can choose what of a run is analysed.
@@ -349,6 +350,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     words: dict[str, Words] = {}
     shifts: dict[str, str] = {}
     optional: dict[str, dict[str, str]] = {}
+    made_by: str = ""
     published: str = ""
     styled: bool = False
     filterable: bool = False
@@ -427,6 +429,7 @@ class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     words: dict[str, Words] = {}
     shifts: dict[str, str] = {}
     optional: dict[str, dict[str, str]] = {}
+    made_by: str = ""
     published: str = ""
     styled: bool = False
     like: str = ""
@@ -459,6 +462,11 @@ def register(bench: str, folder: Path) -> None:
 
 
 @cache
+def benches() -> list[str]:
+    """Returns the names of all benches that there are."""
+    return sorted(_folders)
+
+
 def catalogue(bench: str) -> Catalogue:
     """The catalogue of a bench; RunError where there is no such bench."""
     if bench not in _folders:
@@ -487,6 +495,7 @@ def catalogue(bench: str) -> Catalogue:
         words=entries.words,
         shifts=entries.shifts,
         optional=entries.optional,
+        made_by=entries.made_by,
         published=entries.published,
         styled=entries.styled,
         filterable=(folder / "filters.toml").is_file(),

@@ -5,6 +5,8 @@ from slotmark.report.build import (
     explanation_document,
     growth_document,
     plan_document,
+    release_document,
+    release_plan_document,
     run_document,
     runs_document,
 )
@@ -19,6 +21,8 @@ __all__ = [
     "growth_document",
     "plan_document",
     "print_document",
+    "release_document",
+    "release_plan_document",
     "run_document",
     "runs_document",
     "write_report",

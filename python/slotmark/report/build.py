@@ -9,6 +9,7 @@ from slotmark.compare.explain import Explanation
 from slotmark.compare.growth import Growth
 from slotmark.compare.origins import Origins
 from slotmark.compare.plan import Plan
+from slotmark.compare.release import Released, ReleasePlan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, warnings_of_sides
 from slotmark.metrics import Analysis, Filter, catalogue, samples
 from slotmark.numbers import number
@@ -33,6 +34,7 @@ from slotmark.report.sections.method import method
 from slotmark.report.sections.plan import TITLE as PLAN_TITLE
 from slotmark.report.sections.plan import between_runs, plan_answers, plan_tables
 from slotmark.report.sections.ranking import ranked
+from slotmark.report.sections.release import part_of, plan_blocks, release_blocks
 from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, sweep_tables, value_of
 from slotmark.report.sections.steps import TITLE as ORIGINS_TITLE
 from slotmark.report.sections.steps import (
@@ -117,6 +119,35 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         [section for section in sections if section.blocks],
         verdict,
         sources(comparison.sides),
+    )
+
+
+def release_document(released: Released) -> Document:
+    """Returns the report of a release: a row per comparison, and behind it each comparison's own report."""
+    behind = [
+        part_of(one, comparison_document(one.comparison), LIKE)
+        for one in released.comparisons
+        if one.comparison is not None
+    ]
+    count = len(released.comparisons)
+    return Document(
+        released.line,
+        f"{count} comparison{'s' if count > 1 else ''}; report by slotmark {slotmark_version()}",
+        [
+            Section("Release", release_blocks(released, LIKE), brief=True),
+            *(section for document in behind for section in document.sections),
+        ],
+        LIKE[released.answer],
+        [source for document in behind for source in document.sources],
+    )
+
+
+def release_plan_document(planned: ReleasePlan) -> Document:
+    """Returns what a decision about a release costs, as a document."""
+    return Document(
+        f"What a decision about {planned.title} costs",
+        f"report by slotmark {slotmark_version()}",
+        [Section("Release", plan_blocks(planned), brief=True)],
     )
 
 

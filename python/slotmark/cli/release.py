@@ -1,0 +1,89 @@
+"""`slotmark release`: several comparisons, one line."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from slotmark.cli.console import progress, reader_may_leave, talk
+from slotmark.cli.gate import EXIT_CODES
+from slotmark.cli.reports import AsJson, Out, print_json, print_report
+
+if TYPE_CHECKING:
+    import msgspec
+    from typer._click.core import Context
+
+    from slotmark.report.document import Document
+
+
+class _Deciding(TyperGroup):
+    """A group whose command `decide` may be left out: ``slotmark release FILE``."""
+
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        """Takes what names no command as arguments of `decide`."""
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["decide", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_Deciding,
+    help="Decide about a release by several comparisons: one line, one report, one exit code. `release FILE` stands for `release decide FILE`.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Names the comparisons, in TOML: docs/release.md.")]
+
+
+@app.command(epilog="Example: slotmark release decide release.toml -o report")
+def decide(
+    file: File,
+    out: Out = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Compare all that a release depends on. Exit 0 to ship, 1 to hold, 3 to run again."""
+    from slotmark.compare.release import read_release, release
+    from slotmark.report import release_document
+
+    asked = read_release(file)
+    with progress("metrics") as step:
+        found = release(asked, seed=seed, progress=lambda name, done, total, what: step(done, total, f"{name}: {what}"))
+    _show(release_document(found), found, out, as_json=as_json, last=lambda: typer.echo(found.line, file=sys.stdout))
+    if code := EXIT_CODES[found.answer]:
+        if not sys.stdout.isatty():
+            talk.remark(f"slotmark: {found.line}")
+        raise typer.Exit(code)
+
+
+@app.command(epilog="Example: slotmark release plan release.toml")
+def plan(file: File, out: Out = None, as_json: AsJson = False) -> None:
+    """Print what a decision costs, in runs and hours, from the runs that are there. Nothing is decided."""
+    from slotmark.compare.release import plan_release, read_release
+    from slotmark.report import release_plan_document
+
+    found = plan_release(read_release(file))
+    _show(release_plan_document(found), found, out, as_json=as_json, last=lambda: None)
+
+
+def _show(
+    document: "Document", result: "msgspec.Struct", out: Path | None, *, as_json: bool, last: Callable[[], None]
+) -> None:
+    """Writes the report where one is asked for, and prints it, or JSON in its place."""
+    from slotmark.report import write_report
+
+    written: list[Path] = []
+    if out is not None:
+        with talk.doing() as doing:
+            doing(f"writing the report to {out}")
+            written = write_report(document, result, out)
+    with reader_may_leave():
+        if as_json:
+            print_json(result)
+        else:
+            print_report(document, written)
+            last()

@@ -1,0 +1,472 @@
+"""Releases: several comparisons with one answer and one error rate. docs/release.md explains them."""
+
+import datetime
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from slotmark.cleaning import one_line, one_name
+from slotmark.compare.compare import compare
+from slotmark.compare.decision import together
+from slotmark.compare.plan import plan
+from slotmark.compare.policy import Policy, read_policy
+from slotmark.compare.result import Answer, Comparison, Reach
+from slotmark.errors import ComparisonError, did_you_mean
+from slotmark.metrics import benches, catalogue
+from slotmark.run import Run, open_run
+from slotmark.words import few, listed
+
+NAMED = 3
+"""So many comparisons are named in the line; the table has all."""
+
+RunSide = Literal["baseline", "candidate"]
+
+Progress = Callable[[str, int, int, str], None]
+"""Called with a comparison's name, how many of its metrics are done, of how many, and what is being done now; may raise to stop."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison that a release file asks for.
+
+    Attributes:
+        name: Its name in the file.
+        bench: The bench of its runs.
+        workload: Facts that the manifest of each of its runs must have.
+        runs: Folders of runs, by side, baseline first.
+        policy: What decides; None for the catalogue's ranks and margins.
+        make: The command that makes a missing run, with ``{run}`` for its folder.
+        required: Whether nothing ships without it.
+    """
+
+    name: str
+    bench: str
+    workload: Mapping[str, str]
+    runs: Mapping[RunSide, Sequence[Path]]
+    policy: Policy | None
+    make: str
+    required: bool
+
+
+class Release(msgspec.Struct, frozen=True, kw_only=True):
+    """What a release file asks for.
+
+    Attributes:
+        title: What is to be released; the file's name where it doesn't say.
+        comparisons: In the order of the file, one or more.
+    """
+
+    title: str
+    comparisons: Sequence[Asked]
+
+
+class MissingRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that a release file names and that isn't there.
+
+    Attributes:
+        path: Its folder.
+        side: Which side it belongs to.
+        command: How to make it.
+    """
+
+    path: str
+    side: RunSide
+    command: str
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison of a release.
+
+    Attributes:
+        name: As in the file.
+        bench: The bench of its runs.
+        required: Whether nothing ships without it.
+        answer: About it alone.
+        why: The reason for the answer, in words.
+        missing: Runs that aren't there.
+        comparison: None where a side has no run at all.
+    """
+
+    name: str
+    bench: str
+    required: bool
+    answer: Answer
+    why: str
+    missing: list[MissingRun] = []
+    comparison: Comparison | None = None
+
+
+class Released(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer about a release.
+
+    Attributes:
+        title: What is to be released.
+        answer: ``hold`` where a comparison holds, else ``run again`` where a required one can't tell or lacks runs, else ``ship``.
+        line: The same in one line.
+        comparisons: In the order of the file.
+        confidence: Of all verdicts together: at most ``1 - confidence`` of releases without any difference hold in error.
+    """
+
+    title: str
+    answer: Answer
+    line: str
+    comparisons: list[Compared]
+    confidence: float
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision about one comparison of a release costs.
+
+    Attributes:
+        name: As in the file.
+        required: Whether nothing ships without it.
+        there: Runs that are there, by side.
+        missing: Runs that aren't.
+        needed: Runs per side that show, four times in five, that nothing decisive is worse where nothing is; None where nothing says so.
+        at_least: Whether how much runs differ is unknown, so that more may be needed.
+        why: Where ``needed`` comes from or why there is none, in words.
+        run_s: How long a run takes, on average over those that are there; None where none is there.
+        left_s: How long the runs take that are still to be made, one after the other; None where that isn't known.
+    """
+
+    name: str
+    required: bool
+    there: dict[RunSide, int]
+    missing: list[MissingRun]
+    needed: int | None
+    at_least: bool
+    why: str
+    run_s: float | None
+    left_s: float | None
+
+
+class ReleasePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision about a release costs.
+
+    Attributes:
+        title: What is to be released.
+        costs: One per comparison, in the order of the file.
+        left_s: The sum of what is known of them, in seconds.
+    """
+
+    title: str
+    costs: list[Cost]
+    left_s: float
+
+
+class _Comparison(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    name: str
+    bench: str
+    baseline: list[str]
+    candidate: list[str]
+    workload: dict[str, str] = {}
+    policy: str = ""
+    make: str = ""
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    comparison: list[_Comparison]
+    title: str = ""
+    required: list[str] | None = None
+
+
+def read_release(path: Path) -> Release:
+    """The release that a TOML file asks for; paths in it are from the file's folder. docs/release.md has every field.
+
+    Raises:
+        ComparisonError: There is no such file, it is no such TOML, or it names an unknown bench or comparison, one run on both sides, or
+            runs that are compared in a loop.
+    """
+    try:
+        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
+    except OSError as error:
+        raise ComparisonError(f"{path}: the release can't be read ({error.strerror}). Give a TOML file.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise ComparisonError(
+            f"{path}: no release ({error}). Compare it with the example of docs/release.md."
+        ) from error
+    names = [one.name for one in found.comparison]
+    if not names:
+        raise ComparisonError(f"{path}: no comparison. Add one as [[comparison]].")
+    for place, name in enumerate(names):
+        if not name.strip() or name in names[:place]:
+            raise ComparisonError(f"{path}: comparison {place + 1} is named '{name}'. Give each a name of its own.")
+    required = names if found.required is None else found.required
+    for name in required:
+        if name not in names:
+            raise ComparisonError(
+                f"{path}: '{name}' is required, but no comparison has that name.{did_you_mean(name, names)}"
+                f" There are: {', '.join(names)}."
+            )
+    asked = [_asked(path, one, required=one.name in required) for one in found.comparison]
+    _refuse_loops(path, asked)
+    return Release(title=one_name(found.title.strip()) or one_name(path.stem), comparisons=asked)
+
+
+def _asked(path: Path, one: _Comparison, *, required: bool) -> Asked:
+    where = f"{path}: comparison '{one.name}'"
+    if one.bench not in benches():
+        raise ComparisonError(
+            f"{where}: there is no bench '{one.bench}'.{did_you_mean(one.bench, benches())} There are: {', '.join(benches())}."
+        )
+    sides: dict[RunSide, Sequence[str]] = {"baseline": one.baseline, "candidate": one.candidate}
+    for side, of_side in sides.items():
+        if not of_side or not all(of_side):
+            raise ComparisonError(f"{where}: its {side} names no run. Name one run folder or more.")
+    runs: dict[RunSide, Sequence[Path]] = {
+        side: [path.parent / run for run in of_side] for side, of_side in sides.items()
+    }
+    both = {_same(run) for run in runs["baseline"]} & {_same(run) for run in runs["candidate"]}
+    if both:
+        raise ComparisonError(
+            f"{where}: {min(both)} is on both sides, and a run is always equal to itself. Leave it out on one side."
+        )
+    return Asked(
+        name=one_name(one.name),
+        bench=one.bench,
+        workload=one.workload,
+        runs=runs,
+        policy=read_policy(path.parent / one.policy, one.bench) if one.policy else None,
+        make=one.make,
+        required=required,
+    )
+
+
+def _same(run: Path) -> str:
+    """A folder's name that is the same however it is written."""
+    try:
+        return str(run.resolve())
+    except (OSError, RuntimeError) as error:
+        raise ComparisonError(f"{run}: can't be followed ({error}). Name the run's folder itself.") from error
+
+
+def _refuse_loops(path: Path, asked: Sequence[Asked]) -> None:
+    """Raises ComparisonError where candidates are, by way of other comparisons, baselines of their own baselines."""
+    after: dict[str, set[str]] = {}
+    for one in asked:
+        for run in one.runs["baseline"]:
+            after.setdefault(_same(run), set()).update(map(_same, one.runs["candidate"]))
+    for start, firsts in after.items():
+        reached, ahead = set[str](), list(firsts)
+        while ahead:
+            run = ahead.pop()
+            if run not in reached:
+                reached.add(run)
+                ahead += after.get(run, ())
+        if start in reached:
+            raise ComparisonError(
+                f"{path}: {start} is a baseline, and by way of the comparisons also a candidate against itself. "
+                "Leave one of these comparisons out."
+            )
+
+
+def release(asked: Release, *, confidence: float = 0.95, seed: int = 1, progress: Progress | None = None) -> Released:
+    """Compares what a release asks for, and answers once for all.
+
+    The error rate of holding is shared: each of n comparisons has the nth part, whether its runs are there or not. To ship, all required
+    comparisons must ship, so that nothing is shared: what is worse in any of them ships as rarely as it does in that one alone.
+
+    Args:
+        asked: The comparisons.
+        confidence: Of all verdicts together, and of each interval.
+        seed: Of the bootstrap.
+        progress: Called as each comparison proceeds.
+
+    Raises:
+        ComparisonError: Runs of a comparison can't be compared, or aren't what the file says.
+        RunError: A run is damaged.
+    """
+    found = [_compared(one, len(asked.comparisons), confidence, seed, progress) for one in asked.comparisons]
+    answer = together([one.answer for one in found if one.required or one.answer == "hold"] or ["run again"])
+    return Released(
+        title=asked.title,
+        answer=answer,
+        line=_line(asked.title, answer, found),
+        comparisons=found,
+        confidence=confidence,
+    )
+
+
+def _compared(one: Asked, comparisons: int, confidence: float, seed: int, progress: Progress | None) -> Compared:
+    opened: dict[RunSide, list[Run]] = {side: [*_opened(one, paths)] for side, paths in one.runs.items()}
+    missing = [*_missing(one)]
+    lacks = _lacks(missing)
+    if not all(opened.values()):
+        return Compared(
+            name=one.name, bench=one.bench, required=one.required, answer="run again", why=lacks, missing=missing
+        )
+
+    def step(done: int, total: int, what: str) -> None:
+        if progress:
+            progress(one.name, done, total, what)
+
+    comparison = compare(
+        list(opened.values()),
+        policy=one.policy or Policy(),
+        confidence=confidence,
+        comparisons=comparisons,
+        seed=seed,
+        progress=step,
+    )
+    decided = comparison.decision
+    if decided is None:
+        raise ComparisonError(
+            f"Comparison '{one.name}': no metric of its runs is decisive. Give it a policy that ranks one."
+        )
+    answer: Answer = "run again" if missing and decided.answer == "ship" else decided.answer
+    reasons = [lacks] if answer != decided.answer else [decided.reasons[0], *filter(None, [lacks])]
+    return Compared(
+        name=one.name,
+        bench=one.bench,
+        required=one.required,
+        answer=answer,
+        why="; ".join(reasons),
+        missing=missing,
+        comparison=comparison,
+    )
+
+
+def _there(path: Path) -> bool:
+    """Whether there is anything at the place of a run; what is there and damaged is refused when it is opened."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise ComparisonError(
+            f"{path}: can't be looked at ({error.strerror}). Name the run's folder itself."
+        ) from error
+
+
+def _opened(one: Asked, paths: Sequence[Path]) -> Iterator[Run]:
+    """The runs that are there. Raises ComparisonError where one isn't of the bench or of the workload that the file says."""
+    for path in paths:
+        if not _there(path):
+            continue
+        run = open_run(path)
+        manifest = run.manifest
+        if manifest.bench != one.bench:
+            raise ComparisonError(
+                f"{path}: a run of bench '{manifest.bench}', but comparison '{one.name}' is of '{one.bench}'. Correct one of them."
+            )
+        for fact, value in one.workload.items():
+            if manifest.workload.get(fact) != value:
+                there = f"'{manifest.workload[fact]}'" if fact in manifest.workload else "not recorded"
+                raise ComparisonError(
+                    f"{path}: its {one_name(fact)} is {there}, but comparison '{one.name}' asks for '{one_name(value)}'. Name another run, "
+                    "or correct the file."
+                )
+        yield run
+
+
+def _missing(one: Asked) -> Iterator[MissingRun]:
+    for side, paths in one.runs.items():
+        for path in paths:
+            if not _there(path):
+                yield MissingRun(path=one_line(str(path)), side=side, command=_command(one, path))
+
+
+def _command(one: Asked, path: Path) -> str:
+    """How to make a missing run: what the file says, else what the bench says. It is only shown."""
+    return one_line((one.make or catalogue(one.bench).made_by).replace("{run}", shlex.quote(str(path))))
+
+
+def _lacks(missing: Sequence[MissingRun]) -> str:
+    if not missing:
+        return ""
+    return (
+        f"{len(missing)} run{'s' if len(missing) > 1 else ''} of the file {'are' if len(missing) > 1 else 'is'} missing"
+    )
+
+
+def _line(title: str, answer: Answer, found: Sequence[Compared]) -> str:
+    """The answer in one line, with the comparisons that cause it."""
+    if answer == "ship":
+        required = sum(one.required for one in found)
+        others = [one.name for one in found if one.answer != "ship"]
+        beside = f"; {listed(few(others, NAMED))} not told, not required" if others else ""
+        which = "the required comparison ships" if required == 1 else f"all {required} required comparisons ship"
+        return one_line(f"SHIP {title}: {which}{beside}")
+    told = []
+    for kind in ("hold", "run again"):
+        of_kind = [one for one in found if one.answer == kind and (one.required or kind == "hold")]
+        if not of_kind:
+            continue
+        reasons = few([f"{one.name}: {one.why}" for one in of_kind], NAMED)
+        told.append("; ".join(reasons) if kind == answer else f"{listed([one.name for one in of_kind])} can't be told")
+    return one_line(f"{answer.upper()} {title}: {'; '.join(told)}")
+
+
+def plan_release(asked: Release) -> ReleasePlan:
+    """Returns what a decision costs: runs per side, from how much the runs that are there vary, and the time that these take.
+
+    Raises:
+        ComparisonError: Runs aren't what the file says.
+        RunError: A run is damaged.
+    """
+    costs = [_cost(one) for one in asked.comparisons]
+    return ReleasePlan(title=asked.title, costs=costs, left_s=sum(one.left_s or 0.0 for one in costs))
+
+
+def _cost(one: Asked) -> Cost:
+    opened: dict[RunSide, list[Run]] = {side: [*_opened(one, paths)] for side, paths in one.runs.items()}
+    lengths = [length for runs in opened.values() for run in runs if (length := _length_s(run)) is not None]
+    run_s = sum(lengths) / len(lengths) if lengths else None
+    most = max(opened.values(), key=len)
+    needed, at_least, why = _needed(one, most)
+    left = None
+    if run_s is not None:
+        # A run of the file is made, whether or not so many are needed.
+        named = {side: max(len(paths), needed or 0) for side, paths in one.runs.items()}
+        left = run_s * sum(named[side] - len(runs) for side, runs in opened.items())
+    return Cost(
+        name=one.name,
+        required=one.required,
+        there={side: len(runs) for side, runs in opened.items()},
+        missing=[*_missing(one)],
+        needed=needed,
+        at_least=at_least,
+        why=why,
+        run_s=run_s,
+        left_s=left,
+    )
+
+
+def _needed(one: Asked, runs: Sequence[Run]) -> tuple[int | None, bool, str]:
+    """Runs per side for everything decisive to be told, whether that is the least, and why."""
+    if not runs:
+        return None, False, "no run is there yet"
+    if all(metric.estimator != "means" for metric in catalogue(one.bench).metrics if metric.tested):
+        return None, False, "compare the runs: the line says how many more would tell"
+    ranked = {
+        metric.id
+        for metric in (one.policy or Policy()).applied(catalogue(one.bench).metrics)
+        if metric.rank == "decisive"
+    }
+    planned = plan(runs).planned
+    reaches = [reach for reach in planned.reaches if reach.metric.id in ranked]
+    unknown = [reach.metric.name for reach in reaches if reach.to_ship is None]
+    if not reaches or unknown:
+        return (
+            None,
+            False,
+            f"no number of runs within reach tells {listed(few(unknown, NAMED))}"
+            if unknown
+            else "nothing decisive is recorded",
+        )
+    slowest = max(reaches, key=_to_ship)
+    return _to_ship(slowest), not planned.repeated, f"for {slowest.metric.name}"
+
+
+def _to_ship(reach: Reach) -> int:
+    return reach.to_ship or 0
+
+
+def _length_s(run: Run) -> float | None:
+    """How long a run took, in seconds; None where its manifest doesn't say."""
+    try:
+        began, ended = (datetime.datetime.fromisoformat(at) for at in (run.manifest.started, run.manifest.ended))
+        return max(0.0, (ended - began).total_seconds())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,263 @@
+"""Releases: one answer and one error rate over several comparisons, and what a release file may not hold."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slotmark.compare import compare
+from slotmark.compare.policy import Policy
+from slotmark.compare.release import plan_release, read_release, release
+from slotmark.errors import ComparisonError
+from slotmark.report import release_document
+from slotmark.report.document import Forest, Table
+from slotmark.report.renderers.html import html
+from slotmark.report.renderers.markdown import markdown
+from slotmark.run import open_run
+from tests.conftest import slotmark
+from tests.made_up_runs import write_run
+
+SETTING = "decode, sequential"
+RATES = [1000.0 + 2 * n for n in (3, 7, 0, 9, 4, 1, 8, 2, 6, 5)]  # no rate resembles the one before it
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a run of one client in the folder of the release files, whose rates are the baseline's times a factor."""
+
+    def written(name: str, factor: float = 1.0) -> Path:
+        own = [rate * factor * (1 + 0.001 * ((7 * place + len(name)) % 5 - 2)) for place, rate in enumerate(RATES)]
+        return write_run(tmp_path / name, "client", {SETTING: own}).path
+
+    return written
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a release file of comparisons, each with its name, baselines, candidates, and more lines."""
+
+    def written(*comparisons: tuple[str, list[str], list[str], str], head: str = 'title = "2.0"') -> Path:
+        parts = [head]
+        for name, baseline, candidate, more in comparisons:
+            parts.append(
+                f'[[comparison]]\nname = {json.dumps(name)}\nbench = "chainsync"\nbaseline = {json.dumps(baseline)}\n'
+                f"candidate = {json.dumps(candidate)}\n{more}"
+            )
+        path = tmp_path / "release.toml"
+        path.write_text("\n\n".join(parts) + "\n")
+        return path
+
+    return written
+
+
+def test_it_ships_where_every_required_comparison_does(made: Callable[..., Path], file: Callable[..., Path]) -> None:
+    made("a"), made("b"), made("c"), made("d")
+    found = release(read_release(file(("reading", ["a"], ["b"], ""), ("writing", ["c"], ["d"], ""))))
+    assert found.line == "SHIP 2.0: all 2 required comparisons ship"
+    assert [one.answer for one in found.comparisons] == ["ship", "ship"]
+
+
+def test_what_is_worse_in_one_comparison_holds_all_required_or_not(
+    made: Callable[..., Path], file: Callable[..., Path]
+) -> None:
+    made("a"), made("b"), made("c"), made("slow", 0.9)
+    path = file(("reading", ["a"], ["b"], ""), ("writing", ["c"], ["slow"], ""), head='required = ["reading"]')
+    found = release(read_release(path))
+    assert found.title == "release"
+    assert re.fullmatch(r"HOLD release: writing: worse in Blocks per second.* \(margin 2 %\)", found.line), found.line
+
+
+def test_missing_runs_are_named_with_the_command_that_makes_them(
+    made: Callable[..., Path], file: Callable[..., Path], tmp_path: Path
+) -> None:
+    made("a"), made("b")
+    path = file(
+        ("reading", ["a"], ["b"], ""),
+        ("writing", ["a"], ["c d"], 'make = "measure --into {run} && rm -r ."'),
+        ("other", ["e"], ["f"], ""),
+    )
+    found = release(read_release(path))
+    assert found.line == ("RUN AGAIN 2.0: writing: 1 run of the file is missing; other: 2 runs of the file are missing")
+    (missing,) = found.comparisons[1].missing
+    assert missing.side == "candidate"
+    assert missing.command == f"measure --into '{tmp_path / 'c d'}' && rm -r ."
+    assert made("a-still-there").exists(), "the command is shown, never run"
+    assert found.comparisons[2].missing[0].command.startswith("slotmark chainsync run")
+    assert "c d" in markdown(release_document(found))
+
+
+def test_what_is_not_required_may_be_missing(made: Callable[..., Path], file: Callable[..., Path]) -> None:
+    made("a"), made("b")
+    path = file(("reading", ["a"], ["b"], ""), ("writing", ["a"], ["c"], ""), head='required = ["reading"]')
+    assert release(read_release(path)).line == (
+        "SHIP release: the required comparison ships; writing not told, not required"
+    )
+
+
+def test_a_required_run_that_is_missing_keeps_from_shipping_though_others_are_there(
+    made: Callable[..., Path], file: Callable[..., Path]
+) -> None:
+    made("a"), made("b")
+    found = release(read_release(file(("reading", ["a"], ["b", "b2"], ""))))
+    assert (found.answer, found.comparisons[0].why) == ("run again", "1 run of the file is missing")
+
+
+def test_the_comparisons_share_the_error_rate(made: Callable[..., Path], file: Callable[..., Path]) -> None:
+    runs = [made("a"), made("b", 0.999)]
+    alone = compare([open_run(one) for one in runs], policy=Policy())
+    path = file(("reading", ["a"], ["b"], ""), ("writing", ["x"], ["y"], ""), ("third", ["x"], ["y"], ""))
+    shared = release(read_release(path)).comparisons[0].comparison
+    assert shared is not None
+    assert shared.comparisons == 3
+    pairs = [
+        (one.p_adjusted, other.p_adjusted)
+        for before, after in zip(alone.rows, shared.rows, strict=True)
+        for one, other in zip(before.differences, after.differences, strict=True)
+        if one and other and one.p_adjusted is not None
+    ]
+    assert pairs
+    assert all(after == pytest.approx(min(1.0, 3 * (before or 0))) for before, after in pairs)
+    assert any((after or 0) < 1 for _, after in pairs)
+
+
+def test_no_part_of_a_report_is_taken_for_that_of_another_comparison(
+    made: Callable[..., Path], file: Callable[..., Path]
+) -> None:
+    made("a"), made("b"), made("c"), made("d")
+    found = release(read_release(file(("reading", ["a"], ["b"], ""), ("writing", ["c"], ["d"], ""))))
+    document = release_document(found)
+    titles = [section.title for section in document.sections]
+    assert len(set(titles)) == len(titles)
+    forests = [block for section in document.sections for block in section.blocks if isinstance(block, Forest)]
+    assert len(forests) == 2
+    links = [{mark.link for mark in forest.marks if mark.link} for forest in forests]
+    assert links[0]
+    assert not links[0] & links[1]
+    there = {
+        row[0].link
+        for section in document.sections
+        for block in section.blocks
+        if isinstance(block, Table)
+        for row in block.rows
+        if row
+    }
+    assert links[0] | links[1] <= there, "each link leads somewhere"
+
+
+def test_names_of_a_release_are_text_everywhere(made: Callable[..., Path], file: Callable[..., Path]) -> None:
+    made("a"), made("b")
+    name = "<script>alert(1)</script>\nSHIP 9.9: all"
+    path = file((name, ["a"], ["b"], 'make = "<img src=x>"'), ("x", ["a"], ["<b>"], 'make = "<img src=x> {run}"'))
+    found = release(read_release(path))
+    assert "\n" not in found.line
+    page = html(release_document(found))
+    assert "<script>alert(1)" not in page
+    assert "<img src=x>" not in page
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "the release can't be read"),
+        ("title = ", "no release ("),
+        ('title = "x"', "no release ("),
+        ("comparison = []", "no comparison"),
+        ('[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\ncolour = 1', "colour"),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsink"\nbaseline = ["a"]\ncandidate = ["b"]',
+            "Did you mean 'chainsync'?",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = []\ncandidate = ["b"]',
+            "its baseline names no run",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = [""]',
+            "its candidate names no run",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["./b/../a"]',
+            "is on both sides",
+        ),
+        (
+            'required = ["y"]\n[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]',
+            "'y' is required",
+        ),
+        (
+            '[[comparison]]\nname = " "\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]',
+            "Give each a name of its own",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\npolicy = "none.toml"',
+            "none.toml",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\n[comparison.workload]\nblocks = "9"',
+            "its blocks is '10,000'",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "ledger"\nbaseline = ["a"]\ncandidate = ["b"]',
+            "a run of bench 'chainsync'",
+        ),
+        (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\n'
+            '[[comparison]]\nname = "y"\nbench = "chainsync"\nbaseline = ["b"]\ncandidate = ["c"]\n'
+            '[[comparison]]\nname = "z"\nbench = "chainsync"\nbaseline = ["c"]\ncandidate = ["a"]',
+            "also a candidate against itself",
+        ),
+    ],
+)
+def test_a_release_that_makes_no_sense_is_refused_in_one_line(
+    text: str | None, said: str, made: Callable[..., Path], tmp_path: Path
+) -> None:
+    made("a"), made("b")
+    path = tmp_path / "release.toml"
+    if text is not None:
+        path.write_text(text)
+    ended = slotmark("release", str(path), "-o", str(tmp_path / "out"))
+    assert ended.returncode == 2, ended.stdout
+    assert said in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1, ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_links_to_itself_is_refused(file: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(ComparisonError, match="can't be"):
+        release(read_release(file(("x", ["a"], ["c"], ""))))
+
+
+def test_the_command_ends_with_the_line_and_by_the_answer(
+    made: Callable[..., Path], file: Callable[..., Path], tmp_path: Path
+) -> None:
+    made("a"), made("b"), made("slow", 0.9)
+    for candidate, code, answer in (("b", 0, "SHIP"), ("slow", 1, "HOLD"), ("none", 3, "RUN AGAIN")):
+        ended = slotmark("release", str(file(("reading", ["a"], [candidate], ""))), "-o", str(tmp_path / "out"))
+        assert ended.returncode == code, ended.stderr
+        assert ended.stdout.splitlines()[-1].startswith(f"{answer} 2.0: ")
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == [
+        "report-short.md",
+        "report-sources.csv",
+        "report.html",
+        "report.json",
+        "report.md",
+        "report.pdf",
+    ]
+    told = json.loads(slotmark("release", "decide", str(file(("reading", ["a"], ["slow"], ""))), "--json").stdout)
+    assert (told["answer"], told["comparisons"][0]["comparison"]["comparisons"]) == ("hold", 1)
+
+
+def test_a_plan_counts_what_is_there(made: Callable[..., Path], file: Callable[..., Path]) -> None:
+    made("a"), made("b")
+    path = file(("reading", ["a"], ["b", "c"], ""), ("writing", ["x"], ["y"], ""))
+    costs = plan_release(read_release(path)).costs
+    assert [(one.there, len(one.missing), one.run_s, one.left_s) for one in costs] == [
+        ({"baseline": 1, "candidate": 1}, 1, 300.0, 300.0),
+        ({"baseline": 0, "candidate": 0}, 2, None, None),
+    ]
+    ended = slotmark("release", "plan", str(path))
+    assert ended.returncode == 0, ended.stderr
+    assert "Still to run, one after the other: 5 min." in ended.stdout

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from slotmark.cli.console import progress, reader_may_leave, talk
 from slotmark.cli.gate import EXIT_CODES
-from slotmark.cli.reports import AsJson, Out, print_json, print_report
+from slotmark.cli.reports import AsJson, Out, print_json, print_report, share_freed_memory
 
 if TYPE_CHECKING:
     import msgspec
@@ -51,6 +51,7 @@ def decide(
     from slotmark.report import release_document
 
     asked = read_release(file)
+    share_freed_memory()
     with progress("metrics") as step:
         found = release(asked, seed=seed, progress=lambda name, done, total, what: step(done, total, f"{name}: {what}"))
     _show(release_document(found), found, out, as_json=as_json, last=lambda: typer.echo(found.line, file=sys.stdout))
@@ -66,7 +67,9 @@ def plan(file: File, out: Out = None, as_json: AsJson = False) -> None:
     from slotmark.compare.release import plan_release, read_release
     from slotmark.report import release_plan_document
 
-    found = plan_release(read_release(file))
+    asked = read_release(file)
+    share_freed_memory()
+    found = plan_release(asked)
     _show(release_plan_document(found), found, out, as_json=as_json, last=lambda: None)
 
 

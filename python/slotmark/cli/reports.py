@@ -39,7 +39,7 @@ def opened_run(path: Path | str) -> "Run":
     """A run that a command analyses."""
     from slotmark.run import open_run
 
-    _share_freed_memory()
+    share_freed_memory()
     return open_run(path)
 
 
@@ -47,7 +47,7 @@ def opened_runs(named: Sequence[Path | str]) -> "list[Run]":
     """The runs that a command analyses together; a folder of run folders stands for all of them."""
     from slotmark.run import open_runs
 
-    _share_freed_memory()
+    share_freed_memory()
     return [run for path in named for run in open_runs(path)]
 
 
@@ -59,7 +59,7 @@ def opened_sides(command: str, named: Sequence[str]) -> "list[list[Run]]":
     return opened
 
 
-def _share_freed_memory() -> None:
+def share_freed_memory() -> None:
     """Lets threads use what others freed. By default, Arrow and glibc keep it for the thread that did: hundreds of MiB in a full run.
 
     What was freed stays with the process, up to a bound: else the kernel clears the same pages again for each table, for a tenth of the time.

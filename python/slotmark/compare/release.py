@@ -17,7 +17,7 @@ from slotmark.compare.policy import Policy, read_policy
 from slotmark.compare.result import Answer, Comparison, Reach
 from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import benches, catalogue
-from slotmark.run import Run, open_run
+from slotmark.run import Run, open_runs
 from slotmark.words import few, listed
 
 NAMED = 3
@@ -36,7 +36,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         name: Its name in the file.
         bench: The bench of its runs.
         workload: Facts that the manifest of each of its runs must have.
-        runs: Folders of runs, by side, baseline first.
+        runs: Run folders, or folders of them, by side, baseline first.
         policy: What decides; None for the catalogue's ranks and margins.
         make: The command that makes a missing run, with ``{run}`` for its folder.
         required: Whether nothing ships without it.
@@ -340,24 +340,29 @@ def _there(path: Path) -> bool:
 
 
 def _opened(one: Asked, paths: Sequence[Path]) -> Iterator[Run]:
-    """The runs that are there. Raises ComparisonError where one isn't of the bench or of the workload that the file says."""
+    """Gives the runs that are there; a folder of run folders stands for all of them."""
     for path in paths:
         if not _there(path):
             continue
-        run = open_run(path)
-        manifest = run.manifest
-        if manifest.bench != one.bench:
+        for run in open_runs(path):
+            _refuse_other_work(one, run)
+            yield run
+
+
+def _refuse_other_work(one: Asked, run: Run) -> None:
+    """Raises ComparisonError where a run isn't of the bench or of the workload that the file says."""
+    manifest = run.manifest
+    if manifest.bench != one.bench:
+        raise ComparisonError(
+            f"{run.path}: a run of bench '{manifest.bench}', but comparison '{one.name}' is of '{one.bench}'. Correct one of them."
+        )
+    for fact, value in one.workload.items():
+        if manifest.workload.get(fact) != value:
+            there = f"'{manifest.workload[fact]}'" if fact in manifest.workload else "not recorded"
             raise ComparisonError(
-                f"{path}: a run of bench '{manifest.bench}', but comparison '{one.name}' is of '{one.bench}'. Correct one of them."
+                f"{run.path}: its {one_name(fact)} is {there}, but comparison '{one.name}' asks for '{one_name(value)}'. Name another run, "
+                "or correct the file."
             )
-        for fact, value in one.workload.items():
-            if manifest.workload.get(fact) != value:
-                there = f"'{manifest.workload[fact]}'" if fact in manifest.workload else "not recorded"
-                raise ComparisonError(
-                    f"{path}: its {one_name(fact)} is {there}, but comparison '{one.name}' asks for '{one_name(value)}'. Name another run, "
-                    "or correct the file."
-                )
-        yield run
 
 
 def _missing(one: Asked) -> Iterator[MissingRun]:

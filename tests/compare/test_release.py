@@ -53,7 +53,10 @@ def file(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_it_ships_where_every_required_comparison_does(made: Callable[..., Path], file: Callable[..., Path]) -> None:
-    made("a"), made("b"), made("c"), made("d")
+    made("a")
+    made("b")
+    made("c")
+    made("d")
     found = release(read_release(file(("reading", ["a"], ["b"], ""), ("writing", ["c"], ["d"], ""))))
     assert found.line == "SHIP 2.0: all 2 required comparisons ship"
     assert [one.answer for one in found.comparisons] == ["ship", "ship"]
@@ -62,7 +65,10 @@ def test_it_ships_where_every_required_comparison_does(made: Callable[..., Path]
 def test_what_is_worse_in_one_comparison_holds_all_required_or_not(
     made: Callable[..., Path], file: Callable[..., Path]
 ) -> None:
-    made("a"), made("b"), made("c"), made("slow", 0.9)
+    made("a")
+    made("b")
+    made("c")
+    made("slow", 0.9)
     path = file(("reading", ["a"], ["b"], ""), ("writing", ["c"], ["slow"], ""), head='required = ["reading"]')
     found = release(read_release(path))
     assert found.title == "release"
@@ -72,7 +78,8 @@ def test_what_is_worse_in_one_comparison_holds_all_required_or_not(
 def test_missing_runs_are_named_with_the_command_that_makes_them(
     made: Callable[..., Path], file: Callable[..., Path], tmp_path: Path
 ) -> None:
-    made("a"), made("b")
+    made("a")
+    made("b")
     path = file(
         ("reading", ["a"], ["b"], ""),
         ("writing", ["a"], ["c d"], 'make = "measure --into {run} && rm -r ."'),
@@ -89,7 +96,8 @@ def test_missing_runs_are_named_with_the_command_that_makes_them(
 
 
 def test_what_is_not_required_may_be_missing(made: Callable[..., Path], file: Callable[..., Path]) -> None:
-    made("a"), made("b")
+    made("a")
+    made("b")
     path = file(("reading", ["a"], ["b"], ""), ("writing", ["a"], ["c"], ""), head='required = ["reading"]')
     assert release(read_release(path)).line == (
         "SHIP release: the required comparison ships; writing not told, not required"
@@ -99,7 +107,8 @@ def test_what_is_not_required_may_be_missing(made: Callable[..., Path], file: Ca
 def test_a_required_run_that_is_missing_keeps_from_shipping_though_others_are_there(
     made: Callable[..., Path], file: Callable[..., Path]
 ) -> None:
-    made("a"), made("b")
+    made("a")
+    made("b")
     found = release(read_release(file(("reading", ["a"], ["b", "b2"], ""))))
     assert (found.answer, found.comparisons[0].why) == ("run again", "1 run of the file is missing")
 
@@ -125,7 +134,10 @@ def test_the_comparisons_share_the_error_rate(made: Callable[..., Path], file: C
 def test_no_part_of_a_report_is_taken_for_that_of_another_comparison(
     made: Callable[..., Path], file: Callable[..., Path]
 ) -> None:
-    made("a"), made("b"), made("c"), made("d")
+    made("a")
+    made("b")
+    made("c")
+    made("d")
     found = release(read_release(file(("reading", ["a"], ["b"], ""), ("writing", ["c"], ["d"], ""))))
     document = release_document(found)
     titles = [section.title for section in document.sections]
@@ -147,7 +159,8 @@ def test_no_part_of_a_report_is_taken_for_that_of_another_comparison(
 
 
 def test_names_of_a_release_are_text_everywhere(made: Callable[..., Path], file: Callable[..., Path]) -> None:
-    made("a"), made("b")
+    made("a")
+    made("b")
     name = "<script>alert(1)</script>\nSHIP 9.9: all"
     path = file((name, ["a"], ["b"], 'make = "<img src=x>"'), ("x", ["a"], ["<b>"], 'make = "<img src=x> {run}"'))
     found = release(read_release(path))
@@ -212,7 +225,8 @@ def test_names_of_a_release_are_text_everywhere(made: Callable[..., Path], file:
 def test_a_release_that_makes_no_sense_is_refused_in_one_line(
     text: str | None, said: str, made: Callable[..., Path], tmp_path: Path
 ) -> None:
-    made("a"), made("b")
+    made("a")
+    made("b")
     path = tmp_path / "release.toml"
     if text is not None:
         path.write_text(text)
@@ -233,7 +247,9 @@ def test_a_folder_that_links_to_itself_is_refused(file: Callable[..., Path], tmp
 def test_the_command_ends_with_the_line_and_by_the_answer(
     made: Callable[..., Path], file: Callable[..., Path], tmp_path: Path
 ) -> None:
-    made("a"), made("b"), made("slow", 0.9)
+    made("a")
+    made("b")
+    made("slow", 0.9)
     for candidate, code, answer in (("b", 0, "SHIP"), ("slow", 1, "HOLD"), ("none", 3, "RUN AGAIN")):
         ended = slotmark("release", str(file(("reading", ["a"], [candidate], ""))), "-o", str(tmp_path / "out"))
         assert ended.returncode == code, ended.stderr
@@ -251,7 +267,8 @@ def test_the_command_ends_with_the_line_and_by_the_answer(
 
 
 def test_a_plan_counts_what_is_there(made: Callable[..., Path], file: Callable[..., Path]) -> None:
-    made("a"), made("b")
+    made("a")
+    made("b")
     path = file(("reading", ["a"], ["b", "c"], ""), ("writing", ["x"], ["y"], ""))
     costs = plan_release(read_release(path)).costs
     assert [(one.there, len(one.missing), one.run_s, one.left_s) for one in costs] == [

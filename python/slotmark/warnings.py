@@ -73,6 +73,7 @@ KINDS = (
     "repeated_lines",
     "reply_delay",
     "resumed",
+    "round_left_out",
     "runs_differ",
     "server_busy",
     "short_hashes",
@@ -504,6 +505,11 @@ def one_run_a_side() -> Warning:
         "between two runs of one build. Verdicts are conditional on these runs: a difference may be the run's, not the target's. "
         f"Run each build {ENOUGH_RUNS} times and name all runs of it, with commas.",
     )
+
+
+def round_left_out(number: int, why: str) -> Warning:
+    """A round of runs that took turns, of which not all are there and whole."""
+    return Warning("round_left_out", f"Round {number} is not compared: {why}. The other rounds are.")
 
 
 def drifting_rounds(subject: str, correlation: float, p: float) -> Warning:

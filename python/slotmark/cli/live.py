@@ -1,6 +1,8 @@
 """`slotmark cluster run` and `clean`: clusters of real nodes on this machine."""
 
-from collections.abc import Callable, Iterator
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +18,7 @@ from slotmark.numbers import duration
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.live.conducting import Progress
+    from slotmark.benches.cluster.live.plan import Request
 
 
 def run(
@@ -25,15 +28,31 @@ def run(
     ],
     out: Annotated[
         Path,
-        typer.Option("-o", "--out", metavar="RUN", help="The new run folder; logs are kept in RUN.logs beside it."),
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="RUN",
+            help="The new run folder; logs are kept in RUN.logs beside it. With --rounds, the folder that all of them are made in.",
+        ),
     ],
     node: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
-            metavar="NODE",
-            help="slotmark, cardano-node, dingo, a folder with a node.toml, or a command like cardano-node.",
+            metavar="[NAME=]NODE",
+            help="slotmark (the default), cardano-node, dingo, a folder with a node.toml, or a command like cardano-node; again for more that take turns.",
         ),
-    ] = "slotmark",
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="Run each --node once in so many rounds, in turns, each time from a fresh state; a run folder each.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with the rounds in -o that were cut: those that are finished are kept."),
+    ] = False,
     network: Annotated[
         Network, typer.Option(help="Latencies of the bed, in a network emulated in user space; or none.")
     ] = "wan",
@@ -64,9 +83,12 @@ def run(
     from slotmark.benches.cluster.live.conducting import run_live
     from slotmark.benches.cluster.live.plan import Request
 
+    nodes = _nodes(node or ["slotmark"])
+    if rounds is None and (len(nodes) > 1 or resume):
+        raise ArgumentError("several --node and --resume go with --rounds: say how many rounds they take turns for.")
     request = Request(
         bed=bed,
-        node=node,
+        node=next(iter(nodes.values())),
         seconds=_seconds("--for", lasting),
         out=out,
         network=network,
@@ -77,6 +99,9 @@ def run(
         seed=seed,
         workload=workload,
     )
+    if rounds is not None:
+        _run_in_turns(nodes, rounds, request, resume)
+        return
     with _progress() as show:
         live = run_live(request, show, talk.remark)
     ingested = live.ingested
@@ -89,6 +114,38 @@ def run(
         raise KeyboardInterrupt
     if live.cut:
         raise TargetError(f"{live.cut}. What was measured until then is in {live.run.path}.")
+
+
+def _nodes(given: Sequence[str]) -> dict[str, str]:
+    """The nodes by name: what stands before ``=``, or what the node is called by itself. ArgumentError where two have one name."""
+    from slotmark.benches.cluster.live.nodes import resolve_node
+
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, node = text.partition("=")
+        if not equals or not re.fullmatch(r"[\w.-]*", name):
+            name, node = resolve_node(text).name, text
+        if not name or name.startswith("."):
+            raise ArgumentError(f"--node '{text}': expected NAME='NODE', with a name that can be a folder's.")
+        if name in found:
+            raise ArgumentError(f"--node '{text}': '{name}' is there twice. Name each as NAME='NODE'.")
+        found[name] = node
+    return found
+
+
+def _run_in_turns(nodes: Mapping[str, str], rounds: int, each: "Request", resume: bool) -> None:
+    from slotmark.benches.cluster.live.turns import Session, run_in_turns
+
+    if len(nodes) < 2:
+        raise ArgumentError("--rounds: only two nodes or more can take turns. Name them: --node a='…' --node b='…'.")
+    with _progress() as show:
+        done = run_in_turns(Session(nodes=nodes, rounds=rounds, each=each, resume=resume), show, talk.remark)
+    sides = {name: [each.out / f"{name}-{one.number}" for one in done] for name in nodes}
+    made = [[path for path in paths if path.exists()] for paths in sides.values()]
+    for path in [path for paths in made for path in paths]:
+        typer.echo(path)
+    words = ["slotmark", "compare", *(",".join(map(str, paths)) for paths in made), "-o", str(each.out / "report")]
+    talk.remark(f"Compare them: {shlex.join(words)}")
 
 
 def validate(
@@ -138,7 +195,7 @@ def _progress() -> Iterator[Callable[["Progress"], None]]:
         def show(progress: "Progress") -> None:
             agreement = progress.agreement
             words = [
-                progress.doing,
+                f"{progress.run}: {progress.doing}" if progress.run else progress.doing,
                 f"slot {progress.slot:,}" if progress.slot >= 0 else f"{-progress.slot} slots to slot 0",
                 f"{progress.blocks:,} blocks",
                 f"{agreement.hosts} of {agreement.of} hosts agree",
@@ -146,6 +203,8 @@ def _progress() -> Iterator[Callable[["Progress"], None]]:
             if progress.tps is not None:
                 words.append(f"{progress.tps:,.1f} transactions a second")
             left = [] if progress.left_s is None else [f"{duration(progress.left_s)} left"]
+            if progress.all_left_s is not None:
+                left.append(f"about {duration(progress.all_left_s)} left of all rounds")
             say(", ".join([*words, *left]))
 
         yield show

@@ -9,6 +9,7 @@ from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
 from slotmark.compare.origins import origins
+from slotmark.compare.paired_rounds import whole_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Difference, Row, Side
@@ -105,9 +106,10 @@ def _comparison(
     comparisons: int = 1,
 ) -> Comparison:
     policy = given or Policy()
+    refuse_unlike_runs(groups)
+    groups, left_out = whole_rounds(groups)
     sides = name_sides(groups)
     entries = catalogue(sides[0].manifest.bench)
-    refuse_unlike_runs(groups)
     metrics = with_margins(policy.applied(entries.metrics), margins)
     work = _Work(len(metrics), progress)
     with ExitStack() as stack:
@@ -129,7 +131,7 @@ def _comparison(
     every, tests = judged([*entered, *between], confidence, comparisons)
     rows = every[: len(entered)]
     baseline, *candidates = with_warnings(sides, of_sides, estimates)
-    warnings = [warning for one in estimates for warning in one.warnings]
+    warnings = [*left_out, *(warning for one in estimates for warning in one.warnings)]
     found = Found(
         baseline=baseline,
         candidates=candidates,

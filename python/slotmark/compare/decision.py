@@ -33,11 +33,12 @@ from slotmark.words import few, listed
 NAMED = 3
 """So many metrics are named in the line; the causes have all."""
 
-OF_RUNS = ("runs", "processes", "seeds")
+OF_RUNS = ("runs", "paired rounds", "processes", "seeds")
 """What an interval is over that a whole execution was repeated for."""
 
 DEGREES: dict[str, Callable[[int], float]] = {
     "rounds": lambda units: max(units - 1, 1),
+    "paired rounds": lambda units: max(units - 1, 1),
     "seeds": lambda units: max(units - 1, 1),
     "runs": lambda units: max(2 * (units - 1), 1),
     "processes": lambda units: max(2 * (units - 1), 1),

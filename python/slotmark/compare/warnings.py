@@ -33,6 +33,7 @@ _OF_NO_MATTER = frozenset(
         "tag",
         "profile",
         "node",
+        "round",
         "processes",
         "sweep",
         "settings",

@@ -12,6 +12,9 @@ from slotmark.warnings import Warning
 SCHEMA = 1
 """The version of the layout of a run folder. Readers refuse any other."""
 
+ROUND = "round"
+"""The parameter that has which round of its session a run is of, from 1, where a session has a run of every target in each."""
+
 Origin = Literal["measured", "simulated", "imported"]
 """How the figures of a run came about: real software was measured and slotmark read or ran it, a model produced them in virtual
 time, or another tool had measured them and they were taken over as it wrote them."""
@@ -114,6 +117,12 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     tables: dict[str, int]
     parts: list[TablePart] = []
     warnings: list[Warning]
+
+    @property
+    def round(self) -> int:
+        """Which round of its session the run is of, from 1; 0 where it is of none by itself."""
+        number = self.parameters.get(ROUND)
+        return number if isinstance(number, int) and number > 0 else 0
 
     @property
     def measured_here(self) -> bool:

@@ -65,7 +65,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
         delta: In the metric's unit.
         bounds: The same with the interval that decides.
         p: Two-sided p-value of no difference.
-        over: What the interval is over: runs, the units inside them, or these matched by their work.
+        over: What the interval is over: runs, rounds with a run of each, the units inside runs, or these matched by their work.
         effective: One per side: how many independent runs or units would tell as much.
         lopsided: The skewness of the difference's error where both sides vary alike: that of the units, as far as sides of unlike numbers
             don't cancel it.
@@ -76,7 +76,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
     delta: Interval
     bounds: Interval
     p: float
-    over: Literal["runs", "units", "matched units"]
+    over: Literal["runs", "paired rounds", "units", "matched units"]
     effective: tuple[float, float]
     lopsided: float = 0.0
     drifts: bool = False
@@ -84,7 +84,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
 
     def mean_of(self, side: Sequence[Units]) -> float:
         """The mean of a side that the difference is from: of its runs' means, or of all samples."""
-        if self.over == "runs":
+        if self.over in ("runs", "paired rounds"):
             return float(np.mean([run.mean for run in side]))
         return float(sum(run.sums.sum() for run in side) / sum(run.counts.sum() for run in side))
 
@@ -142,6 +142,21 @@ def mean_difference(
     effective = before.effective, after.effective
     drifts = any(run.ordered and may_drift(run.residuals) for side in sides for run in side)
     return MeanDifference(found.interval, found.bounds, found.p, "units", effective, _lopsided(sides), drifts)
+
+
+def over_rounds(baseline: Sequence[Units], candidate: Sequence[Units], *, confidence: float) -> MeanDifference:
+    """The mean over rounds of the candidate's mean less the baseline's, by Student's t: what a round did to both goes out.
+
+    Args:
+        baseline: One a round, two or more.
+        candidate: Likewise, of the same rounds in the same order.
+        confidence: Of the interval, as a fraction.
+    """
+    apart = np.array([theirs.mean - ours.mean for ours, theirs in zip(baseline, candidate, strict=True)])
+    error = float(apart.std(ddof=1) / np.sqrt(apart.size))
+    found = student(float(apart.mean()), error, apart.size - 1, confidence)
+    rounds = float(apart.size)
+    return MeanDifference(found.interval, found.bounds, found.p, "paired rounds", (rounds, rounds))
 
 
 def _over_runs(

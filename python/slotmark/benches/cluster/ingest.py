@@ -90,6 +90,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
         observed: What was seen of the run as a whole.
         warnings: What happened that readers of figures must know.
         tables: More tables of the run, by name.
+        session: What runs measured in turns share; empty where it is of none.
     """
 
     machine: MachineFacts
@@ -98,6 +99,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
     observed: dict[str, object]
     warnings: list[Warning]
     tables: dict[str, pa.Table]
+    session: str = ""
 
 
 class Host(msgspec.Struct):
@@ -420,7 +422,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, more_warnings: Sequence[Warn
             **(here.parameters if here else {}),
         },
         observed=here.observed if here else {},
-        session=f"{metadata.tag}-{digest}",
+        session=(here.session if here else "") or f"{metadata.tag}-{digest}",
         machine=here.machine if here else None,
         started=_moment(min((host.first_ts_ns for host in ingested.hosts if host.first_ts_ns is not None), default=0)),
         ended=_moment(max((host.last_ts_ns for host in ingested.hosts if host.last_ts_ns is not None), default=0)),

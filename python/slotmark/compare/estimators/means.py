@@ -11,6 +11,7 @@ from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
+from slotmark.compare.paired_rounds import LEAST, take_turns
 from slotmark.compare.result import Basis, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
@@ -18,21 +19,32 @@ from slotmark.compare.warnings import unmatched
 from slotmark.metrics import Analysis, Metric, Samples, side_by_side
 from slotmark.statistics.between_runs import Spread, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
-from slotmark.statistics.mean_difference import LOPSIDED, MeanDifference, Units, Work, by_unit, mean_difference
+from slotmark.statistics.mean_difference import (
+    LOPSIDED,
+    MeanDifference,
+    Units,
+    Work,
+    by_unit,
+    mean_difference,
+    over_rounds,
+)
 from slotmark.verdict import Verdict
+from slotmark.warnings import ENOUGH_RUNS
 
 
 class _Side(msgspec.Struct, frozen=True):
-    """One side's samples of a metric and part: of each run put together by unit, the smallest of all, and what a unit is, as a word."""
+    """One side's samples of a metric and part: of each run put together by unit, the smallest of all, what a unit is, as a word, and the runs' places on the side."""
 
     runs: list[Units]
     smallest: float
     unit: str
+    places: Sequence[int] = ()
 
 
 def estimate(task: Task) -> Estimate:
     """The difference of means of every metric. The samples of one metric at a time are in memory; sides are worked on side by side."""
     entries: list[Entry] = []
+    turns = [take_turns(task.sides[0], side) for side in task.sides[1:]]
     machines = [column for column, key in task.analyses[0][0].catalogue.keys.items() if key.machines]
     alike = [{key for key in machines if _same(task.analyses[0], of_side, key)} for of_side in task.analyses[1:]]
     variations: list[Variation] = []
@@ -61,8 +73,9 @@ def estimate(task: Task) -> Estimate:
                                 base,
                                 side if metric.unit_of_chance in same else _anew(side),
                                 spread,
+                                in_turns=in_turns,
                             )
-                            for side, same in zip(sides[1:], alike, strict=True)
+                            for side, same, in_turns in zip(sides[1:], alike, turns, strict=True)
                         ],
                     )
                 )
@@ -104,7 +117,8 @@ def _sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, t
     for part in {part for one, _ in each for part in one.parts}:
         present = [(one, works) for one, works in each if _recorded(one, part)]
         summary = summarise_runs([one for one, _ in present], part) if present else None
-        found[part] = (_side(present, part) if present else None, summary)
+        places = [place for place, (one, _) in enumerate(each) if _recorded(one, part)]
+        found[part] = (msgspec.structs.replace(_side(present, part), places=places) if present else None, summary)
     return found
 
 
@@ -142,11 +156,29 @@ def _units(samples: Samples, part: str, works: Mapping[int, Work]) -> Units:
     return msgspec.structs.replace(units, works=[works[one] for one in there if one in works])
 
 
-def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Spread | None) -> Measured:
-    """How far the candidate's mean lies from the baseline's, where runs of one build differ by so much."""
+def _paired(ours: _Side, theirs: _Side) -> tuple[_Side, _Side] | None:
+    """The sides with the runs of rounds in which both have the metric; None where these are too few."""
+    both = set(ours.places) & set(theirs.places)
+    if len(both) < LEAST:
+        return None
+    runs = [
+        [run for run, place in zip(side.runs, side.places, strict=True) if place in both] for side in (ours, theirs)
+    ]
+    return msgspec.structs.replace(ours, runs=runs[0]), msgspec.structs.replace(theirs, runs=runs[1])
+
+
+def _measured(
+    task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Spread | None, *, in_turns: bool
+) -> Measured:
+    """How far the candidate's mean lies from the baseline's: round by round where they took turns, or where runs of one build differ by so much."""
     shown = "" if metric.tested else "not tested"
-    found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence, spread=spread)
-    conditional = found is None or found.over != "runs"
+    if in_turns and (pairs := _paired(ours, theirs)):
+        ours, theirs = pairs
+        found = over_rounds(ours.runs, theirs.runs, confidence=task.how.confidence)
+    else:
+        found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence, spread=spread)
+    over_runs = found is not None and found.over in ("runs", "paired rounds")
+    conditional = not over_runs or (in_turns and len(ours.runs) < ENOUGH_RUNS)
     if found is None:
         settled = Judgement(Verdict.INCONCLUSIVE, f"one {ours.unit} tells nothing of chance")
         return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=conditional)
@@ -165,7 +197,13 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Sp
             )
         )
         return Measured(
-            ratio=None, delta=delta, paired=False, shown=shown, settled=settled, conditional=conditional, basis=basis
+            ratio=None,
+            delta=delta,
+            paired=found.over == "paired rounds",
+            shown=shown,
+            settled=settled,
+            conditional=conditional,
+            basis=basis,
         )
     return measured_of_means(
         metric,
@@ -173,17 +211,17 @@ def _measured(task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Sp
         delta,
         bounds,
         p=found.p,
-        paired=False,
+        paired=found.over == "paired rounds",
         shown=shown,
-        settled=_untold(ours.unit, found, basis, [*ours.runs, *theirs.runs]) if found.over != "runs" else None,
+        settled=_untold(ours.unit, found, basis, [*ours.runs, *theirs.runs]) if not over_runs else None,
         conditional=conditional,
         basis=basis,
     )
 
 
 def _basis(found: MeanDifference, ours: _Side, theirs: _Side) -> Basis:
-    if found.over == "runs":
-        return Basis("runs", (len(ours.runs), len(theirs.runs)), found.effective, found.degrees)
+    if found.over in ("runs", "paired rounds"):
+        return Basis(found.over, (len(ours.runs), len(theirs.runs)), found.effective, found.degrees)
     counts = (sum(one.sums.size for one in side.runs) for side in (ours, theirs))
     matched = "matched " if found.over == "matched units" else ""
     return Basis(f"{matched}{ours.unit}s", (next(counts), next(counts)), found.effective)

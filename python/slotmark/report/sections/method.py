@@ -62,6 +62,17 @@ def _means(comparison: Comparison) -> str:
         if several
         else "Samples"
     )
+    in_turns = any(
+        one.basis.over == "paired rounds"
+        for row in comparison.rows
+        for one in row.differences
+        if one is not None and one.basis is not None
+    )
+    turns = (
+        "Runs of both sides took turns in one session: the runs of a round are a pair, and Student's t is over the differences of rounds. "
+        if in_turns
+        else ""
+    )
     analysed = (
         f"Analysed are blocks and slots that pass: {', '.join(filters)}."
         if filters
@@ -73,7 +84,7 @@ def _means(comparison: Comparison) -> str:
         "intervals and p-values are Student's t with as many degrees of freedom; levels of memory are compared over hosts. Blocks of "
         "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would tell as much; no verdict is possible below 4. Verdicts are "
         f"conditional where each side was run once. Where a side has several runs, the run is the unit: what runs of one side differ by, of all sides "
-        "together, is what each run may differ by, and intervals and p-values are Student's t over it. Where a metric has a least difference that matters, the margin is that or "
+        f"together, is what each run may differ by, and intervals and p-values are Student's t over it. {turns}Where a metric has a least difference that matters, the margin is that or "
         f"a share of the baseline, whichever is more. docs/method.md gives the reasons, and how often it is right. {analysed}"
     )
 

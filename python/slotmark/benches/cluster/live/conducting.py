@@ -52,6 +52,7 @@ from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.filters import MEASURED
 from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
+from slotmark.run.manifest import ROUND
 from slotmark.warnings import Warning
 from slotmark.words import listed
 
@@ -90,6 +91,8 @@ class Progress(msgspec.Struct, frozen=True):
         agreement: How far hosts agree.
         left_s: Seconds left of the measurement; None before it.
         tps: Transactions a second that hosts acknowledged in the measurement; None before, and without a workload.
+        run: Which run of a session it is, in words; empty where it stands alone.
+        all_left_s: About how many seconds are left of the session; None without one.
     """
 
     doing: str
@@ -98,6 +101,8 @@ class Progress(msgspec.Struct, frozen=True):
     agreement: Agreement
     left_s: float | None = None
     tps: float | None = None
+    run: str = ""
+    all_left_s: float | None = None
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -200,7 +205,7 @@ def run_live(
             statistics = wan.stop() if wan else None
         here = _measured_here(request, node, machine, cluster, folder, statistics, cut)
         run, ingested = ingest(
-            IngestRequest(logs=folder, out=request.out, target=node.name),
+            IngestRequest(logs=folder, out=request.out, target=request.turn.name if request.turn else node.name),
             lambda _done, _total: None,
             here,
         )
@@ -589,6 +594,7 @@ def _measured_here(
         "node": request.node,
         "network": request.network,
         "asked for, s": request.seconds,
+        **({ROUND: request.turn.round} if request.turn else {}),
     }
     first, last = cluster.measured_slots
     observed: dict[str, object] = {
@@ -612,4 +618,5 @@ def _measured_here(
         tables |= generator.tables()
         observed |= generator.outcome()
         found += generator.warnings()
-    return MeasuredHere(machine, cluster.measured_slots, parameters, observed, found, tables)
+    session = request.turn.session if request.turn else ""
+    return MeasuredHere(machine, cluster.measured_slots, parameters, observed, found, tables, session)

@@ -19,6 +19,14 @@ OnDeath = Literal["stop", "restart", "go-on"]
 """What becomes of a run in which a node ends by itself."""
 
 
+class Turn(msgspec.Struct, frozen=True):
+    """Which run of a session a live run is: the session's name, the round from 1 on, and the name of what ran."""
+
+    session: str
+    round: int
+    name: str
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A live run that is asked for.
 
@@ -34,6 +42,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         grace_s: How long nodes may take to end before they are killed.
         seed: Of jitter and losses of the network, and of transactions.
         workload: Whether the profile's transactions are submitted.
+        turn: Which run of a session it is; None where it stands alone.
     """
 
     bed: Path
@@ -47,6 +56,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: int = 30
     seed: int = 1
     workload: bool = True
+    turn: Turn | None = None
 
     @property
     def logs(self) -> Path:

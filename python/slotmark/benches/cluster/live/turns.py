@@ -1,0 +1,197 @@
+"""Nodes that take turns on one bed: a session of rounds, each with a live run of every node, so that the day and the machine drop out."""
+
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from slotmark.benches.cluster.bed import read_bed
+from slotmark.benches.cluster.live.conducting import Progress, run_live
+from slotmark.benches.cluster.live.nodes import resolve_node
+from slotmark.benches.cluster.live.plan import Request, Turn
+from slotmark.errors import LogError, TargetError
+from slotmark.measure import session as sessions
+from slotmark.run import machine_facts, utc_now
+from slotmark.run.folder import refuse_existing
+from slotmark.run.integrity import digest_of
+
+_BESIDE_S = 30
+"""About how much longer than its measurement a run takes, before one has shown it."""
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that is asked for.
+
+    Attributes:
+        nodes: What takes turns: name to node, as of ``resolve_node``.
+        rounds: How many; each node runs once in each.
+        each: What every run is asked; its ``out`` is the folder that run folders are made in, its ``seed`` decides the order too.
+        resume: Whether to go on with the session there that was cut.
+    """
+
+    nodes: Mapping[str, str]
+    rounds: int
+    each: Request
+    resume: bool = False
+
+    def runs(self, number: int) -> list[Request]:
+        """The runs of a round in their order: drawn by the seed, and turned round from one round to the next, as A B, B A."""
+        names = sorted(self.nodes)
+        random.Random(self.each.seed).shuffle(names)
+        return [
+            msgspec.structs.replace(
+                self.each,
+                node=self.nodes[name],
+                out=self.each.out / f"{name}-{number}",
+                seed=self.each.seed + number - 1,
+                turn=Turn("", number, name),
+            )
+            for name in (names if number % 2 else reversed(names))
+        ]
+
+
+class Round(msgspec.Struct, frozen=True):
+    """A finished round.
+
+    Attributes:
+        number: From 1.
+        part: Of the session: 0, and one more after each time that it was cut and resumed.
+        seconds: How long each of its runs took as a whole.
+        runs: The folders of its runs below the session's, in the order in which they were made.
+        failed: What went wrong, by the node's name; its pair is not compared.
+    """
+
+    number: int
+    part: int
+    seconds: list[float]
+    runs: list[str]
+    failed: dict[str, str]
+
+
+def run_in_turns(
+    session: Session, on_progress: Callable[[Progress], None], on_remark: Callable[[str], None]
+) -> list[Round]:
+    """Runs a session, and makes a run folder per node and round.
+
+    A run that fails leaves its round without a pair, and the session goes on, unless rounds fail one after the other, or nothing of its
+    node has ever run.
+
+    Args:
+        session: What to run.
+        on_progress: As of ``run_live``, with how far the session is.
+        on_remark: As of ``run_live``.
+
+    Raises:
+        TargetError: There is no such node, its first run fails, or two rounds fail, one after the other.
+        ArgumentError: There is nothing to resume, or something else was asked for.
+        RunError: A run is there already, or the session's file is damaged.
+        KeyboardInterrupt: A signal came; finished rounds are kept.
+        SlotmarkError: As of ``run_live``, where more runs would not help.
+    """
+    out = session.each.out
+    read_bed(session.each.bed)
+    for node in session.nodes.values():
+        resolve_node(node)
+    head = sessions.new_session(machine_facts(), utc_now(), dict(_asked(session)))
+    if not session.resume:
+        for request in _all(session, 1):
+            refuse_existing(request.out)
+            refuse_existing(request.logs)
+    with sessions.open_session(
+        out, head, Round, rounds=session.rounds, resume=session.resume, on_remark=on_remark
+    ) as kept:
+        if session.resume:
+            _remove(_all(session, len(kept.rounds) + 1), on_remark)
+        part = kept.rounds[-1].part + 1 if kept.rounds else 0
+        for number in range(len(kept.rounds) + 1, session.rounds + 1):
+            before = kept.done[-1].failed if kept.done else {}
+            done = _round(session, number, part, kept.done, kept.head.session, on_progress, on_remark)
+            if done.failed and before:
+                name, words = next(iter(done.failed.items()))
+                _remove(session.runs(number), on_remark)
+                raise TargetError(
+                    f"rounds {number - 1} and {number} failed, one after the other; the last: {name}: {words}"
+                )
+            kept.keep(done)
+    kept.remove()
+    return kept.done
+
+
+def _asked(session: Session) -> Iterator[tuple[str, str]]:
+    """What a session is, in words: the same for one that is resumed."""
+    each = session.each
+    yield from ((f"node {name}", node) for name, node in session.nodes.items())
+    yield "the bed", f"{each.bed.resolve()}, {digest_of(each.bed / 'bed.json')}"
+    yield "--rounds", str(session.rounds)
+    for name in ("seconds", "network", "on_death", "seed", "workload"):
+        yield f"'{name}'", str(getattr(each, name))
+
+
+def _all(session: Session, first: int) -> list[Request]:
+    """The runs of a round and of all that follow."""
+    return [request for number in range(first, session.rounds + 1) for request in session.runs(number)]
+
+
+def _remove(requests: Sequence[Request], on_remark: Callable[[str], None]) -> None:
+    """Removes what there is of runs of a round that isn't whole: its runs are made again, one after the other."""
+    for path in [path for request in requests for path in (request.out, request.logs) if path.exists()]:
+        on_remark(f"{path}: of a round that is not whole; removed")
+        shutil.rmtree(path)
+
+
+def _round(
+    session: Session,
+    number: int,
+    part: int,
+    before: Sequence[Round],
+    name: str,
+    on_progress: Callable[[Progress], None],
+    on_remark: Callable[[str], None],
+) -> Round:
+    """One round; fewer runs where too few are left that could be compared."""
+    seconds: list[float] = []
+    runs: list[str] = []
+    failed: dict[str, str] = {}
+    known = [one for of_round in before for one in of_round.seconds]
+    known_names = {run.rpartition("-")[0] for of_round in before for run in of_round.runs}
+    requests = session.runs(number)
+    for place, request in enumerate(requests):
+        assert request.turn
+        node, began = request.turn.name, time.monotonic()
+        left = (session.rounds - number + 1) * len(requests) - place - 1
+
+        def show(
+            progress: Progress,
+            words: str = f"round {number} of {session.rounds}, {node}",
+            left: int = left,
+            began: float = began,
+        ) -> None:
+            typical = sum(took) / len(took) if (took := [*known, *seconds]) else session.each.seconds + _BESIDE_S
+            this = max(typical - (time.monotonic() - began), progress.left_s or 0.0)
+            on_progress(msgspec.structs.replace(progress, run=words, all_left_s=this + left * typical))
+
+        try:
+            live = run_live(
+                msgspec.structs.replace(request, turn=msgspec.structs.replace(request.turn, session=name)),
+                show,
+                on_remark,
+            )
+        except (TargetError, LogError) as error:
+            if node not in known_names:
+                raise
+            failed[node] = str(error)
+        else:
+            runs.append(request.out.name)
+            if live.interrupted:
+                raise KeyboardInterrupt
+            if live.cut:
+                failed[node] = live.cut
+            else:
+                seconds.append(time.monotonic() - began)
+        if node in failed:
+            on_remark(f"round {number}: {node} failed, so its pair is not compared: {failed[node]}")
+        if len(requests) - len(failed) < 2:
+            break
+    return Round(number, part, seconds, runs, failed)

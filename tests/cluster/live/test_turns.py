@@ -1,0 +1,140 @@
+"""`slotmark cluster run --rounds` over real processes: nodes take turns, a node that dies costs its round, and a session that was cut goes on."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slotmark.benches.cluster.live.plan import Request
+from slotmark.benches.cluster.live.turns import Session
+from slotmark.compare import compare
+from slotmark.measure.session import FILE
+from slotmark.run import Run, open_run
+from tests.cluster.live.machine import of_conductor, stand_in_recipe
+from tests.conftest import slotmark
+
+HOSTS = 2
+PATIENCE_S = 120
+OPTIONS = ("--for", "5s", "--network", "loopback", "--no-workload", "--start-in", "2s", "--ready-within", "2min")
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bed") / "bed"
+    made = slotmark("cluster", "create", "value-only-5", "--hosts", str(HOSTS), "-o", folder)
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+def command(bed: Path, out: Path, node: str, *more: str) -> list[str]:
+    nodes = ["--node", f"old={node}", "--node", f"new={node}"]
+    return ["cluster", "run", str(bed), *nodes, "-o", str(out), *OPTIONS, *more]
+
+
+def started(bed: Path, out: Path, node: str, *more: str) -> subprocess.Popen[str]:
+    words = [sys.executable, "-m", "slotmark", *command(bed, out, node, *more)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(what: str, condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain until {what}"
+        time.sleep(0.02)
+
+
+def test_the_order_turns_round_from_one_round_to_the_next_and_is_drawn_by_the_seed(tmp_path: Path) -> None:
+    def order(seed: int) -> list[str]:
+        each = Request(bed=tmp_path, node="", seconds=1, out=tmp_path, seed=seed)
+        session = Session(nodes={"a": "x", "b": "y"}, rounds=4, each=each)
+        return [run.out.name for number in range(1, 5) for run in session.runs(number)]
+
+    orders = {"".join(name[0] for name in order(seed)) for seed in range(1, 20)}
+    assert orders == {"abbaabba", "baabbaab"}
+    assert order(1) == order(1)
+    assert sorted(order(3)) == sorted(f"{name}-{number}" for name in "ab" for number in range(1, 5))
+
+
+def test_a_session_survives_a_node_that_dies_and_a_signal(bed: Path, tmp_path: Path) -> None:
+    node, out = str(stand_in_recipe(tmp_path, HOSTS)), tmp_path / "runs"
+    with started(bed, out, node, "--rounds", "4") as conductor:
+        try:
+            place = out / "new-2.logs" / "node-1"
+            until("round 2 runs", (place / "stdout").exists)
+            log = out / "new-2.logs" / "node-0" / "stdout"
+            until("it has blocks", lambda: log.read_text().count("AddedToCurrentChain") >= 2)
+            (place / "die").touch()
+            third = [out / f"{name}-3.logs" / "node-0" / "stdout" for name in ("old", "new")]
+            until("round 3 runs", lambda: all(log.exists() for log in third))
+        finally:
+            conductor.send_signal(signal.SIGINT)
+            _, said = conductor.communicate(timeout=PATIENCE_S)
+    assert conductor.returncode == 130, said
+    assert "Traceback" not in said
+    assert "round 2: new failed, so its pair is not compared" in said
+    assert "node-1 ended by itself" in said
+    assert "2 of 4 rounds are finished and kept: the same with --resume goes on" in said
+    assert not of_conductor(conductor.pid)
+    assert (out / FILE).is_file()
+    # Not the same session, and one that isn't to be resumed.
+    other = slotmark(*command(bed, out, node, "--rounds", "5", "--resume"))
+    assert other.returncode == 2
+    assert "not the session that was cut: --rounds was 4, is 5" in other.stderr
+    anew = slotmark(*command(bed, out, node, "--rounds", "4"))
+    assert anew.returncode == 2
+    assert "already there" in anew.stderr or "exists already" in anew.stderr
+    resumed = slotmark(*command(bed, out, node, "--rounds", "4", "--resume"), timeout=600)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "resumed after round 2 of 4" in resumed.stderr
+    assert "of a round that is not whole; removed" in resumed.stderr
+    assert "slotmark compare" in resumed.stderr.splitlines()[-1]
+    assert not (out / FILE).exists()
+    runs = {path: open_run(path) for path in resumed.stdout.splitlines()}
+    sides = {name: of_side(list(runs.values()), name) for name in ("old", "new")}
+    assert [run.manifest.round for run in sides["old"]] in (
+        [1, 2, 3, 4],
+        [1, 3, 4],
+    )  # of a round that has failed, no more is made
+    assert len({run.manifest.session for run in runs.values()}) == 1
+    assert len({run.manifest.id for run in runs.values()}) == len(runs)
+    comparison = compare([sides["old"], sides["new"]])
+    (doubt,) = (one for one in comparison.warnings if one.kind == "round_left_out")
+    assert "Round 2 is not compared" in doubt.text
+    assert [side.name for side in comparison.sides] == ["old (3 runs)", "new (3 runs)"]
+    over = {one.basis.over for row in comparison.rows for one in row.differences if one and one.basis}
+    assert over == {"paired rounds"}
+
+
+def of_side(runs: list[Run], name: str) -> list[Run]:
+    return [run for run in runs if run.manifest.target.name == name]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--node", "old=slotmark"), "'old' is there twice"),
+        (("--node", ".x=slotmark"), "with a name that can be a folder's"),
+        (("--resume",), "several --node and --resume go with --rounds"),
+    ],
+)
+def test_a_session_that_makes_no_sense_is_refused_in_a_line(
+    bed: Path, tmp_path: Path, more: tuple[str, ...], said: str
+) -> None:
+    node = str(stand_in_recipe(tmp_path, HOSTS))
+    done = slotmark(*command(bed, tmp_path / "runs", node, *more))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_first_run_that_fails_ends_the_session(bed: Path, tmp_path: Path) -> None:
+    node = str(stand_in_recipe(tmp_path, HOSTS, "--mute"))
+    done = slotmark(*command(bed, tmp_path / "runs", node, "--rounds", "2", "--ready-within", "1s"))
+    assert done.returncode == 2
+    assert "2 nodes don't answer" in done.stderr.splitlines()[-1]
+    assert not list((tmp_path / "runs").glob("*/run.json"))

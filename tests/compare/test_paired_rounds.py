@@ -1,0 +1,161 @@
+"""Runs that took turns are compared round by round: what a round did to both goes out, and a round that isn't whole is left out and named."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from slotmark import warnings
+from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.simulate import load_profile
+from slotmark.compare import Comparison, Difference, compare
+from slotmark.errors import ComparisonError
+from slotmark.report import comparison_document
+from slotmark.report.renderers.html import html
+from slotmark.run import Run, open_run
+from slotmark.run.manifest import ROUND
+from slotmark.statistics.mean_difference import Units, over_rounds
+from slotmark.warnings import Warning
+
+SMALL = ("hosts=5", "pools=5", "run.slots=900", "genesis.epoch_slots=200")
+TICK_MS = 30.0
+DAYS = (1.0, 2.0, 1.3, 0.7)
+"""What each round does to the ledger tick of both sides: far more than the two differ by."""
+SLOWER = 1.25
+
+
+def units(values: np.ndarray) -> Units:
+    return Units(values, np.ones(values.size))
+
+
+def test_intervals_cover_whatever_the_rounds_do_to_both() -> None:
+    """1,000 sessions a row: the share of intervals that cover the planted difference, and of equal builds called different."""
+    draws = np.random.default_rng(27)
+    for rounds in (3, 4, 6, 10):
+        covered = false = 0
+        for _ in range(1_000):
+            day = 1 + 0.2 * draws.standard_normal(rounds)
+            own = 0.01 * draws.standard_normal((2, rounds))
+            levels = day + own + np.array([[0.0], [0.05]])
+            sides = [[units(level + 0.01 * draws.standard_normal(50)) for level in side] for side in levels]
+            found = over_rounds(sides[0], sides[1], confidence=0.95)
+            covered += found.delta.low <= 0.05 <= found.delta.high
+            moved = over_rounds(sides[0], [units(one.sums - 0.05) for one in sides[1]], confidence=0.95)
+            false += moved.p < 0.05
+        assert 0.93 <= covered / 1_000 <= 0.97, rounds
+        assert false / 1_000 <= 0.07, rounds
+
+
+def of_session(run: Run, number: int, name: str, *doubts: Warning) -> Run:
+    """The run as one of a session: of a target, and of a round."""
+    manifest = run.manifest
+    changed = msgspec.structs.replace(
+        manifest,
+        id=f"{name}-{number}",
+        target=msgspec.structs.replace(manifest.target, name=name),
+        session="monday",
+        parameters={**manifest.parameters, ROUND: number},
+        warnings=[*manifest.warnings, *doubts],
+    )
+    (run.path / "run.json").write_bytes(msgspec.json.encode(changed))
+    return open_run(run.path)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Run]:
+    """Runs of a session of four rounds, whose ledger tick is another in each."""
+    folder = tmp_path_factory.mktemp("session")
+    made: dict[tuple[str, int], Run] = {}
+    for number, day in enumerate(DAYS, start=1):
+        for name, slower in (("old", 1.0), ("new", SLOWER)):
+            tick = f'forging.ledger_tick={{mean="{TICK_MS * day * slower:g}ms", sigma=0.05}}'
+            profile = load_profile("value-only-10.5", (*SMALL, tick))
+            seed = 2 * number + (name == "new")
+            run, _ = simulate_direct(profile, seed, folder / f"{name}-{number}", lambda _done, _total: None)
+            made[name, number] = of_session(run, number, name)
+    return lambda name, number: made[name, number]
+
+
+def ticked(comparison: Comparison) -> Difference:
+    (row,) = (row for row in comparison.rows if row.metric.id == "forge_ticked")
+    assert row.differences[0] is not None
+    return row.differences[0]
+
+
+def test_the_day_drops_out_and_rows_say_so(session: Callable[[str, int], Run]) -> None:
+    sides = [[session(name, number) for number in (3, 1, 4, 2)] for name in ("old", "new")]
+    comparison = compare(sides)
+    found = ticked(comparison)
+    assert found.basis is not None
+    assert (found.basis.over, found.basis.counts) == ("paired rounds", (4, 4))
+    assert found.paired
+    assert not found.conditional
+    assert found.delta is not None
+    truth_s = TICK_MS * (SLOWER - 1) * float(np.mean(DAYS)) / 1e3
+    assert found.delta.low <= truth_s <= found.delta.high
+    # The same runs of as many sessions: what the days did stands in the interval.
+    apart = [
+        [
+            Run(run.path, msgspec.structs.replace(run.manifest, session=str(place)))
+            for place, run in enumerate(side, 10 * half)
+        ]
+        for half, side in enumerate(sides)
+    ]
+    unpaired = ticked(compare(apart))
+    assert unpaired.basis is not None
+    assert unpaired.basis.over == "runs"
+    assert unpaired.delta is not None
+    assert found.delta.high - found.delta.low < (unpaired.delta.high - unpaired.delta.low) / 3
+    text = html(comparison_document(comparison))
+    assert "over 4 paired rounds" in text
+    assert "the runs of a round are a pair" in text
+
+
+def test_a_round_that_is_not_whole_is_left_out_and_named(session: Callable[[str, int], Run], tmp_path: Path) -> None:
+    died = Warning(
+        "cut_short",
+        "The run ended after 3 of 9 s (node-1 ended by itself): there are fewer blocks than were asked for.",
+    )
+    third = session("new", 3)
+    broken = Run(third.path, msgspec.structs.replace(third.manifest, warnings=[died]))
+    ours = [session("old", number) for number in (1, 2, 3, 4)]
+    comparison = compare([ours, [session("new", 1), session("new", 2), broken, session("new", 4)]])
+    basis = ticked(comparison).basis
+    assert basis is not None
+    assert basis.counts == (3, 3)
+    (doubt,) = (one for one in comparison.warnings if one.kind == "round_left_out")
+    assert "Round 3 is not compared" in doubt.text
+    assert "node-1 ended by itself" in doubt.text
+    assert [len(side.manifests) for side in comparison.sides] == [3, 3]
+    # Unequal numbers of rounds.
+    fewer = compare([ours, [session("new", number) for number in (4, 2, 1)]])
+    (doubt,) = (one for one in fewer.warnings if one.kind == "round_left_out")
+    assert "round 3 is there on one side only (old-3)" in doubt.text
+    assert ticked(fewer).delta == ticked(comparison).delta
+    # A round of which there is nothing.
+    neither = compare(
+        [[session("old", number) for number in (1, 2, 4)], [session("new", number) for number in (4, 2, 1)]]
+    )
+    (doubt,) = (one for one in neither.warnings if one.kind == "round_left_out")
+    assert "Round 3 is not compared: no side has a run of it" in doubt.text
+
+
+def test_rounds_that_cannot_be_paired_are_refused_in_a_line(session: Callable[[str, int], Run]) -> None:
+    other = session("new", 2)
+    twice = Run(other.path, msgspec.structs.replace(other.manifest, parameters={**other.manifest.parameters, ROUND: 1}))
+    with pytest.raises(ComparisonError, match="are both of round 1: a side has one run of a round"):
+        compare([[session("old", 1), session("old", 2)], [session("new", 1), twice]])
+    with pytest.raises(ComparisonError, match="1 of 3 rounds can be compared"):
+        compare([[session("old", 1), session("old", 2)], [session("new", 1), session("new", 3)]])
+
+
+def test_one_round_alone_is_one_run_a_side(session: Callable[[str, int], Run]) -> None:
+    found = ticked(compare([session("old", 1), session("new", 1)]))
+    assert found.basis is not None
+    assert found.basis.over == "blocks"
+
+
+def test_a_doubt_is_known() -> None:
+    assert warnings.round_left_out(3, "why").kind in warnings.KINDS

@@ -1,7 +1,5 @@
 """docs/glossary.md has the words that the code has a fixed list of, each once, in order."""
 
-from typing import get_args
-
 import pytest
 
 from slotmark.benches.chainsync.setting import MODES
@@ -27,5 +25,5 @@ def test_each_word_is_there_once_in_order_with_a_meaning(text: str) -> None:
 
 
 def test_words_of_the_code_are_explained() -> None:
-    for word in (*get_args(Verdict), *ESTIMATORS, *MODES, "cluster", "ledger", "chainsync", "prediction"):
+    for word in (*Verdict, *ESTIMATORS, *MODES, "cluster", "ledger", "chainsync", "prediction"):
         assert word in PAGE, word

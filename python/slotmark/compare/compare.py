@@ -111,12 +111,18 @@ def _comparison(
     sides = name_sides(groups)
     entries = catalogue(sides[0].manifest.bench)
     metrics = with_margins(policy.applied(entries.metrics), margins)
+    for metric in metrics:
+        if metric.estimator not in ESTIMATORS:
+            raise ComparisonError(
+                f"{entries.folder / 'catalogue.toml'}: '{metric.id}' has the estimator '{metric.estimator}', which there isn't. "
+                f"There are: {', '.join(ESTIMATORS)}."
+            )
     work = _Work(len(metrics), progress)
     with ExitStack() as stack:
         analyses = analyses_of(stack, groups, filters)
         sides = analysed(sides, analyses)
         estimates = [
-            estimator(Task(sides, analyses, wanted, how, work.begun))
+            estimator.estimate(Task(sides, analyses, wanted, how, work.begun))
             for name, estimator in ESTIMATORS.items()
             if (wanted := [metric for metric in metrics if metric.estimator == name])
         ]

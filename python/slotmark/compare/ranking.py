@@ -30,11 +30,11 @@ def entries_between_candidates(task: Task) -> list[Entry]:
         task: With the ranked metric alone; the baseline is held against all candidates in the comparison itself.
     """
     (metric,) = task.metrics
-    estimate = ESTIMATORS[metric.estimator]
+    estimator = ESTIMATORS[metric.estimator]
     return [
         entry
         for first in range(1, len(task.sides) - 1)
-        for entry in estimate(Task(task.sides[first:], task.analyses[first:], task.metrics, task.how)).entries
+        for entry in estimator.estimate(Task(task.sides[first:], task.analyses[first:], task.metrics, task.how)).entries
     ]
 
 

@@ -7,9 +7,10 @@ same id then have name, unit, direction, section and definition from there, and 
 """
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,7 +19,6 @@ from slotmark.warnings import KINDS, STOPPING
 
 Better = Literal["higher", "lower"]
 Rank = Literal["decisive", "important", "informative"]
-Estimator = Literal["rounds", "pairs", "means", "blocks", "processes", "seeds"]
 
 _folders = {file.parent.name: file.parent for file in sorted(Path(__file__).parent.glob("*/catalogue.toml"))}
 """Where each bench's catalogue is; those beside this file from the start."""
@@ -37,7 +37,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             of it aren't independent of each other.
         course: Whether to draw it over the run too, by its first grain column.
         section: The part of the report that it belongs to; empty where the bench has only one.
-        estimator: How it is compared; the catalogue's, where the entry has none of its own.
+        estimator: How it is compared, the name of a file of ``slotmark.compare.estimators``; the catalogue's, where the entry has none of its own.
         relation: The relation or the table whose column it is.
         value: The column, or an expression of columns; rows where it is NULL have no sample.
         where: Which rows of the relation count, as SQL; all where it's empty.
@@ -66,7 +66,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     relation: str = ""
     value: str = ""
     where: str = ""
-    estimator: Estimator = "rounds"
+    estimator: str = ""
     inside: str = ""
     repeated: str = ""
     zero_unrecorded: bool = False
@@ -300,7 +300,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     columns: list[str]
 
 
-class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
+class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is computed from the runs of one bench.
 
     Attributes:
@@ -339,9 +339,9 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
 
     bench: str
     folder: Path
-    metrics: tuple[Metric, ...]
+    metrics: tuple[Metric, ...] = msgspec.field(name="metric")
     about: tuple[str, ...] = ()
-    estimator: Estimator
+    estimator: str
     relations: tuple[str, ...] = ()
     by_host: tuple[str, ...] = ()
     native: dict[str, Native] = {}
@@ -355,12 +355,12 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     styled: bool = False
     filterable: bool = False
     facts: str = ""
-    warnings: tuple[WarningRule, ...] = ()
-    splits: tuple[Split, ...] = ()
+    warnings: tuple[WarningRule, ...] = msgspec.field(name="warning", default=())
+    splits: tuple[Split, ...] = msgspec.field(name="split", default=())
     located: Located | None = None
     timelines: Timelines | None = None
     changed: Changed | None = None
-    keys: dict[str, KeyColumn] = {}
+    keys: dict[str, KeyColumn] = msgspec.field(name="key", default_factory=dict)
     grows: Grows | None = None
     ranking: Ranks | None = None
     turns: Turns | None = None
@@ -413,32 +413,6 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
         return (self.folder / "relations" / f"{name}.sql").read_text(encoding="utf-8")
 
 
-class _Entries(msgspec.Struct, forbid_unknown_fields=True):
-    metric: list[dict[str, object]]
-    estimator: Estimator
-    about: list[str] = []
-    warning: list[WarningRule] = []
-    split: list[Split] = []
-    located: Located | None = None
-    timelines: Timelines | None = None
-    changed: Changed | None = None
-    by_host: list[str] = []
-    native: dict[str, Native] = {}
-    part: str = ""
-    parts: list[Part] = []
-    words: dict[str, Words] = {}
-    shifts: dict[str, str] = {}
-    optional: dict[str, dict[str, str]] = {}
-    made_by: str = ""
-    published: str = ""
-    styled: bool = False
-    like: str = ""
-    key: dict[str, KeyColumn] = {}
-    grows: Grows | None = None
-    ranking: Ranks | None = None
-    turns: Turns | None = None
-
-
 _INHERITED = ("name", "unit", "better", "section", "definition")
 """What a metric has from the metric of the same id in the catalogue that its own is like."""
 
@@ -472,41 +446,24 @@ def catalogue(bench: str) -> Catalogue:
     if bench not in _folders:
         raise RunError(f"This slotmark knows no bench '{bench}'. Use the slotmark that wrote the run.")
     folder = _folders[bench]
-    entries = msgspec.convert(tomllib.loads((folder / "catalogue.toml").read_text(encoding="utf-8")), _Entries)
+    content = tomllib.loads((folder / "catalogue.toml").read_text(encoding="utf-8"))
+    known = {metric.id: metric for metric in catalogue(like).metrics} if (like := content.pop("like", "")) else {}
     facts = folder / "facts.sql"
-    known = {metric.id: metric for metric in catalogue(entries.like).metrics} if entries.like else {}
-    metrics = []
-    for entry in entries.metric:
-        like = known.get(str(entry.get("id")))
-        inherited = {} if like is None else {field: getattr(like, field) for field in _INHERITED}
-        quoted = {} if like is None else {"value": f'"{like.name}"'}
-        metrics.append(msgspec.convert({"estimator": entries.estimator, **quoted, **inherited, **entry}, Metric))
-    return Catalogue(
-        bench=bench,
-        folder=folder,
-        metrics=tuple(metrics),
-        about=tuple(entries.about),
-        estimator=entries.estimator,
-        relations=tuple(sorted([*(file.stem for file in (folder / "relations").glob("*.sql")), *entries.native])),
-        by_host=tuple(entries.by_host),
-        native=entries.native,
-        part=entries.part,
-        parts=tuple(entries.parts),
-        words=entries.words,
-        shifts=entries.shifts,
-        optional=entries.optional,
-        made_by=entries.made_by,
-        published=entries.published,
-        styled=entries.styled,
-        filterable=(folder / "filters.toml").is_file(),
-        facts=facts.read_text(encoding="utf-8") if facts.is_file() else "",
-        warnings=tuple(entries.warning),
-        splits=tuple(entries.split),
-        located=entries.located,
-        timelines=entries.timelines,
-        changed=entries.changed,
-        keys=entries.key,
-        grows=entries.grows,
-        ranking=entries.ranking,
-        turns=entries.turns,
-    )
+    relations = [*(file.stem for file in (folder / "relations").glob("*.sql")), *content.get("native", {})]
+    found = {
+        "bench": bench,
+        "folder": folder,
+        "relations": sorted(relations),
+        "filterable": (folder / "filters.toml").is_file(),
+        "facts": facts.read_text(encoding="utf-8") if facts.is_file() else "",
+        "metric": [_with_inherited(metric, known) | metric for metric in content.pop("metric")],
+    }
+    for metric in found["metric"]:
+        metric.setdefault("estimator", content["estimator"])
+    return msgspec.convert(content | found, Catalogue)
+
+
+def _with_inherited(metric: dict[str, Any], known: Mapping[str, Metric]) -> dict[str, Any]:
+    """Returns what an entry has from the metric of the same id in the catalogue that its own is like; nothing where there is none."""
+    like = known.get(metric.get("id", ""))
+    return {} if like is None else {"value": f'"{like.name}"', **{field: getattr(like, field) for field in _INHERITED}}

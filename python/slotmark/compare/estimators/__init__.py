@@ -1,16 +1,14 @@
-"""Estimators: how the samples of a metric are compared, one file each behind one interface. The catalogue chooses."""
+"""Estimators: how the samples of a metric are compared, one file each behind one interface. The catalogue chooses by the file's name."""
 
-from slotmark.compare.estimators import blocks, means, pairs, processes, rounds, seeds
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import cast
+
 from slotmark.compare.estimators.interface import Entry, Estimate, Estimator, How, Measured, Task
 
-ESTIMATORS: dict[str, Estimator] = {
-    "rounds": rounds.estimate,
-    "pairs": pairs.estimate,
-    "means": means.estimate,
-    "blocks": blocks.estimate,
-    "processes": processes.estimate,
-    "seeds": seeds.estimate,
-}
-"""By the name that the catalogue gives."""
+_modules = {one.name: import_module(f"{__name__}.{one.name}") for one in iter_modules(__path__)}
+
+ESTIMATORS = {name: cast("Estimator", one) for name, one in _modules.items() if hasattr(one, "estimate")}
+"""By the name of its file."""
 
 __all__ = ["ESTIMATORS", "Entry", "Estimate", "Estimator", "How", "Measured", "Task"]

@@ -10,12 +10,24 @@ import numpy as np
 from slotmark import warnings
 from slotmark.compare import block_warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, How, Measured, Task
-from slotmark.compare.result import ALL, OF_BLOCKS, Basis, BlockDesign, Blocks, Quantity, Ranking, Side, Summary
+from slotmark.compare.result import (
+    ALL,
+    OF_BLOCKS,
+    Basis,
+    BlockDesign,
+    Blocks,
+    Comparison,
+    Quantity,
+    Ranking,
+    Side,
+    Summary,
+)
 from slotmark.compare.summary import summarise_costs
 from slotmark.compare.turns import apart
 from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
 from slotmark.metrics import CostMatrix, Metric, catalogue, costs_together, parts_of
+from slotmark.numbers import percent
 from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
 from slotmark.statistics.block_ratio import Part, even_log_ratios, total_ratio, typical_ratio
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
@@ -86,6 +98,19 @@ def estimate(task: Task) -> Estimate:
         factors=_factors(task.sides, kept, how),
     )
     return Estimate(entries=entries, repetitions=repetitions, details=[detail], of_sides=of_sides)
+
+
+def method(comparison: Comparison) -> str:
+    """Returns how costs of the same blocks were compared, in words."""
+    return (
+        "Blocks are paired by slot; of several processes of a target, the mean of log costs counts. Typical block: the Hodges-Lehmann "
+        "estimate of the blocks' log ratios, as a ratio. All blocks together: the ratio of sums. "
+        f"{percent(comparison.confidence)} intervals and p-values are Student's t over two levels of chance, processes and blocks; how much "
+        "neighbouring blocks answer alike is taken from their order. With one process on a side, intervals cover blocks within the processes "
+        f"only; below {ENOUGH_RUNS} there is no verdict. Quantiles are Harrell-Davis's (bootstrap, {comparison.repetitions:,} repetitions, seed "
+        f"{comparison.seed}). "
+        "docs/ledger.md gives the reasons, and how often it is right."
+    )
 
 
 def _main_costs(task: Task, main: Metric) -> list[CostMatrix]:

@@ -2,11 +2,12 @@
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import msgspec
 
 from slotmark.compare.margins import least_that_matters
-from slotmark.compare.result import ALL, Basis, BlockDesign, Detail, Quantity, Side, Summary
+from slotmark.compare.result import ALL, Basis, BlockDesign, Comparison, Detail, Quantity, Side, Summary
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Metric
 from slotmark.statistics.interval import Interval
@@ -209,10 +210,18 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     of_sides: list[list[Warning]] = []
 
 
-Estimator = Callable[[Task], Estimate]
-"""Estimates every metric of a task.
+class Estimator(Protocol):
+    """What the file of an estimator has."""
 
-Raises:
-    ComparisonError: The runs can't be compared in this way.
-    RunError: A run is damaged.
-"""
+    def estimate(self, task: Task) -> Estimate:
+        """Estimates every metric of a task.
+
+        Raises:
+            ComparisonError: The runs can't be compared in this way.
+            RunError: A run is damaged.
+        """
+        ...
+
+    def method(self, comparison: Comparison) -> str:
+        """Returns how the metrics of a comparison were compared, in words."""
+        ...

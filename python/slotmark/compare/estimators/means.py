@@ -12,7 +12,7 @@ from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Tas
 from slotmark.compare.estimators.reach import Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.paired_rounds import LEAST, take_turns
-from slotmark.compare.result import Basis, Summary
+from slotmark.compare.result import Basis, Comparison, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
@@ -87,6 +87,42 @@ def estimate(task: Task) -> Estimate:
         if variations and tested
         else [],
         of_sides=[[*once, *other] for other in unmatched(task.sides, entries)],
+    )
+
+
+def method(comparison: Comparison) -> str:
+    """Returns how means of runs were compared, in words."""
+    several = any(side.others for side in comparison.sides)
+    filters = comparison.baseline.filters
+    way = (
+        "Sides with two or more runs are compared by the means of their runs (Welch's t, with at least the pooled variance); else samples"
+        if several
+        else "Samples"
+    )
+    in_turns = any(
+        one.basis.over == "paired rounds"
+        for row in comparison.rows
+        for one in row.differences
+        if one is not None and one.basis is not None
+    )
+    turns = (
+        "Runs of both sides took turns in one session: the runs of a round are a pair, and Student's t is over the differences of rounds. "
+        if in_turns
+        else ""
+    )
+    analysed = (
+        f"Analysed are blocks and slots that pass: {', '.join(filters)}."
+        if filters
+        else "All blocks of the chain and all slots are analysed."
+    )
+    return (
+        "A metric's value is the arithmetic mean of its samples: one per block, per block and host, or per host and slot. "
+        f"{way} of one run aren't independent of each other: how much a mean varies is read off the slowest cosines of the run's course, and "
+        "intervals and p-values are Student's t with as many degrees of freedom; levels of memory are compared over hosts. Blocks of "
+        "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would tell as much; no verdict is possible below 4. Verdicts are "
+        f"conditional where each side was run once. Where a side has several runs, the run is the unit: what runs of one side differ by, of all sides "
+        f"together, is what each run may differ by, and intervals and p-values are Student's t over it. {turns}Where a metric has a least difference that matters, the margin is that or "
+        f"a share of the baseline, whichever is more. docs/method.md gives the reasons, and how often it is right. {analysed}"
     )
 
 

@@ -6,13 +6,14 @@ import numpy as np
 
 from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
-from slotmark.compare.result import Basis
+from slotmark.compare.result import Basis, Comparison
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Key, Metric
+from slotmark.numbers import percent
 from slotmark.statistics.ratio import paired_ratio
 from slotmark.statistics.serial import serial
 from slotmark.verdict import Verdict
@@ -82,6 +83,17 @@ def estimate(task: Task) -> Estimate:
         entries=entries,
         repetitions=repetitions,
         of_sides=[[*one, *other] for one, other in zip(of_sides, unmatched(task.sides, entries), strict=True)],
+    )
+
+
+def method(comparison: Comparison) -> str:
+    """Returns how events of the same time were compared, in words."""
+    return (
+        "Blocks are paired by slot, hash and announcement: all clients followed one node at the same time. Only blocks that both have count. "
+        "The ratio is the typical one of candidate over baseline (of 8 blocks or more, the geometric mean without the smallest and the "
+        f"largest tenth; blocks of one slot count as one); its {percent(comparison.confidence)} interval and p-value come from a studentised "
+        f"bootstrap with {comparison.repetitions:,} repetitions (seed {comparison.seed}). Each client was one process, so verdicts are "
+        f"conditional on these; below {ENOUGH_BLOCKS} blocks there is none. docs/method.md gives the reasons."
     )
 
 

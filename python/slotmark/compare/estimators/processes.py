@@ -3,10 +3,11 @@
 import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
-from slotmark.compare.result import Basis
+from slotmark.compare.result import Basis, Comparison
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Metric
+from slotmark.numbers import percent
 from slotmark.statistics.mean_difference import Units, mean_difference
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS
@@ -31,6 +32,15 @@ def estimate(task: Task) -> Estimate:
             )
         )
     return Estimate(entries=entries)
+
+
+def method(comparison: Comparison) -> str:
+    """Returns how processes were compared, in words."""
+    return (
+        "What a process used as a whole is compared by the means over processes: "
+        f"{percent(comparison.confidence)} intervals and p-values are Student's t (Welch's, with at least the pooled variance). Below "
+        f"{ENOUGH_RUNS} processes on a side there is no verdict."
+    )
 
 
 def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) -> Measured:

@@ -8,13 +8,14 @@ import numpy as np
 from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
 from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
-from slotmark.compare.result import Basis, Summary
+from slotmark.compare.result import Basis, Comparison, Summary
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
+from slotmark.numbers import percent
 from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
 from slotmark.statistics.serial import serial
 from slotmark.verdict import Verdict
@@ -68,6 +69,28 @@ def estimate(task: Task) -> Estimate:
         repetitions=repetitions,
         warnings=few,
         of_sides=[[*one, *other] for one, other in zip(apart, unmatched(task.sides, entries), strict=True)],
+    )
+
+
+def method(comparison: Comparison) -> str:
+    """Returns how rounds were compared, in words."""
+    paired = all(
+        difference.paired
+        for row in comparison.rows
+        if row.metric.estimator == "rounds"
+        for difference in row.differences
+        if difference
+    )
+    pairing = (
+        "Samples are paired by their keys: the runs were measured in one session, interleaved in an order drawn at random."
+        if paired
+        else "Not all runs were measured in one session: where not, samples are taken as independent."
+    )
+    return (
+        f"{pairing} The ratio is the typical one of candidate over baseline (of 8 rounds or more, the geometric mean without the smallest "
+        f"and the largest tenth); its {percent(comparison.confidence)} interval and p-value come from a studentised bootstrap with "
+        f"{comparison.repetitions:,} repetitions (seed {comparison.seed}). The unit of replication is the process run; outliers are marked, "
+        "never dropped. docs/method.md gives the reasons."
     )
 
 

@@ -6,10 +6,11 @@ import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.pairing import refuse_unmatched
-from slotmark.compare.result import Basis, Detail, Swept
+from slotmark.compare.result import Basis, Comparison, Detail, Swept
 from slotmark.compare.summary import summarise
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
+from slotmark.numbers import percent
 from slotmark.statistics.student import student
 from slotmark.warnings import ENOUGH_RUNS
 
@@ -36,6 +37,19 @@ def estimate(task: Task) -> Estimate:
                 )
             )
     return Estimate(entries=entries, details=_swept(task))
+
+
+def method(comparison: Comparison) -> str:
+    """Returns how simulations of the same seeds were compared, in words."""
+    return (
+        "Simulated, not measured: docs/simulator.md describes how the model was fitted, how far it is from published results, and what it leaves "
+        "out. Each seed is one simulation of the whole run, and the same seed draws the same slot leaders and the same luck on every side. "
+        "Metrics are defined as in the published reports: means over the analysed blocks, or over blocks and peers; an adoption centile "
+        f"counts from the start of the block's slot. Standard errors and {percent(comparison.confidence)} intervals (Student's t) are over "
+        "seeds: they cover the simulation's own noise, not how far the model is from a real cluster. Nothing else changes than what is "
+        "set, and what is named as moved along: larger blocks take longer to transfer, but the stages of forging and adoption stay as "
+        "the profile has them unless they are set too."
+    )
 
 
 def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Samples], place: int) -> Measured:

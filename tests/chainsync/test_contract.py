@@ -98,10 +98,10 @@ def test_a_target_that_fails_in_one_mode_costs_only_that_mode(
         lambda *_: None,  # pyright: ignore[reportArgumentType]
     )
     (failure,) = failures
-    assert (failure.program, failure.setting) == ("picky", Setting("headers", 5))
+    assert (failure.case.program, failure.case.setting) == ("picky", Setting("headers", 5))
     assert str(failure.error).startswith("picky (headers, 5 in flight): word word")
     assert len(str(failure.error)) < 2_200  # the last line whole, at most 2,000 characters of it
-    counts = Counter((one.program, one.setting.mode) for one in measured)
+    counts = Counter((one.case.program, one.case.setting.mode) for one in measured)
     assert counts == {
         ("floor", "raw"): 3,
         ("floor", "headers"): 3,

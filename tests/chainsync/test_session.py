@@ -79,7 +79,9 @@ def test_each_round_does_everything_once_in_an_order_of_the_seed(
         )  # pyright: ignore[reportArgumentType]
         assert not failures
         assert [one.order for one in measured] == list(range(len(measured)))
-        return [[(one.program, one.setting) for one in measured if one.round == number] for number in range(3)]
+        return [
+            [(one.case.program, one.case.setting) for one in measured if one.round == number] for number in range(3)
+        ]
 
     first, again = order(), order()
     assert first == again
@@ -217,7 +219,7 @@ def test_a_session_that_was_cut_is_resumed_without_measuring_again(small_chain: 
     run = open_run(tmp_path / "runs" / "native")
     rows = run.table("invocations").sort_by("invocation").to_pylist()
     assert [row["round"] for row in rows] == list(range(7))
-    before = [one["at"] for part in kept for one in part["measured"] if one["program"] == "native"]
+    before = [one["at"] for part in kept for one in part["measured"] if one["case"]["program"] == "native"]
     assert [row["at"] for row in rows][: len(before)] == before
     (warning,) = (one for one in run.manifest.warnings if one.kind == "resumed")
     assert f"after round {kept[-1]['number']}" in warning.text

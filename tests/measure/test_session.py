@@ -1,13 +1,15 @@
 """The rounds of a session that is cut."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from slotmark.benches.ledger.session import Measured, Round
-from slotmark.errors import RunError
+from slotmark.benches.ledger.session import Measured, Round, part_name
+from slotmark.errors import RunError, TargetError
 from slotmark.measure import session
+from slotmark.measure.session import Turns, conduct
 from slotmark.run import machine_facts, utc_now
 
 
@@ -38,8 +40,74 @@ def test_a_round_that_finds_no_room_does_not_count_as_kept(tmp_path: Path) -> No
 
 def test_the_file_of_a_process_follows_from_its_place_and_not_from_a_path_in_the_resume_file() -> None:
     facts: dict[str, object] = {"file": "", "format": "", "blocks": 1, "facts": {}, "unknown": [], "at_odds": 0.0}
-    process = {**facts, "missing": 0, "workload": {}, "place": 3}
-    line = msgspec.json.encode({"program": "x", "round": 1, "process": process, "part": "../../stolen.parquet"})
-    assert msgspec.json.decode(line, type=Measured).part == "3.parquet"
-    with pytest.raises(msgspec.ValidationError, match="place"):
-        msgspec.json.decode(line.replace(b'"place":3', b'"place":"../3"'), type=Measured)
+    process = {**facts, "missing": 0, "workload": {}}
+    place = {"case": "../x", "round": 1, "order": 3, "at": "", "load": 0.0, "part": "../../stolen.parquet"}
+    line = msgspec.json.encode({**place, "result": process})
+    assert part_name(msgspec.json.decode(line, type=Measured).order) == "3.parquet"
+    with pytest.raises(msgspec.ValidationError, match="order"):
+        msgspec.json.decode(line.replace(b'"order":3', b'"order":"../3"'), type=Measured)
+
+
+def taking_turns(
+    rounds: int, *, fails: Callable[[str, int], bool] = lambda *_: False, warm_up: bool = False
+) -> Turns[str, str]:
+    """Four cases, of which the fourth is needed; a result has its case, round and place."""
+
+    def measure(case: str, number: int, order: int) -> str:
+        if fails(case, number):
+            raise TargetError(f"{case} failed")
+        return f"{case} {number} {order}"
+
+    return Turns(
+        cases=["a", "b", "c", "needed"],
+        measure=measure,
+        rounds=rounds,
+        seed=5,
+        warm_up=warm_up,
+        needed=lambda case: case == "needed",
+        figure=lambda result: f" = {result}",
+    )
+
+
+@pytest.mark.parametrize("warm_up", [False, True])
+@pytest.mark.parametrize("cut_after", [1, 2, 3])
+def test_a_session_that_was_cut_goes_on_with_the_order_of_one_that_was_not(cut_after: int, warm_up: bool) -> None:
+    def told(measured: Sequence[session.Measured[str, str]]) -> list[tuple[str, int, int, str]]:
+        return [(one.case, one.round, one.order, one.result) for one in measured]
+
+    rounds: list[session.Round[str, str]] = []
+    whole, _ = conduct(taking_turns(4, warm_up=warm_up), lambda *_: None, (), rounds.append)
+    steps: list[str] = []
+    resumed: list[session.Round[str, str]] = []
+    again, _ = conduct(
+        taking_turns(4, warm_up=warm_up), lambda _, __, what: steps.append(what), rounds[:cut_after], resumed.append
+    )
+    assert told(again) == told(whole)
+    assert [one.order for one in whole] == list(range(4 * len(rounds)))
+    assert len({tuple(one.case for one in of.measured) for of in rounds}) > 1
+    assert [one.part for one in resumed] == [1] * (len(rounds) - cut_after)
+    assert sum("warm-up again" in step for step in steps) == (8 if warm_up else 0)
+    assert steps[-1] == f"round 4 of 4: {whole[-1].case} = {whole[-1].result}"
+
+
+def test_a_case_that_fails_is_left_out_also_where_the_session_is_resumed() -> None:
+    calls: list[tuple[str, int]] = []
+
+    def fails(case: str, number: int) -> bool:
+        calls.append((case, number))
+        return case == "b" and number == 2
+
+    rounds: list[session.Round[str, str]] = []
+    measured, (failure,) = conduct(taking_turns(3, fails=fails), lambda *_: None, (), rounds.append)
+    assert (failure.case, str(failure.error)) == ("b", "b failed")
+    assert {one.case for one in measured} == {"a", "c", "needed"}
+    assert ("b", 3) not in calls
+    again, (same,) = conduct(taking_turns(3), lambda *_: None, rounds[:2])
+    assert (same.case, str(same.error)) == ("b", "b failed")
+    assert [one.result for one in again] == [one.result for one in measured]
+
+
+@pytest.mark.parametrize("failing", [{"needed"}, {"a", "b", "c"}])
+def test_a_session_ends_where_what_is_needed_fails_or_all_else(failing: set[str]) -> None:
+    with pytest.raises(TargetError, match="failed"):
+        conduct(taking_turns(3, fails=lambda case, _: case in failing), lambda *_: None)

@@ -5,7 +5,7 @@ import math
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
@@ -17,9 +17,6 @@ from slotmark.cli.quantities import duration_us
 from slotmark.cli.session import end_session
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
 from slotmark.warnings import TELLING_ROUNDS
-
-if TYPE_CHECKING:
-    from slotmark.benches.chainsync.session import Measured
 
 app = typer.Typer(help="Measure chain-sync clients against a real chain.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -107,16 +104,7 @@ def run(
         resume=resume,
     )
     with progress("invocations") as show:
-
-        def on_step(done: int, total: int, label: str, measured: "Measured | None") -> None:
-            figure = (
-                ""
-                if measured is None
-                else f" {measured.invocation.done.blocks / measured.invocation.elapsed_ns * 1e9:,.0f} blocks/s"
-            )
-            show(done, total, label + figure)
-
-        runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), on_step)
+        runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)
     named = [run for run in runs if run.name != FLOOR]
     end_session(runs, named, [failure.error for failure in failures], out)
 

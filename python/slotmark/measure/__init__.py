@@ -1,1 +1,1 @@
-"""What every bench needs to measure: processes, sessions in rounds, manifests, and programs of slotmark's own."""
+"""Measuring, as all benches do it: processes, sessions in rounds, manifests, and programs of slotmark's own."""

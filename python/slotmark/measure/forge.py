@@ -9,7 +9,7 @@ import msgspec
 
 from slotmark import errors
 from slotmark.measure.process import how_ended
-from slotmark.measure.shipped import program
+from slotmark.measure.shipped import built_program
 
 Progress = Callable[[int, int], None]
 """Gets how much is done, and of how much; may raise to stop."""
@@ -41,9 +41,7 @@ def forge(command: str, options: dict[str, object], *, plan: bytes = b"", progre
         SlotmarkError: What the program names as wrong: ArgumentError, BedError, ChainError or SimulationError.
         TargetError: The program isn't built, or ended before it was done.
     """
-    path = program("slotmark-forge")
-    if not path.is_file():
-        raise errors.TargetError(f"{path}: the program that forges and checks isn't built. Run `make setup`.")
+    path = built_program("slotmark-forge", "the program that forges and checks")
     words = [
         f"--{name}" if value is True else f"--{name}={value}"
         for name, value in options.items()

@@ -1,4 +1,4 @@
-"""Processes that are measured: how they are started and how they ended, and what the OS reports of their CPU clock, context switches and memory."""
+"""Processes that are measured: starting and ending them, how they ended, and the system's counters of CPU time, context switches and memory."""
 
 import ctypes
 import os
@@ -9,10 +9,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
@@ -24,7 +24,7 @@ _CPUCLOCK_SCHED = (
 
 
 def refuse_without_linux(what: str) -> None:
-    """Raises PlatformError where processes can't be measured: their clocks, cores and memory are read as only Linux tells them."""
+    """Raises PlatformError where processes can't be measured: their clocks, cores and memory are read in ways that only Linux has."""
     if platform.system() != "Linux":
         raise PlatformError(
             f"{what} measures on Linux only, and this is {platform.system()}. Run it on Linux; runs, logs and files from there can be "
@@ -59,7 +59,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 """See prctl(2)."""
 
 _ENDING_S = 10
-"""How long ending what a process left may take: less where it does not start new ones faster than they are ended."""
+"""Time that ending what a process left may take: less where it does not start new ones faster than they are ended."""
 
 
 @contextmanager
@@ -99,12 +99,65 @@ def _children() -> set[int]:
     return found
 
 
+def start(
+    label: str,
+    command: Sequence[str],
+    *,
+    shown: Sequence[str] = (),
+    cores: frozenset[int] = frozenset(),
+    stdin: int = subprocess.DEVNULL,
+    stdout: int | IO[bytes] = subprocess.DEVNULL,
+    stderr: int | IO[bytes] = subprocess.DEVNULL,
+) -> subprocess.Popen[bytes]:
+    """Starts a process that ends with this one.
+
+    Args:
+        label: What to call it; errors begin with it.
+        command: Its words.
+        shown: Those of its words that an error shows; empty for all.
+        cores: Where it may run; empty for anywhere.
+        stdin: As of ``subprocess.Popen``.
+        stdout: Likewise.
+        stderr: Likewise.
+
+    Raises:
+        TargetError: It can't be started.
+    """
+    try:
+        with started_on(cores):
+            return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, process_group=children_group())
+    except OSError as error:
+        words = shlex.join(shown or command)
+        raise TargetError(f"{label}: can't start `{words}` ({error.strerror}). Check the command.") from error
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kills a process that is still there, waits for its end, and closes its pipes."""
+    if process.returncode is None:
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+
+@contextmanager
+def running(label: str, command: Sequence[str], **how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process while the block lasts, as of :func:`start`."""
+    process = start(label, command, **how)
+    try:
+        yield process
+    finally:
+        end(process)
+
+
 MOST_ANSWERED_BYTES = 1 << 20
 """The longest answer that a program may print when it is asked what it is."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a program printed before it ended.
+    """The output of a program that has ended.
 
     Attributes:
         code: As ``Popen.returncode``.
@@ -129,56 +182,41 @@ def answer(label: str, command: Sequence[str], timeout_s: float) -> Answer:
         TargetError: It can't be started, takes longer, or prints more than :data:`MOST_ANSWERED_BYTES`.
     """
     words = shlex.join(command)
-    with nothing_left():
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                process_group=children_group(),
-            )
-        except OSError as error:
-            raise TargetError(f"{label}: can't start `{words}` ({error.strerror}). Check the command.") from error
+    pipe = subprocess.PIPE
+    with nothing_left(), running(label, command, stdout=pipe, stderr=pipe) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         until = time.monotonic() + timeout_s
         printed = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+        with selectors.DefaultSelector() as selector:
+            for number in printed:
+                os.set_blocking(number, False)
+                selector.register(number, selectors.EVENT_READ)
+            ended = False
+            # Until it has ended and nothing more is in the pipes: something that it left may keep them open.
+            while selector.get_map():
+                ready = selector.select(0 if ended else 0.02)
+                if ended and not ready:
+                    break
+                for key, _ in ready:
+                    if part := os.read(key.fd, 1 << 16):
+                        printed[key.fd] += part
+                    else:
+                        selector.unregister(key.fd)
+                if sum(map(len, printed.values())) > MOST_ANSWERED_BYTES:
+                    raise TargetError(
+                        f"{label}: `{words}` printed more than {MOST_ANSWERED_BYTES >> 20} MiB and was stopped. Check the command."
+                    )
+                if time.monotonic() > until:
+                    break
+                ended = process.poll() is not None
         try:
-            with selectors.DefaultSelector() as selector:
-                for pipe in printed:
-                    os.set_blocking(pipe, False)
-                    selector.register(pipe, selectors.EVENT_READ)
-                ended = False
-                # Until it has ended and nothing more is in the pipes: something that it left may keep them open.
-                while selector.get_map():
-                    ready = selector.select(0 if ended else 0.02)
-                    if ended and not ready:
-                        break
-                    for key, _ in ready:
-                        if part := os.read(key.fd, 1 << 16):
-                            printed[key.fd] += part
-                        else:
-                            selector.unregister(key.fd)
-                    if sum(map(len, printed.values())) > MOST_ANSWERED_BYTES:
-                        raise TargetError(
-                            f"{label}: `{words}` printed more than {MOST_ANSWERED_BYTES >> 20} MiB and was stopped. Check the command."
-                        )
-                    if time.monotonic() > until:
-                        break
-                    ended = process.poll() is not None
             code = process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             raise TargetError(
                 f"{label}: `{words}` took longer than {timeout_s:g} s and was stopped. Check the command."
             ) from None
-        finally:
-            if process.returncode is None:
-                process.kill()
-                process.wait()
-            out, errors = (bytes(part) for part in printed.values())
-            process.stdout.close()
-            process.stderr.close()
+    out, errors = map(bytes, printed.values())
     return Answer(code, out, errors)
 
 
@@ -218,10 +256,12 @@ def started_on(cores: frozenset[int]) -> Iterator[None]:
 
     A child takes over where its parent's thread may run, from its first instruction on.
     """
+    if not cores:
+        yield
+        return
     before = os.sched_getaffinity(0)
     try:
-        if cores:
-            os.sched_setaffinity(0, cores)
+        os.sched_setaffinity(0, cores)
         yield
     finally:
         os.sched_setaffinity(0, before)
@@ -250,7 +290,7 @@ def first_line(pipe: IO[bytes], timeout_s: float) -> bytes | None:
 
 
 def how_ended(code: int) -> str:
-    """How a process ended, as words behind its name: ``exited 1``, ``was killed by signal 9``; the code is ``Popen.returncode``."""
+    """The end of a process, as words behind its name: ``exited 1``, ``was killed by signal 9``; the code is ``Popen.returncode``."""
     return f"was killed by signal {-code}" if code < 0 else f"exited {code}"
 
 
@@ -277,3 +317,23 @@ def last_words(text: str) -> str:
             break
         shown.insert(0, line)
     return " | ".join(shown)
+
+
+_LAST_BYTES = 1 << 16
+"""So much of the end of what a program printed is read for its last words."""
+
+
+def last_words_in(printed: Path | IO[bytes]) -> str:
+    """The last lines of a file that a program printed to, as of :func:`last_words`."""
+    with printed.open("rb") if isinstance(printed, Path) else nullcontext(printed) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
+        return last_words(file.read(_LAST_BYTES).decode(errors="replace"))
+
+
+def ending(code: int, *files: Path, named: bool = True) -> str:
+    """The end of a process in words, and the last lines of the first of its files that has any, with the file's name or without."""
+    how = f"it {how_ended(code)}"
+    for file in files:
+        if words := last_words_in(file):
+            return f"{how}; {f'the end of {file}: ' if named else ''}{words}"
+    return f"{how}; it printed nothing"

@@ -1,4 +1,4 @@
-"""The rounds of a session that isn't finished, on disk, so that a session which was cut can be resumed.
+"""A session: cases are measured in turns, round by round, in an order drawn at random; one that was cut can be resumed.
 
     <out>/unfinished-session.jsonl
 
@@ -11,38 +11,158 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from slotmark import warnings
-from slotmark.errors import ArgumentError, RunError
-from slotmark.run import MachineFacts, machine_warnings
+from slotmark.errors import ArgumentError, RunError, TargetError
+from slotmark.run import MachineFacts, machine_warnings, utc_now
 from slotmark.warnings import Warning
 
 FILE = "unfinished-session.jsonl"
 """Its name below the folder that ``--out`` names."""
 
+Case = TypeVar("Case")
+"""The type of what a round measures once, as a target or a target in a setting: hashable, and in words by ``str``."""
 
-class Numbered(Protocol):
-    """A round of a bench, as a struct."""
-
-    @property
-    def number(self) -> int:
-        """Its place among the rounds, from 1; 0 is a warm-up."""
-        ...
-
-    @property
-    def part(self) -> int:
-        """The part of the session that it is of: 0, and one more after each time that it was cut and resumed."""
-        ...
+Result = TypeVar("Result")
+"""The type of what is measured of a case."""
 
 
-R = TypeVar("R", bound=Numbered)
+class Measured(msgspec.Struct, Generic[Case, Result], frozen=True, kw_only=True):
+    """A case that was measured, in its place in the session.
+
+    Attributes:
+        order: From 0, over all rounds.
+        round: From 1; 0 is the warm-up.
+        case: The case.
+        at: Wall clock before, ISO 8601 UTC.
+        load: Load average before.
+        result: What was measured.
+    """
+
+    order: int
+    round: int
+    case: Case
+    at: str
+    load: float
+    result: Result
+
+
+class Failure(msgspec.Struct, Generic[Case], frozen=True):
+    """A case that failed: nothing of it is kept, and it isn't tried again."""
+
+    case: Case
+    error: TargetError
+
+
+class Round(msgspec.Struct, Generic[Case, Result], frozen=True, kw_only=True):
+    """A round that is finished.
+
+    Attributes:
+        number: From 1; 0 is the warm-up.
+        part: Of the session: 0, and one more after each time that it was cut and resumed.
+        measured: What did not fail in it, in order.
+        failures: All so far: case, and what went wrong.
+    """
+
+    number: int
+    part: int
+    measured: list[Measured[Case, Result]]
+    failures: list[tuple[Case, str]]
+
+
+OnStep = Callable[[int, int, str], None]
+"""Called before and after each measurement: how many are done, of how many, and which one it is in words."""
+
+
+class Turns(msgspec.Struct, Generic[Case, Result], frozen=True, kw_only=True):
+    """The measurements of a session.
+
+    Attributes:
+        cases: What each round measures once, before it is shuffled.
+        measure: Measures a case, given the round's number and the place in the order; TargetError where it fails.
+        rounds: How many count.
+        seed: Of the order within each round.
+        warm_up: Whether a round that doesn't count comes first.
+        needed: Whether the session is of no use without a case.
+        figure: A result in words, for progress.
+    """
+
+    cases: Sequence[Case]
+    measure: Callable[[Case, int, int], Result]
+    rounds: int
+    seed: int
+    warm_up: bool = False
+    needed: Callable[[Case], bool] = lambda _: False
+    figure: Callable[[Result], str] = lambda _: ""
+
+
+def conduct(
+    turns: Turns[Case, Result],
+    on_step: OnStep,
+    before: Sequence[Round[Case, Result]] = (),
+    keep: Callable[[Round[Case, Result]], None] = lambda _: None,
+) -> tuple[list[Measured[Case, Result]], list[Failure[Case]]]:
+    """Measures all cases in all rounds; one that fails is left out from then on, and the others go on.
+
+    Args:
+        turns: What to measure.
+        on_step: Called at each step.
+        before: Rounds that this session finished before it was cut: they aren't measured again. Where there is a warm-up, the rest
+            begins with one more, of which nothing is kept.
+        keep: Called with each round that is finished.
+
+    Returns:
+        Every measurement of cases that never failed, in order; and the failures.
+
+    Raises:
+        TargetError: A case failed that is needed, or all others have: the last one's reason.
+    """
+    shuffler = random.Random(turns.seed)
+    first = 0 if turns.warm_up else 1
+    size, total = len(turns.cases), len(turns.cases) * (turns.rounds + 1 - first)
+    failed = {case: TargetError(why) for one in before[-1:] for case, why in one.failures}
+
+    def measure(number: int, where: str, cases: Sequence[Case]) -> list[Measured[Case, Result]]:
+        measured: list[Measured[Case, Result]] = []
+        for order, case in enumerate(cases, (number - first) * size):
+            if case in failed:
+                continue
+            label = f"{where}: {case}"
+            on_step(order, total, label)
+            at, load = utc_now(), os.getloadavg()[0]
+            try:
+                result = turns.measure(case, number, order)
+            except TargetError as error:
+                failed[case] = error
+                if turns.needed(case) or all(one in failed or turns.needed(one) for one in cases):
+                    raise
+                continue
+            measured.append(Measured(order=order, round=number, case=case, at=at, load=load, result=result))
+            on_step(order + 1, total, f"{label}{turns.figure(result)}")
+        return measured
+
+    part = before[-1].part + 1 if before else 0
+    rounds = list(before)
+    for number in range(first, turns.rounds + 1):
+        cases = list(turns.cases)
+        shuffler.shuffle(cases)
+        if number - first < len(before):
+            continue
+        if turns.warm_up and before and number - first == len(before):
+            measure(number, "warm-up again", turns.cases)
+        measured = measure(number, f"round {number} of {turns.rounds}" if number else "warm-up", cases)
+        so_far = [(case, str(error)) for case, error in failed.items()]
+        rounds.append(Round(number=number, part=part, measured=measured, failures=so_far))
+        keep(rounds[-1])
+    kept = [one for done in rounds for one in done.measured if one.case not in failed]
+    return kept, [Failure(case, error) for case, error in failed.items()]
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session is.
+    """The description of a session.
 
     Attributes:
         session: Its name.
@@ -71,7 +191,7 @@ def new_session(machine: MachineFacts, started: str, asked: Mapping[str, str]) -
     )
 
 
-class Unfinished(Generic[R]):
+class Unfinished(Generic[Case, Result]):
     """The file of a session that is going on.
 
     Attributes:
@@ -81,14 +201,14 @@ class Unfinished(Generic[R]):
         done: All that are finished.
     """
 
-    def __init__(self, path: Path, head: Head, rounds: Sequence[R]) -> None:
+    def __init__(self, path: Path, head: Head, rounds: Sequence[Round[Case, Result]]) -> None:
         self.path = path
         self.head = head
         self.rounds = list(rounds)
         self.done = list(rounds)
         self._waiting = [] if rounds else [msgspec.json.encode(head)]
 
-    def keep(self, one: R) -> None:
+    def keep(self, one: Round[Case, Result]) -> None:
         """Writes a round down, behind what waits. RunError where it can't be written."""
         self.done.append(one)
         self._waiting.append(msgspec.json.encode(one))
@@ -126,13 +246,13 @@ class Unfinished(Generic[R]):
 def open_session(
     out: Path,
     head: Head,
-    kind: type[R],
+    kind: type[Round[Case, Result]],
     *,
     rounds: int,
     resume: bool,
     on_remark: Callable[[str], None],
-    check: Callable[[Sequence[R]], None] = lambda _: None,
-) -> Iterator[Unfinished[R]]:
+    check: Callable[[Sequence[Round[Case, Result]]], None] = lambda _: None,
+) -> Iterator[Unfinished[Case, Result]]:
     """Begins a session, or resumes the one that was cut; a remark tells what is kept of one that is cut here.
 
     Args:
@@ -141,14 +261,14 @@ def open_session(
         kind: Of its rounds.
         rounds: How many count.
         resume: Whether to go on with the session that was cut.
-        on_remark: Told what a person should know.
+        on_remark: Called with what a person should know.
         check: Raises RunError where something is missing that these finished rounds need.
 
     Raises:
         ArgumentError: There is none to resume, or something was asked for that it isn't.
         RunError: There is one, and it isn't to be resumed; or its file is damaged, or what belongs to it.
     """
-    kept: Unfinished[R] = _resume(out, head, kind) if resume else _begin(out, head)
+    kept: Unfinished[Case, Result] = _resume(out, head, kind) if resume else Unfinished(_new(out), head, [])
     check(kept.rounds)
     if kept.rounds:
         on_remark(f"resumed after round {kept.rounds[-1].number} of {rounds}")
@@ -160,16 +280,16 @@ def open_session(
         raise
 
 
-def _begin(out: Path, head: Head) -> Unfinished[R]:
+def _new(out: Path) -> Path:
     path = out / FILE
     if path.exists():
         raise RunError(
             f"{path}: the finished rounds of a session that was cut. Go on with --resume, or remove it, or choose another -o."
         )
-    return Unfinished(path, head, [])
+    return path
 
 
-def _resume(out: Path, head: Head, kind: type[R]) -> Unfinished[R]:
+def _resume(out: Path, head: Head, kind: type[Round[Case, Result]]) -> Unfinished[Case, Result]:
     path = out / FILE
     if not path.is_file():
         raise ArgumentError(f"--resume: {out} holds no session that was cut. Leave --resume out.")

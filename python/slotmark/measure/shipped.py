@@ -1,12 +1,14 @@
-"""What comes with slotmark beside its Python: programs, and recipes of nodes and clients."""
+"""Files that come with slotmark beside its Python: programs, and recipes of nodes and clients."""
 
 from pathlib import Path
 
+from slotmark.errors import TargetError
+
 _CHECKOUT = Path(__file__).resolve().parents[3]
-"""Where the source tree is that this slotmark is part of; anything else of an installed one."""
+"""The source tree that this slotmark is part of; any other folder of an installed one."""
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
-"""What an installed slotmark has of its source tree, in the same places, as `make wheel` puts it there; no folder in a checkout."""
+"""The part of the source tree that an installed slotmark has, in the same places, as `make wheel` puts it there; no folder in a checkout."""
 
 
 def root() -> Path:
@@ -15,5 +17,13 @@ def root() -> Path:
 
 
 def program(name: str) -> Path:
-    """Where a program of ours is, once it is built."""
+    """The path of a program of ours, once it is built."""
     return root() / "target" / "release" / name
+
+
+def built_program(name: str, what: str, remedy: str = "") -> Path:
+    """The path of a program of ours; TargetError, which calls it ``what`` and may name a remedy beside `make setup`, where it isn't built."""
+    path = program(name)
+    if not path.is_file():
+        raise TargetError(f"{path}: {what} isn't built. Run `make setup`{remedy}.")
+    return path

@@ -9,6 +9,8 @@ A folder is written under a temporary name beside its place and renamed when com
 
 import os
 import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -176,9 +178,22 @@ class RunWriter:
             ) from error
         self._rows[name] = table.num_rows
 
+    def copy(self, name: str, files: Sequence[Path]) -> None:
+        """Takes one table from Parquet files that are there, in their order, which stay as they are."""
+        folder = self.tables_folder / name
+        try:
+            folder.mkdir()
+            for number, file in enumerate(files, start=1):
+                shutil.copyfile(file, folder / f"part-{number:05}.parquet")
+        except OSError as error:
+            raise RunError(
+                f"{self.path}: can't write table '{name}' ({error}). Nothing was kept; make room and run again."
+            ) from error
+        self._rows[name] = sum(pq.read_metadata(file).num_rows for file in files)
+
     @property
     def tables_folder(self) -> Path:
-        """Where somebody else may write tables, as ``NAME/part-*.parquet``; :meth:`add` tells of them."""
+        """The folder for tables that other code writes, as ``NAME/part-*.parquet``; :meth:`add` notes them."""
         return self._unfinished.path / "tables"
 
     @property

@@ -8,24 +8,25 @@ import msgspec
 
 from slotmark import _core
 from slotmark.benches.chainsync.proof import Proof
-from slotmark.benches.chainsync.runs import SessionFacts, write_runs
+from slotmark.benches.chainsync.runs import SessionFacts, new_runs
 from slotmark.benches.chainsync.server import Node, ReplayServer, Server
-from slotmark.benches.chainsync.session import Failure, OnStep, Plan, Round, conduct, reference_proofs
+from slotmark.benches.chainsync.session import Failure, Plan, Round, conduct, reference_proofs
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.measure import session
+from slotmark.measure.manifest import write_runs
 from slotmark.measure.process import refuse_without_linux, split_cores
+from slotmark.measure.session import OnStep
 from slotmark.run import Run, SourceFile, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
-from slotmark.versions import versions
 
 BLOCKS = 10_000
-"""How many blocks an invocation follows where nothing else is asked for."""
+"""Blocks that an invocation follows where nothing else is asked for."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where the chain comes from: a folder that our server replays, or a node.
+    """The place of the chain: a folder that our server replays, or a node.
 
     Attributes:
         chain: An ImmutableDB folder; the two others are None then.
@@ -39,7 +40,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for; see `slotmark chainsync run --help`.
+    """A session that is asked for; see `slotmark chainsync run --help`.
 
     Attributes:
         targets: Which targets; empty for all that are built, without those that can do nothing of what was asked for.
@@ -64,7 +65,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     resume: bool = False
 
     def parameters(self, window: "_core.Window | None") -> dict[str, Any]:
-        """What decides the run, as it is recorded."""
+        """Parameters that decide the run, as they are recorded."""
         return {
             "modes": list(self.modes),
             "depths": list(self.depths),
@@ -85,8 +86,8 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
 
     Args:
         request: What to do.
-        on_remark: Told what a person should know: what can't be done, what the window is.
-        on_step: Told of each invocation; see :func:`slotmark.benches.chainsync.session.conduct`.
+        on_remark: Called with what a person should know: what can't be done, which blocks are followed.
+        on_step: Called before and after each invocation.
 
     Returns:
         The runs, and the targets that failed in some setting, of which that setting wasn't kept.
@@ -137,19 +138,9 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             measured, failures = conduct(plan, server, proofs, on_step, kept.rounds, kept.keep)
         server_peak = server.peak_bytes()
     facts = SessionFacts(
-        session=kept.head.session,
+        head=kept.head,
         workload=workload,
         parameters=parameters,
-        machine=kept.head.machine,
-        started=kept.head.started,
-        ended=utc_now(),
-        versions={
-            **versions(),
-            **{
-                f"target {p.name}": f"{p.description.version} {p.description.commit}".strip()
-                for p in [*programs, floor]
-            },
-        },
         sources=sources,
         pinned=bool(client_cores),
         node="" if window else server.label,
@@ -160,7 +151,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         warnings=kept.warnings(),
     )
     descriptions = {program.name: program.description for program in [*programs, floor]}
-    runs = write_runs(request.out, facts, measured, failures, descriptions)
+    runs = write_runs(new_runs(request.out, facts, measured, failures, descriptions))
     kept.remove()
     return runs, failures
 
@@ -176,7 +167,7 @@ def _asked(
     workload: Mapping[str, str],
     sources: Sequence[SourceFile],
 ) -> dict[str, str]:
-    """What a session is, in words: the same for one that is resumed."""
+    """All that must be the same for a session that is resumed, in words."""
     return {
         **{f"parameter '{name}'": str(value) for name, value in parameters.items()},
         "the list of targets": ", ".join(program.name for program in programs),
@@ -194,7 +185,7 @@ def _asked(
 def _able(
     programs: Sequence[Program], settings: Sequence[Setting], named: bool, on_remark: Callable[[str], None]
 ) -> list[Program]:
-    """The targets that can do any of what was asked for; says what each leaves out.
+    """The targets that can do any of what was asked for; remarks name what each leaves out.
 
     Raises:
         TargetError: One that was named can do nothing of it, or none can.

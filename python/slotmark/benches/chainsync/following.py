@@ -1,8 +1,6 @@
 """One client at a node's tip: its process, the relay between it and the node, and each block's way from one to the other."""
 
 import os
-import shlex
-import signal
 import subprocess
 import tempfile
 import time
@@ -15,10 +13,11 @@ import msgspec
 
 from slotmark import _core
 from slotmark.benches.chainsync.invocation import LEAVE_S, LONGEST_LINE_BYTES, Failed, Ready, printed_last
+from slotmark.benches.chainsync.session import Case
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
 from slotmark.errors import ProofError, TargetError
-from slotmark.measure.process import children_group, how_ended, last_words
+from slotmark.measure.process import end, how_ended, last_words, start
 
 
 class Block(msgspec.Struct, tag_field="event", tag="block"):
@@ -119,31 +118,16 @@ class Follower:
         self._stderr = tempfile.TemporaryFile()
         self._began = time.monotonic_ns()
         command = [
-            *self.program.command,
-            "follow",
-            "--socket" if own else "--address",
-            self._relay.place,
-            "--magic",
-            str(self._magic),
-            "--start",
-            self._start,
-            "--mode",
-            self.mode,
+            *(*self.program.command, "follow", "--socket" if own else "--address", self._relay.place),
+            *("--magic", str(self._magic), "--start", self._start, "--mode", self.mode),
         ]
+        pipe, shown = subprocess.PIPE, self.program.command
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._stderr,
-                process_group=children_group(),
-            )
-        except OSError as error:
+            self._process = start(self.program.name, command, shown=shown, stdin=pipe, stdout=pipe, stderr=self._stderr)
+        except TargetError:
             self._relay.stop()
             self._folder.cleanup()
-            raise TargetError(
-                f"{self.program.name}: can't start `{shlex.join(self.program.command)}` ({error.strerror}). Check the command."
-            ) from error
+            raise
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
         return self
@@ -152,21 +136,15 @@ class Follower:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends the client, by force where it doesn't go, and the relay."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+        end(self._process)
         self._relay.stop()
         self._stderr.close()
         self._folder.cleanup()
 
     @property
-    def pid(self) -> int:
-        """The id of the client's process."""
-        return self._process.pid
+    def case(self) -> Case:
+        """The client and what it does, as sessions name it."""
+        return Case(self.program.name, Setting(self.mode, 1))
 
     def look(self) -> None:
         """Takes what has come from the client and from the relay since the last look, and checks it.

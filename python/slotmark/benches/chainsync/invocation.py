@@ -3,13 +3,10 @@
 import os
 import resource
 import selectors
-import shlex
-import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import IO, Annotated
 
 import msgspec
@@ -18,27 +15,24 @@ from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import TargetError
 from slotmark.measure.process import (
-    children_group,
     cpu_ns,
     how_ended,
     last_words,
+    last_words_in,
     nothing_left,
     peak_bytes,
-    started_on,
+    running,
     voluntary_switches,
 )
 
 LEAVE_S = 10
-"""How long a target may take to end after its work."""
+"""Time that a target may take to end after its work."""
 
 _OTHER_RECORDS = 5
 """A target prints no more than these besides `progress`."""
 
 LONGEST_LINE_BYTES = 1 << 20
-"""What a target may print without a line end."""
-
-_LAST_BYTES = 16_384
-"""Of what a target printed to standard error, so much of the end is read."""
+"""The longest text that a target may print without a line end."""
 
 _Time = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """In ns, on a clock with any zero."""
@@ -47,7 +41,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class Ready(msgspec.Struct, tag_field="event", tag="ready"):
-    """Connected and shaken hands."""
+    """The client is connected, and the handshake is done."""
 
     at_ns: _Time
     connect_ns: _Count
@@ -96,7 +90,7 @@ Record = Ready | Started | First | Progress | Done | Failed
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target is asked to do.
+    """The work of one invocation.
 
     Attributes:
         setting: Mode and depth.
@@ -124,31 +118,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """The arguments behind the target's command."""
         place = "--address" if self.setting.node_to_node else "--socket"
         return [
-            *(
-                "run",
-                place,
-                self.address,
-                "--magic",
-                str(self.magic),
-                "--start",
-                self.start,
-                "--blocks",
-                str(self.blocks),
-            ),
-            *(
-                "--mode",
-                self.setting.mode,
-                "--depth",
-                str(self.setting.depth),
-                "--progress-every",
-                str(self.progress_every),
-            ),
+            *("run", place, self.address, "--magic", str(self.magic), "--start", self.start),
+            *("--blocks", str(self.blocks), "--mode", self.setting.mode, "--depth", str(self.setting.depth)),
+            *("--progress-every", str(self.progress_every)),
             *(["--check"] if self.check else []),
         ]
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process did and used; times in ns, see docs/targets.md for what each spans."""
+    """The work of one process, with its times and what it used; times in ns, as docs/targets.md defines them."""
 
     ready: Ready
     started: Started
@@ -183,32 +161,14 @@ def invoke(
     Raises:
         TargetError: It couldn't start, gave up, broke the contract, or took too long. The process is gone in any case.
     """
-    group = children_group()
+    pipe, shown = subprocess.PIPE, program.command
+    command = [*program.command, *job.arguments()]
     with tempfile.TemporaryFile() as stderr, nothing_left():
         begin = time.monotonic_ns()
-        try:
-            with started_on(job.cores):
-                process = subprocess.Popen(
-                    [*program.command, *job.arguments()],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=stderr,
-                    process_group=group,
-                )
-        except OSError as error:
-            raise TargetError(
-                f"{program.name}: can't start `{shlex.join(program.command)}` ({error.strerror}). Check the command."
-            ) from error
-        try:
+        with running(
+            program.name, command, shown=shown, cores=job.cores, stdin=pipe, stdout=pipe, stderr=stderr
+        ) as process:
             return _follow(process, program, job, server_cpu, server_alive, begin, stderr)
-        finally:
-            if process.returncode is None:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with suppress(BrokenPipeError):
-                        pipe.close()
 
 
 def _follow(
@@ -284,7 +244,7 @@ def _follow(
 
 
 def _complaint(job: Job, done: Done, at_ns: list[int]) -> str:
-    """What is wrong with the records of a run that ended; nothing where all is well."""
+    """The first fault in the records of a process that ended; empty where there is none."""
     if done.blocks != job.blocks:
         return f"it says {done.blocks} blocks, {job.blocks} were asked for"
     if sorted(at_ns) != at_ns or at_ns[0] == at_ns[-1]:
@@ -306,8 +266,7 @@ def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage | None:
 
 def printed_last(stderr: IO[bytes]) -> str:
     """The last words that a target printed to standard error, as a sentence behind another one; empty where it printed nothing."""
-    stderr.seek(max(0, os.fstat(stderr.fileno()).st_size - _LAST_BYTES))
-    words = last_words(stderr.read(_LAST_BYTES).decode(errors="replace"))
+    words = last_words_in(stderr)
     return f" It printed: {words}" if words else ""
 
 

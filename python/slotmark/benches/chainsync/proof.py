@@ -8,7 +8,7 @@ from slotmark.benches.chainsync.invocation import Progress
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """What the digest must be for a setting, and how to find the first block that differs.
+    """The digest that a setting must have, and those up to each block, to find the first one that differs.
 
     Attributes:
         digest: Over all blocks of the window, in hex.

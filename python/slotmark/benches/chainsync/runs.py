@@ -1,7 +1,6 @@
 """From what a session measured to run folders, one a target."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,7 +14,9 @@ from slotmark.benches.chainsync.session import Failure, Measured
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
 from slotmark.benches.chainsync.targets import FLOOR, Description
-from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target
+from slotmark.measure.manifest import NewRun
+from slotmark.measure.session import Head
+from slotmark.run import SourceFile, Target
 from slotmark.warnings import Warning
 
 BENCH = "chainsync"
@@ -27,7 +28,7 @@ BUSY = 0.70
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What all runs of a session have in common; see :class:`slotmark.run.Manifest`.
+    """Facts that all runs of a session have in common; see :class:`slotmark.run.Manifest`.
 
     Attributes:
         node: The node that clients followed, where the session didn't start it; else empty.
@@ -35,13 +36,9 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
         warnings: About how the session went.
     """
 
-    session: str
+    head: Head
     workload: dict[str, str]
     parameters: dict[str, Any]
-    machine: MachineFacts
-    started: str
-    ended: str
-    versions: dict[str, str]
     sources: list[SourceFile]
     pinned: bool
     node: str
@@ -52,58 +49,57 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[Warning]
 
 
-def write_runs(
-    folder: Path,
+def new_runs(
+    out: Path,
     facts: SessionFacts,
     measured: Sequence[Measured],
     failures: Sequence[Failure],
     descriptions: Mapping[str, Description],
-) -> list[Run]:
-    """Writes a run folder per target below ``folder``; none of a target that failed in all that it was to do.
+) -> list[NewRun]:
+    """A run per target below ``out``; none of a target that failed in all that it was to do."""
+    taking_part = dict(map(version_of, descriptions.items()))
+    runs: list[NewRun] = []
+    for name, description in descriptions.items():
+        mine = [one for one in measured if one.case.program == name]
+        if not mine:
+            continue
+        tables = {
+            "invocations": _invocations(mine, _floors(measured), facts.server_peak_bytes),
+            "windows": _windows(mine),
+        }
+        failed = [one for one in failures if one.case.program == name]
+        run = NewRun(
+            folder=out / name,
+            head=facts.head,
+            bench=BENCH,
+            target=target_of(name, description),
+            workload=facts.workload,
+            parameters=facts.parameters,
+            tables=tables,
+            sources=facts.sources,
+            versions=taking_part,
+            warnings=[
+                *_warnings(facts, mine),
+                *(warnings.target_failed(str(one.case.setting), str(one.error)) for one in failed),
+            ],
+        )
+        runs.append(run)
+    return runs
 
-    Raises:
-        RunError: A folder is already there, or there's no room. What isn't whole isn't kept.
-    """
-    with ExitStack() as stack:
-        finishing = []
-        for name, description in descriptions.items():
-            mine = [one for one in measured if one.program == name]
-            if not mine:
-                continue
-            writer = stack.enter_context(RunWriter(folder / name))
-            writer.table("invocations", _invocations(mine, _floors(measured), facts.server_peak_bytes))
-            writer.table("windows", _windows(mine))
-            manifest = Manifest(
-                id=f"{facts.session}-{name}",
-                bench=BENCH,
-                origin="measured",
-                target=Target(
-                    name, description.version, description.language, description.commit, description.toolchain
-                ),
-                workload=facts.workload,
-                parameters=facts.parameters,
-                session=facts.session,
-                machine=facts.machine,
-                started=facts.started,
-                ended=facts.ended,
-                versions=facts.versions,
-                sources=facts.sources,
-                tables={},
-                warnings=[
-                    *_warnings(facts, mine),
-                    *(
-                        warnings.target_failed(str(one.setting), str(one.error))
-                        for one in failures
-                        if one.program == name
-                    ),
-                ],
-            )
-            finishing.append((writer, manifest))
-        return [writer.finish(manifest) for writer, manifest in finishing]
+
+def target_of(name: str, description: Description) -> Target:
+    """A client as a manifest names it."""
+    return Target(name, description.version, description.language, description.commit, description.toolchain)
+
+
+def version_of(client: tuple[str, Description]) -> tuple[str, str]:
+    """A client's entry among the versions of a manifest."""
+    name, description = client
+    return f"target {name}", f"{description.version} {description.commit}".strip()
 
 
 def _floors(measured: Sequence[Measured]) -> dict[tuple[int, Setting], Measured]:
-    return {(one.round, one.setting): one for one in measured if one.program == FLOOR}
+    return {(one.round, one.case.setting): one for one in measured if one.case.program == FLOOR}
 
 
 def _invocations(
@@ -111,15 +107,15 @@ def _invocations(
 ) -> pa.Table:
     rows = []
     for one in mine:
-        floor, ran = floors.get((one.round, one.setting.floor)), one.invocation
+        floor, ran = floors.get((one.round, one.case.setting.floor)), one.result
         rows.append(
             {
                 "invocation": one.order,
                 "round": one.round,
                 "warmup": one.round == 0,
-                "setting": str(one.setting),
-                "mode": one.setting.mode,
-                "depth": one.setting.depth,
+                "setting": str(one.case.setting),
+                "mode": one.case.setting.mode,
+                "depth": one.case.setting.depth,
                 "at": one.at,
                 "blocks": ran.done.blocks,
                 "bytes": _bytes(ran, floor),
@@ -135,8 +131,8 @@ def _invocations(
                 "client_voluntary_switches": ran.voluntary_switches,
                 "server_cpu_ns": ran.server_cpu_ns,
                 "server_peak_bytes": server_peak,
-                "floor_blocks": floor.invocation.done.blocks if floor else None,
-                "floor_elapsed_ns": floor.invocation.elapsed_ns if floor else None,
+                "floor_blocks": floor.result.done.blocks if floor else None,
+                "floor_elapsed_ns": floor.result.elapsed_ns if floor else None,
                 "last_slot": ran.done.slot,
                 "last_hash": ran.done.hash,
                 "digest": ran.done.digest,
@@ -148,21 +144,21 @@ def _invocations(
 
 def _bytes(ran: Invocation, floor: Measured | None) -> int:
     """Bytes received; where the library hides them, those that the floor received of the same blocks."""
-    told = ran.done.bytes if ran.done.bytes is not None or floor is None else floor.invocation.done.bytes
-    return told or 0
+    reported = ran.done.bytes if ran.done.bytes is not None or floor is None else floor.result.done.bytes
+    return reported or 0
 
 
 def _windows(mine: Sequence[Measured]) -> pa.Table:
     rows = []
     for one in mine:
-        blocks, at = 0, one.invocation.started.at_ns
-        for record in one.invocation.progress:
+        blocks, at = 0, one.result.started.at_ns
+        for record in one.result.progress:
             rows.append(
                 {
                     "invocation": one.order,
                     "blocks": record.blocks,
                     "bytes": record.bytes,
-                    "at_ns": record.at_ns - one.invocation.started.at_ns,
+                    "at_ns": record.at_ns - one.result.started.at_ns,
                     "window_blocks": record.blocks - blocks,
                     "window_ns": record.at_ns - at,
                 }
@@ -185,21 +181,21 @@ def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
     found = []
     if facts.node:
         found.append(
-            warnings.other_node(facts.node, facts.node_program, spoken([one.invocation.ready.version for one in mine]))
+            warnings.other_node(facts.node, facts.node_program, spoken([one.result.ready.version for one in mine]))
         )
     if not facts.pinned:
-        found.append(warnings.one_core() if facts.machine.cores == 1 else warnings.not_pinned())
+        found.append(warnings.one_core() if facts.head.machine.cores == 1 else warnings.not_pinned())
     found += facts.warnings
     if facts.reply_delay_us:
         found.append(warnings.reply_delay(facts.reply_delay_us))
     if facts.rounds < warnings.ENOUGH_ROUNDS:
         found.append(warnings.few_rounds(facts.rounds))
-    for setting in dict.fromkeys(one.setting for one in mine):
+    for setting in dict.fromkeys(one.case.setting for one in mine):
         shares = [
-            one.invocation.server_cpu_ns / one.invocation.elapsed_ns
+            one.result.server_cpu_ns / one.result.elapsed_ns
             for one in mine
-            if one.setting == setting and one.round and one.invocation.server_cpu_ns is not None
+            if one.case.setting == setting and one.round and one.result.server_cpu_ns is not None
         ]
-        if shares and median(shares) > BUSY and mine[0].program != FLOOR:
+        if shares and median(shares) > BUSY and mine[0].case.program != FLOOR:
             found.append(warnings.server_busy(str(setting), median(shares), BUSY))
     return found

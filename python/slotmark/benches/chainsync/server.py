@@ -20,22 +20,22 @@ from slotmark.errors import ArgumentError, ServerError
 from slotmark.measure.process import children_group, first_line, how_ended, peak_bytes, started_on
 
 START_TIMEOUT_S = 120
-"""How long our server may take until it listens: it frames the window's blocks first."""
+"""Time that our server may take until it listens: it frames the window's blocks first."""
 
 CONNECT_TIMEOUT_S = 10
-"""How long a node may take to accept a connection at its socket."""
+"""Time that a node may take to accept a connection at its socket."""
 
 
 class Server(Protocol):
-    """What a session needs of a server; a context manager."""
+    """The server of a session; a context manager."""
 
     @property
     def label(self) -> str:
-        """What to call it in a report."""
+        """Its name in a report."""
         ...
 
     def address(self, setting: Setting) -> str:
-        """Where a target of this setting connects; ArgumentError where it can't."""
+        """The address that a target of this setting connects to; ArgumentError where there is none."""
         ...
 
     def cpu_ns(self) -> int | None:
@@ -58,7 +58,7 @@ class Server(Protocol):
 
 
 LOOK_US = 100
-"""How long our server looks for a request before it sleeps, where it has a core of its own."""
+"""Time that our server looks for a request before it sleeps, where it has a core of its own."""
 
 
 class Listening(msgspec.Struct):
@@ -96,7 +96,7 @@ class ReplayServer:
 
     @property
     def label(self) -> str:
-        """What to call it in a report."""
+        """Its name in a report."""
         slow = f", {self._reply_delay_us:g} us before each reply" if self._reply_delay_us else ""
         return f"slotmark's replay server{slow}"
 
@@ -182,7 +182,7 @@ class ReplayServer:
 
     @property
     def listening(self) -> Listening:
-        """Where it listens."""
+        """The places where it listens."""
         if self._listening is None:
             raise ServerError("the server has not been started.")
         return self._listening
@@ -239,12 +239,12 @@ class Node:
 
     @property
     def place(self) -> str:
-        """Where it is: its socket, its address, or both."""
+        """Its socket, its address, or both."""
         return " and ".join(str(place) for place in (self._socket, self._address) if place)
 
     @property
     def label(self) -> str:
-        """What to call it in a report."""
+        """Its name in a report."""
         return f"node at {self.place}"
 
     def __enter__(self) -> Self:
@@ -273,11 +273,11 @@ class Node:
         return os.fspath(self._socket)
 
     def cpu_ns(self) -> int | None:
-        """Not ours to know."""
+        """None: the node's process isn't measured."""
         return None
 
     def peak_bytes(self) -> int | None:
-        """Not ours to know."""
+        """None: the node's process isn't measured."""
         return None
 
     def check(self) -> None:

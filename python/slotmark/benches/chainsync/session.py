@@ -1,10 +1,5 @@
-"""A session: every target in every setting, round by round, interleaved in an order drawn at random.
+"""A session of clients: every target in every setting, each time in a fresh process, whose proof is checked."""
 
-The conductor of a measurement. It starts one process after the other, checks every proof, and keeps all that it saw.
-"""
-
-import os
-import random
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -15,11 +10,28 @@ from slotmark.benches.chainsync.server import Server
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
 from slotmark.errors import ProofError, TargetError
-from slotmark.run import utc_now
+from slotmark.measure import session
+from slotmark.measure.session import OnStep, Turns
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A target, by its name, in a setting."""
+
+    program: str
+    setting: Setting
+
+    def __str__(self) -> str:
+        """Its words in progress."""
+        return f"{self.program}, {self.setting}"
+
+
+Measured = session.Measured[Case, Invocation]
+Failure = session.Failure[Case]
+Round = session.Round[Case, Invocation]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session does.
+    """The plan of a session.
 
     Attributes:
         programs: The targets, in the order in which they were named.
@@ -48,20 +60,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float
 
     @property
-    def entries(self) -> list[tuple[Program, Setting]]:
-        """What one round does, before it is shuffled: the floor of every setting, and each target in all that it can do."""
+    def cases(self) -> dict[Case, Program]:
+        """Cases of each round, with their programs: the floor of every setting, and each target in all that it can do."""
         floors = {setting.floor for setting in self.settings}
         if FLOOR in (program.name for program in self.programs):
             floors |= {setting for setting in self.settings if self.floor.can(setting)}
-        return [
-            *((self.floor, setting) for setting in sorted(floors)),
-            *(
-                (program, setting)
-                for program in self.programs
-                for setting in self.settings
-                if program.name != FLOOR and program.can(setting)
-            ),
-        ]
+        return {Case(FLOOR, setting): self.floor for setting in sorted(floors)} | {
+            Case(program.name, setting): program
+            for program in self.programs
+            for setting in self.settings
+            if program.name != FLOOR and program.can(setting)
+        }
 
     def job(self, setting: Setting, server: Server, progress_every: int | None = None, check: bool = False) -> Job:
         """The job of one invocation."""
@@ -78,62 +87,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One invocation in its place in the session.
-
-    Attributes:
-        order: From 0, warm-up included.
-        round: From 1; 0 is the warm-up.
-        program: The target's name.
-        setting: What it did.
-        at: Wall clock at its start, ISO 8601 UTC.
-        load: Load average at its start.
-        invocation: What it did and used.
-    """
-
-    order: int
-    round: int
-    program: str
-    setting: Setting
-    at: str
-    load: float
-    invocation: Invocation
-
-
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """A target that failed in a setting: nothing of it in that setting is kept, and it isn't tried again.
-
-    Attributes:
-        program: The target's name.
-        setting: What it was doing.
-        error: What went wrong.
-    """
-
-    program: str
-    setting: Setting
-    error: TargetError
-
-
-class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """A round that is finished.
-
-    Attributes:
-        number: From 1; 0 is the warm-up.
-        part: Of the session: 0, and one more after each time that it was cut and resumed.
-        measured: What did not fail in it, in order.
-        failures: All so far: target, setting and what went wrong.
-    """
-
-    number: int
-    part: int
-    measured: list[Measured]
-    failures: list[tuple[str, Setting, str]]
-
-
-OnStep = Callable[[int, int, str, Measured | None], None]
-"""Told before (None) and after each invocation: how many are done, of how many, and which one it is in words."""
-
-
 def conduct(
     plan: Plan,
     server: Server,
@@ -142,76 +95,42 @@ def conduct(
     before: Sequence[Round] = (),
     keep: Callable[[Round], None] = lambda _: None,
 ) -> tuple[list[Measured], list[Failure]]:
-    """Carries the plan out; a target that fails in a setting is left out of it from then on, and the others go on.
+    """Carries the plan out: see :func:`slotmark.measure.session.conduct`.
 
     Args:
         plan: What to do.
         server: A running server.
         proofs: For each mode that has one, the digest that every target must reach.
-        on_step: Told of each step.
-        before: Rounds that this session finished before it was cut: they aren't measured again. The rest begins with a warm-up
-            round more, of which nothing is kept.
+        on_step: Called at each step.
+        before: Rounds that were finished before.
         keep: Called with each round that is finished.
-
-    Returns:
-        Every invocation of those that never failed, in the order in which they ran; and the failures.
 
     Raises:
         TargetError: The floor failed, or every target in every setting; ProofError where it was for a digest that isn't the one
             expected, with the first block that differs.
         ServerError: The server ended.
     """
-    shuffler = random.Random(plan.seed)
-    size, total = len(plan.entries), len(plan.entries) * (plan.rounds + 1)
-    failed = {(name, setting): TargetError(why) for one in before[-1:] for name, setting, why in one.failures}
+    programs = plan.cases
 
-    def measure(number: int, where: str, first: int, entries: Sequence[tuple[Program, Setting]]) -> list[Measured]:
-        measured: list[Measured] = []
-        for order, (program, setting) in enumerate(entries, first):
-            label = f"{where}: {program.name}, {setting}"
-            if (program.name, setting) in failed:
-                continue
-            on_step(order, total, label, None)
-            try:
-                result = Measured(
-                    order=order,
-                    round=number,
-                    program=program.name,
-                    setting=setting,
-                    at=utc_now(),
-                    load=os.getloadavg()[0],
-                    invocation=invoke(program, plan.job(setting, server), server.cpu_ns, server.check),
-                )
-                check_proof(plan, server, program, setting, result.invocation, proofs)
-            except TargetError as error:
-                server.check()
-                failed[program.name, setting] = error
-                left = [
-                    (one.name, what) for one, what in entries if one.name != FLOOR and (one.name, what) not in failed
-                ]
-                if program.name == FLOOR or not left:
-                    raise
-                continue
-            measured.append(result)
-            on_step(order + 1, total, label, result)
-        return measured
+    def measure(case: Case, _round: int, _order: int) -> Invocation:
+        try:
+            invocation = invoke(programs[case], plan.job(case.setting, server), server.cpu_ns, server.check)
+            check_proof(plan, server, programs[case], case.setting, invocation, proofs)
+        except TargetError:
+            server.check()
+            raise
+        return invocation
 
-    part = before[-1].part + 1 if before else 0
-    rounds = list(before)
-    for number in range(plan.rounds + 1):
-        entries = plan.entries
-        shuffler.shuffle(entries)
-        if number < len(before):
-            continue
-        if before and number == len(before):
-            measure(0, "warm-up again", number * size, plan.entries)
-        where = f"round {number} of {plan.rounds}" if number else "warm-up"
-        measured = measure(number, where, number * size, entries)
-        so_far = [(name, setting, str(error)) for (name, setting), error in failed.items()]
-        rounds.append(Round(number=number, part=part, measured=measured, failures=so_far))
-        keep(rounds[-1])
-    kept = [one for done in rounds for one in done.measured if (one.program, one.setting) not in failed]
-    return kept, [Failure(program=name, setting=setting, error=error) for (name, setting), error in failed.items()]
+    turns = Turns(
+        cases=list(programs),
+        measure=measure,
+        rounds=plan.rounds,
+        seed=plan.seed,
+        warm_up=True,
+        needed=lambda case: case.program == FLOOR,
+        figure=lambda ran: f" {ran.done.blocks / ran.elapsed_ns * 1e9:,.0f} blocks/s",
+    )
+    return session.conduct(turns, on_step, before, keep)
 
 
 def check_proof(

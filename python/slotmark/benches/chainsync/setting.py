@@ -29,7 +29,7 @@ class Setting(msgspec.Struct, frozen=True, order=True):
 
     @property
     def node_to_node(self) -> bool:
-        """Whether it speaks the node-to-node protocol, over TCP; the others speak node-to-client over a unix socket."""
+        """True where it is the node-to-node protocol, over TCP; the others are node-to-client over a unix socket."""
         return self.mode in ("headers", "fetch")
 
     @property

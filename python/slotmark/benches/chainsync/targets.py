@@ -21,7 +21,7 @@ CONTRACT = 1
 """The version of docs/targets.md that this slotmark speaks."""
 
 DESCRIBE_S = 60
-"""How long a target may take to say what it is."""
+"""Time that a target may take to answer ``describe``."""
 
 FLOOR = "floor"
 REFERENCE = "native"
@@ -29,7 +29,7 @@ REFERENCE = "native"
 
 
 class Description(msgspec.Struct, frozen=True):
-    """What a target answers to ``describe``.
+    """A target's answer to ``describe``.
 
     Attributes:
         modes: The greatest depth in each mode that ``run`` can do.
@@ -76,7 +76,7 @@ class Program(msgspec.Struct, frozen=True):
     description: Description
 
     def can(self, setting: Setting) -> bool:
-        """Whether it says that it can do this setting."""
+        """True where its description has this setting."""
         return setting.depth <= self.description.modes.get(setting.mode, 0)
 
 
@@ -98,7 +98,7 @@ class BuiltIn(msgspec.Struct, frozen=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """How to start it."""
+        """The words that start it."""
         return tuple(str((self.folder / word).resolve()) if "/" in word else word for word in self.recipe.command)
 
     @property
@@ -108,7 +108,7 @@ class BuiltIn(msgspec.Struct, frozen=True):
 
     @property
     def state(self) -> State:
-        """Whether it can be started."""
+        """Its state: it can be started, or why not."""
         if self.missing:
             return "missing tools"
         made = [Path(word) for word in self.command if "/" in word]
@@ -155,7 +155,7 @@ def build_all(targets: Sequence[BuiltIn], on_line: Callable[[str, str], None]) -
 
 
 def targets_folder() -> Path:
-    """Where the built-in targets are: ``$SLOTMARK_TARGETS``, or ``targets/``."""
+    """The folder of the built-in targets: ``$SLOTMARK_TARGETS``, or ``targets/``."""
     named = os.environ.get("SLOTMARK_TARGETS")
     return Path(named) if named else root() / "targets"
 
@@ -218,7 +218,7 @@ def _built_in_command(known: dict[str, BuiltIn], name: str) -> tuple[str, ...]:
 
 
 def _elsewhere() -> str:
-    """Where other targets come from, where slotmark runs without its source tree."""
+    """A sentence on other targets, where slotmark runs without its source tree; else empty."""
     if targets_folder() != _INSIDE and targets_folder().is_dir():
         return ""
     return " The other clients are built in slotmark's source tree: name its folder of targets in SLOTMARK_TARGETS."

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -17,37 +16,37 @@ import pyarrow as pa
 from slotmark import _core, warnings
 from slotmark.benches.chainsync.bench import Place, default_targets
 from slotmark.benches.chainsync.following import Announced, Block, Follower
-from slotmark.benches.chainsync.runs import spoken
+from slotmark.benches.chainsync.runs import spoken, target_of, version_of
 from slotmark.benches.chainsync.server import Node
 from slotmark.benches.chainsync.session import Failure
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
 from slotmark.benches.chainsync.targets import Program, resolve
 from slotmark.errors import ServerError, SlotmarkError, TargetError
+from slotmark.measure.manifest import NewRun, write_runs
 from slotmark.measure.process import refuse_without_linux
-from slotmark.measure.session import new_session
-from slotmark.run import MachineFacts, Manifest, Run, RunWriter, Target, machine_facts, machine_warnings, utc_now
+from slotmark.measure.session import Head, new_session
+from slotmark.run import Run, machine_facts, machine_warnings, utc_now
 from slotmark.run.folder import refuse_existing
-from slotmark.versions import versions
 from slotmark.warnings import Warning
 
 BENCH = "follow"
 
 LOOK_S = 0.2
-"""How often clients and relays are looked at. Times are taken elsewhere; a look takes time that clients may need."""
+"""Time between two looks at clients and relays. Times are taken elsewhere; a look takes time that clients may need."""
 
 REACH_S = 60
-"""How long a client may take from its start to the node's tip."""
+"""Time that a client may take from its start to the node's tip."""
 
 STARTS = 4
-"""How often a client is started that doesn't get as far as the tip: the node may have rolled back behind the point to start at."""
+"""Starts of a client that doesn't get as far as the tip: the node may have rolled back behind the point to start at."""
 
 SETTLE_S = 5
-"""How long blocks that were announced before the end may take until the client has done with them."""
+"""Time that blocks announced before the end may take until the client has done with them."""
 
 
 class TipRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for; see `slotmark chainsync run --help`.
+    """A session that is asked for; see `slotmark chainsync run --help`.
 
     Attributes:
         place: The node.
@@ -67,7 +66,7 @@ class TipRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it.
+    """The result of following.
 
     Attributes:
         runs: One per target.
@@ -91,7 +90,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 OnLook = Callable[[float, int], None]
-"""Told at each look how many seconds are over, and how many blocks the node announced to the client that got most."""
+"""Called at each look with the seconds that are over, and the number of blocks that the node announced to the client that got most."""
 
 
 def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLook) -> Followed:
@@ -99,8 +98,8 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
 
     Args:
         request: What to do.
-        on_remark: Told what a person should know.
-        on_look: Told how far it is.
+        on_remark: Called with what a person should know.
+        on_look: Called at each look.
 
     Raises:
         SlotmarkError: Something that the user can mend; nothing was written.
@@ -112,8 +111,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
     names = list(dict.fromkeys(program.name for program, _ in pairs))
     for name in names:
         refuse_existing(request.out / name)
-    machine, started = machine_facts(), utc_now()
-    session = new_session(machine, started, {}).session
+    head = new_session(machine_facts(), utc_now(), {})
     failures: list[Failure] = []
     with ExitStack() as stack:
         node = stack.enter_context(Node(request.place.node_socket, request.place.node))
@@ -128,16 +126,12 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
         going = _Going(
             followers,
             failures,
-            lambda one: _core.node_tip(
-                node.address(Setting(one.mode, 1)), Setting(one.mode, 1).node_to_node, request.magic
-            ),
+            lambda one: _core.node_tip(node.address(one.case.setting), one.case.setting.node_to_node, request.magic),
         )
         began_ns, ended_ns, cut, interrupted = going.follow(request.duration_s, on_look)
         facts = _Facts(
             request=request,
-            session=session,
-            machine=machine,
-            started=started,
+            head=head,
             ended=utc_now(),
             node=node,
             start=next(iter(tips.values())),
@@ -151,7 +145,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
     for follower in [one for one, of_it in rows.items() if not _counting(of_it)]:
         if any(map(_counting, rows.values())):
             error = TargetError(f"{follower}: has done with no block that it waited for, where another client has.")
-            failures.append(Failure(program=follower.program.name, setting=Setting(follower.mode, 1), error=error))
+            failures.append(Failure(follower.case, error))
         del rows[follower]
     if not rows:
         if interrupted:
@@ -163,13 +157,11 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
         raise ServerError(
             f"{node.label}: announced no block within {request.duration_s:,.0f} s. Is it in sync with a network that makes blocks? Follow for longer."
         )
-    with ExitStack() as stack:
-        finishing = [
-            _write(stack, facts, program, {one: rows[one] for one in rows if one.program is program}, failures)
-            for program in programs
-            if any(one.program is program for one in rows)
-        ]
-        runs = [writer.finish(manifest) for writer, manifest in finishing]
+    runs = write_runs(
+        _new_run(facts, program, {one: rows[one] for one in rows if one.program is program}, failures)
+        for program in programs
+        if any(one.program is program for one in rows)
+    )
     return Followed(runs=runs, failures=failures, cut=cut, interrupted=interrupted)
 
 
@@ -267,10 +259,10 @@ class _Going:
 
     def _fail(self, one: Follower, error: TargetError) -> None:
         self.left.remove(one)
-        self._failures.append(Failure(program=one.program.name, setting=Setting(one.mode, 1), error=error))
+        self._failures.append(Failure(one.case, error))
 
     def _ended(self) -> str:
-        """Why there is nobody left to follow; empty where somebody is."""
+        """The reason why no client is left that follows; empty where there is one."""
         if not self.left:
             return "no client is left"
         ends = [one.ended for one in self.left]
@@ -297,12 +289,10 @@ def _counting(rows: Sequence[_Row]) -> bool:
 
 
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What all runs of a session have in common."""
+    """Facts that all runs of a session have in common."""
 
     request: TipRequest
-    session: str
-    machine: MachineFacts
-    started: str
+    head: Head
     ended: str
     node: Node
     start: str
@@ -313,42 +303,26 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     began_ns: int
 
 
-def _write(
-    stack: ExitStack,
-    facts: _Facts,
-    program: Program,
-    rows: dict[Follower, list[_Row]],
-    failures: Sequence[Failure],
-) -> tuple[RunWriter, Manifest]:
-    description = program.description
-    parameters: dict[str, Any] = {
-        "follow, s": facts.asked_s,
-        "modes": list(facts.request.modes),
-        "server": facts.node.label,
-        "pinned": False,
-    }
-    writer = stack.enter_context(RunWriter(facts.request.out / program.name))
-    writer.table("announcements", _announcements(rows, facts.began_ns))
-    writer.table("rollbacks", _rollbacks(rows, facts))
-    manifest = Manifest(
-        id=f"{facts.session}-{program.name}",
-        bench=BENCH,
-        origin="measured",
-        target=Target(
-            program.name, description.version, description.language, description.commit, description.toolchain
-        ),
-        workload={"network magic": str(facts.request.magic), "node": facts.node.place, "from": facts.start},
-        parameters=parameters,
-        session=facts.session,
-        machine=facts.machine,
-        started=facts.started,
+def _new_run(facts: _Facts, program: Program, rows: dict[Follower, list[_Row]], failures: Sequence[Failure]) -> NewRun:
+    name, description = program.name, program.description
+    return NewRun(
+        folder=facts.request.out / name,
+        head=facts.head,
         ended=facts.ended,
-        versions={**versions(), f"target {program.name}": f"{description.version} {description.commit}".strip()},
+        bench=BENCH,
+        target=target_of(name, description),
+        workload={"network magic": str(facts.request.magic), "node": facts.node.place, "from": facts.start},
+        parameters={
+            "follow, s": facts.asked_s,
+            "modes": list(facts.request.modes),
+            "server": facts.node.label,
+            "pinned": False,
+        },
+        tables={"announcements": _announcements(rows, facts.began_ns), "rollbacks": _rollbacks(rows, facts)},
         sources=[],
-        tables={},
-        warnings=_warnings(facts, rows, [one for one in failures if one.program == program.name]),
+        versions=dict([version_of((name, description))]),
+        warnings=_warnings(facts, rows, [one for one in failures if one.case.program == name]),
     )
-    return writer, manifest
 
 
 def _announcements(rows: dict[Follower, list[_Row]], began_ns: int) -> pa.Table:
@@ -387,12 +361,12 @@ def _rollbacks(rows: dict[Follower, list[_Row]], facts: _Facts) -> pa.Table:
 def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequence[Failure]) -> list[Warning]:
     versions_spoken = [one.ready.version for one in rows if one.ready is not None]
     found = [warnings.other_node(facts.node.label, facts.node.program, spoken(versions_spoken))]
-    if facts.clients + 2 > facts.machine.cores:
-        found.append(warnings.crowded(facts.clients, facts.machine.cores))
-    found += machine_warnings(facts.machine)
+    if facts.clients + 2 > facts.head.machine.cores:
+        found.append(warnings.crowded(facts.clients, facts.head.machine.cores))
+    found += machine_warnings(facts.head.machine)
     if facts.cut:
         found.append(warnings.cut_at_tip(facts.ran_s, facts.asked_s, facts.cut))
-    found += [warnings.target_failed(one.setting.mode, str(one.error)) for one in failures]
+    found += [warnings.target_failed(one.case.setting.mode, str(one.error)) for one in failures]
     for follower, of_it in rows.items():
         subject = str(follower)
         if follower.ended is not None and not facts.cut:

@@ -24,7 +24,7 @@ class Connection(msgspec.Struct, frozen=True, order=True):
 
 
 def peers(connections: Sequence[Connection]) -> list[str | None]:
-    """The host at the other end of each connection; None where it can't be told.
+    """The host at the other end of each connection; None where it isn't known.
 
     In this order, and each only where exactly one other host fits: the one that logs the same two ends the other way round; the one
     whose own end is the remote end; the one that logs this host's own end as its remote end, and listens at the remote end's port on all its

@@ -3,7 +3,6 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,15 +25,15 @@ from slotmark.benches.ledger.runs import (
     warnings_of,
     workload_of,
 )
-from slotmark.benches.ledger.session import Blocks, Failure, Measured, OnStep, Plan, Round, conduct
-from slotmark.benches.ledger.tables import BLOCKS
+from slotmark.benches.ledger.session import Blocks, Failure, Measured, Plan, Round, conduct, part_name
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
 from slotmark.errors import RunError
 from slotmark.measure import session
+from slotmark.measure.manifest import NewRun, write_runs
 from slotmark.measure.process import refuse_without_linux
-from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target, machine_facts, utc_now
+from slotmark.measure.session import OnStep
+from slotmark.run import Run, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
-from slotmark.versions import versions
 from slotmark.warnings import Warning
 
 PARTS = "unfinished-session"
@@ -44,7 +43,7 @@ _ANEW = f"A session can't be resumed without all of its finished processes: remo
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for; see `slotmark ledger run --help`.
+    """A session that is asked for; see `slotmark ledger run --help`.
 
     Attributes beyond its options:
         skip: How many of the blocks are replayed and left out, from the first on.
@@ -70,7 +69,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     also_recorded: Mapping[str, Mapping[str, str]] = {}
 
     def parameters(self) -> dict[str, Any]:
-        """What decides the run, as it is recorded."""
+        """Parameters that decide the run, as they are recorded."""
         return {
             "rounds": self.rounds,
             "seed": self.seed,
@@ -82,7 +81,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
-    """What targets work on.
+    """Files that targets work on.
 
     Attributes:
         chain: The chain's files.
@@ -93,7 +92,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     genesis: list[SourceFile]
 
     def of(self, program: Program) -> list[SourceFile]:
-        """What this target works on: other engines are not given the genesis."""
+        """Files that this target works on: other engines are not given the genesis."""
         return [*self.chain, *(self.genesis if program.ours else [])]
 
 
@@ -102,8 +101,8 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
 
     Args:
         request: What to do.
-        on_remark: Told what a person should know.
-        on_step: Told of each process; see :func:`slotmark.benches.ledger.session.conduct`.
+        on_remark: Called with what a person should know.
+        on_step: Called before and after each process.
 
     Returns:
         The runs, and the targets that failed, of which nothing was kept.
@@ -196,7 +195,7 @@ def programs_of(request: Request, blocks: Blocks) -> list[Program]:
 
 
 def _prepared(request: Request, programs: Sequence[Program], blocks: int, scratch: Path) -> Path | None:
-    """What our engine takes beside the chain, read off it once for all processes; None where it is not asked for, or can't be made."""
+    """The file that our engine takes beside the chain, made once for all processes; None where it is not asked for, or can't be made."""
     if request.genesis is None or not any(program.ours for program in programs):
         return None
     chain = request.chain.resolve()
@@ -214,17 +213,17 @@ def _scratch(out: Path) -> "tempfile.TemporaryDirectory[str]":
 def _refuse_without_parts(parts: Path, rounds: Sequence[Round]) -> None:
     """Raises RunError where the blocks of a process that is kept aren't there."""
     for one in (one for done in rounds for one in done.measured):
-        path = parts / one.part
+        path = parts / part_name(one.order)
         try:
             rows = pq.read_metadata(path).num_rows
         except (OSError, pa.ArrowInvalid) as error:
             raise RunError(f"{path}: can't be read ({error}). {_ANEW}") from error
-        if rows != one.process.blocks:
-            raise RunError(f"{path}: {rows} blocks, expected {one.process.blocks}. {_ANEW}")
+        if rows != one.result.blocks:
+            raise RunError(f"{path}: {rows} blocks, expected {one.result.blocks}. {_ANEW}")
 
 
 def _asked(request: Request, programs: Sequence[Program], window: "_core.Window", sources: Sources) -> dict[str, str]:
-    """What a session is, in words: the same for one that is resumed."""
+    """All that must be the same for a session that is resumed, in words."""
     return {
         **{f"parameter '{name}'": str(value) for name, value in request.parameters().items()},
         "the list of targets": ", ".join(program.name for program in programs),
@@ -244,51 +243,39 @@ def _write_runs(
     warnings: Sequence[Warning],
 ) -> list[Run]:
     """Writes a run folder per target that never failed; either all are there in the end, or none."""
-    ended = utc_now()
-    with ExitStack() as stack:
-        finishing = []
-        for program in plan.programs:
-            mine = [one for one in measured if one.program == program.name]
-            if not mine:
-                continue
-            processes = [one.process for one in mine]
-            tables = [
-                pq.read_table(plan.parts / one.part).set_column(
-                    0, BLOCKS.field("run"), pa.array(np.full(one.process.blocks, run, dtype=np.int32))
-                )
-                for run, one in enumerate(mine, start=1)
-            ]
-            writer = stack.enter_context(RunWriter(request.out / program.name))
-            writer.table("blocks", pa.concat_tables(tables).combine_chunks())
-            writer.table("processes", processes_table(processes))
-            facts = [process.facts for process in processes]
-            manifest = Manifest(
-                id=f"{head.session}-{program.name}",
-                bench=BENCH,
-                origin="measured",
-                target=Target(
-                    program.name,
-                    version=", ".join(distinct(facts, "engine")),
-                    language="Rust" if program.ours else "",
-                    commit=", ".join(distinct(facts, "commit")),
-                    toolchain=", ".join(distinct(facts, "compiler")),
-                ),
-                workload=workload_of(processes),
-                parameters={
-                    **request.parameters(),
-                    "processes": len(mine),
-                    "target command": " ".join(program.words),
-                    **{f"target {name}": value for name, value in recorded_with(processes).items()},
-                    **request.also_recorded.get(program.name, {}),
-                },
-                session=head.session,
-                machine=head.machine,
-                started=head.started,
-                ended=ended,
-                versions=versions(),
-                sources=sources.of(program),
-                tables={},
-                warnings=[*warnings, *warnings_of(program.name, processes, head.machine)],
-            )
-            finishing.append((writer, manifest))
-        return [writer.finish(manifest) for writer, manifest in finishing]
+    runs: list[NewRun] = []
+    for program in plan.programs:
+        mine = [one for one in measured if one.case == program.name]
+        if not mine:
+            continue
+        processes = [msgspec.structs.replace(one.result, place=one.order, load=one.load) for one in mine]
+        facts = [process.facts for process in processes]
+        run = NewRun(
+            folder=request.out / program.name,
+            head=head,
+            bench=BENCH,
+            target=Target(
+                program.name,
+                version=", ".join(distinct(facts, "engine")),
+                language="Rust" if program.ours else "",
+                commit=", ".join(distinct(facts, "commit")),
+                toolchain=", ".join(distinct(facts, "compiler")),
+            ),
+            workload=workload_of(processes),
+            parameters={
+                **request.parameters(),
+                "processes": len(mine),
+                "target command": " ".join(program.words),
+                **{f"target {name}": value for name, value in recorded_with(processes).items()},
+                **request.also_recorded.get(program.name, {}),
+            },
+            tables={
+                # A target that never failed was measured in every round: its n-th process has the rows of round n.
+                "blocks": [plan.part(one.order) for one in mine],
+                "processes": processes_table(processes),
+            },
+            sources=sources.of(program),
+            warnings=[*warnings, *warnings_of(program.name, processes, head.machine)],
+        )
+        runs.append(run)
+    return write_runs(runs)

@@ -36,7 +36,7 @@ _HELP_S = 60.0
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What it is to do.
+    """The stretch of a chain to replay.
 
     Attributes:
         config: The node's configuration file; None where none was given.
@@ -50,7 +50,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flags(msgspec.Struct, frozen=True):
-    """What its --help shows.
+    """Flags in its --help.
 
     Attributes:
         known: Every flag.
@@ -62,7 +62,7 @@ class Flags(msgspec.Struct, frozen=True):
 
 
 def is_meant(words: Sequence[str]) -> bool:
-    """Whether a command is db-analyser without what it is to write: then its flags are found here."""
+    """True for a command that is db-analyser without a file to write: then its flags are found here."""
     return Path(words[0]).name == NAME and not any("{out}" in word for word in words)
 
 

@@ -4,12 +4,12 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from slotmark.errors import ArgumentError, TargetError, did_you_mean
-from slotmark.measure import shipped
+from slotmark.errors import ArgumentError, did_you_mean
+from slotmark.measure.shipped import built_program
 from slotmark.run import SourceFile
 
 BACKENDS = ("memory", "lsm", "lmdb")
-"""Where it can keep unspent outputs; each is a target of this name."""
+"""Stores for unspent outputs; each is a target of this name."""
 
 ROCKSDB = "rocksdb"
 """A store that the engine has where it was built with the feature of this name: it takes ten minutes to build."""
@@ -22,17 +22,14 @@ _BESIDE = ("byron-genesis.json", "alonzo-genesis.json", "conway-genesis.json")
 
 def program() -> Path:
     """The engine's program; TargetError where it isn't built."""
-    path = shipped.program(PROGRAM)
-    if not path.is_file():
-        raise TargetError(f"{path}: the replay engine isn't built. Run `make setup`.")
-    return path
+    return built_program(PROGRAM, "the replay engine")
 
 
 def refuse_unknown_store(where: str, store: str) -> None:
     """Raises ArgumentError, which begins with ``where``, unless the engine can keep unspent outputs in this store."""
     if store == ROCKSDB:
-        told = subprocess.run([program(), "--help"], capture_output=True, text=True, check=False).stdout
-        if ROCKSDB not in told:
+        shown = subprocess.run([program(), "--help"], capture_output=True, text=True, check=False).stdout
+        if ROCKSDB not in shown:
             raise ArgumentError(
                 f"{where}: this replay engine is built without RocksDB. Build it with `cargo build --release --package {PROGRAM} --features {ROCKSDB}`, which needs clang."
             )

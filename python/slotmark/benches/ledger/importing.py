@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,9 +25,10 @@ from slotmark.benches.ledger.runs import (
 )
 from slotmark.benches.ledger.totals import Totals, totals_of, without_table_read
 from slotmark.errors import ArgumentError
-from slotmark.run import MachineFacts, Manifest, Run, RunWriter, Target
+from slotmark.measure.manifest import NewRun, write_runs
+from slotmark.measure.session import Head
+from slotmark.run import MachineFacts, Run, Target
 from slotmark.run.folder import refuse_existing
-from slotmark.versions import versions
 
 _NO_CHANCE = 10
 """From so many blocks on, two processes don't have the same totals by chance."""
@@ -91,15 +91,7 @@ def import_recordings(
                 _refuse_twice(others, source)
             sources.append(Source(recorded, source.file))
         read.append((recording, sources))
-    with ExitStack() as stack:
-        finishing = []
-        for recording, sources in read:
-            writer = stack.enter_context(RunWriter(recording.out))
-            tables = [blocks_table(source.recorded, run) for run, source in enumerate(sources, start=1)]
-            writer.table("blocks", pa.concat_tables(tables).combine_chunks())
-            writer.table("processes", processes_table([process_of(source.recorded) for source in sources]))
-            finishing.append((writer, _manifest(recording, sources, machine, session, subtract_table_read)))
-        return [writer.finish(manifest) for writer, manifest in finishing]
+    return write_runs(_run_of(recording, sources, machine, session, subtract_table_read) for recording, sources in read)
 
 
 def factors_of(texts: Sequence[str]) -> dict[str, str]:
@@ -191,13 +183,13 @@ def _refuse_twice(others: Sequence[Source], source: Source) -> None:
             )
 
 
-def _manifest(
+def _run_of(
     recording: Recording,
     sources: Sequence[Source],
     machine: MachineFacts,
     session: str,
     subtract_table_read: bool,
-) -> Manifest:
+) -> NewRun:
     processes = [process_of(source.recorded) for source in sources]
     facts = [process.facts for process in processes]
     content = hashlib.sha256("".join(source.file.sha256 for source in sources).encode()).hexdigest()[:12]
@@ -209,9 +201,11 @@ def _manifest(
         machine = msgspec.structs.replace(machine, system=systems[0])
     commits = distinct(facts, "commit")
     times = sorted(distinct(facts, "started")) or sorted(_written(path) for path in recording.files)
-    session = session or content
-    return Manifest(
-        id=f"{session}-{recording.target}",
+    tables = [blocks_table(source.recorded, run) for run, source in enumerate(sources, start=1)]
+    return NewRun(
+        folder=recording.out,
+        head=Head(session=session or content, machine=machine, started=times[0], asked={}),
+        ended=times[-1],
         bench=BENCH,
         origin="imported",
         target=Target(
@@ -228,13 +222,8 @@ def _manifest(
             **({"table read subtracted": "yes"} if subtract_table_read else {}),
             **recorded_with(processes),
         },
-        session=session,
-        machine=machine,
-        started=times[0],
-        ended=times[-1],
-        versions=versions(),
+        tables={"blocks": pa.concat_tables(tables).combine_chunks(), "processes": processes_table(processes)},
         sources=[source.file for source in sources],
-        tables={},
         warnings=warnings_of(recording.target, processes, machine),
     )
 

@@ -1,7 +1,5 @@
 """One process that replays a chain, from its start to its end, and what it wrote."""
 
-import os
-import shlex
 import signal
 import subprocess
 import tempfile
@@ -16,14 +14,14 @@ from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ImportFileError, TargetError
-from slotmark.measure.process import children_group, how_ended, last_words, nothing_left, peak_bytes
+from slotmark.measure.process import how_ended, last_words_in, nothing_left, peak_bytes, running
 
 _LOOK_S = 0.05
-"""How often a process is looked at while it runs."""
+"""Time between two looks at a process while it runs."""
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """What a process wrote, and what was seen of it from outside.
+    """The record that a process wrote, and what was measured of it from outside.
 
     Attributes:
         source: What it wrote.
@@ -103,20 +101,8 @@ def _run(name: str, words: list[str], before: Sequence[str], timeout_s: float) -
     """Wall time in ns and the largest resident set that was seen; TargetError where it fails."""
     with tempfile.TemporaryFile() as stderr, nothing_left():
         begin = time.monotonic_ns()
-        try:
-            process = subprocess.Popen(
-                [*before, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                process_group=children_group(),
-            )
-        except OSError as error:
-            raise TargetError(
-                f"{name}: can't start `{shlex.join(words)}` ({error.strerror}). Check the command."
-            ) from error
         peak = 0
-        try:
+        with running(name, [*before, *words], shown=words, stderr=stderr) as process:
             while True:
                 try:
                     process.wait(_LOOK_S)
@@ -127,18 +113,12 @@ def _run(name: str, words: list[str], before: Sequence[str], timeout_s: float) -
                     raise TargetError(
                         f"{name}: took too long and was stopped. If it is only slow, give it more with --timeout."
                     )
-        finally:
-            if process.returncode is None:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
         wall_ns = time.monotonic_ns() - begin
-        if process.returncode:
-            stderr.seek(max(0, os.fstat(stderr.fileno()).st_size - 4096))
-            printed = last_words(stderr.read().decode(errors="replace"))
-            code = process.returncode
+        if code := process.returncode:
             how = how_ended(code)
             if before and code == -signal.SIGKILL:
                 how += ", as by the kernel where --memory-limit is less than it needs"
+            printed = last_words_in(stderr)
             raise TargetError(f"{name}: {how}{': ' + printed if printed else ' without a word'}")
     return wall_ns, peak
 

@@ -27,7 +27,7 @@ _MODES = {"Apply": "full-application", "Reapply": "reapplication"}
 
 
 def is_json(data: bytes) -> bool:
-    """Whether a file looks like JSON."""
+    """True for a file that looks like JSON."""
     return data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 

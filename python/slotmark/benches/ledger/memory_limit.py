@@ -69,7 +69,7 @@ def limited(limit_bytes: int) -> Limited:
 
 
 class _Hierarchy(msgspec.Struct, frozen=True):
-    """Where groups can be made.
+    """A place where groups can be made.
 
     Attributes:
         parent: The folder of the group above them.
@@ -130,7 +130,7 @@ def _hierarchies() -> Iterator[_Hierarchy]:
 
 
 def _why_no_scope(words: Sequence[str], limit_bytes: int) -> str | None:
-    """Why systemd limits nothing here; None where it does: a scope whose manager lacks the controller has no limit, and systemd tells nobody."""
+    """The reason why systemd limits nothing here; None where it does: a scope whose manager lacks the controller has no limit, and systemd gives no error."""
     roots = [hierarchy.parent for hierarchy in _hierarchies() if hierarchy.limits == ("memory.max",)]
     if not roots:
         return "no cgroup v2"

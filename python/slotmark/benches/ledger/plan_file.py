@@ -1,4 +1,4 @@
-"""What to measure, as a file: every target over every fragment of a chain.
+"""A plan of measurements, as a file: every target over every fragment of a chain.
 
 rounds = 5                     # processes of each target; 5 by default
 memory_limit = "200MB"         # of each process and its page cache; none by default
@@ -107,17 +107,17 @@ def read_plan(file: Path) -> PlanFile:
         ArgumentError: It can't be read, is no TOML, or something in it isn't what a plan holds.
     """
     try:
-        told = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ArgumentError(f"{file}: the plan can't be read ({error.strerror}). {_EXAMPLE}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{file}: no TOML ({error}). {_EXAMPLE}") from error
-    _refuse_unknown_keys(file, "", told, PlanFile)
+    _refuse_unknown_keys(file, "", content, PlanFile)
     for table, kind in (("target", PlannedTarget), ("fragment", Fragment)):
-        for number, one in enumerate(_tables(told.get(table)), start=1):
+        for number, one in enumerate(_tables(content.get(table)), start=1):
             _refuse_unknown_keys(file, f"{table} {number}: ", one, kind)
     try:
-        plan = msgspec.convert(told, PlanFile)
+        plan = msgspec.convert(content, PlanFile)
     except msgspec.ValidationError as error:
         raise ArgumentError(f"{file}: {_in_words(str(error))}. {_EXAMPLE}") from error
     _refuse_names(file, "target", [one.name for one in plan.target])
@@ -147,7 +147,7 @@ def _refuse_unknown_keys(file: Path, where: str, table: Mapping[str, Any], kind:
 
 
 def _in_words(error: str) -> str:
-    """What msgspec found, with the place in front: ``target 1: name: Expected `str`, got `int```."""
+    """The fault that msgspec found, with the place in front: ``target 1: name: Expected `str`, got `int```."""
     found = _AT.fullmatch(error)
     if found is None:
         return error

@@ -19,10 +19,11 @@ import numpy as np
 from slotmark.benches.ledger.bench import Request, blocks_of, programs_of, run
 from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.plan_file import Fragment, PlanFile, PlannedTarget
-from slotmark.benches.ledger.session import Blocks, OnStep
+from slotmark.benches.ledger.session import Blocks
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ArgumentError, RunError, SlotmarkError
 from slotmark.measure import session
+from slotmark.measure.session import OnStep
 from slotmark.run import Run, machine_facts, open_run
 
 CELL = "target cell"
@@ -76,8 +77,8 @@ def carry_out(
         memory_limit_bytes: Of one process; None for no limit.
         again: Whether to measure what is there once more, beside it.
         resume: Whether to go on with sessions that were cut.
-        on_remark: Told what a person should know.
-        on_step: Told of each process, over all sessions of the plan.
+        on_remark: Called with what a person should know.
+        on_step: Called before and after each process, over all sessions of the plan.
 
     Returns:
         Every cell, in the order of the plan: fragment by fragment, target by target.
@@ -127,7 +128,7 @@ def _runs_by_cell(store: Path, on_remark: Callable[[str], None]) -> dict[str, Ru
 def _work(
     plan: PlanFile, fragment: Fragment, kept: Mapping[str, Run], timeout_s: float, memory_limit_bytes: int | None
 ) -> _Work:
-    """What of a fragment is missing; a target that can't be started, or a chain that can't be read, is settled as failed."""
+    """The missing cells of a fragment; a target that can't be started, or a chain that can't be read, is settled as failed."""
     request = Request(
         chain=Path(fragment.chain),
         backends=[],
@@ -187,7 +188,7 @@ def _measure(
             lambda remark: on_remark(f"{name}: {remark}"),
             on_step,
         )
-        failed = {one.program: one.error for one in failures}
+        failed = {one.case: one.error for one in failures}
     except SlotmarkError as error:
         failed = dict.fromkeys(work.missing, error)
     finally:
@@ -203,7 +204,7 @@ def _measure(
 
 
 def _session_folder(store: Path, work: _Work) -> Path:
-    """Where the session goes: the folder of one that was cut, or a new one; the digest is of what it measures."""
+    """The folder of the session: that of one that was cut, or a new one; the digest is of what it measures."""
     digest = _digest(sorted(work.missing.values()))[:12]
     for number in range(1, _MOST_SESSIONS):
         out = store / f"{work.fragment.name}-{digest}{f'-{number}' if number > 1 else ''}"
@@ -222,7 +223,7 @@ def _asking(request: Request, targets: Sequence[PlannedTarget]) -> Request:
 
 
 def _stretch(fragment: Fragment, blocks: Blocks) -> tuple[int, int]:
-    """How many blocks lie before a fragment, and before its end. ArgumentError where it holds none."""
+    """The number of blocks before a fragment, and before its end. ArgumentError where it holds none."""
     slots = blocks.slots
     skip = 0 if fragment.begin is None else int(np.searchsorted(slots, fragment.begin))
     end = slots.size if fragment.end is None else int(np.searchsorted(slots, fragment.end, side="right"))
@@ -237,7 +238,7 @@ def _stretch(fragment: Fragment, blocks: Blocks) -> tuple[int, int]:
 
 
 def _content_of_fragment(plan: PlanFile, request: Request, blocks: Blocks) -> dict[str, object]:
-    """What a cell is of beside its target; blocks by their hashes, whatever the files are that they lie in."""
+    """All that a cell is made of beside its target; blocks by their hashes, whatever the files are that they lie in."""
     machine = msgspec.structs.asdict(machine_facts())
     del machine["load"]
     return {

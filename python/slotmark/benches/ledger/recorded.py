@@ -46,7 +46,7 @@ LARGEST = np.iinfo(np.int64).max
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process used beside its time by block; None where nothing tells.
+    """Resources that a process used beside its time by block; None where it isn't known.
 
     Attributes:
         entries: Unspent outputs in the end.
@@ -76,7 +76,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says about its process; empty where it says nothing.
+    """Facts in a file about its process; empty where it has none.
 
     Attributes:
         engine: The program that did the work, with its version.
@@ -133,11 +133,11 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def blocks(self) -> int:
-        """How many."""
+        """The number of blocks."""
         return self.columns["slot"].size
 
     def row(self, index: int) -> str:
-        """Where a row is, for errors."""
+        """The place of a row, for errors."""
         return f"{self.path}, {self.place} {self.first + index}"
 
 

@@ -36,7 +36,7 @@ class _End(Used, frozen=True, kw_only=True, tag_field="record", tag="end"):
 
 
 def is_replay(data: bytes) -> bool:
-    """Whether a file looks like such lines: its first one says what the process is."""
+    """True for a file that looks like such lines: its first one describes the process."""
     first, _, _ = data.partition(b"\n")
     try:
         return msgspec.json.decode(first, type=dict).get("record") == "process"

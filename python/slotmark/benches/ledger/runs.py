@@ -19,7 +19,7 @@ BENCH = "ledger"
 ENOUGH_PROCESSES = 2
 
 _SIZES = ("block_bytes", "transactions", "inputs", "script_steps")
-"""What the cost of a block follows, as far as it is recorded."""
+"""Sizes that the cost of a block follows, as far as they are recorded."""
 
 UNKNOWN = MachineFacts(
     cpu="unknown",
@@ -134,7 +134,7 @@ def processes_table(processes: Sequence[Process]) -> pa.Table:
 
 
 def workload_of(processes: Sequence[Process]) -> dict[str, str]:
-    """What must be equal between two runs to be compared: that of the first process, with the names that any of them has."""
+    """Facts that must be equal between two runs to be compared: those of the first process, with the names that any of them has."""
     facts = [process.facts for process in processes]
     named = {"chain": distinct(facts, "chain"), "mode": distinct(facts, "mode")}
     first = dict(processes[0].workload)
@@ -147,7 +147,7 @@ def workload_of(processes: Sequence[Process]) -> dict[str, str]:
 
 
 def recorded_with(processes: Sequence[Process]) -> dict[str, str]:
-    """Where unspent outputs were and how the runtime was set, of all processes, in words."""
+    """The store of unspent outputs and the runtime's settings, of all processes, in words."""
     facts = [process.facts for process in processes]
     return {
         name: ", ".join(values)
@@ -196,7 +196,7 @@ def warnings_of(target: str, processes: Sequence[Process], machine: MachineFacts
 
 
 def distinct(facts: Sequence[Facts], name: str) -> list[str]:
-    """What processes say by this name, each once, without those that say nothing."""
+    """Different values of this fact, without empty ones, in the order of the processes."""
     return list(dict.fromkeys(filter(None, (getattr(one, name) for one in facts))))
 
 

@@ -1,7 +1,5 @@
-"""A session: every target once a round, each time in a fresh process, in an order drawn at random."""
+"""A session of replays: every target once a round, each time in a fresh process, over the same blocks."""
 
-import os
-import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +13,12 @@ from slotmark.benches.ledger.recorded import Recorded, from_slot
 from slotmark.benches.ledger.runs import Process, blocks_table, process_of
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import RunError, TargetError
+from slotmark.measure import session
+from slotmark.measure.session import OnStep, Turns
+
+Measured = session.Measured[str, Process]
+Failure = session.Failure[str]
+Round = session.Round[str, Process]
 
 
 class Blocks(msgspec.Struct, frozen=True):
@@ -34,7 +38,7 @@ class Blocks(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session does.
+    """The plan of a session.
 
     Attributes:
         programs: The targets, in the order in which they were named.
@@ -62,103 +66,30 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     scratch: Path
     parts: Path
 
-
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One process in its place in the session.
-
-    Attributes:
-        program: The target's name.
-        round: From 1.
-        process: What it was, but for its blocks.
-    """
-
-    program: str
-    round: int
-    process: Process
-
-    @property
-    def part(self) -> str:
-        """The name of the file with its blocks, in the plan's folder of parts."""
-        return f"{self.process.place}.parquet"
+    def part(self, order: int) -> Path:
+        """The file with the blocks of the process at this place in the order."""
+        return self.parts / part_name(order)
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """A round that is finished.
-
-    Attributes:
-        number: From 1.
-        part: Of the session: 0, and one more after each time that it was cut and resumed.
-        measured: What did not fail in it, in order.
-        failures: All so far: target, and what went wrong.
-    """
-
-    number: int
-    part: int
-    measured: list[Measured]
-    failures: list[tuple[str, str]]
-
-
-class Failure(msgspec.Struct, frozen=True):
-    """A target that failed: nothing of it is kept, and it isn't tried again."""
-
-    program: str
-    error: TargetError
-
-
-OnStep = Callable[[int, int, str], None]
-"""Told before and after each process: how many are done, of how many, and which one it is in words."""
+def part_name(order: int) -> str:
+    """The name of the file with the blocks of the process at this place in the order."""
+    return f"{order}.parquet"
 
 
 def conduct(
     plan: Plan, on_step: OnStep, before: Sequence[Round], keep: Callable[[Round], None]
 ) -> tuple[list[Measured], list[Failure]]:
-    """Carries the plan out; a target that fails is left out from then on, and the others go on.
+    """Carries the plan out: see :func:`slotmark.measure.session.conduct`. RunError where there is no room for what was measured."""
+    programs = {program.name: program for program in plan.programs}
 
-    Args:
-        plan: What to do.
-        on_step: Told of each step.
-        before: Rounds that this session finished before it was cut: they aren't measured again.
-        keep: Called with each round that is finished.
+    def measure(name: str, number: int, order: int) -> Process:
+        return _measure(plan, programs[name], number, order)
 
-    Returns:
-        Every process of targets that never failed, in the order in which they ran; and the failures.
-
-    Raises:
-        TargetError: Every target failed: the last one's reason.
-        RunError: There is no room for what was measured.
-    """
-    shuffler = random.Random(plan.seed)
-    size, total = len(plan.programs), len(plan.programs) * plan.rounds
-    failed = {name: TargetError(why) for one in before[-1:] for name, why in one.failures}
-    rounds = list(before)
-    for number in range(1, plan.rounds + 1):
-        order = list(plan.programs)
-        shuffler.shuffle(order)
-        if number <= len(before):
-            continue
-        measured: list[Measured] = []
-        for place, program in enumerate(order, (number - 1) * size):
-            label = f"round {number} of {plan.rounds}: {program.name}"
-            on_step(place, total, label)
-            if program.name in failed:
-                continue
-            try:
-                measured.append(_measure(plan, program, number, place))
-            except TargetError as error:
-                failed[program.name] = error
-                if len(failed) == size:
-                    raise
-            on_step(place + 1, total, label)
-        failures = [(name, str(error)) for name, error in failed.items()]
-        part = before[-1].part + 1 if before else 0
-        rounds.append(Round(number=number, part=part, measured=measured, failures=failures))
-        keep(rounds[-1])
-    kept = [one for done in rounds for one in done.measured if one.program not in failed]
-    return kept, [Failure(name, error) for name, error in failed.items()]
+    turns = Turns(cases=list(programs), measure=measure, rounds=plan.rounds, seed=plan.seed)
+    return session.conduct(turns, on_step, before, keep)
 
 
-def _measure(plan: Plan, program: Program, number: int, place: int) -> Measured:
-    load = os.getloadavg()[0]
+def _measure(plan: Plan, program: Program, number: int, order: int) -> Process:
     blocks = plan.skip + plan.blocks.slots.size
     ran = invoke(
         program, plan.chain, blocks, plan.scratch, plan.timeout_s, limited=plan.limited, prepared=plan.prepared
@@ -169,15 +100,13 @@ def _measure(plan: Plan, program: Program, number: int, place: int) -> Measured:
     facts = process.facts
     if facts.peak_bytes is None:
         facts = msgspec.structs.replace(facts, peak_bytes=ran.peak_bytes or None)
-    process = msgspec.structs.replace(process, file="", facts=facts, place=place, load=load, wall_ns=ran.wall_ns)
-    measured = Measured(program=program.name, round=number, process=process)
-    path = plan.parts / measured.part
+    path = plan.part(order)
     try:
         plan.parts.mkdir(parents=True, exist_ok=True)
         pq.write_table(blocks_table(recorded, number), path, compression="zstd")
     except OSError as error:
         raise RunError(f"{path}: can't be written ({error}). Make room, and go on with --resume.") from error
-    return measured
+    return msgspec.structs.replace(process, file="", facts=facts, wall_ns=ran.wall_ns)
 
 
 def _refuse_other_blocks(name: str, recorded: Recorded, blocks: Blocks) -> None:

@@ -22,7 +22,7 @@ _CUT = "The file was cut in the middle: copy it again, or record it again."
 
 
 def is_tab_separated(data: bytes) -> bool:
-    """Whether a file looks like a table with names on top."""
+    """True for a file that looks like a table with names on top."""
     return data.lstrip(b"\xef\xbb\xbf").startswith(b"slot")
 
 

@@ -1,4 +1,4 @@
-"""What is measured: our engine over one of its stores, or any command by the contract of docs/replay.md."""
+"""Targets: our engine over one of its stores, or any command by the contract of docs/replay.md."""
 
 import re
 import shlex

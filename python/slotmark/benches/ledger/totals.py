@@ -1,4 +1,4 @@
-"""What a recorded total holds: the five operations, or the reading of the UTxO table too.
+"""The content of recorded totals: the five operations, or the reading of the UTxO table too.
 
 db-analyser includes the table read since August 2026 (commit 0ebd397da; the columns came two days before, in 3dd0aca3a, when
 the total didn't hold it yet). Nothing in a file says so, but the parts of a total can't be more than the total.
@@ -13,14 +13,14 @@ from slotmark.benches.ledger.recorded import PHASES, REPLAY_PHASES, Recorded, re
 
 
 class Totals(StrEnum):
-    """What totals hold."""
+    """The content of totals."""
 
     operations = "the five operations"
     with_table_read = "the five operations and the table read"
 
 
 def totals_of(recorded: Recorded) -> str:
-    """What the totals of a file hold: one of :class:`Totals`, or the phases of an engine that writes JSON lines.
+    """The content of the totals of a file: one of :class:`Totals`, or the phases of an engine that writes JSON lines.
 
     Flushing is left out: a set in memory has none, and is to be compared with one on disk.
     """

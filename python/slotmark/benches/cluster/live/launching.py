@@ -15,25 +15,21 @@ import msgspec
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.nodes import Node
 from slotmark.errors import ServerError, TargetError
-from slotmark.measure.process import children_group, first_line, how_ended, last_words, stat_fields
-from slotmark.measure.shipped import program
+from slotmark.measure.process import children_group, ending, first_line, how_ended, last_words, stat_fields
+from slotmark.measure.shipped import built_program
 
 MARK = "SLOTMARK_CLUSTER"
 """The variable by which processes of a live cluster are known: the conductor's process id and when it was started."""
 
 ROUTER_START_S = 120
-"""How long the router may take until all hosts are there: a namespace and a device for each."""
+"""Time that the router may take until all hosts are there: a namespace and a device for each."""
 
 _ROUTER_GRACE_S = 30
-_LAST_BYTES = 1 << 16
 
 
 def wan_program() -> Path:
     """The router's program; TargetError where it isn't built."""
-    path = program("slotmark-wan")
-    if not path.is_file():
-        raise TargetError(f"{path}: the emulated network isn't built. Run `make setup`, or choose --network loopback.")
-    return path
+    return built_program("slotmark-wan", "the emulated network", ", or choose --network loopback")
 
 
 def start_of(pid: int) -> int:
@@ -83,7 +79,7 @@ _LATE = {"median": "median", "99th centile": "p99", "worst case": "max"}
 
 
 class WanStatistics(msgspec.Struct, frozen=True):
-    """What the router did: docs/wan.md."""
+    """The router's statistics: docs/wan.md."""
 
     duration_us: int
     cpu_us: int
@@ -95,7 +91,7 @@ class WanStatistics(msgspec.Struct, frozen=True):
     lateness_us: dict[str, float] | None = None
 
     def facts(self) -> dict[str, object]:
-        """What a manifest has of it."""
+        """Entries of a manifest."""
         late = self.lateness_us or {}
         return {
             "router, packets": self.packets,
@@ -145,12 +141,12 @@ class Wan:
 
     @property
     def ended(self) -> int | None:
-        """How the router ended, and with it all hosts, as ``Popen.returncode``; None while it runs."""
+        """The code that the router ended with, and with it all hosts, as ``Popen.returncode``; None while it runs."""
         return self._process.poll()
 
     def last_words(self) -> str:
-        """How it ended, and its last lines."""
-        return last_words_of(self._process.wait(), self._errors)
+        """Its end in words, and its last lines."""
+        return ending(self._process.wait(), self._errors)
 
     def stop(self) -> WanStatistics | None:
         """Ends the network; gives what it did, None where it had ended before or was killed."""
@@ -168,7 +164,7 @@ class Wan:
 
 
 class Preparation:
-    """What is run once for all hosts before any node is started; ends by itself, and when this process ends.
+    """A command that is run once for all hosts before any node is started; ends by itself, and when this process ends.
 
     Args:
         command: Its words.
@@ -192,12 +188,12 @@ class Preparation:
 
     @property
     def ended(self) -> int | None:
-        """How it ended, as ``Popen.returncode``; None while it runs."""
+        """The code that it ended with, as ``Popen.returncode``; None while it runs."""
         return self._process.poll()
 
     def last_words(self) -> str:
-        """How it ended, and its last lines, without the file's name: it goes with the run directory."""
-        return last_words_of(self._process.wait(), *self._files, named=False)
+        """Its end in words, and its last lines, without the file's name: it goes with the run directory."""
+        return ending(self._process.wait(), *self._files, named=False)
 
     def kill(self) -> None:
         """Ends it at once."""
@@ -242,7 +238,7 @@ class Running:
 
     @property
     def log(self) -> Path:
-        """What it prints."""
+        """The file that it prints to."""
         return self.folder / "stdout"
 
     @property
@@ -252,27 +248,12 @@ class Running:
 
     @property
     def ended(self) -> int | None:
-        """How it ended, as ``Popen.returncode``; None while it runs."""
+        """The code that it ended with, as ``Popen.returncode``; None while it runs."""
         return self.process.poll()
 
     def last_words(self) -> str:
-        """How it ended, and its last lines: those of its standard error, or where there are none of its log."""
-        return last_words_of(self.process.wait(), self.folder / "stderr", self.log)
-
-
-def last_words_of(code: int, *files: Path, named: bool = True) -> str:
-    """How a process ended, and the last lines of the first of its files that has any, with the file's name or without."""
-    how = f"it {how_ended(code)}"
-    for file in files:
-        if words := last_words(_end_of(file)):
-            return f"{how}; {f'the end of {file}: ' if named else ''}{words}"
-    return f"{how}; it printed nothing"
-
-
-def _end_of(path: Path) -> str:
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _LAST_BYTES))
-        return file.read().decode("utf-8", "replace")
+        """Its end in words, and its last lines: those of its standard error, or where there are none of its log."""
+        return ending(self.process.wait(), self.folder / "stderr", self.log)
 
 
 def stop_nodes(nodes: Sequence[Running], grace_s: float, on_wait: Callable[[int], None]) -> list[Running]:

@@ -1,4 +1,4 @@
-"""Whether nodes listen and agree to a handshake, asked by a program of its own: nodes may listen where only a host of the emulated network gets to.
+"""A program that asks nodes for a handshake: they may listen at addresses that only a host of the emulated network reaches.
 
 ``python -m slotmark.benches.cluster.live.probing SECONDS MAGIC HOST=ADDRESS:PORT…`` prints a JSON line per host and ends with 0.
 """
@@ -17,15 +17,16 @@ from typing import Literal
 import msgspec
 
 from slotmark import _core
-from slotmark.benches.cluster.live.launching import Wan, last_words_of, spawn
+from slotmark.benches.cluster.live.launching import Wan, spawn
 from slotmark.benches.cluster.live.plan import GENERATOR
 from slotmark.errors import ServerError
+from slotmark.measure.process import ending
 
 _PAUSE_S = 0.5
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """How a host answered.
+    """The answer of a host.
 
     Attributes:
         host: Its name.
@@ -65,15 +66,15 @@ class Probe:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all hosts have answered, or the time is over."""
+        """True once all hosts have answered, or the time is over."""
         return self._process.poll() is not None
 
     def answers(self) -> list[Answer]:
-        """How each host answered, in their order. ServerError where the program failed itself."""
+        """The answers of hosts, in their order. ServerError where the program failed itself."""
         printed, _ = self._process.communicate()
         if self._process.returncode:
             raise ServerError(
-                f"nodes can't be asked whether they listen: {last_words_of(self._process.returncode, self._errors)}"
+                f"nodes can't be asked whether they listen: {ending(self._process.returncode, self._errors)}"
             )
         answers = {answer.host: answer for answer in map(_ANSWER.decode, printed.splitlines())}
         return [answers[host] for host in self._hosts if host in answers]

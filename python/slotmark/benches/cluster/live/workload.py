@@ -13,14 +13,14 @@ import pyarrow.json as pj
 
 from slotmark import warnings
 from slotmark.benches.cluster.bed import Bed
-from slotmark.benches.cluster.live.launching import Wan, last_words_of, spawn
+from slotmark.benches.cluster.live.launching import Wan, spawn
 from slotmark.benches.cluster.live.plan import GENERATOR, targets
 from slotmark.benches.cluster.live.rundir import LOOPBACK
 from slotmark.benches.cluster.scripts import LOOP
 from slotmark.benches.cluster.sweep import amount
-from slotmark.errors import BedError, RunError, SimulationError, TargetError
-from slotmark.measure.process import last_words
-from slotmark.measure.shipped import program
+from slotmark.errors import BedError, RunError, SimulationError
+from slotmark.measure.process import ending, last_words_in
+from slotmark.measure.shipped import built_program
 from slotmark.warnings import Warning
 
 _FOLDER = "generator"
@@ -47,13 +47,13 @@ INCLUSIONS_SCHEMA = pa.schema([("transaction", pa.string()), ("block", pa.string
 
 
 class Workload(msgspec.Struct, frozen=True):
-    """What a bed's profile has submitted.
+    """The transactions of a bed's profile.
 
     Attributes:
         name: ``value-only``, ``plutus-loop``, or ``script`` for that of the bed.
         tps: Transactions a second.
         most: Transactions in all.
-        words: What the generator is told of a transaction.
+        words: The generator's options for a transaction.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Workload(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
 
     def transactions(self, seconds: float) -> int:
-        """How many are due in so many seconds."""
+        """Transactions that are due in so many seconds."""
         return min(self.most, math.ceil(self.tps * seconds))
 
 
@@ -130,11 +130,7 @@ class Generator:
         wan: Wan | None,
         ahead: tuple[Path, str],
     ) -> None:
-        generator = program("slotmark-txgen")
-        if not generator.is_file():
-            raise TargetError(
-                f"{generator}: what submits transactions isn't built. Run `make setup`, or use --no-workload."
-            )
+        generator = built_program("slotmark-txgen", "what submits transactions", ", or use --no-workload")
         self.workload = workload_of(bed)
         self._targets = {f"{host.host_addr if wan else LOOPBACK}:{host.port}": host.name for host in targets(bed)}
         self._folder = folder / _FOLDER
@@ -157,25 +153,25 @@ class Generator:
 
     @property
     def ended(self) -> int | None:
-        """How it ended, as ``Popen.returncode``; None while it runs."""
+        """The code that it ended with, as ``Popen.returncode``; None while it runs."""
         return self._process.poll()
 
     @property
     def words(self) -> str:
-        """What it printed about what went wrong."""
-        return last_words((self._folder / "stderr").read_text(encoding="utf-8", errors="replace"))
+        """The last lines of its standard error."""
+        return last_words_in(self._folder / "stderr")
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has ended by itself and written down what became of all transactions."""
+        """True once it has ended by itself and written down what became of all transactions."""
         return "ended" in self.phases()
 
     def last_words(self) -> str:
-        """How it ended, and its last lines."""
-        return last_words_of(self._process.wait(), self._folder / "stderr")
+        """Its end in words, and its last lines."""
+        return ending(self._process.wait(), self._folder / "stderr")
 
     def phases(self) -> dict[str, Phase]:
-        """What it has reached so far, by name: ``signed``, ``split``, ``begun``, ``ended``."""
+        """Phases that it has reached so far, by name: ``signed``, ``split``, ``begun``, ``ended``."""
         lines = (self._folder / "stdout").read_bytes().split(b"\n")[:-1]
         found = (msgspec.json.decode(line, type=Phase) for line in lines)
         return {phase.phase: phase for phase in found}
@@ -206,7 +202,7 @@ class Generator:
             self._process.wait()
 
     def warnings(self) -> list[Warning]:
-        """What was odd about targets; each is named once."""
+        """Warnings about targets; each is named once."""
         opened: dict[str, set[int]] = {}
         for phase in self.phases().values():
             for one in phase.facts.get("opened", []):
@@ -214,7 +210,7 @@ class Generator:
         return [warnings.target_opened_protocols(host, sorted(opened[host])) for host in sorted(opened)]
 
     def outcome(self) -> dict[str, object]:
-        """How much of the workload was done, in words and numbers; nothing where it didn't end as it should."""
+        """Figures of the workload that was done; empty where it didn't end as it should."""
         if (ended := self.phases().get("ended")) is None:
             return {}
         summary = ended.facts["summary"]
@@ -227,20 +223,20 @@ class Generator:
         }
 
     def tables(self) -> dict[str, pa.Table]:
-        """What became of each transaction: tables ``submissions`` and ``inclusions``.
+        """The tables ``submissions`` and ``inclusions``: what became of each transaction.
 
         Raises:
             RunError: The generator's records can't be read.
         """
-        told = self._records(_SUBMISSIONS, SUBMISSIONS_SCHEMA).sort_by(
+        submissions = self._records(_SUBMISSIONS, SUBMISSIONS_SCHEMA).sort_by(
             [("due_ns", "ascending"), ("transaction", "ascending")]
         )
-        places = told["target"].combine_chunks().dictionary_encode()
+        places = submissions["target"].combine_chunks().dictionary_encode()
         names = pa.array([self._targets[address] for address in places.dictionary.to_pylist()], pa.string())
         submissions = pa.table(
             {
-                **{name: told[name] for name in told.column_names},
-                "number": pa.array(range(told.num_rows), pa.int64()),
+                **{name: submissions[name] for name in submissions.column_names},
+                "number": pa.array(range(submissions.num_rows), pa.int64()),
                 "target": names.take(places.indices),
             }
         )

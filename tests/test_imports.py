@@ -8,7 +8,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "python" / "slotmark"
 
-FOR_ALL = {"_core", "errors", "warnings", "numbers", "words", "cleaning", "versions", "statistics"}
+FOR_ALL = {"_core", "errors", "warnings", "numbers", "words", "cleaning", "verdict", "versions", "statistics"}
 """What every package may import."""
 
 MAY_IMPORT = {
@@ -51,6 +51,12 @@ def test_a_package_imports_only_what_is_before_it(package: str) -> None:
         if name not in FOR_ALL | MAY_IMPORT[package] | {package}
     }
     assert not wrong
+
+
+@pytest.mark.parametrize("module", sorted(FOR_ALL - {"_core", "statistics"}))
+def test_what_every_package_may_import_imports_no_package(module: str) -> None:
+    text = (SOURCE / f"{module}.py").read_text(encoding="utf-8")
+    assert not set(imported(text)) - FOR_ALL
 
 
 def test_a_bench_imports_no_other_bench() -> None:

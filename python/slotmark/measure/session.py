@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -161,6 +161,23 @@ def conduct(
     return kept, [Failure(case, error) for case, error in failed.items()]
 
 
+class Numbered(Protocol):
+    """A round of any bench, as a struct; see :class:`Round`."""
+
+    @property
+    def number(self) -> int:
+        """Its place, from 1; 0 is a warm-up."""
+        ...
+
+    @property
+    def part(self) -> int:
+        """The part of the session that it is of."""
+        ...
+
+
+R = TypeVar("R", bound=Numbered)
+
+
 class Head(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a session.
 
@@ -191,7 +208,7 @@ def new_session(machine: MachineFacts, started: str, asked: Mapping[str, str]) -
     )
 
 
-class Unfinished(Generic[Case, Result]):
+class Unfinished(Generic[R]):
     """The file of a session that is going on.
 
     Attributes:
@@ -201,14 +218,14 @@ class Unfinished(Generic[Case, Result]):
         done: All that are finished.
     """
 
-    def __init__(self, path: Path, head: Head, rounds: Sequence[Round[Case, Result]]) -> None:
+    def __init__(self, path: Path, head: Head, rounds: Sequence[R]) -> None:
         self.path = path
         self.head = head
         self.rounds = list(rounds)
         self.done = list(rounds)
         self._waiting = [] if rounds else [msgspec.json.encode(head)]
 
-    def keep(self, one: Round[Case, Result]) -> None:
+    def keep(self, one: R) -> None:
         """Writes a round down, behind what waits. RunError where it can't be written."""
         self.done.append(one)
         self._waiting.append(msgspec.json.encode(one))
@@ -246,13 +263,13 @@ class Unfinished(Generic[Case, Result]):
 def open_session(
     out: Path,
     head: Head,
-    kind: type[Round[Case, Result]],
+    kind: type[R],
     *,
     rounds: int,
     resume: bool,
     on_remark: Callable[[str], None],
-    check: Callable[[Sequence[Round[Case, Result]]], None] = lambda _: None,
-) -> Iterator[Unfinished[Case, Result]]:
+    check: Callable[[Sequence[R]], None] = lambda _: None,
+) -> Iterator[Unfinished[R]]:
     """Begins a session, or resumes the one that was cut; a remark tells what is kept of one that is cut here.
 
     Args:
@@ -268,7 +285,7 @@ def open_session(
         ArgumentError: There is none to resume, or something was asked for that it isn't.
         RunError: There is one, and it isn't to be resumed; or its file is damaged, or what belongs to it.
     """
-    kept: Unfinished[Case, Result] = _resume(out, head, kind) if resume else Unfinished(_new(out), head, [])
+    kept: Unfinished[R] = _resume(out, head, kind) if resume else Unfinished(_new(out), head, [])
     check(kept.rounds)
     if kept.rounds:
         on_remark(f"resumed after round {kept.rounds[-1].number} of {rounds}")
@@ -289,7 +306,7 @@ def _new(out: Path) -> Path:
     return path
 
 
-def _resume(out: Path, head: Head, kind: type[Round[Case, Result]]) -> Unfinished[Case, Result]:
+def _resume(out: Path, head: Head, kind: type[R]) -> Unfinished[R]:
     path = out / FILE
     if not path.is_file():
         raise ArgumentError(f"--resume: {out} holds no session that was cut. Leave --resume out.")

@@ -11,13 +11,13 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from slotmark import warnings
 from slotmark.errors import ArgumentError, RunError, TargetError
-from slotmark.run import MachineFacts, machine_warnings, utc_now
+from slotmark.run import MachineFacts, SourceFile, machine_warnings, utc_now
 from slotmark.warnings import Warning
 
 FILE = "unfinished-session.jsonl"
@@ -206,6 +206,24 @@ def new_session(machine: MachineFacts, started: str, asked: Mapping[str, str]) -
             "the machine": f"{machine.hostname_hash}, {machine.cores} cores of {machine.cpu}, {machine.kernel}",
         },
     )
+
+
+def asked_for(
+    parameters: Mapping[str, Any], targets: Sequence[tuple[str, str]], sources: Mapping[str, Sequence[SourceFile]]
+) -> dict[str, str]:
+    """All that must be the same for a session that is resumed, in words.
+
+    Args:
+        parameters: By name.
+        targets: Name and command of each.
+        sources: Files that targets work on, by what they are.
+    """
+    return {
+        **{f"parameter '{name}'": str(value) for name, value in parameters.items()},
+        "the list of targets": ", ".join(name for name, _ in targets),
+        **{f"target {name}": command for name, command in targets},
+        **{f"{what} {file.path}": file.identity for what, files in sources.items() for file in files},
+    }
 
 
 class Unfinished(Generic[R]):

@@ -1,6 +1,6 @@
 """The bench as a whole: from what was asked for to run folders."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     if window is not None:
         on_remark(f"window: {window['blocks']:,} blocks, {window['bytes'] / 1e6:,.1f} MB, after {window['start']}")
     sources = _sources(request, window)
+    taking_part = [*programs, floor]
     plan = Plan(
         programs=programs,
         floor=floor,
@@ -130,7 +131,14 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         )
         workload = _workload(request, plan, window, proofs)
         parameters = {**request.parameters(window), "server": server.label}
-        asked = _asked(parameters, [*programs, floor], workload, sources)
+        asked = session.asked_for(
+            parameters,
+            [
+                (one.name, " ".join([*one.command, one.description.version, one.description.commit]))
+                for one in taking_part
+            ],
+            {"the chain's file": sources},
+        ) | {f"the chain's {name}": value for name, value in workload.items()}
         head = session.new_session(machine, started, asked)
         with session.open_session(
             request.out, head, Round, rounds=plan.rounds, resume=request.resume, on_remark=on_remark
@@ -150,7 +158,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         server_peak_bytes=server_peak,
         warnings=kept.warnings(),
     )
-    descriptions = {program.name: program.description for program in [*programs, floor]}
+    descriptions = {program.name: program.description for program in taking_part}
     runs = write_runs(new_runs(request.out, facts, measured, failures, descriptions))
     kept.remove()
     return runs, failures
@@ -159,27 +167,6 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
 def default_targets() -> list[str]:
     """All targets that come with slotmark and are built, without the floor."""
     return [name for name, target in built_ins().items() if target.state == "ready" and name != FLOOR]
-
-
-def _asked(
-    parameters: Mapping[str, Any],
-    programs: Sequence[Program],
-    workload: Mapping[str, str],
-    sources: Sequence[SourceFile],
-) -> dict[str, str]:
-    """All that must be the same for a session that is resumed, in words."""
-    return {
-        **{f"parameter '{name}'": str(value) for name, value in parameters.items()},
-        "the list of targets": ", ".join(program.name for program in programs),
-        **{
-            f"target {program.name}": " ".join(
-                [*program.command, program.description.version, program.description.commit]
-            )
-            for program in programs
-        },
-        **{f"the chain's {name}": value for name, value in workload.items()},
-        **{f"the chain's file {source.path}": source.identity for source in sources},
-    }
 
 
 def _able(

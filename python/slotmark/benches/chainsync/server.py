@@ -1,7 +1,6 @@
 """The server that a session's targets follow: our own over a chain folder, or somebody else's node."""
 
 import os
-import signal
 import socket
 import struct
 import subprocess
@@ -17,7 +16,8 @@ import msgspec
 
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.errors import ArgumentError, ServerError
-from slotmark.measure.process import children_group, first_line, how_ended, peak_bytes, started_on
+from slotmark.measure.process import end, first_line, how_ended, last_words_in, peak_bytes
+from slotmark.measure.process import start as start_process
 
 START_TIMEOUT_S = 120
 """Time that our server may take until it listens: it frames the window's blocks first."""
@@ -68,7 +68,7 @@ class Listening(msgspec.Struct):
     address: str
 
 
-class Said(msgspec.Struct):
+class Line(msgspec.Struct):
     """Any later line: the answer to a question, or how a connection went, which has no such field."""
 
     busy_ns: int | None = None
@@ -83,13 +83,8 @@ class ReplayServer:
     def __init__(
         self, chain: Path, *, magic: int, start: str, blocks: int, reply_delay_us: float, cores: frozenset[int]
     ) -> None:
-        self._chain, self._magic, self._window, self._reply_delay_us, self._cores = (
-            chain,
-            magic,
-            (start, blocks),
-            reply_delay_us,
-            cores,
-        )
+        self._chain, self._magic, self._window = chain, magic, (start, blocks)
+        self._reply_delay_us, self._cores = reply_delay_us, cores
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._listening: Listening | None = None
@@ -104,34 +99,17 @@ class ReplayServer:
         """Starts it and waits until it listens; ServerError where it doesn't."""
         self._folder = tempfile.TemporaryDirectory(prefix="slotmark-")
         start, blocks = self._window
+        look_us = LOOK_US if self._cores else 0
         command = [
-            *(
-                sys.executable,
-                "-m",
-                "slotmark",
-                "chainsync",
-                "serve",
-                "--chain",
-                str(self._chain),
-                "--magic",
-                str(self._magic),
-            ),
-            *(
-                "--socket",
-                f"{self._folder.name}/node.socket",
-                "--listen",
-                "127.0.0.1:0",
-                "--reply-delay",
-                f"{self._reply_delay_us:g}us",
-                "--look",
-                f"{LOOK_US if self._cores else 0}us",
-            ),
-            *("--start", start, "--blocks", str(blocks), "--until-stdin-ends", "--json"),
+            *(sys.executable, "-m", "slotmark", "chainsync", "serve", "--chain", str(self._chain)),
+            *("--magic", str(self._magic), "--start", start, "--blocks", str(blocks)),
+            *("--socket", f"{self._folder.name}/node.socket", "--listen", "127.0.0.1:0"),
+            *("--reply-delay", f"{self._reply_delay_us:g}us", "--look", f"{look_us}us", "--until-stdin-ends", "--json"),
         ]
-        with started_on(self._cores), (Path(self._folder.name) / "log").open("wb") as log:
-            process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, process_group=children_group()
-            )
+        pipe = subprocess.PIPE
+        self._log = Path(self._folder.name) / "log"
+        with self._log.open("wb") as log:
+            process = start_process("the server", command, cores=self._cores, stdin=pipe, stdout=pipe, stderr=log)
         self._process = process
         try:
             assert process.stdout is not None
@@ -159,13 +137,9 @@ class ReplayServer:
         if self._process is not None:
             if self._process.stdin is not None:
                 self._process.stdin.close()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                self._process.send_signal(signal.SIGKILL)
-                self._process.wait()
-            if self._process.stdout is not None:
-                self._process.stdout.close()
+            end(self._process)
         if self._folder is not None:
             self._folder.cleanup()
 
@@ -175,10 +149,7 @@ class ReplayServer:
         return self._process
 
     def _last_words(self) -> str:
-        if self._folder is None:
-            return ""
-        lines = (Path(self._folder.name) / "log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return lines[-1].removeprefix("slotmark: ") if lines else ""
+        return last_words_in(self._log).removeprefix("slotmark: ")
 
     @property
     def listening(self) -> Listening:
@@ -202,9 +173,9 @@ class ReplayServer:
         except BrokenPipeError:
             return None
         for line in process.stdout:
-            said = msgspec.json.decode(line, type=Said)
-            if said.busy_ns is not None:
-                return said.busy_ns
+            busy_ns = msgspec.json.decode(line, type=Line).busy_ns
+            if busy_ns is not None:
+                return busy_ns
         return None
 
     def peak_bytes(self) -> int | None:

@@ -133,8 +133,9 @@ class BuiltIn(msgspec.Struct, frozen=True):
                 on_line(line.rstrip())
                 tail = [*tail[-19:], line.rstrip()]
             if process.wait():
+                printed = last_words("\n".join(tail))
                 raise TargetError(
-                    f"{self.folder}: `{shlex.join(step)}` failed: {' | '.join(tail[-3:])}. Mend that and run the set-up again."
+                    f"{self.folder}: `{shlex.join(step)}` failed: {printed}. Mend that and run the set-up again."
                 )
 
 

@@ -129,7 +129,12 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         chain=[SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])],
         genesis=genesis_files(request.genesis) if request.genesis else [],
     )
-    head = session.new_session(machine, started, _asked(request, programs, window, sources))
+    asked = session.asked_for(
+        request.parameters(),
+        [(program.name, " ".join(program.words)) for program in programs],
+        {"the chain's file": sources.chain, "the genesis file": sources.genesis},
+    ) | {"the number of blocks": f"{window['blocks']:,}"}
+    head = session.new_session(machine, started, asked)
     parts = request.out / PARTS
     with (
         session.open_session(
@@ -220,18 +225,6 @@ def _refuse_without_parts(parts: Path, rounds: Sequence[Round]) -> None:
             raise RunError(f"{path}: can't be read ({error}). {_ANEW}") from error
         if rows != one.result.blocks:
             raise RunError(f"{path}: {rows} blocks, expected {one.result.blocks}. {_ANEW}")
-
-
-def _asked(request: Request, programs: Sequence[Program], window: "_core.Window", sources: Sources) -> dict[str, str]:
-    """All that must be the same for a session that is resumed, in words."""
-    return {
-        **{f"parameter '{name}'": str(value) for name, value in request.parameters().items()},
-        "the list of targets": ", ".join(program.name for program in programs),
-        **{f"target {program.name}": " ".join(program.words) for program in programs},
-        "the number of blocks": f"{window['blocks']:,}",
-        **{f"the chain's file {source.path}": source.identity for source in sources.chain},
-        **{f"the genesis file {source.path}": source.identity for source in sources.genesis},
-    }
 
 
 def _write_runs(

@@ -10,7 +10,7 @@ from math import isfinite
 import msgspec
 
 from slotmark.numbers import p_value
-from slotmark.words import listed
+from slotmark.words import few, listed
 
 _SHOWN = 5
 
@@ -68,6 +68,7 @@ KINDS = (
     "one_run_a_side",
     "other_node",
     "outliers",
+    "printed_only",
     "processes_differ",
     "rejected_lines",
     "repeated_lines",
@@ -88,6 +89,7 @@ KINDS = (
     "two_processes",
     "unknown_columns",
     "unknown_messages",
+    "unknown_rows",
     "unmatched",
     "unread_logs",
     "unshared_blocks",
@@ -391,6 +393,7 @@ def unknown_messages(lines: Mapping[str, int]) -> Warning:
     """Messages whose names begin as none that cardano-node is known to have."""
     return Warning(
         "unknown_messages",
+        "unknown_rows",
         f"{sum(lines.values()):,} lines are of messages that slotmark does not know: {_some([f'{part} ({count:,})' for part, count in lines.items()])}. "
         "Nothing of them is analysed; what the node did there shows only in its other messages.",
     )
@@ -685,3 +688,19 @@ def _shown(value: object) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def printed_only() -> Warning:
+    """A run that is known from a report's tables."""
+    return Warning(
+        "printed_only",
+        "One printed value per metric is all that is known of this run: nothing shows how its samples varied, and a value is known as far as it was printed.",
+    )
+
+
+def unknown_rows(labels: Sequence[str]) -> Warning:
+    """Rows of a report's tables that are no metric."""
+    return Warning(
+        "unknown_rows",
+        f"{len(labels)} row{'s' if len(labels) > 1 else ''} of the report's tables {'are no metrics' if len(labels) > 1 else 'is no metric'} of slotmark and left out: {listed(few(labels, _SHOWN))}.",
+    )

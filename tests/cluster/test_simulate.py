@@ -1,10 +1,12 @@
 """The simulator as its user calls it: profiles, run directories, and how near it comes to what was published."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from slotmark.benches.cluster.from_tables import predict_column, settings_of
 from slotmark.benches.cluster.simulate import (
     DERIVED,
     END_TO_END_ROWS,
@@ -114,3 +116,48 @@ def test_a_directory_that_exists_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match="exists already"):
         simulate(load_profile("value-only-10.5", ["run.slots=5"]), 1, tmp_path, quietly)
     assert not list(tmp_path.iterdir())
+
+
+ROWS = {
+    "Started forge loop iteration": 0.00175,
+    "Acquired block context": 0.00006,
+    "Acquired ledger state": 0.00011,
+    "Acquired ledger view": 0.00002,
+    "Leadership check duration": 0.00044,
+    "Ledger ticking": 0.02126,
+    "Mempool snapshotting": 0.04555,
+    "Leadership to forged": 0.0007,
+    "Forged to announced": 0.0008,
+    "Forged to self-adopted": 0.069,
+    "Notice to fetch request": 0.00129,
+    "Fetched to announced": 0.00102,
+    "Fetched to adopted": 0.07007,
+    "Block size": 88962.0,
+    "0.50 adoption": 0.61001,
+}
+"""The rows of the published column that value-only-10.5 was made from."""
+
+
+def test_a_column_makes_the_profile_that_was_made_from_it_by_hand() -> None:
+    made = tomllib.loads(load_profile("value-only-10.5", settings_of(ROWS, scripts=False)))
+    by_hand = tomllib.loads(load_profile("value-only-10.5"))
+    for table in ("forging", "peer", "network", "tcp"):
+        assert made[table] == by_hand[table]
+    assert made["workload"]["block_size"] == by_hand["workload"]["block_size"]
+
+
+def test_a_slower_stage_in_a_column_makes_its_prediction_later_by_as_much() -> None:
+    slower = ROWS | {"Ledger ticking": 0.03126}
+    was, now = (predict_column(rows, [1], quietly, scripts=False) for rows in (ROWS, slower))
+    for metric in END_TO_END_ROWS:
+        before, after = was.row(metric).predicted, now.row(metric).predicted
+        assert before is not None
+        assert after is not None
+        assert after - before == pytest.approx(0.010, abs=0.002), metric
+    assert was.row("0.50 adoption").published == 0.61001
+    assert was.row("0.80 adoption").published is None
+
+
+def test_a_column_without_a_stage_makes_no_profile() -> None:
+    with pytest.raises(SimulationError, match="the tables lack Ledger ticking, Block size"):
+        settings_of({row: 1.0 for row in ROWS if row not in ("Ledger ticking", "Block size")}, scripts=True)

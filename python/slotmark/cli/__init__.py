@@ -21,6 +21,7 @@ from slotmark.cli import (
     ledger,
     plan,
     predict,
+    published,
     release,
     show,
     simulate,
@@ -59,6 +60,7 @@ app.add_typer(release.app, name="release")
 app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set ledger_tick.mean=33ms -o logs/slower")(
     simulate.simulate
 )
+app.add_typer(published.app, name="published")
 app.command("predict", epilog="Example: slotmark predict value-only-10.5 --sweep block_size=22kB..180kB -o report")(
     predict.predict
 )

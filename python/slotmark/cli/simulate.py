@@ -50,6 +50,14 @@ def simulate(
         bool,
         typer.Option("--validate", help="Print what is predicted beside what was published; all profiles, or PROFILE."),
     ] = False,
+    published: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--published",
+            metavar="FILE",
+            help="Of --validate: a profile from each column of a report's tables (docs/archive.md); again for more.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="With --profiles: print a line of JSON per profile.")] = False,
 ) -> None:
     """Simulate a cluster: write the logs that its nodes would write, or a run folder, with what really happened beside."""
@@ -65,10 +73,13 @@ def simulate(
             )
         return
     changes = _changes(settings, slots, topology)
-    if validate:
+    if validate or published:
         if out is not None or direct or repeat is not None:
             raise ArgumentError("--validate writes nothing: leave out --out, --direct and --repeat.")
-        _print_validations([profile] if profile else [*cluster.FITTED, *cluster.HELD_OUT], changes, seed)
+        if published:
+            _print_columns(published, profile, changes, seed)
+        else:
+            _print_validations([profile] if profile else [*cluster.FITTED, *cluster.HELD_OUT], changes, seed)
         return
     if profile is None:
         raise ArgumentError(
@@ -133,3 +144,35 @@ def _print_validations(names: Sequence[str], changes: Sequence[str], seed: int) 
                 lambda done, total, name=name: step(done, total, name),
             )
         print_validation(name, tables)
+
+
+def _print_columns(files: Sequence[Path], profile: str | None, changes: Sequence[str], seed: int) -> None:
+    """Prints what is predicted of each column of some reports beside what it has; a run that an earlier column has is left out."""
+    from slotmark.benches.cluster.from_tables import BASES, predict_column
+    from slotmark.benches.cluster.model import PREDICTED, refuse_settings
+    from slotmark.benches.cluster.simulate import VALIDATION_SEEDS
+    from slotmark.cli.validation_table import print_columns
+    from slotmark.published.archive import began, read_report, values_of
+
+    if profile is not None:
+        raise ArgumentError("--published makes the profile of each column: leave out PROFILE.")
+    columns = []
+    for file in files:
+        report = read_report(file)
+        columns += [(report, place) for place in range(len(report.versions))]
+    distinct = {began(report, place) or (report.report, place): (report, place) for report, place in reversed(columns)}
+    found = []
+    with progress("slots") as step:
+        for report, place in reversed(distinct.values()):
+            scripts = "Plutus script" in report.facts(place)
+            refuse_settings(BASES[scripts], changes, PREDICTED)
+            name = f"{report.versions[place]}, {report.workload or report.report}"
+            tables = predict_column(
+                values_of(report, place),
+                range(seed, seed + VALIDATION_SEEDS),
+                lambda done, total, name=name: step(done, total, name),
+                scripts=scripts,
+                settings=changes,
+            )
+            found.append((began(report, place)[:10], name, tables))
+    print_columns(found)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS, Tables
+from slotmark.cleaning import one_name
 from slotmark.statistics.interval import Interval
 
 if TYPE_CHECKING:
@@ -35,6 +36,35 @@ def validation_table(name: str, tables: Tables) -> Table:
 def print_validation(name: str, tables: Tables) -> None:
     """Prints the table of a profile on standard output."""
     Console(highlight=False).print(validation_table(name, tables))
+
+
+def print_columns(columns: Sequence[tuple[str, str, Tables]]) -> None:
+    """Prints a line per column of published reports: by how many percent each end-to-end row is predicted too high.
+
+    Args:
+        columns: When a run began, what to call it, and what is predicted of it beside what was published.
+    """
+    rows = ("Fetch duration", "Fetched to sending", *END_TO_END_ROWS)
+    table = Table(title="Predicted less published, in % of published", title_justify="left", box=None, pad_edge=False)
+    for column in ("began", "column"):
+        table.add_column(column)
+    for metric in (*rows, "farthest adoption"):
+        table.add_column(metric.removesuffix(" adoption") if metric in END_TO_END_ROWS else metric, justify="right")
+    farthest = []
+    for began, name, tables in columns:
+        errors = {metric: tables.row(metric).relative_error for metric in rows}
+        of_adoption = [error for metric in END_TO_END_ROWS if (error := errors[metric]) is not None]
+        most = max(of_adoption, key=abs, default=None)
+        farthest.append(most)
+        table.add_row(began, one_name(name), *(_in_percent(error) for error in (*errors.values(), most)))
+    Console(highlight=False, markup=False).print(table)
+    told = [abs(one) for one in farthest if one is not None]
+    within = ", ".join(f"{sum(one <= limit for one in told)} within {limit:.0%}" for limit in (0.03, 0.05))
+    Console(highlight=False).print(f"0.50 to 1.00 adoption of {len(told)} columns: {within}.")
+
+
+def _in_percent(error: float | None) -> str:
+    return "" if error is None else f"{100 * error:+.1f}"
 
 
 def live_validation_document(found: "Validation") -> "Document":

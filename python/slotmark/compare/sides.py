@@ -25,7 +25,9 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
     known: dict[tuple[str, ...], Run] = {}
     for run in runs:
         files = tuple(file.identity for file in run.manifest.sources)
-        twin = known.setdefault((run.manifest.id, *files), run)
+        # Two reports that print one run are two files, and its id tells it.
+        told = () if run.manifest.origin == "published" else files
+        twin = known.setdefault((run.manifest.id, *told), run)
         if files and twin is not run:
             raise ComparisonError(
                 f"{twin.path} and {run.path} are one run, made from the same files: it must count once. Leave one out."
@@ -97,7 +99,7 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]]) -> None:
             _refuse_another_target(group[0], side)
             files = (
                 {}
-                if side.manifest.measured_here
+                if side.manifest.shares_sources
                 else {file.identity: file.path for file in side.manifest.sources if file.bytes and file.identity}
             )
             for digest, path in files.items():

@@ -4,6 +4,7 @@ A bench has a folder: ``catalogue.toml`` with an entry per metric, and ``relatio
 are columns of. ``filters.toml`` and ``facts.sql`` are there where the bench has filters or facts. Tables, charts, the data
 dictionary and JSON all come from the catalogue, in its order. A catalogue may be like another bench's (``like = "cluster"``): metrics of the
 same id then have name, unit, direction, section and definition from there, and are the columns of their relation with these names.
+With ``[each]`` it has besides all metrics of that catalogue that the established tool has too, with the fields of that table in place of theirs.
 """
 
 import tomllib
@@ -435,12 +436,12 @@ def register(bench: str, folder: Path) -> None:
     _folders[bench] = folder
 
 
-@cache
 def benches() -> list[str]:
     """Returns the names of all benches that there are."""
     return sorted(_folders)
 
 
+@cache
 def catalogue(bench: str) -> Catalogue:
     """The catalogue of a bench; RunError where there is no such bench."""
     if bench not in _folders:
@@ -448,6 +449,7 @@ def catalogue(bench: str) -> Catalogue:
     folder = _folders[bench]
     content = tomllib.loads((folder / "catalogue.toml").read_text(encoding="utf-8"))
     known = {metric.id: metric for metric in catalogue(like).metrics} if (like := content.pop("like", "")) else {}
+    each = content.pop("each", {})
     facts = folder / "facts.sql"
     relations = [*(file.stem for file in (folder / "relations").glob("*.sql")), *content.get("native", {})]
     found = {
@@ -456,7 +458,10 @@ def catalogue(bench: str) -> Catalogue:
         "relations": sorted(relations),
         "filterable": (folder / "filters.toml").is_file(),
         "facts": facts.read_text(encoding="utf-8") if facts.is_file() else "",
-        "metric": [_with_inherited(metric, known) | metric for metric in content.pop("metric")],
+        "metric": [
+            *(_with_inherited(metric, known) | metric for metric in content.pop("metric", [])),
+            *(_with(metric, each) for metric in known.values() if each and metric.locli),
+        ],
     }
     for metric in found["metric"]:
         metric.setdefault("estimator", content["estimator"])
@@ -467,3 +472,9 @@ def _with_inherited(metric: dict[str, Any], known: Mapping[str, Metric]) -> dict
     """Returns what an entry has from the metric of the same id in the catalogue that its own is like; nothing where there is none."""
     like = known.get(metric.get("id", ""))
     return {} if like is None else {"value": f'"{like.name}"', **{field: getattr(like, field) for field in _INHERITED}}
+
+
+def _with(metric: Metric, fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns the entry of a metric with other fields; ``{id}`` in them stands for its id."""
+    own = {name: one.replace("{id}", metric.id) if isinstance(one, str) else one for name, one in fields.items()}
+    return {**msgspec.to_builtins(metric), **own}

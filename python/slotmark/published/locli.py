@@ -123,7 +123,7 @@ def _tables(names: Sequence[str], rows: Sequence[PublishedMean], style: str) -> 
     others = [title for name in names[1:] for title in (name, "Δ", "Δ%")]
     for section in dict.fromkeys(row.metric.section for row in rows):
         inside = [row for row in rows if row.metric.section == section]
-        cells = [[PublishedCell(_headed(row.metric, by)), *_cells(row, by)] for row in inside]
+        cells = [[PublishedCell(headed(row.metric, by)), *_cells(row, by)] for row in inside]
         counts = [PublishedCell(text, count) for count in inside[0].samples if (text := by.count(count)) is not None]
         if counts:
             of_others = [cell for count in counts[1:] for cell in (count, *words("", ""))]
@@ -131,7 +131,8 @@ def _tables(names: Sequence[str], rows: Sequence[PublishedMean], style: str) -> 
         yield PublishedTable(section, ["", names[0], *others], cells, labels=1)
 
 
-def _headed(metric: Metric, by: Style) -> str:
+def headed(metric: Metric, by: Style) -> str:
+    """What stands before a metric's values in a style: its label."""
     own = f"{metric.name}, {metric.unit}" if metric.unit else metric.name
     return by.LABELS.get(metric.locli, own)
 

@@ -10,7 +10,7 @@ from slotmark.run import Manifest, Run
 _NONE = "—"
 """What stands where a run does not record a fact."""
 
-_PACKAGES = (
+PACKAGES = (
     "cardano-node",
     "ouroboros-consensus",
     "ouroboros-network",
@@ -19,8 +19,9 @@ _PACKAGES = (
     "cardano-crypto",
     "cardano-prelude",
 )
+"""The packages of a node whose versions are printed."""
 
-_WORKLOAD = {
+WORKLOAD = {
     "Delegation map size": "delegation map size",
     "Stuffed UTxO size": "stuffed UTxO size",
     "DRep count": "DRep count",
@@ -56,7 +57,7 @@ def manifest_table(names: Sequence[str], analyses: Sequence[Analysis]) -> Publis
 
 
 def _described(name: str, manifest: Manifest) -> str:
-    versions = [f"{package} {version}" for package in _PACKAGES[:2] if (version := _version(manifest, package)[0])]
+    versions = [f"{package} {version}" for package in PACKAGES[:2] if (version := _version(manifest, package)[0])]
     return f"{name} ({', '.join(versions)})" if versions else name
 
 
@@ -69,10 +70,10 @@ def _facts(analysis: Analysis) -> dict[str, str]:
         "Identifier": manifest.target.name,
         "Run batch": str(manifest.parameters.get("batch", "")),
         "GHC version": manifest.target.toolchain.removeprefix("ghc "),
-        **{f"{package} version": _version(manifest, package)[0] for package in _PACKAGES},
-        **{f"{package} git": _version(manifest, package)[1] for package in _PACKAGES},
+        **{f"{package} version": _version(manifest, package)[0] for package in PACKAGES},
+        **{f"{package} git": _version(manifest, package)[1] for package in PACKAGES},
         "Era": str(manifest.parameters.get("era", "")),
-        **{label: manifest.workload.get(fact, "") for label, fact in _WORKLOAD.items()},
+        **{label: manifest.workload.get(fact, "") for label, fact in WORKLOAD.items()},
         **{
             _FACTS.get(fact, fact[:1].upper() + fact[1:]): value
             for fact, value in analysis.facts()

@@ -15,9 +15,9 @@ SCHEMA = 1
 ROUND = "round"
 """The parameter that has which round of its session a run is of, from 1, where a session has a run of every target in each."""
 
-Origin = Literal["measured", "simulated", "imported"]
+Origin = Literal["measured", "simulated", "imported", "published"]
 """How the figures of a run came about: real software was measured and slotmark read or ran it, a model produced them in virtual
-time, or another tool had measured them and they were taken over as it wrote them."""
+time, another tool had measured them and they were taken over as it wrote them, or they are from the tables of a report, as printed."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -125,12 +125,12 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         return number if isinstance(number, int) and number > 0 else 0
 
     @property
-    def measured_here(self) -> bool:
-        """Whether slotmark started what was measured: its sources are what targets worked on, as a chain, and many runs can have them.
+    def shares_sources(self) -> bool:
+        """Whether other runs may have its sources: what slotmark started works on a chain, and a report's tables have several runs.
 
         Else they are what was recorded elsewhere: a file is of one run.
         """
-        return self.origin == "measured" and self.machine is not None
+        return self.origin == "published" or (self.origin == "measured" and self.machine is not None)
 
 
 def manifest_of(content: Any) -> Manifest:

@@ -32,6 +32,10 @@ class Style(Protocol):
         """Candidate less baseline, in percent of the baseline, without a sign of percent."""
         ...
 
+    def printed_from(self, value: float, width: int) -> tuple[float, float]:
+        """The lowest and the highest number that are printed as this cell's number."""
+        ...
+
     def count(self, samples: int) -> str | None:
         """The cell of the row ``Sample count``; None where the style has no such row."""
         ...

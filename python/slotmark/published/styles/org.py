@@ -47,6 +47,14 @@ def cell(value: float, width: int) -> str:
     return str(int(_read(cut)) if _whole(cut) else float(cut))
 
 
+def printed_from(value: float, width: int) -> tuple[float, float]:
+    """The lowest and the highest number that are cut to this one; of numbers of more than six digits too few are known."""
+    size = abs(value)
+    digits = len(str(int(size))) if size >= 1 else 0
+    step = 10.0 ** -max(0, WIDTH - 1 - digits)
+    return (value - step, value) if value < 0 else (value, value + step)
+
+
 def delta(baseline: float, candidate: float, width: int) -> str:
     """The difference of the two printed cells, to three decimals; as a whole number where both cells are whole."""
     cuts = _cut(baseline), _cut(candidate)

@@ -42,6 +42,18 @@ def cell(value: float, width: int) -> str:
     return text.rstrip("0") if decimals > 3 and "." in text else text
 
 
+def printed_from(value: float, width: int) -> tuple[float, float]:
+    """The lowest and the highest number that are rounded to this one."""
+    size = abs(value)
+    if size == 0:
+        return -1e-5, 1e-5
+    if size < 1e-4:
+        return value - 5e-7, value + 5e-7
+    decimals = width + 1
+    half = 0.5 * 10.0 ** -(decimals if decimals <= MOST_FIXED_DECIMALS else _decimals(size))
+    return value - half, value + half
+
+
 def delta(baseline: float, candidate: float, width: int) -> str:
     """The difference to three decimals, ``0.000`` or ``-0.000`` where it is smaller than 0.0001; ``width`` changes nothing."""
     return f"{candidate - baseline:.3f}"

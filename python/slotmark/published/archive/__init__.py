@@ -1,0 +1,16 @@
+"""Published reports whose logs are gone: their tables become runs with one printed value a metric."""
+
+from slotmark.published.archive.reading import Report, column_of, read_report
+from slotmark.published.archive.runs import BENCH, began, metrics_of, unknown_rows, values_of, write_run
+
+__all__ = [
+    "BENCH",
+    "Report",
+    "began",
+    "column_of",
+    "metrics_of",
+    "read_report",
+    "unknown_rows",
+    "values_of",
+    "write_run",
+]

@@ -1,0 +1,34 @@
+"""The tables of a published report as they were printed."""
+
+from slotmark import warnings
+from slotmark.cleaning import one_name
+from slotmark.published.archive import Report, metrics_of, unknown_rows
+from slotmark.published.archive.runs import label_of
+from slotmark.report.document import Block, Cell, Column, Document, Section, Table, Warnings
+
+
+def archive_document(report: Report) -> Document:
+    """All rows of a report with each run's value, and the metric that a row is."""
+    known, left_out = metrics_of(report), unknown_rows(report)
+    runs = [one_name(name) for name in report.versions]
+    tables: list[Block] = [
+        Table(
+            one_name(title),
+            [Column("", "left"), *map(Column, runs), Column("metric", "left")],
+            [
+                [Cell(one_name(label)), *(Cell(one_name(text)) for text in row.values), Cell(known.get(label, "-"))]
+                for row in rows
+                if (label := label_of(row))
+            ],
+        )
+        for title, rows in report.sections.items()
+    ]
+    facts = Table(
+        "What is known of each run",
+        [Column("", "left"), *(Column(name, "left") for name in runs)],
+        [[Cell(one_name(text)) for text in (label, *texts)] for label, texts in report.manifest.items()],
+    )
+    found = [Section("Warnings", [Warnings([warnings.unknown_rows(left_out)])], brief=True)] if left_out else []
+    work = f"workload {one_name(report.workload)}" if report.workload else ""
+    title = f"{one_name(report.report)}, as printed"
+    return Document(title, work, [*found, Section("", [facts, *tables], brief=True)])

@@ -54,6 +54,7 @@ KINDS = (
     "machine_unknown",
     "missing_hosts",
     "missing_inputs",
+    "mixed_cluster",
     "never_done",
     "no_latencies",
     "no_workload",
@@ -213,13 +214,13 @@ def machine_loaded(load: float, cores: int) -> Warning:
     )
 
 
-def machine_shared(waiting: float, limit: float, busy: float) -> Warning:
-    """Nodes of a live cluster waited for processors: all shares are of 1."""
+def machine_shared(mean_us: float, worst_us: float, limit_us: float) -> Warning:
+    """What a timer woke on a live cluster's machine went on late, and so did its nodes; in us."""
     return Warning(
         "machine_shared",
-        f"Nodes had no processor in {waiting:.0%} of the time that they could have run (the limit is {limit:.0%}), and the machine's "
-        f"processors were {busy:.0%} busy: times hold the machine's, not only the nodes'. Run fewer hosts, or take a machine with more "
-        "processors.",
+        f"A process that a timer woke on this machine went on {mean_us / 1e3:,.2f} ms late in the mean, {worst_us / 1e3:,.0f} ms at the worst (the "
+        f"limit is {limit_us / 1e3:g} ms): so does every step of a node, and times hold the machine's, not only the nodes'. End what else runs, run fewer hosts, or take a "
+        "machine with more processors.",
     )
 
 
@@ -513,6 +514,16 @@ def one_run_a_side() -> Warning:
 def round_left_out(number: int, why: str) -> Warning:
     """A round of runs that took turns, of which not all are there and whole."""
     return Warning("round_left_out", f"Round {number} is not compared: {why}. The other rounds are.")
+
+
+def mixed_cluster(untold: Sequence[str]) -> Warning:
+    """Two targets shared the hosts of one cluster; the decisive metrics that only a cluster as a whole has."""
+    what = f" {listed(list(untold))} are of the whole cluster and not compared." if untold else ""
+    return Warning(
+        "mixed_cluster",
+        "Both ran in one cluster: a difference is what a target does on its own host. What a slow one passes on to its neighbours slows both sides, and is in no difference, "
+        f"so that a cluster of one target alone differs by more.{what} Runs in turns tell that.",
+    )
 
 
 def drifting_rounds(subject: str, correlation: float, p: float) -> Warning:

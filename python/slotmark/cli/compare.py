@@ -171,10 +171,10 @@ def _written(write: Callable[[Path], list[Path]], out: Path) -> list[Path]:
 
 
 def _opened(named: "Sequence[str]") -> "list[list[Run]]":
-
-    if len(named) < 2:
+    opened = opened_sides("compare", named)
+    if len(named) < 2 and not all(run.manifest.mixed for run in opened[0]):
         raise ArgumentError("compare needs a baseline and at least one candidate: name two run folders or more.")
-    return opened_sides("compare", named)
+    return opened
 
 
 def _remark_noise(groups: "Sequence[Sequence[Run]]", file: Path | None) -> None:

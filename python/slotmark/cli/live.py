@@ -39,7 +39,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="[NAME=]NODE",
-            help="slotmark (the default), cardano-node, dingo, a folder with a node.toml, or a command like cardano-node; again for more that take turns.",
+            help="slotmark (the default), cardano-node, dingo, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed.",
         ),
     ] = None,
     rounds: Annotated[
@@ -49,6 +49,13 @@ def run(
             help="Run each --node once in so many rounds, in turns, each time from a fresh state; a run folder each.",
         ),
     ] = None,
+    mixed: Annotated[
+        bool,
+        typer.Option(
+            "--mixed",
+            help="Let two --node share the hosts of one cluster in each of the --rounds, and swap them in the next.",
+        ),
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Go on with the rounds in -o that were cut: those that are finished are kept."),
@@ -83,12 +90,14 @@ def run(
     from slotmark.benches.cluster.live.conducting import run_live
     from slotmark.benches.cluster.live.plan import Request
 
-    nodes = _nodes(node or ["slotmark"])
-    if rounds is None and (len(nodes) > 1 or resume):
-        raise ArgumentError("several --node and --resume go with --rounds: say how many rounds they take turns for.")
+    nodes = _nodes(node or [])
+    if rounds is None and (len(nodes) > 1 or resume or mixed):
+        raise ArgumentError(
+            "several --node, --mixed and --resume go with --rounds: say how many rounds there are to be."
+        )
     request = Request(
         bed=bed,
-        node=next(iter(nodes.values())),
+        node=next(iter(nodes.values()), ""),
         seconds=_seconds("--for", lasting),
         out=out,
         network=network,
@@ -100,7 +109,7 @@ def run(
         workload=workload,
     )
     if rounds is not None:
-        _run_in_turns(nodes, rounds, request, resume)
+        _run_in_turns(nodes, rounds, request, resume=resume, mixed=mixed)
         return
     with _progress() as show:
         live = run_live(request, show, talk.remark)
@@ -133,18 +142,25 @@ def _nodes(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _run_in_turns(nodes: Mapping[str, str], rounds: int, each: "Request", resume: bool) -> None:
+def _run_in_turns(nodes: Mapping[str, str], rounds: int, each: "Request", *, resume: bool, mixed: bool) -> None:
     from slotmark.benches.cluster.live.turns import Session, run_in_turns
 
-    if len(nodes) < 2:
-        raise ArgumentError("--rounds: only two nodes or more can take turns. Name them: --node a='…' --node b='…'.")
+    if len(nodes) < 2 or (mixed and len(nodes) > 2):
+        raise ArgumentError(
+            f"{'--mixed' if mixed else '--rounds'}: expected two --node{'' if mixed else ' or more'}, with names: --node a='…' --node b='…'."
+        )
+    if mixed and rounds % 2:
+        raise ArgumentError(
+            f"--mixed --rounds {rounds}: hosts are swapped in each second round. Ask for an even number."
+        )
     with _progress() as show:
-        done = run_in_turns(Session(nodes=nodes, rounds=rounds, each=each, resume=resume), show, talk.remark)
-    sides = {name: [each.out / f"{name}-{one.number}" for one in done] for name in nodes}
-    made = [[path for path in paths if path.exists()] for paths in sides.values()]
-    for path in [path for paths in made for path in paths]:
+        session = Session(nodes=nodes, rounds=rounds, each=each, resume=resume, mixed=mixed)
+        done = run_in_turns(session, show, talk.remark)
+    made = [each.out / run for one in done for run in one.runs]
+    for path in made:
         typer.echo(path)
-    words = ["slotmark", "compare", *(",".join(map(str, paths)) for paths in made), "-o", str(each.out / "report")]
+    sides = [made] if mixed else [[path for path in made if path.name.rpartition("-")[0] == name] for name in nodes]
+    words = ["slotmark", "compare", *(",".join(map(str, paths)) for paths in sides), "-o", str(each.out / "report")]
     talk.remark(f"Compare them: {shlex.join(words)}")
 
 

@@ -8,8 +8,9 @@ import msgspec
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
+from slotmark.compare.mixed import both_sides, entry, mixed_rounds, told_by, who_ran
 from slotmark.compare.origins import origins
-from slotmark.compare.paired_rounds import whole_rounds
+from slotmark.compare.paired_rounds import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Difference, Row, Side
@@ -22,7 +23,7 @@ from slotmark.numbers import quantity
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import error_share, holm
 from slotmark.verdict import Verdict
-from slotmark.warnings import Warning
+from slotmark.warnings import Warning, mixed_cluster
 
 Progress = Callable[[int, int, str], None]
 """Called with how many metrics are done, of how many, and what is being done now; may raise to stop."""
@@ -81,13 +82,19 @@ def compare(
             makes no sense.
         RunError: A run is damaged.
     """
-    if len(runs) < 2:
+    mixed = [run for side in runs for run in ([side] if isinstance(side, Run) else side) if run.manifest.mixed]
+    if mixed and len(runs) > 1:
+        raise ComparisonError(
+            f"{mixed[0].path}: two targets shared the hosts of this cluster. Name its rounds alone, with commas: each has both sides."
+        )
+    if len(runs) < 2 and not mixed:
         raise ComparisonError("A comparison needs a baseline and at least one candidate: name two runs or more.")
     if not 0 < confidence < 1:
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
     how = How(confidence, repetitions, seed, threads)
-    return _comparison(groups, filters, margins or {}, policy, confidence, how, progress, comparisons)
+    compared = _mixed_comparison if mixed else _comparison
+    return compared(groups, filters, margins or {}, policy, confidence, how, progress, comparisons)
 
 
 def alone(run: Run, *, filters: Sequence[Filter] | None = None, confidence: float = 0.95) -> Comparison:
@@ -166,6 +173,66 @@ def _comparison(
         repetitions=max(one.repetitions for one in estimates),
         seed=how.seed,
         warnings=warnings,
+    )
+
+
+def _mixed_comparison(
+    groups: Sequence[Sequence[Run]],
+    filters: Sequence[Filter] | None,
+    margins: Mapping[str, float],
+    given: Policy | None,
+    confidence: float,
+    how: How,
+    progress: Progress | None,
+    comparisons: int,
+) -> Comparison:
+    """Two targets that shared the hosts of one cluster in every round: both sides are of the same runs."""
+    policy = given or Policy()
+    refuse_unlike_runs(groups)
+    runs, left_out = mixed_rounds(groups[0])
+    entries = catalogue(groups[0][0].manifest.bench)
+    if entries.mixed is None or len(runs) < LEAST:
+        raise ComparisonError(
+            f"{len(runs)} of these rounds can be compared, and hosts are swapped from one round to the next: name {LEAST} rounds or more, with commas."
+        )
+    mixed, ran = entries.mixed, who_ran(runs, entries.mixed)
+    every = with_margins(policy.applied([*entries.metrics, *mixed.metric]), margins)
+    metrics = [metric for metric in every if told_by(metric, mixed)]
+    untold = [metric.name for metric in every if metric not in metrics and metric.rank == "decisive"]
+    work = _Work(len(metrics), progress)
+    with ExitStack() as stack:
+        (analyses,) = analyses_of(stack, [runs], filters)
+        sides = both_sides(runs, *analysed([Side("", runs[0].manifest)], [analyses]))
+        found_entries = []
+        for metric in metrics:
+            work.begun(metric.name)
+            if row := entry(metric, mixed, runs[0].manifest.mixed, analyses, ran, confidence):
+                found_entries.append(row)
+        of_run = warnings_of([analyses])
+    rows, tests = judged(found_entries, confidence, comparisons)
+    baseline, *candidates = with_warnings(sides, [*of_run, []], [])
+    told = [*left_out, mixed_cluster(untold)]
+    found = Found(
+        baseline=baseline,
+        candidates=candidates,
+        metrics=metrics,
+        rows=rows,
+        tests=tests,
+        confidence=confidence,
+        warnings=told,
+        comparisons=comparisons,
+    )
+    return Comparison(
+        bench=entries.bench,
+        decision=decide(found, policy),
+        baseline=baseline,
+        candidates=candidates,
+        rows=rows,
+        tests=tests,
+        confidence=confidence,
+        repetitions=0,
+        seed=how.seed,
+        warnings=told,
     )
 
 

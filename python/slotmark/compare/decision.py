@@ -33,7 +33,7 @@ from slotmark.words import few, listed
 NAMED = 3
 """So many metrics are named in the line; the causes have all."""
 
-OF_RUNS = ("runs", "paired rounds", "processes", "seeds")
+OF_RUNS = ("runs", "paired rounds", "mixed rounds", "processes", "seeds")
 """What an interval is over that a whole execution was repeated for."""
 
 DEGREES: dict[str, Callable[[int], float]] = {

@@ -289,6 +289,26 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beside: list[str] = []
 
 
+class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How two targets are told apart that shared the places of one run.
+
+    Attributes:
+        place: The key column with the place, as ``host``.
+        ran: The table that has what each place ran, in columns named as ``place`` and ``name``.
+        key: The key column of what a place makes, as a block.
+        forger: The name of the column beside that key with the place that made it.
+        forged: The relation whose metrics by that key are of the place that made it.
+        metric: Metrics of such comparisons alone, by place: they stand for those that only a whole cluster has.
+    """
+
+    place: str
+    ran: str
+    key: str
+    forger: str
+    forged: str
+    metric: list[Metric]
+
+
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Text of which few values occur: it is read as numbers, in the order of the text.
 
@@ -335,6 +355,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         keys: Key columns of which more is known than their names, by name.
         grows: Along what metrics may grow; None for nothing.
         turns: Where the order of processes is kept; None where it isn't.
+        mixed: How targets are told apart that shared one run; None where none do.
         ranking: How different targets are ranked; None where a comparison of any targets is about a release.
     """
 
@@ -365,6 +386,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     grows: Grows | None = None
     ranking: Ranks | None = None
     turns: Turns | None = None
+    mixed: Mixed | None = None
 
     def key(self, column: str) -> KeyColumn:
         """Returns what a key column's values are."""
@@ -388,7 +410,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def __getitem__(self, metric_id: str) -> Metric:
         """The metric of this id; RunError, with those that there are, where it has none."""
-        for metric in self.metrics:
+        for metric in [*self.metrics, *(self.mixed.metric if self.mixed else [])]:
             if metric.id == metric_id:
                 return metric
         raise RunError(

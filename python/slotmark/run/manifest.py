@@ -15,6 +15,9 @@ SCHEMA = 1
 ROUND = "round"
 """The parameter that has which round of its session a run is of, from 1, where a session has a run of every target in each."""
 
+MIXED = "mixed"
+"""The parameter that has the names of two targets, the baseline first, that shared the hosts of one cluster; table ``host_nodes`` has which ran where."""
+
 Origin = Literal["measured", "simulated", "imported", "published"]
 """How the figures of a run came about: real software was measured and slotmark read or ran it, a model produced them in virtual
 time, another tool had measured them and they were taken over as it wrote them, or they are from the tables of a report, as printed."""
@@ -123,6 +126,12 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         """Which round of its session the run is of, from 1; 0 where it is of none by itself."""
         number = self.parameters.get(ROUND)
         return number if isinstance(number, int) and number > 0 else 0
+
+    @property
+    def mixed(self) -> list[str]:
+        """The names of the two targets that shared the cluster of this run, the baseline first; empty where it had one."""
+        names = self.parameters.get(MIXED)
+        return [str(name) for name in names] if isinstance(names, list) and len(names) == 2 else []
 
     @property
     def shares_sources(self) -> bool:

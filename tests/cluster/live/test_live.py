@@ -103,6 +103,10 @@ def test_a_run_is_measured_and_made_a_run_folder(bed: Path, tmp_path: Path, node
     assert len(during) >= 2
     assert during[-1] == machine[-1]["ts_ns"]
     assert machine[0]["ts_ns"] < began_ns
+    delays = run.table("timer_delays").to_pylist()
+    assert sum(row["wakes"] for row in delays if row["ts_ns"] >= began_ns) > 0
+    assert all(row["worst_ns"] * row["wakes"] >= row["late_ns"] > 0 for row in delays)
+    assert manifest.observed["timers late by in the mean, us"] > 0
     shown = slotmark("show", out)
     assert shown.returncode == 0, shown.stderr
     # What nodes had is kept beside the run, and nothing of them runs.
@@ -294,7 +298,7 @@ def test_a_full_disk_leaves_what_nodes_logged(bed: Path, tmp_path: Path, node: C
 
 def test_nothing_runs_on_when_the_conductor_is_killed(bed: Path, tmp_path: Path, node: Callable[..., str]) -> None:
     with measuring(bed, tmp_path / "live", node()) as conductor:
-        assert len(of_conductor(conductor.pid)) == HOSTS
+        assert len(of_conductor(conductor.pid)) == HOSTS + 1  # and what notes how late timers are
         conductor.kill()
         conductor.wait()
         until("all nodes have ended", lambda: not of_conductor(conductor.pid))

@@ -99,15 +99,18 @@ def method(comparison: Comparison) -> str:
         if several
         else "Samples"
     )
-    in_turns = any(
-        one.basis.over == "paired rounds"
+    over = {
+        one.basis.over
         for row in comparison.rows
         for one in row.differences
         if one is not None and one.basis is not None
-    )
+    }
     turns = (
         "Runs of both sides took turns in one session: the runs of a round are a pair, and Student's t is over the differences of rounds. "
-        if in_turns
+        if "paired rounds" in over
+        else "Both sides shared the hosts of one cluster and swapped them from round to round: a host in a round is the unit, what a block, a slot, a round and a host add "
+        "to both sides is taken out by least squares, and intervals and p-values are Student's t over what is left. Forging is told by who forged. "
+        if "mixed rounds" in over
         else ""
     )
     analysed = (

@@ -83,8 +83,8 @@ def rests_on(basis: Basis | None) -> str:
         return ""
     ours, theirs = basis.counts
     counts = f"{ours:,}" if ours == theirs else f"{ours:,} and {theirs:,}"
-    if basis.over == "paired rounds":
-        return f"over {counts} paired rounds"
+    if basis.over in ("paired rounds", "mixed rounds"):
+        return f"over {counts} {basis.over}"
     if tuple(basis.effective) == tuple(basis.counts):
         return f"over {counts} {basis.over} per side"
     effective = " and ".join(f"{one:,.3g}" if one < 100 else f"{one:,.0f}" for one in basis.effective)

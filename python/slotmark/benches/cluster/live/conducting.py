@@ -26,7 +26,9 @@ from slotmark.benches.cluster.live.launching import (
     stop_nodes,
 )
 from slotmark.benches.cluster.live.memory import Memory, memory_holders, memory_left
-from slotmark.benches.cluster.live.nodes import Node, resolve_node
+from slotmark.benches.cluster.live.nodes import Node
+from slotmark.benches.cluster.live.placing import FILE as HOSTS_FILE
+from slotmark.benches.cluster.live.placing import Placed, host_nodes, place
 from slotmark.benches.cluster.live.plan import Request, wan_plan
 from slotmark.benches.cluster.live.probing import Probe
 from slotmark.benches.cluster.live.readiness import (
@@ -37,7 +39,17 @@ from slotmark.benches.cluster.live.readiness import (
     refuse_unknown_logs,
     refuse_unmatched_tips,
 )
-from slotmark.benches.cluster.live.rundir import MACHINE_USAGE, SOCKET, USAGE, host_places, make_rundir, remove_prepared
+from slotmark.benches.cluster.live.rundir import (
+    MACHINE_USAGE,
+    PREPARED,
+    SOCKET,
+    USAGE,
+    WAKES,
+    configure,
+    host_places,
+    make_rundir,
+    remove_prepared,
+)
 from slotmark.benches.cluster.live.sampling import (
     MACHINE_SCHEMA,
     USAGE_SCHEMA,
@@ -46,13 +58,14 @@ from slotmark.benches.cluster.live.sampling import (
     read_samples,
     rss_bytes,
 )
+from slotmark.benches.cluster.live.waking import Waking, lateness, machine_warning, read_delays
 from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
 from slotmark.benches.cluster.live.workload import Generator
 from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.filters import MEASURED
 from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
-from slotmark.run.manifest import ROUND
+from slotmark.run.manifest import MIXED, ROUND
 from slotmark.warnings import Warning
 from slotmark.words import listed
 
@@ -73,9 +86,6 @@ _QUERIES_END_S = 5
 
 _MEMORY_LOOK_S = 0.1
 """How often the memory is looked at: fifty nodes that read a large genesis take a gigabyte a second."""
-
-WAITING_LIMIT = 0.1
-"""The share of the time in which nodes could have run and had no processor, above which the machine was measured."""
 
 LATE_LIMIT_US = 1_000
 """The router's median lateness above which latencies of a run are warned of."""
@@ -166,22 +176,25 @@ def run_live(
         KeyboardInterrupt: A signal came before the measurement, or a second one while nodes were ending.
     """
     refuse_without_linux("a live cluster")
-    node, bed, machine = resolve_node(request.node), read_bed(request.bed), machine_facts()
+    bed, machine = read_bed(request.bed), machine_facts()
+    placed = place(request, bed)
     plan = wan_plan(bed, request.seed) if request.network == "wan" else None
     if ended := end_leftovers():
         on_remark(f"{len(ended):,} processes were left by a live run that was killed; they were ended.")
     start_s = math.ceil(time.time()) + (
         request.start_within_s or math.ceil(_LEAD_S + _LEAD_PER_HOST_S * len(bed.hosts) + _genesis_lead_s(request.bed))
     )
-    folder = make_rundir(request, start_s, node.name)
+    target = request.turn.name if request.turn else listed(sorted({one.name for one in placed.values()}))
+    folder = make_rundir(request, start_s, target)
     kept = False
     try:
         with ExitStack() as stack:
             wan = stack.enter_context(network(plan, folder))
+            stack.enter_context(Waking(folder / WAKES))
             sampler = stack.enter_context(
                 Sampler(folder / USAGE, folder / MACHINE_USAGE, own_networks=request.network == "wan")
             )
-            cluster = _Cluster(request, node, bed, folder, start_s, wan, sampler, on_progress, on_remark, memory)
+            cluster = _Cluster(request, placed, bed, folder, start_s, wan, sampler, on_progress, on_remark, memory)
             stack.callback(remove_prepared, folder, on_remark)
             stack.callback(cluster.kill)
             cut, interrupted = "", False
@@ -203,9 +216,9 @@ def run_live(
                 kept = kept or cluster.measures
             cluster.stop()
             statistics = wan.stop() if wan else None
-        here = _measured_here(request, node, machine, cluster, folder, statistics, cut)
+        here = _measured_here(request, placed, machine, cluster, folder, statistics, cut)
         run, ingested = ingest(
-            IngestRequest(logs=folder, out=request.out, target=request.turn.name if request.turn else node.name),
+            IngestRequest(logs=folder, out=request.out, target=target),
             lambda _done, _total: None,
             here,
         )
@@ -229,7 +242,7 @@ class _Cluster:
     def __init__(
         self,
         request: Request,
-        node: Node,
+        placed: Mapping[str, Placed],
         bed: Bed,
         folder: Path,
         start_s: int,
@@ -239,7 +252,9 @@ class _Cluster:
         on_remark: Callable[[str], None],
         memory: Callable[[], Memory],
     ) -> None:
-        self._request, self._node, self._bed, self._folder, self._wan = request, node, bed, folder, wan
+        self._request, self._bed, self._folder, self._wan = request, bed, folder, wan
+        self._named = request.node or listed(list(dict.fromkeys(one.given for one in placed.values())))
+        self._placed, self._of = placed, {host: one.node for host, one in placed.items()}
         self._start_s, self._sampler = start_s, sampler
         self._on_progress, self._on_remark, self._memory = on_progress, on_remark, memory
         self._began: float | None = None
@@ -251,24 +266,33 @@ class _Cluster:
         self.nodes: list[Running] = []
         self.warnings: list[Warning] = []
         self._preparation: Preparation | None = None
+        self._prepared: dict[str, str] = {}
         self._probe: Probe | None = None
         self._killed = False
 
     def prepare(self) -> None:
-        """Prepares what all nodes share, where there is a command for that.
+        """Prepares what nodes share, once for all hosts of one recipe, where it has a command for that.
 
         Raises:
             TargetError: It fails, with its last words, or takes too long.
         """
-        places = self._places(self._bed.hosts[0])
-        if not (command := self._node.preparation(places)):
-            return
-        self._preparation = preparation = Preparation(command, self._folder / self._bed.hosts[0].name, self._folder)
+        firsts: dict[tuple[str, ...], str] = {}
+        for host in self._bed.hosts:
+            node = self._of[host.name]
+            first = firsts.setdefault(tuple(node.recipe.prepare), f"{PREPARED}-{len(firsts)}" if firsts else PREPARED)
+            new = first not in self._prepared.values()
+            self._prepared[host.name] = first
+            configure(self._folder / host.name, self._placed[host.name].settings)
+            if new and (command := node.preparation(self._places(host))):
+                self._prepare(node, command, host, first.replace(PREPARED, "prepare"))
+
+    def _prepare(self, node: Node, command: list[str], host: Host, name: str) -> None:
+        self._preparation = preparation = Preparation(command, self._folder / host.name, self._folder, name)
         end = time.monotonic() + self._request.ready_within_s
         while preparation.ended is None:
             if time.monotonic() > end:
                 raise TargetError(
-                    f"--node {self._node.name}: its prepare command has not ended after {self._request.ready_within_s:,} s. Give it more "
+                    f"--node {node.name}: its prepare command has not ended after {self._request.ready_within_s:,} s. Give it more "
                     "time with --ready-within."
                 )
             if time.monotonic() >= self._next_look:
@@ -279,18 +303,36 @@ class _Cluster:
             time.sleep(_MEMORY_LOOK_S)
             self._check_memory()
         if preparation.ended != 0:
-            raise TargetError(f"--node {self._node.name}: its prepare command failed: {preparation.last_words()}")
+            raise TargetError(f"--node {node.name}: its prepare command failed: {preparation.last_words()}")
 
     def _places(self, host: Host) -> Mapping[str, str]:
-        return host_places(host, self._request.network, self._bed.genesis.network_magic)
+        magic = self._bed.genesis.network_magic
+        return host_places(host, self._request.network, magic, self._prepared.get(host.name, PREPARED))
 
     def start(self) -> None:
         """Starts all nodes. TargetError where they can't be."""
         for host in self._bed.hosts:
             self._check_memory()
-            self.nodes.append(Running(self._node, host, self._folder / host.name, self._places(host), self._wan))
-        recipe = self._node.recipe
-        self._watch = Watch({node.host.name: LogEnd(node.log, recipe.tip, recipe.ready_text) for node in self.nodes})
+            own = self._placed[host.name]
+            self.nodes.append(
+                Running(
+                    own.node,
+                    host,
+                    self._folder / host.name,
+                    self._places(host),
+                    self._wan,
+                    own.memory_bytes,
+                    own.processors,
+                )
+            )
+        recipes = {host: node.recipe for host, node in self._of.items()}
+        self._watch = Watch(
+            {
+                name: LogEnd(node.log, recipes[name].tip, recipes[name].ready_text)
+                for node in self.nodes
+                if (name := node.host.name)
+            }
+        )
 
     def wait(self) -> None:
         """Waits until all nodes answer, and then until they agree on a block.
@@ -317,14 +359,14 @@ class _Cluster:
         def agreed() -> bool:
             hosts = [node.host.name for node in self.nodes if node.ended is None]
             if time.monotonic() > read_by:
-                refuse_unknown_logs(self._node, self._watch)
-            refuse_loners(self._node, self._watch, hosts, min(LAG_S, limit_s / 2), self._folder)
+                refuse_unknown_logs(self._of, self._watch)
+            refuse_loners(self._of, self._watch, hosts, min(LAG_S, limit_s / 2), self._folder)
             if time.monotonic() > tips_by and not self._watch.blocks:
                 self._refuse_unmatched_tips()
             return self._agreement().complete
 
         self._until(lambda: "waiting for a block that all hosts have", agreed, self._disagreement)
-        refuse_unknown_logs(self._node, self._watch)
+        refuse_unknown_logs(self._of, self._watch)
 
     def _ask_all(self) -> None:
         """Asks all nodes for a handshake, as other nodes do. TargetError where one doesn't listen, or is of another network."""
@@ -344,7 +386,7 @@ class _Cluster:
         )
         ended = {node.host.name for node in self.nodes if node.ended is not None}
         answers = [answer for answer in probe.answers() if answer.host not in ended]
-        refuse_unanswered(self._node, self._bed.genesis.network_magic, answers, self._folder)
+        refuse_unanswered(self._of, self._bed.genesis.network_magic, answers, self._folder)
 
     def _refuse_unmatched_tips(self) -> None:
         """TargetError where the first node has a block by its socket, though its log has no line of one."""
@@ -355,12 +397,13 @@ class _Cluster:
         if tip == "origin":
             del self._queries[node.host.name]  # it is asked again
         else:
-            refuse_unmatched_tips(self._node, node.log, tip)
+            refuse_unmatched_tips(self._of[node.host.name], node.log, tip)
 
     def _disagreement(self) -> str:
         if self._watch.blocks:
             return f"no block is the tip of all hosts, at best of {self._agreement().hosts} of {len(self.nodes)}"
-        return f"no line of any log matches the recipe's tip = {self._node.recipe.tip!r}, or no host has a block"
+        tips = listed(list(dict.fromkeys(repr(node.recipe.tip) for node in self._of.values())))
+        return f"no line of any log matches the recipe's tip = {tips}, or no host has a block"
 
     def _until(
         self, doing: Callable[[], str], done: Callable[[], bool], missing: Callable[[], str], more_s: float = 0
@@ -370,13 +413,13 @@ class _Cluster:
         while not done():
             if time.monotonic() > end:
                 raise TargetError(
-                    f"{self._request.node}: after {within_s:.0f} s {missing()}. Look at the nodes' output in {self._folder}, or give them more "
+                    f"{self._named}: after {within_s:.0f} s {missing()}. Look at the nodes' output in {self._folder}, or give them more "
                     "time with --ready-within."
                 )
             try:
                 self._look(doing())
             except _DiedError as death:
-                raise TargetError(f"{self._request.node}: {death}.") from death
+                raise TargetError(f"{self._named}: {death}.") from death
 
     def _pause(self, seconds: float) -> None:
         """Waits, and looks at the memory meanwhile."""
@@ -409,10 +452,10 @@ class _Cluster:
             held = listed([f"{holder.name}: {holder.held_bytes / (1 << 20):,.0f} MiB" for holder in holders])
             remedy = f"Others hold the most: {held}. End what isn't needed, or use a machine with more memory"
         words = f"memory ran short: {available} of {total} MiB were available, less than {floor}, and {use}. {remedy}"
-        raise _MemoryError(words) if self.measures else TargetError(f"{self._request.node}: {words}.")
+        raise _MemoryError(words) if self.measures else TargetError(f"{self._named}: {words}.")
 
     def _is_ready(self, node: Running) -> bool:
-        if self._node.recipe.ready == "log":
+        if self._of[node.host.name].recipe.ready == "log":
             return self._watch.logs[node.host.name].ready
         return self._is_answering(node)
 
@@ -574,7 +617,7 @@ class _Cluster:
 
 def _measured_here(
     request: Request,
-    node: Node,
+    placed: Mapping[str, Placed],
     machine: MachineFacts,
     cluster: _Cluster,
     folder: Path,
@@ -588,13 +631,15 @@ def _measured_here(
         found.append(warnings.cut_short(cluster.measured_s, request.seconds, cut))
     found += machine_warnings(machine)
     busy = busyness(usage, used, cluster.began_ns, cluster.ended_ns)
-    if busy and busy.waiting > WAITING_LIMIT:
-        found.append(warnings.machine_shared(busy.waiting, WAITING_LIMIT, busy.busy))
+    delays = read_delays(folder / WAKES)
+    late_by = lateness(delays, cluster.began_ns, cluster.ended_ns)
+    found += machine_warning(late_by)
     parameters: dict[str, object] = {
-        "node": request.node,
+        "node": listed(list(dict.fromkeys(one.given for one in placed.values()))),
         "network": request.network,
         "asked for, s": request.seconds,
         **({ROUND: request.turn.round} if request.turn else {}),
+        **({MIXED: list(request.nodes)} if request.sides else {}),
     }
     first, last = cluster.measured_slots
     observed: dict[str, object] = {
@@ -604,6 +649,11 @@ def _measured_here(
     }
     if busy:
         observed |= {"nodes waited for a processor": round(busy.waiting, 4), "processors busy": round(busy.busy, 4)}
+    if late_by:
+        observed |= {
+            "timers late by in the mean, us": round(late_by.mean_us, 1),
+            "timers late by in the worst case, us": round(late_by.worst_us, 1),
+        }
     if request.network == "loopback":
         found.append(warnings.no_latencies())
     if statistics:
@@ -613,7 +663,9 @@ def _measured_here(
             found.append(warnings.late_packets(late["median"], late["p99"]))
         if dropped := sum(statistics.own_drops.values()):
             found.append(warnings.dropped_packets(dropped, statistics.packets))
-    tables = {"node_usage": usage, "machine_usage": used}
+    tables = {"node_usage": usage, "machine_usage": used, "timer_delays": delays}
+    if request.sides or (request.bed / HOSTS_FILE).is_file():
+        tables["host_nodes"] = host_nodes(placed)
     if generator:
         tables |= generator.tables()
         observed |= generator.outcome()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -49,6 +50,7 @@ def spawn(
     errors: IO[bytes],
     environment: Mapping[str, str] = os.environ,
     stdin: int = subprocess.DEVNULL,
+    processors: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Starts a process of a live cluster, by which it can be known later, and which ends with this one.
 
@@ -59,19 +61,27 @@ def spawn(
         errors: Likewise its standard error.
         environment: Its variables; :data:`MARK` is added.
         stdin: Its input.
+        processors: Those that it may run on; empty for all that this process may.
 
     Raises:
         OSError: It can't be started.
     """
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=stdin,
-        stdout=out,
-        stderr=errors,
-        process_group=children_group(),
-        env={**environment, MARK: own_mark()},
-    )
+    own = os.sched_getaffinity(0)
+    if processors:
+        os.sched_setaffinity(0, processors)  # a new process has those of the thread that starts it
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=stdin,
+            stdout=out,
+            stderr=errors,
+            process_group=children_group(),
+            env={**environment, MARK: own_mark()},
+        )
+    finally:
+        if processors:
+            os.sched_setaffinity(0, own)
 
 
 _LATE = {"median": "median", "99th centile": "p99", "worst case": "max"}
@@ -170,13 +180,14 @@ class Preparation:
         command: Its words.
         folder: Where it is run.
         output: Where its output is kept.
+        name: Of the files that have its output.
 
     Raises:
         TargetError: It can't be started.
     """
 
-    def __init__(self, command: Sequence[str], folder: Path, output: Path) -> None:
-        self._files = (output / "prepare.stderr", output / "prepare.stdout")
+    def __init__(self, command: Sequence[str], folder: Path, output: Path, name: str = "prepare") -> None:
+        self._files = (output / f"{name}.stderr", output / f"{name}.stdout")
         errors, out = self._files
         with errors.open("wb") as errors_file, out.open("wb") as out_file:
             try:
@@ -211,7 +222,17 @@ class Running:
         given_up: Whether it ended by itself and isn't started again.
     """
 
-    def __init__(self, node: Node, host: Host, folder: Path, places: Mapping[str, str], wan: Wan | None) -> None:
+    def __init__(
+        self,
+        node: Node,
+        host: Host,
+        folder: Path,
+        places: Mapping[str, str],
+        wan: Wan | None,
+        memory_bytes: int | None = None,
+        processors: Sequence[int] = (),
+    ) -> None:
+        self._memory_bytes, self._processors = memory_bytes, processors
         self.host = host
         self.folder = folder
         self.short_lives = 0
@@ -226,7 +247,13 @@ class Running:
         """Starts the process; its output goes behind what is there already. TargetError where it can't be started."""
         with self._appended("stdout") as out, self._appended("stderr") as errors:
             try:
-                self.process = spawn(self._command, self.folder, out, errors, self._environment)
+                self.process = spawn(
+                    self._command, self.folder, out, errors, self._environment, processors=self._processors
+                )
+                if self._memory_bytes is not None:
+                    limit = self._memory_bytes, self._memory_bytes
+                    with suppress(ProcessLookupError):  # it has ended
+                        resource.prlimit(self.process.pid, resource.RLIMIT_DATA, limit)
             except OSError as error:
                 raise TargetError(
                     f"--node {self._name}: {self._command[0]} can't be started ({error.strerror}). Check the command."

@@ -7,7 +7,7 @@ import shutil
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -48,6 +48,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         producer: More words, for a host with a pool.
         environment: Variables beside slotmark's own.
         producer_environment: More of them, for a host with a pool.
+        backends: By the name of a backend, what of the host's configuration chooses it.
     """
 
     command: list[str]
@@ -58,6 +59,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     producer: list[str] = []
     environment: dict[str, str] = {}
     producer_environment: dict[str, str] = {}
+    backends: dict[str, dict[str, Any]] = {}
 
 
 class Node(msgspec.Struct, frozen=True):

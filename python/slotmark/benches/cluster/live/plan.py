@@ -1,6 +1,7 @@
 """What is asked for of a live run, and the network that its hosts meet."""
 
 import ipaddress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,7 +33,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         bed: The bed's folder.
-        node: As of ``resolve_node``.
+        node: As of ``resolve_node``; empty for what the bed's hosts.toml names, or our own.
         seconds: How long to measure, from when all hosts agree on a block.
         out: The new run folder.
         network: How hosts reach each other.
@@ -43,6 +44,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         seed: Of jitter and losses of the network, and of transactions.
         workload: Whether the profile's transactions are submitted.
         turn: Which run of a session it is; None where it stands alone.
+        nodes: Of a mixed cluster: name to node, in place of ``node``.
+        sides: Of a mixed cluster: host to the name of what it runs.
     """
 
     bed: Path
@@ -57,6 +60,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     workload: bool = True
     turn: Turn | None = None
+    nodes: Mapping[str, str] = {}
+    sides: Mapping[str, str] = {}
 
     @property
     def logs(self) -> Path:

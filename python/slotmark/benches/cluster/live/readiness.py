@@ -1,6 +1,6 @@
 """What is looked at before anything is measured, so that a cluster that can't be measured ends at once and with the reason."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slotmark.benches.cluster.live.nodes import Node
@@ -25,7 +25,7 @@ _REMEDIES = {
 }
 
 
-def refuse_unanswered(node: Node, magic: int, answers: Sequence[Answer], folder: Path) -> None:
+def refuse_unanswered(nodes: Mapping[str, Node], magic: int, answers: Sequence[Answer], folder: Path) -> None:
     """TargetError where a host doesn't listen on its port, or doesn't agree to a handshake for the network."""
     if not (failed := [answer for answer in answers if answer.failed]):
         return
@@ -36,12 +36,12 @@ def refuse_unanswered(node: Node, magic: int, answers: Sequence[Answer], folder:
     }[first.failed]
     more = [answer.host for answer in failed[1:]]
     raise TargetError(
-        f"--node {node.name}: {first.host} {what}: {first.why.removesuffix('.')}.{_so_are(more)} {_REMEDIES[first.failed]}. Look at the "
+        f"--node {nodes[first.host].name}: {first.host} {what}: {first.why.removesuffix('.')}.{_so_are(more)} {_REMEDIES[first.failed]}. Look at the "
         f"nodes' output in {folder}."
     )
 
 
-def refuse_unknown_logs(node: Node, watch: Watch) -> None:
+def refuse_unknown_logs(nodes: Mapping[str, Node], watch: Watch) -> None:
     """TargetError where what a host has printed is in no form that ingest reads."""
     unknown = [host for host, log in watch.logs.items() if not log.understood]
     if not unknown:
@@ -52,12 +52,12 @@ def refuse_unknown_logs(node: Node, watch: Watch) -> None:
     else:
         what = f"prints no line that ingest reads; its log begins with {one_line(log.first_line, _SHOWN)}"
     raise TargetError(
-        f"--node {node.name}: {unknown[0]} {what} ({log.path}).{_so_are(unknown[1:])} Nothing of such a run could be measured. Let it print "
+        f"--node {nodes[unknown[0]].name}: {unknown[0]} {what} ({log.path}).{_so_are(unknown[1:])} Nothing of such a run could be measured. Let it print "
         "its log as cardano-node's new tracing or Dingo's JSON; docs/cluster.md has which messages are read."
     )
 
 
-def refuse_loners(node: Node, watch: Watch, hosts: Sequence[str], lag_s: float, folder: Path) -> None:
+def refuse_loners(nodes: Mapping[str, Node], watch: Watch, hosts: Sequence[str], lag_s: float, folder: Path) -> None:
     """TargetError where a host follows only its own blocks, or nobody's."""
     if not (alone := watch.alone(hosts, lag_s)):
         return
@@ -67,9 +67,11 @@ def refuse_loners(node: Node, watch: Watch, hosts: Sequence[str], lag_s: float, 
         if blocks
         else "follows no blocks"
     )
+    if len(makes := sorted({nodes[one].name for one in hosts})) > 1:
+        what += f", in a cluster of {listed(makes)}, which may not be able to form one"
     others = f" while others have {watch.blocks - blocks:,}" if watch.blocks > blocks else ""
     raise TargetError(
-        f"--node {node.name}: {host} {what}{others}.{_so_are(list(alone)[1:])} Its recipe has to give it {{topology}}, and the nodes that it "
+        f"--node {nodes[host].name}: {host} {what}{others}.{_so_are(list(alone)[1:])} Its recipe has to give it {{topology}}, and the nodes that it "
         f"names have to let it in. Look at the nodes' output in {folder}."
     )
 

@@ -3,16 +3,20 @@
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from slotmark.benches.cluster.bed import Host, stamp_bed
 from slotmark.benches.cluster.live.plan import Network, Request
-from slotmark.errors import ArgumentError
+from slotmark.errors import ArgumentError, BedError
 
 SOCKET = "node.socket"
 LOOPBACK = "127.0.0.1"
 PREPARED = "prepared"
 USAGE = "usage.arrows"
 MACHINE_USAGE = "machine-usage.arrows"
+WAKES = "timer-delays.jsonl"
 
 
 def make_rundir(request: Request, start_s: int, node: str) -> Path:
@@ -37,7 +41,7 @@ def make_rundir(request: Request, start_s: int, node: str) -> Path:
     return request.logs
 
 
-def host_places(host: Host, network: Network, magic: int) -> Mapping[str, str]:
+def host_places(host: Host, network: Network, magic: int, prepared: str = PREPARED) -> Mapping[str, str]:
     """The values of ``nodes.PLACES`` for a host, with paths from its folder: a socket's path may have only 107 bytes."""
     pool = f"../genesis/pools-keys/pool{host.pool}"
     address = LOOPBACK if network == "loopback" else host.host_addr
@@ -54,7 +58,7 @@ def host_places(host: Host, network: Network, magic: int) -> Mapping[str, str]:
         "kes": f"{pool}/kes.skey",
         "vrf": f"{pool}/vrf.skey",
         "certificate": f"{pool}/opcert.cert",
-        "prepared": f"../{PREPARED}",
+        "prepared": f"../{prepared}",
     }
 
 
@@ -65,13 +69,25 @@ def remove_prepared(folder: Path, on_remark: Callable[[str], None]) -> None:
         folder: The run directory.
         on_remark: Called where it can't be removed: a run doesn't fail for that.
     """
-    prepared = folder / PREPARED
+    for prepared in (folder / PREPARED, *sorted(folder.glob(f"{PREPARED}-*"))):
+        try:
+            if prepared.is_dir() and not prepared.is_symlink():
+                shutil.rmtree(prepared)
+            else:
+                prepared.unlink(missing_ok=True)
+        except OSError as error:
+            on_remark(
+                f"{prepared} can't be removed ({error.strerror or error}). The run doesn't need it: remove it by hand."
+            )
+
+
+def configure(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Changes the configuration of a host in a run directory; BedError where it can't be read."""
+    file = folder / "config.json"
+    if not settings:
+        return
     try:
-        if prepared.is_dir() and not prepared.is_symlink():
-            shutil.rmtree(prepared)
-        else:
-            prepared.unlink(missing_ok=True)
-    except OSError as error:
-        on_remark(
-            f"{prepared} can't be removed ({error.strerror or error}). The run doesn't need it: remove it by hand."
-        )
+        content = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError) as error:
+        raise BedError(f"{file}: not a configuration ({error}). Make the bed anew.") from error
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(content | dict(settings)), indent=2) + b"\n")

@@ -10,12 +10,14 @@ import msgspec
 from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.conducting import Progress, run_live
 from slotmark.benches.cluster.live.nodes import resolve_node
+from slotmark.benches.cluster.live.placing import halves
 from slotmark.benches.cluster.live.plan import Request, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
 from slotmark.run import machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.run.integrity import digest_of
+from slotmark.run.manifest import MIXED
 
 _BESIDE_S = 30
 """About how much longer than its measurement a run takes, before one has shown it."""
@@ -29,15 +31,29 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         rounds: How many; each node runs once in each.
         each: What every run is asked; its ``out`` is the folder that run folders are made in, its ``seed`` decides the order too.
         resume: Whether to go on with the session there that was cut.
+        mixed: Whether two nodes share the hosts of one run per round, and swap them in the next, in place of a run each.
     """
 
     nodes: Mapping[str, str]
     rounds: int
     each: Request
     resume: bool = False
+    mixed: bool = False
 
     def runs(self, number: int) -> list[Request]:
-        """The runs of a round in their order: drawn by the seed, and turned round from one round to the next, as A B, B A."""
+        """The runs of a round in their order: drawn by the seed, and turned round from one round to the next, as A B, B A; of a mixed session one."""
+        if self.mixed:
+            names = list(self.nodes)
+            mixed = msgspec.structs.replace(
+                self.each,
+                node="",
+                nodes=self.nodes,
+                sides=halves(read_bed(self.each.bed).hosts, names, self.each.seed, number),
+                out=self.each.out / f"{MIXED}-{number}",
+                seed=self.each.seed + number - 1,
+                turn=Turn("", number, " and ".join(names)),
+            )
+            return [mixed]
         names = sorted(self.nodes)
         random.Random(self.each.seed).shuffle(names)
         return [
@@ -125,6 +141,7 @@ def _asked(session: Session) -> Iterator[tuple[str, str]]:
     yield from ((f"node {name}", node) for name, node in session.nodes.items())
     yield "the bed", f"{each.bed.resolve()}, {digest_of(each.bed / 'bed.json')}"
     yield "--rounds", str(session.rounds)
+    yield "--mixed", str(session.mixed)
     for name in ("seconds", "network", "on_death", "seed", "workload"):
         yield f"'{name}'", str(getattr(each, name))
 
@@ -154,8 +171,8 @@ def _round(
     seconds: list[float] = []
     runs: list[str] = []
     failed: dict[str, str] = {}
-    known = [one for of_round in before for one in of_round.seconds]
-    known_names = {run.rpartition("-")[0] for of_round in before for run in of_round.runs}
+    earlier = [one for of_round in before for one in of_round.seconds]
+    known = {run.rpartition("-")[0] for of_round in before for run in of_round.runs}
     requests = session.runs(number)
     for place, request in enumerate(requests):
         assert request.turn
@@ -168,7 +185,7 @@ def _round(
             left: int = left,
             began: float = began,
         ) -> None:
-            typical = sum(took) / len(took) if (took := [*known, *seconds]) else session.each.seconds + _BESIDE_S
+            typical = sum(took) / len(took) if (took := [*earlier, *seconds]) else session.each.seconds + _BESIDE_S
             this = max(typical - (time.monotonic() - began), progress.left_s or 0.0)
             on_progress(msgspec.structs.replace(progress, run=words, all_left_s=this + left * typical))
 
@@ -179,7 +196,7 @@ def _round(
                 on_remark,
             )
         except (TargetError, LogError) as error:
-            if node not in known_names:
+            if request.out.name.rpartition("-")[0] not in known:
                 raise
             failed[node] = str(error)
         else:
@@ -192,6 +209,6 @@ def _round(
                 seconds.append(time.monotonic() - began)
         if node in failed:
             on_remark(f"round {number}: {node} failed, so its pair is not compared: {failed[node]}")
-        if len(requests) - len(failed) < 2:
-            break
+        if failed and len(requests) - len(failed) < 2:
+            break  # of this round nothing is left that could be compared
     return Round(number, part, seconds, runs, failed)

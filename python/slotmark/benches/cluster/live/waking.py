@@ -1,0 +1,114 @@
+"""How late this machine lets a process go on that a timer woke: what every step of a node on it waits, whatever the node does.
+
+``python -m slotmark.benches.cluster.live.waking`` prints a JSON line a second until it is ended.
+"""
+
+import json
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slotmark import warnings
+from slotmark.benches.cluster.live.launching import spawn
+from slotmark.warnings import Warning
+
+SCHEMA = pa.schema([("ts_ns", pa.int64()), ("wakes", pa.int64()), ("late_ns", pa.int64()), ("worst_ns", pa.int64())])
+"""Table ``timer_delays``: docs/tables.md."""
+
+LIMIT_US = 500
+"""The mean delay above which times of nodes are the machine's. A block is passed on over some three hosts, each of which wakes some six times
+for it: with this delay that makes about 10 ms, half of the margin of 2 % of a second. A quiet machine has about 100 us (docs/live.md)."""
+
+_EVERY_NS = 10_000_000
+
+
+class Waking:
+    """The program, from its start to its end; a context manager. It has the nodes' priority and no processor of its own.
+
+    Args:
+        file: What it prints, and behind that what goes wrong with it.
+    """
+
+    def __init__(self, file: Path) -> None:
+        with file.open("wb") as out:
+            self._process = spawn([sys.executable, "-m", __name__], None, out, out)
+
+    def __enter__(self) -> Self:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends it."""
+        with self._process:
+            self._process.kill()
+
+
+def read_delays(file: Path) -> pa.Table:
+    """What it printed, up to where it was cut, as a table of :data:`SCHEMA`."""
+    rows = []
+    with suppress(OSError):
+        for line in file.read_bytes().splitlines():
+            with suppress(msgspec.DecodeError):
+                rows.append(msgspec.json.decode(line, type=dict[str, int]))
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+class Lateness(msgspec.Struct, frozen=True):
+    """How late wakes were: in the mean, and the latest, in us."""
+
+    mean_us: float
+    worst_us: float
+
+
+def lateness(delays: pa.Table, began_ns: int, ended_ns: int) -> Lateness | None:
+    """How late wakes were between two moments; None where none is recorded.
+
+    Args:
+        delays: Of :data:`SCHEMA`.
+        began_ns: The first moment, since 1970.
+        ended_ns: The last moment.
+    """
+    within = delays.filter((pc.field("ts_ns") >= began_ns) & (pc.field("ts_ns") <= ended_ns))
+    wakes, late, worst = (within[name].to_numpy() for name in ("wakes", "late_ns", "worst_ns"))
+    if not wakes.sum():
+        return None
+    return Lateness(float(late.sum()) / float(wakes.sum()) / 1e3, float(worst.max()) / 1e3)
+
+
+def machine_warning(late: Lateness | None) -> list[Warning]:
+    """The warning that a run's times are the machine's; none where wakes were in time, or aren't recorded."""
+    if late is None or late.mean_us <= LIMIT_US:
+        return []
+    return [warnings.machine_shared(late.mean_us, late.worst_us, LIMIT_US)]
+
+
+def main() -> None:
+    """Sleeps until a hundredth of a second is over, again and again, and prints once a second by how much longer it took."""
+    due = time.monotonic_ns()
+    wakes = late = worst = 0
+    begun = due
+    while True:
+        due += _EVERY_NS
+        time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
+        now = time.monotonic_ns()
+        wakes, late, worst = wakes + 1, late + now - due, max(worst, now - due)
+        due = max(due, now - _EVERY_NS)  # what came too late is not counted again for those that it held up
+        if now - begun >= 1_000_000_000:
+            row = {"ts_ns": time.time_ns(), "wakes": wakes, "late_ns": late, "worst_ns": worst}
+            sys.stdout.write(json.dumps(row) + "\n")
+            sys.stdout.flush()
+            wakes = late = worst = 0
+            begun = now
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""Two targets that shared the hosts of one cluster and swapped them from round to round, compared by hosts in rounds. docs/method.md has the model."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from slotmark import warnings
+from slotmark.compare.estimators.interface import Entry, Measured, measured_of_means
+from slotmark.compare.paired_rounds import SPOILT
+from slotmark.compare.result import ALL, Basis, Side
+from slotmark.compare.summary import summarise_runs
+from slotmark.compare.verdict import Judgement
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Analysis, Metric, Samples
+from slotmark.metrics.catalogue import Mixed
+from slotmark.run import Run
+from slotmark.statistics.swapped import Levels, Swapped, levels, swapped
+from slotmark.verdict import Verdict
+from slotmark.warnings import ENOUGH_RUNS, Warning
+
+OVER = "mixed rounds"
+"""What intervals are over, in words."""
+
+Ran = Mapping[str, str]
+"""Host to the name of what it ran in a round."""
+
+
+def mixed_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
+    """The rounds that can be compared, in their order, and a warning for each that can't.
+
+    Raises:
+        ComparisonError: They aren't rounds of the same two targets, or two runs are one round.
+    """
+    names = runs[0].manifest.mixed
+    for run in runs:
+        if run.manifest.mixed != names:
+            raise ComparisonError(
+                f"{run.path}: {' and '.join(run.manifest.mixed) or 'one target'} ran there, and {' and '.join(names)} in {runs[0].path}. Name rounds of the same two."
+            )
+    by_round = {(run.manifest.session, run.manifest.round): run for run in runs}
+    if len(by_round) < len(runs):
+        raise ComparisonError("two of the runs are one round of one session: a round counts once. Leave one out.")
+    kept, told = [], []
+    for (_, number), run in sorted(by_round.items()):
+        spoilt = [one for one in run.manifest.warnings if one.kind in SPOILT]
+        if spoilt:
+            told.append(warnings.round_left_out(number, f"{run.path.name}: {spoilt[0].text.removesuffix('.')}"))
+        else:
+            kept.append(run)
+    return kept, told
+
+
+def both_sides(runs: Sequence[Run], both: Side) -> list[Side]:
+    """Two sides, each of all the rounds, with what was analysed of both."""
+    manifests = [run.manifest for run in runs]
+    sides = []
+    for name in manifests[0].mixed:
+        of_side = [
+            msgspec.structs.replace(one, target=msgspec.structs.replace(one.target, name=name)) for one in manifests
+        ]
+        sides.append(msgspec.structs.replace(both, name=name, manifest=of_side[0], others=of_side[1:]))
+    return sides
+
+
+def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
+    """What each host ran, round by round.
+
+    Raises:
+        ComparisonError: A run doesn't tell, a host ran neither of the two, or hosts weren't swapped from a round to the next.
+    """
+    found: list[Ran] = []
+    for run in runs:
+        if mixed.ran not in run.manifest.tables:
+            raise ComparisonError(
+                f"{run.path}: it has no table '{mixed.ran}', which tells what each host ran. Make the run again."
+            )
+        table = run.table(mixed.ran)
+        of_run = dict(zip(table[mixed.place].to_pylist(), table["name"].to_pylist(), strict=True))
+        if wrong := sorted(set(of_run.values()) - {*run.manifest.mixed}):
+            raise ComparisonError(
+                f"{run.path}: by its table '{mixed.ran}' a host ran '{wrong[0]}', which is neither of {' and '.join(run.manifest.mixed)}."
+            )
+        found.append(of_run)
+    for (first, before), (run, after) in zip(
+        zip(runs, found, strict=True), list(zip(runs, found, strict=True))[1:], strict=False
+    ):
+        same_session = first.manifest.session == run.manifest.session
+        if same_session and run.manifest.round == first.manifest.round + 1 and run.manifest.round % 2 == 0:
+            stayed = sorted(host for host in after if before.get(host) == after[host])
+            if stayed or set(before) != set(after):
+                what = f"{stayed[0]} ran '{after[stayed[0]]}' in both" if stayed else "their hosts are not the same"
+                raise ComparisonError(
+                    f"{first.path} and {run.path}: hosts were not swapped between these two rounds: {what}. What a host adds of its own would stand in the difference; "
+                    "measure them again with `cluster run --mixed`."
+                )
+    return found
+
+
+def told_by(metric: Metric, mixed: Mixed) -> bool:
+    """Whether hosts of a mixed cluster tell a metric apart: its samples are of a host, or of a block that one forged."""
+    return metric.estimator == "means" and (
+        mixed.place in metric.grain or (metric.relation == mixed.forged and metric.grain == (mixed.key,))
+    )
+
+
+def entry(
+    metric: Metric,
+    mixed: Mixed,
+    names: Sequence[str],
+    analyses: Sequence[Analysis],
+    ran: Sequence[Ran],
+    confidence: float,
+) -> Entry | None:
+    """The row of a metric; None where no run has it."""
+    each = [analysis.named_samples(metric.id) for analysis in analyses]
+    by_place = mixed.place in metric.grain
+    column = mixed.place if by_place else mixed.forger
+    there = [(samples, of_round) for samples, of_round in zip(each, ran, strict=True) if _recorded(samples)]
+    if not there:
+        return None
+    hosts = sorted({host for of_round in ran for host in of_round})
+    rounds: list[Levels] = []
+    treated: list[np.ndarray] = []
+    of_sides: list[list[Samples]] = [[], []]
+    for samples, of_round in there:
+        rows = samples.rows
+        where = rows[column].cast(pa.string()).to_pylist()
+        known = np.array([host in of_round for host in where])
+        side = np.array([of_round.get(host) == names[1] for host in where])
+        for place, mask in enumerate((known & ~side, known & side)):
+            of_sides[place].append(msgspec.structs.replace(samples, table=samples.table.filter(pa.array(mask))))
+        places = np.array([hosts.index(host) for host, one in zip(where, known, strict=True) if one], dtype=np.int64)
+        units = None
+        if by_place and len(metric.grain) > 1:
+            (unit,) = (one for one in metric.grain if one != mixed.place)
+            units = np.unique(rows[unit].to_numpy()[known], return_inverse=True)[1]
+        if not places.size:
+            continue
+        found = levels(rows["value"].to_numpy()[known], places, units)
+        rounds.append(found)
+        treated.append(np.array([of_round[hosts[place]] == names[1] for place in found.places]))
+    summaries = [
+        summarise_runs(some, ALL) if (some := [one for one in of_side if one.table.num_rows]) else None
+        for of_side in of_sides
+    ]
+    result = swapped(rounds, treated, confidence) if rounds and all(summaries) else None
+    return Entry(metric=metric, quantity="mean", summaries=summaries, measured=[_measured(metric, result, len(rounds))])
+
+
+def _recorded(samples: Samples) -> bool:
+    values = samples.table["value"].to_numpy()
+    return values.size > 0 and not (samples.metric.zero_unrecorded and not values.any())
+
+
+def _measured(metric: Metric, result: Swapped | None, rounds: int) -> Measured:
+    shown = "" if metric.tested else "not tested"
+    if result is None or result.base <= 0:
+        why = (
+            "too few hosts in too few rounds tell of chance" if result is None else "the baseline's mean is 0 or below"
+        )
+        return Measured(ratio=None, paired=True, shown=shown, settled=Judgement(Verdict.INCONCLUSIVE, why))
+    return measured_of_means(
+        metric,
+        result.base,
+        result.found.interval,
+        result.found.bounds,
+        p=result.found.p,
+        paired=True,
+        shown=shown,
+        conditional=rounds < ENOUGH_RUNS,
+        basis=Basis(OVER, (rounds, rounds), (float(rounds), float(rounds)), result.degrees),
+    )

@@ -1,0 +1,1 @@
+SELECT block, MAX(adopted_s) AS adopted_s FROM adoptions GROUP BY block

@@ -44,7 +44,12 @@ $(UV): requirements.bootstrap.lock
 
 .build/python: requirements.lock $(UV)
 	$(UV) venv --quiet --allow-existing --python "$$(command -v python3)" .venv
-	$(UV) pip sync --quiet --compile-bytecode --require-hashes --python $(PY) requirements.lock
+	$(UV) pip install --quiet --require-hashes --python $(PY) --requirements requirements.lock
+	touch $@
+
+# What tests, linters and benchmarks need beside: more than half of all bytes, for which no demo waits. All is compiled, so that no test does it.
+.build/python-dev: requirements.dev.lock .build/python
+	$(UV) pip install --quiet --compile-bytecode --require-hashes --python $(PY) --requirements requirements.dev.lock
 	touch $@
 
 extension: .build/python # the Python environment, and the Rust part that is a module of it
@@ -81,26 +86,26 @@ demo-chainsync: build $(PREVIEW) ## run clients over a chain, print the comparis
 demo-ledger: build ## replay a chain over three stores, print the comparison, say where the report is
 	examples/ledger/run.sh
 
-test: setup wheel lint $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
+test: setup wheel lint .build/python-dev $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
 	$(SAME_CASES) $(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored) | $(WITHOUT_PASSED)
 	$(PY) -m pytest $(SIDE_BY_SIDE) -m "not slow" --hypothesis-seed=1
 	@sed -n 's/^test \(.*\) \.\.\. ignored, /SKIPPED \1: /p' .build/cargo-test.log
 
-test-shared: setup $(PREVIEW) ## only the tests that need the shared data
+test-shared: setup .build/python-dev $(PREVIEW) ## only the tests that need the shared data
 	$(SAME_CASES) $(CARGO_TEST) -- --ignored | $(WITHOUT_PASSED)
 	$(PY) -m pytest $(SIDE_BY_SIDE) -m "shared_data and not slow" --hypothesis-seed=1
 
-test-slow: setup $(PREVIEW) ## the slower proofs
+test-slow: setup .build/python-dev $(PREVIEW) ## the slower proofs
 	$(CARGO_TEST) | $(WITHOUT_PASSED)
 	$(PY) -m pytest -m slow
 
-bench: setup $(PREVIEW) ## our own speed, beside peers, in one run
+bench: setup .build/python-dev $(PREVIEW) ## our own speed, beside peers, in one run
 	benchmarks/run
 
-attack: setup ## hostile and damaged input from seeds, for 20 minutes at most beside its controls; ATTACK='--share 0.01' tries it out
+attack: setup .build/python-dev ## hostile and damaged input from seeds, for 20 minutes at most beside its controls; ATTACK='--share 0.01' tries it out
 	$(PY) -m attack $(ATTACK)
 
-lint: .build/python ## every linter, without warnings
+lint: .build/python-dev ## every linter, without warnings
 	.venv/bin/ruff check --quiet .
 	.venv/bin/ruff format --quiet --check .
 	.venv/bin/basedpyright --warnings
@@ -109,7 +114,7 @@ lint: .build/python ## every linter, without warnings
 	cd targets/pallas && cargo fmt --check && cargo clippy --quiet --release --locked -- -D warnings
 	if command -v go >/dev/null; then cd targets/gouroboros && test -z "$$(gofmt -l .)" && go vet ./...; fi
 
-format: .build/python ## put code into its form
+format: .build/python-dev ## put code into its form
 	.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .
 	cargo fmt --all
 
@@ -117,7 +122,8 @@ licences: setup ## the licence of every dependency
 	$(PY) .ci/licences.py
 
 lock: $(UV) ## resolve the Python dependencies anew
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev --upgrade pyproject.toml -o requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra build --extra dev --upgrade pyproject.toml -o requirements.dev.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra build --constraints requirements.dev.lock --upgrade pyproject.toml -o requirements.lock
 
 clean: ## remove all that was built
 	rm -rf .build .venv target targets/*/target targets/*/bin targets/*/dist targets/*/node_modules

@@ -1,5 +1,6 @@
-"""What cargo builds: each crate once, for the programs, their tests and Python's module, which `make test` builds one after the other."""
+"""What the set-up installs, and what cargo builds: each crate once, for the programs, their tests and Python's module, one after the other."""
 
+import re
 import subprocess
 
 from tests.conftest import REPO
@@ -49,3 +50,13 @@ def test_pythons_module_needs_no_rules_of_the_ledger() -> None:
     assert not needed("slotmark-python") & rules, (
         "make demo would build them: what needs them belongs into crates/forge"
     )
+
+
+def test_what_slotmark_needs_is_pinned_for_its_tests_too_and_demos_wait_for_nothing_else() -> None:
+    def pinned(file: str) -> set[str]:
+        return set(re.findall(r"^[a-z0-9_.-]+==[^ ]+", (REPO / file).read_text(encoding="utf-8"), re.MULTILINE))
+
+    needed, developed = pinned("requirements.lock"), pinned("requirements.dev.lock")
+    assert needed < developed, "make lock"
+    names = {pin.split("==")[0] for pin in developed - needed}
+    assert names >= {"basedpyright", "hypothesis", "playwright", "polars", "pytest", "ruff", "statsmodels"}

@@ -67,7 +67,7 @@ def measured(command: str, folders: list[Path], results: "multiprocessing.Queue[
     stages = Stages(defaultdict(float), defaultdict(float))
     stages.wrap(Database, "__init__", "open")
     stages.wrap(Database, "open_table", "open")
-    for make in ("make", "make_by_host", "make_natively"):
+    for make in ("make", "make_by_member", "make_natively"):
         stages.wrap(Database, make, "relations", lambda _database, name, _how: name)
     stages.wrap(Analysis, "samples", "samples")
     stages.wrap(Analysis, "facts", "facts and warnings")

@@ -114,7 +114,7 @@ def test_a_relation_is_the_same_whichever_file_holds_a_host_and_however_rows_lie
             writer.table(name, table.sort_by([("ts_ns", "descending")]) if "ts_ns" in table.column_names else table)
         mixed = writer.finish(direct.manifest)
     with Analysis(direct) as apart, Analysis(mixed) as together:
-        for name in apart.catalogue.by_host:
+        for name in apart.catalogue.members.relations:
             rows = f"SELECT * FROM {name} ORDER BY ALL"
             assert apart.query(rows).num_rows > 0 or name == "without_starts"  # all hosts log theirs
             assert apart.query(rows).equals(together.query(rows)), name

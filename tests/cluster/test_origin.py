@@ -13,7 +13,7 @@ from slotmark.benches.cluster.metadata import read_metadata
 from slotmark.compare import compare
 from slotmark.report import comparison_document
 from slotmark.report.document import Facts
-from slotmark.run import Origin, open_run
+from slotmark.run import open_run
 from slotmark.versions import slotmark_version
 from tests.cluster.test_planted_truth import made_up
 from tests.conftest import slotmark
@@ -48,27 +48,6 @@ def test_the_manifest_has_the_origin(simulated: Path, tmp_path: Path) -> None:
     ended = slotmark("ledger", "import", recorded, "-o", tmp_path / "imported")
     assert ended.returncode == 0, ended.stderr
     assert open_run(tmp_path / "imported").manifest.origin == "imported"
-
-
-@pytest.mark.parametrize(
-    ("bench", "source", "expected"),
-    [
-        ("chainsync", "00050.chunk", "measured"),
-        ("ledger", "base.csv", "imported"),
-        ("prediction", "-", "simulated"),
-        ("cluster", "simulated: value-only-10.5, seed 1", "simulated"),
-        ("cluster", "node-0/stdout", None),
-    ],
-)
-def test_old_runs_get_the_origin_that_follows_from_the_rest(
-    bench: str, source: str, expected: Origin | None, tmp_path: Path
-) -> None:
-    path = write_run(tmp_path / "run", "x", {"decode, sequential": [1.0]}, bench=bench).path
-    manifest = json.loads((path / "run.json").read_text())
-    manifest.pop("origin")
-    manifest["sources"][0]["path"] = source
-    (path / "run.json").write_text(json.dumps(manifest))
-    assert open_run(path).manifest.origin == expected
 
 
 @pytest.mark.parametrize("method", ["slotmark", "published"])

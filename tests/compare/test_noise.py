@@ -85,7 +85,7 @@ def test_more_processes_tell_smaller_changes_and_no_noise_tells_all() -> None:
 def test_a_file_that_is_written_is_read(tmp_path: Path) -> None:
     written = noise(10, [spread_of("typical block", 0.01, 0.001, 10)])
     write_noise(written, tmp_path / "new" / "noise.json")
-    assert read_noise(tmp_path / "new" / "noise.json") == written
+    assert read_noise(tmp_path / "new" / "noise.json", "") == written
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["noise.json"]
 
 
@@ -106,7 +106,7 @@ def test_a_file_that_holds_no_noise_is_refused(changed: dict, why: str, tmp_path
     whole = msgspec.to_builtins(noise(10, [spread_of("typical block", 0.01, 0.001, 10)]))
     file.write_bytes(msgspec.json.encode({**whole, **changed}))
     with pytest.raises(ComparisonError, match=why) as caught:
-        read_noise(file)
+        read_noise(file, "slotmark ledger noise --chain DIR")
     assert str(caught.value).startswith(f"{file}: ")
     assert "slotmark ledger noise" in str(caught.value)
 

@@ -14,12 +14,13 @@ from slotmark.compare.policy import only
 from slotmark.errors import RunError
 from slotmark.metrics import Analysis, catalogue, register
 from slotmark.report import comparison_document, run_document, write_report
+from slotmark.report.document import Figure
 from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Manifest, Run, RunWriter, Target
 
 LAB = Path(__file__).parent / "lab"
 
-QUANTITIES = {"heat": "mean", "pots": "typical", "energy": "typical block"}
+QUANTITIES = {"heat": "mean", "glow": "mean", "pots": "typical", "energy": "typical block"}
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +56,7 @@ def fired(folder: Path, target: str, *, hotter: float = 1.0, seed: int = 1, cold
         bench="lab",
         target=Target(target, "1"),
         workload={"clay": "red"},
-        parameters={},
+        parameters={"stoker": f"stoker-{seed}"},
         session="today",
         machine=None,
         started="2026-01-01T00:00:00Z",
@@ -82,9 +83,27 @@ def test_every_metric_is_compared_by_the_estimator_that_its_catalogue_names(comp
     found = {row.metric.id: row for row in reversed(compared.rows)}
     assert {name: row.quantity for name, row in found.items()} == QUANTITIES
     verdicts = {name: one.verdict for name, row in found.items() for one in row.differences if one}
-    assert verdicts == {"heat": "worse", "pots": "equivalent", "energy": "worse"}
+    assert verdicts == {"heat": "worse", "glow": "worse", "pots": "equivalent", "energy": "worse"}
     assert any(isinstance(detail, Blocks) for detail in compared.details)
     assert compared.baseline.facts == [("kilns", "4")]
+
+
+def test_its_odd_names_are_read_off_its_catalogue(compared: Comparison) -> None:
+    """What a host and a block are elsewhere is a kiln and a pot here: words, bands and axes are of those."""
+    found = {row.metric.id: row for row in reversed(compared.rows)}
+    over = {name: one.basis.over for name, row in found.items() for one in row.differences if one and one.basis}
+    assert (over["heat"], over["glow"]) == ("minutes", "kilns")
+    heat = found["heat"].summaries[0]
+    assert heat is not None
+    assert len(heat.band) > 10, "the lowest and the highest kiln at each centile"
+    assert "minute of the firing" in str([chart.draw() for chart in charts_of(compared)])
+    assert not [one for one in compared.all_warnings if one.kind == "different"], "stokers may differ"
+
+
+def charts_of(compared: Comparison) -> list[Figure]:
+    """All charts of its report."""
+    document = comparison_document(compared)
+    return [block for section in document.sections for block in section.blocks if isinstance(block, Figure)]
 
 
 def test_every_renderer_shows_it(compared: Comparison, tmp_path: Path) -> None:

@@ -36,9 +36,9 @@ def test_relations_are_the_same_however_many_hosts_share_a_statement(
 ) -> None:
     found = []
     for at_once in (1, 2, 4, 100):
-        monkeypatch.setattr(database, "HOSTS_AT_ONCE", at_once)
+        monkeypatch.setattr(database, "MEMBERS_AT_ONCE", at_once)
         with Analysis(uneven, filters=[]) as analysis:
-            relations = {name: analysis.relation(name) for name in analysis.catalogue.by_host}
+            relations = {name: analysis.relation(name) for name in analysis.catalogue.members.relations}
         found.append(
             {name: table.sort_by([(c, "ascending") for c in table.column_names]) for name, table in relations.items()}
         )

@@ -9,7 +9,6 @@ import pytest
 
 from slotmark.errors import ArgumentError, RunError
 from slotmark.metrics import Analysis, Metric, Samples, catalogue, parse_filters, register, samples
-from slotmark.metrics.catalogue import KeyColumn
 from slotmark.metrics.samples import keys_of, samples_of
 from slotmark.run import Run, RunWriter
 from tests.made_up_runs import write_run
@@ -236,7 +235,7 @@ def costs(rows: list[tuple[int, int, float]], part: str = "") -> Samples:
 
 
 def sampled(metric: Metric, table: pa.Table) -> Samples:
-    return samples_of(metric, keys_of(metric.grain, table.drop_columns("value")), table["value"], "run", KeyColumn())
+    return samples_of(metric, keys_of(metric.grain, table.drop_columns("value")), table["value"], "run")
 
 
 def test_samples_are_put_in_order_and_laid_out_as_a_matrix() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from slotmark.compare.result import ALL, Comparison
 from slotmark.compare.warnings import machines
 from slotmark.errors import ArgumentError, ComparisonError
+from slotmark.metrics import catalogue
 from slotmark.numbers import percent
 from slotmark.run import MachineFacts, Run
 from slotmark.statistics.interval import Interval
@@ -30,7 +31,6 @@ CONFIDENCE = 0.9
 
 _Share = Annotated[float, msgspec.Meta(ge=0, le=10)]
 _HASH = re.compile(r"[0-9a-f]{12}")
-_MEASURE = "Measure it: slotmark ledger noise --chain DIR."
 
 
 class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,16 +153,24 @@ def write_noise(noise: Noise, file: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def read_noise(file: Path) -> Noise:
-    """The noise that a file holds. ComparisonError where it can't be read or holds none."""
+def read_noise(file: Path, measure: str) -> Noise:
+    """Returns the noise that a file holds.
+
+    Args:
+        file: With the noise.
+        measure: The command that measures it, for errors.
+
+    Raises:
+        ComparisonError: It can't be read or holds none.
+    """
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Noise)
     except OSError as error:
-        raise ComparisonError(f"{file}: can't be read ({error.strerror}). {_MEASURE}") from error
+        raise ComparisonError(f"{file}: can't be read ({error.strerror}). Measure it: {measure}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ComparisonError(f"{file}: no noise of a machine ({error}). {_MEASURE}") from error
+        raise ComparisonError(f"{file}: no noise of a machine ({error}). Measure it: {measure}.") from error
     if found.schema != SCHEMA:
-        raise ComparisonError(f"{file}: schema {found.schema}, this slotmark reads {SCHEMA}. {_MEASURE}")
+        raise ComparisonError(f"{file}: schema {found.schema}, this slotmark reads {SCHEMA}. Measure it: {measure}.")
     return found
 
 
@@ -182,30 +190,37 @@ def beforehand(groups: Sequence[Sequence[Run]], file: Path | None) -> Iterator[s
         if file:
             raise ComparisonError(f"{file}: the runs don't tell their machine, so no noise is theirs. Leave it out.")
         return
+    how = catalogue(manifests[0].bench).noise
+    if how is None:
+        if file:
+            raise ComparisonError(
+                f"{file}: no noise is measured for runs of bench '{manifests[0].bench}'. Leave it out."
+            )
+        return
     kept = file or state_file(manifests[0].bench, machine)
     if kept is None or not (file or kept.is_file()):
         return
     try:
-        noise = read_noise(kept)
-        _refuse_another(noise, kept, groups)
+        noise = read_noise(kept, how.measure)
+        _refuse_another(noise, kept, groups, how.measure)
     except ComparisonError as error:
         if file:
             raise
         yield f"the noise of this machine isn't used: {error}"
         return
-    processes = min(sum(run.manifest.tables.get("processes", 0) for run in group) for group in groups)
+    processes = min(sum(run.manifest.tables.get(how.processes, 0) for run in group) for group in groups)
     if processes < ENOUGH_RUNS:
         return
     found = [(spread.quantity, noise.detectable(spread, processes).estimate) for spread in noise.spreads]
     shown = " or ".join(f"{percent(change)} ({quantity})" for quantity, change in found)
     elsewhere = "" if noise.workload == manifests[0].workload else ", other work than these runs'"
     yield (
-        f"by this machine's noise ({noise.target} over {noise.workload.get('blocks', '?')} blocks{elsewhere}; {noise.measured[:10]}), "
+        f"by this machine's noise ({noise.target} over {noise.workload.get(how.amount, '?')} {how.amount}{elsewhere}; {noise.measured[:10]}), "
         f"{processes} processes on a side miss changes of {noise.metric.lower()} below {shown} more than once in five"
     )
 
 
-def _refuse_another(noise: Noise, file: Path, groups: Sequence[Sequence[Run]]) -> None:
+def _refuse_another(noise: Noise, file: Path, groups: Sequence[Sequence[Run]], measure: str) -> None:
     """Raises ComparisonError where a run isn't of the noise's bench or machine."""
     for run in (run for group in groups for run in group):
         manifest = run.manifest
@@ -216,4 +231,6 @@ def _refuse_another(noise: Noise, file: Path, groups: Sequence[Sequence[Run]]) -
         unlike = [one for one in machines(noise.machine, manifest.machine) if one[1] != one[2]]
         if unlike:
             what, then, now = unlike[0]
-            raise ComparisonError(f"{file}: {what} was {then} there, and is {now} in {run.path}. {_MEASURE}")
+            raise ComparisonError(
+                f"{file}: {what} was {then} there, and is {now} in {run.path}. Measure it: {measure}."
+            )

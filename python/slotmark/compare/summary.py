@@ -120,14 +120,15 @@ def _medians(samples: Mapping[Key, float]) -> list[tuple[float, float]]:
 
 
 def _band(runs: Sequence[Samples], each: Sequence[np.ndarray], part: str) -> list[tuple[float, float, float]]:
-    """The lowest and the highest value at each centile over runs, or over the hosts of one run."""
+    """Returns the lowest and the highest value at each centile over runs, or over the members of one run."""
     groups = list(each)
     if len(runs) == 1:
-        if "host" not in runs[0].metric.grain[1:]:
+        member = runs[0].member
+        if member not in runs[0].metric.grain[1:]:
             return []
-        codes = runs[0].codes(part, "host")
+        codes = runs[0].codes(part, member)
         values = each[0]
-        if runs[0].order[:1] != ("host",):
+        if runs[0].order[:1] != (member,):
             sorting = np.argsort(codes, kind="stable")
             codes, values = codes[sorting], values[sorting]
         groups = np.split(values, np.flatnonzero(np.diff(codes)) + 1)

@@ -1,10 +1,11 @@
 """Warnings about the sides of a comparison: what should be equal and isn't, and what only one of them has."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from slotmark import warnings
 from slotmark.compare.result import ALL, Side
+from slotmark.metrics import catalogue
 from slotmark.run import MachineFacts, Manifest
 from slotmark.warnings import Warning
 
@@ -25,24 +26,6 @@ _MACHINE = {
 
 _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the toolchain"}
 """Facts of a target that should be equal between runs of it."""
-
-_OF_NO_MATTER = frozenset(
-    {
-        "seed",
-        "batch",
-        "tag",
-        "profile",
-        "node",
-        "round",
-        "processes",
-        "sweep",
-        "settings",
-        "blocks",
-        "moved along",
-        "model error",
-    }
-)
-"""Parameters that may differ; the node's command is what is compared."""
 
 
 def between(baseline: Side, candidate: Side) -> list[Warning]:
@@ -88,9 +71,10 @@ def _pairs(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
         yield "the origin of the figures", ours.origin, theirs.origin
     if ours.machine is not None and theirs.machine is not None:
         yield from machines(ours.machine, theirs.machine)
-    for name, mine, other in _common(ours.parameters, theirs.parameters):
+    free = catalogue(ours.bench).free
+    for name, mine, other in _common(ours.parameters, theirs.parameters, free):
         yield f"parameter '{name}'", mine, other
-    for name, mine, other in _common(ours.versions, theirs.versions):
+    for name, mine, other in _common(ours.versions, theirs.versions, free):
         yield f"the version of {name}", mine, other
 
 
@@ -100,10 +84,12 @@ def machines(ours: MachineFacts, theirs: MachineFacts) -> Iterator[tuple[str, An
         yield words, getattr(ours, fact), getattr(theirs, fact)
 
 
-def _common(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Facts of both, but for the versions of targets: those are what is compared."""
+def _common(
+    ours: Mapping[str, Any], theirs: Mapping[str, Any], free: Collection[str]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Facts of both, but for those that may differ and the versions of targets: those are what is compared."""
     for name in ours:
-        if name in theirs and name not in _OF_NO_MATTER and not name.startswith("target "):
+        if name in theirs and name not in free and not name.startswith("target "):
             yield name, ours[name], theirs[name]
 
 

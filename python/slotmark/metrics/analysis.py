@@ -58,7 +58,7 @@ class Analysis:
         self.catalogue = catalogue(run.manifest.bench)
         self.filters = filters_of_run(run) if filters is None else list(filters)
         self._published = published
-        self._database = Database(run, beside=beside)
+        self._database = Database(run, self.catalogue.members.column, beside=beside)
         self._there: set[str] = set()
         self._known: dict[str, pa.Table] = {}
         self._works: dict[str, dict[int, tuple[int | str, ...]]] = {}
@@ -93,7 +93,8 @@ class Analysis:
         keys = self._keys_of(metric)
         values = self._select(self.catalogue.values_sql(metric_id), f"'{metric_id}'")["value"]
         unit = self.catalogue.key(metric.unit_of_chance) if metric.grain else KeyColumn()
-        return samples_of(metric, keys, values, str(self.run.path), unit)
+        found = samples_of(metric, keys, values, str(self.run.path))
+        return msgspec.structs.replace(found, unit=unit, member=self.catalogue.members.column)
 
     def each_samples(self, metric_ids: Sequence[str]) -> Iterator[Samples]:
         """The samples of some metrics in turn. While the caller has one metric's, the next one's are computed. Raises as :func:`samples`."""
@@ -240,8 +241,13 @@ class Analysis:
         if self._keys is None or self._keys[0] != of:
             self._keys = None
             table = self._select(self.catalogue.keys_sql(metric.id), f"'{metric.id}'")
-            self._keys = of, keys_of(metric.grain, table, by_host=metric.relation in self.catalogue.by_host)
+            self._keys = of, keys_of(metric.grain, table, first=self._first_of(metric))
         return self._keys[1]
+
+    def _first_of(self, metric: Metric) -> str:
+        """Returns the grain column by which the rows of a metric's relation are sorted first; empty where that is the grain's own first."""
+        members = self.catalogue.members
+        return members.column if metric.relation in members.relations else ""
 
     def _prepare(self, sql: str, what: str) -> None:
         """Makes all that some SQL reads, unless it is there."""
@@ -278,8 +284,8 @@ class Analysis:
             raise self._failed(what, f"there is no table '{name}', only {have}")
 
     def _make(self, name: str, sql: str) -> None:
-        if name in self.catalogue.by_host:
-            self._database.make_by_host(name, sql)
+        if name in self.catalogue.members.relations:
+            self._database.make_by_member(name, sql)
         else:
             self._database.make(name, sql)
 

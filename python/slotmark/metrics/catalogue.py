@@ -109,6 +109,7 @@ class KeyColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         word: What a value is, in a sentence; of a catalogue empty where that is the column's name.
+        axis: What a chart along it is drawn over; empty for the column's name.
         ordered: Whether values follow one another, so that neighbours may have something in common, as blocks do and machines don't.
         relation: Has one row per value, whole numbers, in a column of the same name, with what stands beside the value for those who read
             samples; empty where nothing does.
@@ -120,6 +121,7 @@ class KeyColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     word: str = ""
+    axis: str = ""
     ordered: bool = True
     relation: str = ""
     columns: dict[str, str] = {}
@@ -226,12 +228,25 @@ class WarningRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
 
 
-class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A relation that compiled code makes host by host, because SQL takes several times as long.
+class Members(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the rows of a run are of, each by itself, as the hosts of a cluster.
 
     Attributes:
-        function: Its name in ``slotmark._core``. It takes files by table, hosts (each with the number that stands for it, and the shift of its
-            times), whether all rows are of one host, and then what ``arguments`` gives; it gives a table with a column ``host`` of those numbers.
+        column: The column with their names, in tables and relations; those names are words of a type that is named as the column.
+        relations: Those of which each member's rows follow from that member's rows of tables and of relations of this kind, and from other
+            relations that are the same for all. They are made some members at a time, so that a grouping or a window holds few members' rows.
+    """
+
+    column: str = ""
+    relations: tuple[str, ...] = ()
+
+
+class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A relation that compiled code makes member by member, because SQL takes several times as long.
+
+    Attributes:
+        function: Its name in ``slotmark._core``. It takes files by table, members (each with the number that stands for it, and the shift of its
+            times), whether all rows are of one member, and then what ``arguments`` gives; it gives a table with the members' column of those numbers.
         tables: What it reads.
         arguments: SQL of one row.
         shift: The column that the catalogue shifts, of which the function is told.
@@ -275,6 +290,20 @@ class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     relation: str
     place: str
     started: str
+
+
+class MachineNoise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a machine's noise is known beforehand: how much processes of one target differ there.
+
+    Attributes:
+        measure: The command that measures it.
+        processes: The table with a row per process.
+        amount: The fact of the workload that has how much a process does, named as what is counted.
+    """
+
+    measure: str
+    processes: str
+    amount: str
 
 
 class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -331,16 +360,14 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         about: The facts of a run's workload that a report begins with.
         estimator: How its metrics are compared, but for those that say otherwise.
         relations: What metrics read besides tables.
-        by_host: Relations of which each host's rows follow from that host's rows of tables and of relations of this kind, and
-            from other relations that are the same for all hosts. They are made some hosts at a time, so that a grouping or a window
-            holds few hosts' rows.
-        native: Those that aren't SQL, by name; each host's rows follow from that host's rows of tables.
+        members: What rows are of, each by itself.
+        native: Those that aren't SQL, by name; each member's rows follow from that member's rows of tables.
         part: The column, or an expression of columns, by which samples fall into parts that are compared one by one, as the
             setting of a client; empty where there is one part.
         parts: What of the keys is compared by itself too.
         words: By the name that SQL has for their type.
-        shifts: Columns of integers in tables with a host, each with SQL that gives ``host`` and ``shift``: tables are read with
-            the host's shift taken from the column. For runs that have the tables which the SQL reads.
+        shifts: Columns of integers in tables with the members' column, each with SQL that gives that column and ``shift``: tables are read with
+            the member's shift taken from the column. For runs that have the tables which the SQL reads.
         optional: Tables that not every run has, with the types of their columns: a run without one has none of its rows.
         made_by: The command that makes a run of the bench, with ``{run}`` for its folder.
         published: The method of :mod:`slotmark.published` that computes as an established tool or report does; empty for none.
@@ -354,6 +381,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         changed: How a change of repeated costs is explained; None where there are none.
         keys: Key columns of which more is known than their names, by name.
         grows: Along what metrics may grow; None for nothing.
+        free: Parameters of runs that may differ between sides, as their seeds: they are no reason for a difference.
+        noise: How a machine's noise is known; None where it isn't.
         turns: Where the order of processes is kept; None where it isn't.
         mixed: How targets are told apart that shared one run; None where none do.
         ranking: How different targets are ranked; None where a comparison of any targets is about a release.
@@ -365,7 +394,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     about: tuple[str, ...] = ()
     estimator: str
     relations: tuple[str, ...] = ()
-    by_host: tuple[str, ...] = ()
+    members: Members = Members()
     native: dict[str, Native] = {}
     part: str = ""
     parts: tuple[Part, ...] = ()
@@ -387,11 +416,13 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ranking: Ranks | None = None
     turns: Turns | None = None
     mixed: Mixed | None = None
+    free: tuple[str, ...] = ()
+    noise: MachineNoise | None = None
 
     def key(self, column: str) -> KeyColumn:
         """Returns what a key column's values are."""
         known = self.keys.get(column, KeyColumn())
-        return msgspec.structs.replace(known, word=known.word or column)
+        return msgspec.structs.replace(known, word=known.word or column, axis=known.axis or column)
 
     @property
     def kinds(self) -> list[str]:

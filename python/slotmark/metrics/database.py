@@ -29,11 +29,11 @@ from slotmark.run import Run, usable_cores
 MEMORY_LIMIT = "350MiB"
 """What the database may use; beyond it, it writes to a temporary folder."""
 
-HOSTS_AT_ONCE = 4
-"""So many hosts share a statement where a relation is made host by host. With one host, up to half of the time goes into planning."""
+MEMBERS_AT_ONCE = 4
+"""So many members share a statement where a relation is made member by member. With one member, up to half of the time goes into planning."""
 
 _LAST = "\U0010ffff" * 8
-"""A text above the names of hosts."""
+"""A text above the names of members."""
 
 
 @lru_cache(maxsize=1_024)
@@ -57,11 +57,13 @@ class Database:
 
     Args:
         run: The run.
+        member: The column of the catalogue's members; empty where it has none.
         beside: How many databases are worked on at a time, this one included: they share the cores.
     """
 
-    def __init__(self, run: Run, *, beside: int = 1) -> None:
+    def __init__(self, run: Run, member: str = "", *, beside: int = 1) -> None:
         self.run = run
+        self._column = member
         self._spill = tempfile.TemporaryDirectory(prefix="slotmark-")
         folder = f"{run.path / 'tables'}/"
         self._connection = duckdb.connect(
@@ -88,7 +90,7 @@ class Database:
         self._shifted: dict[str, list[str]] = {}
         self._kept: dict[str, list[_Piece]] = {}
         self._together: list[_Piece] = []
-        self._hosts: list[str] = []
+        self._members: list[str] = []
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -126,7 +128,7 @@ class Database:
         files = self._files[name] = _whole_files(self.run, name)
         columns = pq.read_schema(files[0]).names
         self._numbered[name] = {column: self._words[column] for column in sorted(self._words.keys() & columns)}
-        self._shifted[name] = [column for column in self._shifts if {column, "host"} <= set(columns)]
+        self._shifted[name] = [column for column in self._shifts if {column, self._column} <= set(columns)]
         self.execute(f"CREATE OR REPLACE VIEW {_identifier(name)} AS {self._rows_of(name, files)}")
 
     def name_words(self, name: str, words: Words) -> None:
@@ -134,15 +136,16 @@ class Database:
         values = f"SELECT DISTINCT word FROM ({words.values}\n) AS words (word) WHERE word IS NOT NULL ORDER BY word"
         self.execute(f"CREATE TYPE {_identifier(name)} AS ENUM ({values})")
         self._words |= dict.fromkeys(words.columns, name)
-        if name == "host":
-            ((names,),) = self._connection.sql("SELECT ENUM_RANGE(NULL::host)").fetchall()
-            self._hosts = list(names)
-            each = (names[start : start + HOSTS_AT_ONCE] for start in range(0, len(names), HOSTS_AT_ONCE))
+        if name == self._column:
+            ((names,),) = self._connection.sql(f"SELECT ENUM_RANGE(NULL::{_identifier(name)})").fetchall()
+            self._members = list(names)
+            each = (names[start : start + MEMBERS_AT_ONCE] for start in range(0, len(names), MEMBERS_AT_ONCE))
             self._together = [_Piece(some[0], some[-1], "", None) for some in each]
 
     def shift(self, column: str, sql: str) -> None:
-        """Takes from the values of a column of this name, in tables opened from here on that have a host, what some SQL gives for the host."""
-        named = f"SELECT CAST(host AS VARCHAR), CAST(shift AS BIGINT) FROM ({sql}\n) WHERE host IS NOT NULL AND shift IS NOT NULL"
+        """Takes from the values of a column of this name, in tables opened from here on that have a member, what some SQL gives for the member."""
+        member = _identifier(self._column)
+        named = f"SELECT CAST({member} AS VARCHAR), CAST(shift AS BIGINT) FROM ({sql}\n) WHERE {member} IS NOT NULL AND shift IS NOT NULL"
         if shifts := dict(self._connection.sql(named).fetchall()):
             self._shifts[column] = shifts
 
@@ -152,31 +155,31 @@ class Database:
             self.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
         self.execute("CHECKPOINT")
 
-    def make_by_host(self, name: str, sql: str) -> None:
-        """Computes a table some hosts at a time, in the order of hosts' names, and keeps it in a file.
+    def make_by_member(self, name: str, sql: str) -> None:
+        """Computes a table some members at a time, in the order of members' names, and keeps it in a file.
 
         Args:
             name: Of the table.
-            sql: For some hosts it gives those hosts' rows; a column is ``host``.
+            sql: For some members it gives those members' rows, with the members' column.
         """
         read = names_in(sql)
-        tables = {table: self._files[table] for table in read if "host" in self._numbered.get(table, ())}
+        tables = {table: self._files[table] for table in read if self._column in self._numbered.get(table, ())}
         kept = [relation for relation in read if relation in self._kept]
         pieces = [piece for relation in kept for piece in self._kept[relation]]
         free = deque(self._workers)
 
-        def rows(some: _Hosts) -> pa.Table:
+        def rows(some: _Members) -> pa.Table:
             worker = free.popleft()
             try:
                 with self._kept_rows(worker, {relation: some.rows_of(relation) for relation in kept}):
-                    return worker.sql(self._of_hosts(some, sql, tables, kept)).to_arrow_table()
+                    return worker.sql(self._of_members(some, sql, tables, kept)).to_arrow_table()
             finally:
                 free.append(worker)
 
-        self._keep(name, _hosts_of([*self._together, *_pieces_of(tables), *pieces]), rows)
+        self._keep(name, _members_of([*self._together, *_pieces_of(tables, self._column), *pieces]), rows)
 
     def make_natively(self, name: str, native: Native) -> None:
-        """Computes a table with compiled code, as few hosts at a time as files keep apart, in the order of hosts' names, and keeps it in a file.
+        """Computes a table with compiled code, as few members at a time as files keep apart, in the order of members' names, and keeps it in a file.
 
         Args:
             name: Of the table.
@@ -195,26 +198,26 @@ class Database:
         arguments = found[0]
         function = getattr(_core, native.function)
 
-        def rows(some: _Hosts) -> pa.Table:
+        def rows(some: _Members) -> pa.Table:
             files = {table: [str(file) for file in some.rows_of(table)] for table in tables}
-            hosts = [
-                (host, number, shifts.get(host, 0))
-                for number, host in enumerate(self._hosts)
-                if some.first <= host <= some.last
+            members = [
+                (member, number, shifts.get(member, 0))
+                for number, member in enumerate(self._members)
+                if some.first <= member <= some.last
             ]
-            return pa.table(function(files, hosts, some.only is not None, *arguments))
+            return pa.table(function(files, members, some.only is not None, *arguments))
 
-        self._keep(name, _hosts_of(_pieces_of(tables)), rows)
+        self._keep(name, _members_of(_pieces_of(tables, self._column)), rows)
 
-    def _keep(self, name: str, hosts: "Sequence[_Hosts]", rows: "Callable[[_Hosts], pa.Table]") -> None:
-        """Keeps in a file what is computed of each few hosts, in their order, and makes it known as a table."""
-        hosts = hosts or [_Hosts("", _LAST, [])]
+    def _keep(self, name: str, members: "Sequence[_Members]", rows: "Callable[[_Members], pa.Table]") -> None:
+        """Keeps in a file what is computed of each few members, in their order, and makes it known as a table."""
+        members = members or [_Members("", _LAST, [])]
         found: list[_Piece] = []
         with ThreadPoolExecutor(len(self._workers)) as pool, ExitStack() as stack:
             pending: deque[Future[pa.Table]] = deque()
-            following = iter(hosts)
+            following = iter(members)
             writer = None
-            for some in hosts:
+            for some in members:
                 pending.extend(
                     pool.submit(rows, one) for one in islice(following, 1 + len(self._workers) - len(pending))
                 )
@@ -225,7 +228,7 @@ class Database:
                     found.append(_Piece(some.first, some.last, name, len(found)))
         self._kept[name] = found
         with self._kept_rows(self._connection, {name: range(len(found))}):
-            self.execute(f"CREATE VIEW {_identifier(name)} AS {_of_kept(name)}")
+            self.execute(f"CREATE VIEW {_identifier(name)} AS {self._of_kept(name)}")
 
     def interrupt(self) -> None:
         """Ends statements that run in other threads, with an error there."""
@@ -237,10 +240,10 @@ class Database:
         self._connection.execute(sql)
 
     def _rows_of(self, table: str, files: Sequence[Path], only: str | None = None) -> str:
-        """SQL of the rows in some of a table's files; of one host, where it is named: its name in each row needn't be read then."""
+        """SQL of the rows in some of a table's files; of one member, where it is named: its name in each row needn't be read then."""
         listed = ", ".join(_quoted(_no_pattern(str(file))) for file in files)
         casts = ", ".join(
-            f"{_host(only) if only is not None and column == 'host' else f'CAST({_identifier(column)} AS {_identifier(words)})'} AS {_identifier(column)}"
+            f"{self._named(only) if only is not None and column == self._column else f'CAST({_identifier(column)} AS {_identifier(words)})'} AS {_identifier(column)}"
             for column, words in self._numbered[table].items()
         )
         shifts = ", ".join(self._shift_of(column, only) for column in self._shifted[table])
@@ -248,25 +251,36 @@ class Database:
         return f"SELECT *{f' REPLACE ({replaced})' if replaced else ''} FROM read_parquet([{listed}])"
 
     def _shift_of(self, column: str, only: str | None) -> str:
-        """SQL of a column with the shift of each row's host, or of one host, taken from it."""
+        """SQL of a column with the shift of each row's member, or of one member, taken from it."""
         shifts = self._shifts[column]
         if only is not None:
             by = str(shifts.get(only, 0))
         else:
-            by = f"CASE host {' '.join(f'WHEN {_quoted(host)} THEN {shift}' for host, shift in shifts.items())} ELSE 0 END"
+            by = f"CASE {_identifier(self._column)} {' '.join(f'WHEN {_quoted(member)} THEN {shift}' for member, shift in shifts.items())} ELSE 0 END"
         return f"{_identifier(column)} - {by} AS {_identifier(column)}"
 
-    def _of_hosts(self, hosts: "_Hosts", sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
-        """SQL that gives hosts as numbers, and in which the names of tables and of relations made host by host mean the rows of some hosts."""
-        named = {relation: _of_kept(relation) for relation in kept}
+    def _of_members(self, members: "_Members", sql: str, tables: Mapping[str, list[Path]], kept: Sequence[str]) -> str:
+        """SQL that gives members as numbers, and in which the names of tables and of relations made member by member mean the rows of some members."""
+        named = {relation: self._of_kept(relation) for relation in kept}
         for table, files in tables.items():
-            own = [self._rows_of(table, one.rows_of(table), one.only) for one in hosts.each_of(table)]
+            own = [self._rows_of(table, one.rows_of(table), one.only) for one in members.each_of(table)]
             named[table] = " UNION ALL ".join(own) or f"{self._rows_of(table, files[:1])} LIMIT 0"
+        column = _identifier(self._column)
         meant = ", ".join(f"{_identifier(name)} AS NOT MATERIALIZED ({rows})" for name, rows in named.items())
-        return f"WITH {meant} SELECT * REPLACE (ENUM_CODE(host) AS host) FROM ({sql}\n)"
+        return f"WITH {meant} SELECT * REPLACE (ENUM_CODE({column}) AS {column}) FROM ({sql}\n)"
+
+    def _named(self, member: str) -> str:
+        """Returns SQL of a member's name as a word."""
+        return f"CAST({_quoted(member)} AS {_identifier(self._column)})"
+
+    def _of_kept(self, relation: str) -> str:
+        """Returns SQL of a relation's rows in its file, where a member is a number."""
+        column = _identifier(self._column)
+        name = f"CAST(ENUM_RANGE(NULL::{column}) AS {column}[])[{column} + 1]"
+        return f"SELECT * REPLACE ({name} AS {column}) FROM {_identifier(f'kept {relation}')}"
 
     def _all_kept_in(self, sql: str) -> dict[str, range]:
-        """The relations that some SQL reads and that were made host by host, with the places of all their batches."""
+        """The relations that some SQL reads and that were made member by member, with the places of all their batches."""
         return {name: range(len(self._kept[name])) for name in names_in(sql) if name in self._kept}
 
     def _file_of(self, relation: str) -> str:
@@ -299,10 +313,10 @@ class Database:
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """Rows of some hosts, of a table or of a relation.
+    """Rows of some members, of a table or of a relation.
 
     Attributes:
-        first: The lowest name of a host, or a text below it.
+        first: The lowest name of a member, or a text below it.
         last: The highest name, or a text above it.
         name: Of the table or relation.
         rows: A Parquet file, or the place of a batch in the file of a relation.
@@ -314,8 +328,8 @@ class _Piece(msgspec.Struct, frozen=True):
     rows: Any
 
 
-class _Hosts(msgspec.Struct, frozen=True):
-    """Hosts whose rows lie apart from those of others, from the first name to the last."""
+class _Members(msgspec.Struct, frozen=True):
+    """Members whose rows lie apart from those of others, from the first name to the last."""
 
     first: str
     last: str
@@ -323,61 +337,51 @@ class _Hosts(msgspec.Struct, frozen=True):
 
     @property
     def only(self) -> str | None:
-        """The host, where it is one."""
+        """The member, where it is one."""
         return self.first if self.first == self.last else None
 
     def rows_of(self, name: str) -> list[Any]:
         """Where the rows of a table or relation are."""
         return [piece.rows for piece in self.pieces if piece.name == name]
 
-    def each_of(self, name: str) -> "list[_Hosts]":
-        """The hosts of which a table or relation has rows, as far apart as its files or batches keep them."""
-        return _hosts_of([piece for piece in self.pieces if piece.name == name])
+    def each_of(self, name: str) -> "list[_Members]":
+        """The members of which a table or relation has rows, as far apart as its files or batches keep them."""
+        return _members_of([piece for piece in self.pieces if piece.name == name])
 
 
-def _hosts_of(pieces: Sequence[_Piece]) -> list[_Hosts]:
-    """Pieces put together so that no host is in two groups, in the order of hosts' names."""
-    found: list[_Hosts] = []
+def _members_of(pieces: Sequence[_Piece]) -> list[_Members]:
+    """Pieces put together so that no member is in two groups, in the order of members' names."""
+    found: list[_Members] = []
     for piece in sorted(pieces, key=lambda piece: (piece.first, piece.last)):
         if found and piece.first <= found[-1].last:
             last = max(piece.last, found[-1].last)
-            found[-1] = _Hosts(found[-1].first, last, [*found[-1].pieces, piece])
+            found[-1] = _Members(found[-1].first, last, [*found[-1].pieces, piece])
         else:
-            found.append(_Hosts(piece.first, piece.last, [piece]))
+            found.append(_Members(piece.first, piece.last, [piece]))
     return found
 
 
-def _pieces_of(tables: Mapping[str, Sequence[Path]]) -> list[_Piece]:
-    """The files of tables that have rows, with their hosts."""
+def _pieces_of(tables: Mapping[str, Sequence[Path]], member: str) -> list[_Piece]:
+    """The files of tables that have rows, with their members."""
     return [
         _Piece(*span, table, file)
         for table, files in tables.items()
         for file in files
-        if (span := _host_span(file)) is not None
+        if (span := _span_of(file, member)) is not None
     ]
 
 
-def _host_span(file: Path) -> tuple[str, str] | None:
-    """The lowest and the highest host in a Parquet file, by its own statistics; from the first to the last of all where they don't tell; None without rows."""
+def _span_of(file: Path, member: str) -> tuple[str, str] | None:
+    """The lowest and the highest member in a Parquet file, by its own statistics; from the first to the last of all where they don't tell; None without rows."""
     metadata = pq.read_metadata(file)
     if not metadata.num_rows:
         return None
-    column = metadata.schema.names.index("host")
+    column = metadata.schema.names.index(member)
     groups = [metadata.row_group(place).column(column).statistics for place in range(metadata.num_row_groups)]
     told = [one for one in groups if one is not None and one.has_min_max and not one.null_count]
     if not told or len(told) < len(groups):
         return "", _LAST
     return min(one.min for one in told), max(one.max for one in told)
-
-
-def _of_kept(relation: str) -> str:
-    """SQL of a relation's rows in its file, where a host is a number."""
-    host = "CAST(ENUM_RANGE(NULL::host) AS host[])[host + 1]"
-    return f"SELECT * REPLACE ({host} AS host) FROM {_identifier(f'kept {relation}')}"
-
-
-def _host(name: str) -> str:
-    return f"CAST({_quoted(name)} AS host)"
 
 
 def _whole_files(run: Run, name: str) -> list[Path]:

@@ -64,10 +64,11 @@ class Samples(msgspec.Struct, frozen=True):
             part and :attr:`order`, no duplicate keys, no nulls, every value finite. ``part`` is empty in benches without parts;
             text may be a dictionary.
         run: The run's folder, for errors.
-        order: The grain columns in the order that rows are sorted by, where that isn't the metric's: the host first where its
-            relation was made host by host.
+        order: The grain columns in the order that rows are sorted by, where that isn't the metric's: the member first where its
+            relation was made member by member.
         beside: What stands beside a key of whole numbers, by its column: that column, every value once and rising, and others.
         unit: What the values of the metric's unit of chance are.
+        member: The column of the catalogue's members; empty where it has none.
     """
 
     metric: Metric
@@ -76,6 +77,7 @@ class Samples(msgspec.Struct, frozen=True):
     order: tuple[str, ...] = ()
     beside: Mapping[str, pa.Table] = {}
     unit: KeyColumn = KeyColumn()
+    member: str = ""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{self.within(part).num_rows:,}{f' in {part!r}' if part else ''}" for part in self.parts)
@@ -164,15 +166,15 @@ class Samples(msgspec.Struct, frozen=True):
         return len(parts) > 0 and parts[0].as_py() == parts[-1].as_py()
 
 
-def keys_of(grain: Sequence[str], table: pa.Table, *, by_host: bool = False) -> Keys:
+def keys_of(grain: Sequence[str], table: pa.Table, *, first: str = "") -> Keys:
     """Keys from what a relation has of them.
 
     Args:
         grain: The metric's grain columns.
         table: ``part``, as a dictionary where the bench has none, and the grain columns, in any order of rows.
-        by_host: Whether samples are to be sorted by host first.
+        first: The grain column by which samples are to be sorted first; empty for the grain's own first.
     """
-    order = tuple(sorted(grain, key=lambda column: by_host and column != "host"))
+    order = tuple(sorted(grain, key=lambda column: first in grain and column != first))
     keys = Keys(table.combine_chunks(), order, rising=False)
     if any(column.null_count for column in keys.table.columns):
         return keys
@@ -180,7 +182,7 @@ def keys_of(grain: Sequence[str], table: pa.Table, *, by_host: bool = False) -> 
     return msgspec.structs.replace(keys, rising=not falls and not twins)
 
 
-def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str, unit: KeyColumn) -> Samples:
+def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) -> Samples:
     """The samples of a metric, checked and in order.
 
     Args:
@@ -188,7 +190,6 @@ def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str, un
         keys: Of the rows of the metric's relation.
         values: One per row, double; null where the row is no sample.
         run: The run's folder, for errors.
-        unit: What the values of the metric's unit of chance are.
 
     Raises:
         RunError: Two samples have one key, a key is missing, or a value is no number.
@@ -206,7 +207,7 @@ def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str, un
         raise RunError(
             f"{run}: '{metric.id}' is no number in {where}: something was divided by zero. The run's tables were changed by hand."
         )
-    return Samples(metric, table, run, order, unit=unit)
+    return Samples(metric, table, run, order)
 
 
 def _in_order(metric: Metric, table: pa.Table, shown: Sequence[str], run: str) -> pa.Table:

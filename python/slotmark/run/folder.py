@@ -23,7 +23,7 @@ from slotmark import _core
 from slotmark.cleaning import one_name
 from slotmark.errors import RunError
 from slotmark.run.integrity import damaged_table, digest_of, files_of, parts_of, refuse_unlike_tables
-from slotmark.run.manifest import SCHEMA, Manifest, manifest_of, with_origin
+from slotmark.run.manifest import SCHEMA, Manifest, manifest_of
 
 
 class Run:
@@ -94,7 +94,7 @@ def open_run(path: str | Path) -> Run:
     except (msgspec.ValidationError, RecursionError) as error:
         raise RunError(f"{file}: {error}. The file is damaged; copy the run again.") from error
     refuse_unlike_tables(folder, manifest)
-    return Run(folder, with_origin(manifest))
+    return Run(folder, manifest)
 
 
 def open_runs(path: str | Path) -> list[Run]:

@@ -86,8 +86,8 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     Attributes:
         schema: Always :data:`SCHEMA`.
         id: Unique: session and target.
-        bench: ``chainsync``, ``ledger`` or ``cluster``.
-        origin: How its figures came about; None in runs of before 2026-12 that don't show it.
+        bench: Its name.
+        origin: How its figures came about; None where the bench doesn't say.
         target: The thing under test.
         workload: What the target was made to do, one entry a fact, in the order in which to show them.
         parameters: What was asked for on the command line, seed included.
@@ -150,25 +150,6 @@ def manifest_of(content: Any) -> Manifest:
         RecursionError: It is nested without end.
     """
     return msgspec.convert(cleaned(content), type=Manifest)
-
-
-_ORIGINS: dict[str, Origin] = {"chainsync": "measured", "ledger": "imported", "prediction": "simulated"}
-"""Of runs of before 2026-12, by bench: all that these benches could write then."""
-
-_SIMULATED_SOURCE = "simulated: "
-"""What the one source of a run begins with that was simulated straight into a folder."""
-
-
-def with_origin(manifest: Manifest) -> Manifest:
-    """The manifest with its origin; of one without, with that which follows from the rest, or still without.
-
-    Logs that were simulated and then ingested before 2026-12 look like those of real nodes: such a run stays without.
-    """
-    if manifest.origin is not None:
-        return manifest
-    if any(source.path.startswith(_SIMULATED_SOURCE) for source in manifest.sources):
-        return msgspec.structs.replace(manifest, origin="simulated")
-    return msgspec.structs.replace(manifest, origin=_ORIGINS.get(manifest.bench))
 
 
 def title_with_origin(title: str, manifests: Iterable[Manifest]) -> str:

@@ -42,10 +42,9 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
     return drawn(names, SMALL, layers[0].add_params(zoom()), *layers[1:])
 
 
-def course(row: Row, names: Sequence[str]) -> dict[str, Any]:
-    """The means of consecutive stretches of slots or blocks, a line per run."""
+def course(row: Row, names: Sequence[str], along: str) -> dict[str, Any]:
+    """Returns a chart of the means of consecutive stretches of units, a line per run; ``along`` is the title of the axis that they lie on."""
     scale, unit = readable(row.metric)
-    along = {"slot": "slot", "block_no": "block number"}.get(row.metric.grain[0], row.metric.grain[0])
     x = alt.X("place:Q", title=along, scale=alt.Scale(zero=False, nice=False)).axis(
         format=",d", tickCount=4, labelOverlap=True
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from slotmark.compare.result import Blocks, Comparison, Row, Swept
+from slotmark.metrics import catalogue
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Figure, Paragraph
 from slotmark.report.drawing import later
@@ -75,6 +76,7 @@ def _timelines(comparison: Comparison) -> list[Block]:
 
 
 def _courses(comparison: Comparison) -> list[Block]:
+    entries = catalogue(comparison.bench)
     names = _names(comparison)
     rows = [
         row
@@ -82,7 +84,12 @@ def _courses(comparison: Comparison) -> list[Block]:
         if row.metric.course and any(summary and len(summary.course) > 1 for summary in row.summaries)
     ]
     figures = [
-        Figure(f"{titled(row)} over the run", row.metric.definition, later("course", row, names), small=True)
+        Figure(
+            f"{titled(row)} over the run",
+            row.metric.definition,
+            later("course", row, names, entries.key(row.metric.grain[0]).axis),
+            small=True,
+        )
         for row in rows
     ]
     return _read(

@@ -15,7 +15,7 @@ from slotmark.cli.quantities import share_of_metric
 from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
-from slotmark.verdict import Conditional
+from slotmark.verdict import Conditional, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,9 @@ def compare(
     ] = False,
     fail_on: Annotated[
         FailOn | None,
-        typer.Option(help="worse: exit 1 when a metric is worse. inconclusive: also exit 3 when one can't be told."),
+        typer.Option(
+            help=f"{Verdict.WORSE}: exit 1 when a metric is {Verdict.WORSE}. {Verdict.INCONCLUSIVE}: also exit 3 when one can't be told."
+        ),
     ] = None,
     conditional: Annotated[
         Conditional | None,

@@ -13,7 +13,7 @@ PACKAGE = Path(slotmark.__path__[0])
 BENCHES = sorted(file.parent.name for file in (PACKAGE / "metrics").glob("*/catalogue.toml"))
 ROOMS = [*(PACKAGE / "metrics").glob("*.py"), *(PACKAGE / "compare").rglob("*.py"), *(PACKAGE / "report").rglob("*.py")]
 
-OURS = frozenset({"blocks", "processes", "ledger", "prediction", "run", "number", "round"})
+OURS = frozenset({"blocks", "processes", "ledger", "prediction", "run", "number", "round", "published", "report"})
 """Words of slotmark's own, of its charts or of its statistics, that a table, a column or a bench has too."""
 
 KNOWN = {"report/charts/blocks.py": {"slot"}}

@@ -6,8 +6,13 @@ import sys
 import threading
 from types import FrameType
 
+from slotmark.addresses import addresses_are_limited
+
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command: what it began is undone, what it started is ended."""
+
+LEAST_BYTES = 512 << 20
+"""Of addresses, which loading any command takes at most."""
 
 _NO_MEMORY = ("can't start new thread", "failed to map segment from shared object")
 """What Python and the loader have in their errors where memory is short, which are no MemoryError."""
@@ -45,7 +50,10 @@ def main() -> None:
     for number in STOPS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
             signal.signal(number, stop)
+    # Read when Arrow is loaded: its own pool keeps for each thread what that freed, and reserves 1 GiB of addresses.
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     try:
+        addresses_are_limited(LEAST_BYTES)
         from slotmark.cli import main as command  # noqa: PLC0415 - most of a command's first moments are this import
 
         command()

@@ -4,11 +4,13 @@ import ctypes
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slotmark.addresses import addresses_are_limited
 from slotmark.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in the place of
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Of mallopt, in glibc's malloc.h."""
+
+
+ANALYSIS_BYTES = 768 << 20
+"""Of addresses, which an analysis takes at least, beside what is loaded before it."""
 
 
 def opened_run(path: Path | str) -> "Run":
@@ -60,18 +66,30 @@ def opened_sides(command: str, named: Sequence[str]) -> "list[list[Run]]":
 
 
 def share_freed_memory() -> None:
-    """Lets threads use what others freed. By default, Arrow and glibc keep it for the thread that did: hundreds of MiB in a full run.
+    """Lets threads use what others freed, as Arrow does (:mod:`slotmark.__main__`), and loads what needs room while there is some.
+
+    By default glibc keeps what was freed for the thread that did: hundreds of MiB in a full run.
 
     What was freed stays with the process, up to a bound: else the kernel clears the same pages again for each table, for a tenth of the time.
     """
-    import pyarrow
-
-    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     with suppress(OSError, AttributeError):  # other C libraries
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_ARENA_MAX, 1)
         mallopt(_M_MMAP_THRESHOLD, 32 << 20)  # the most that it takes
         mallopt(_M_TRIM_THRESHOLD, 256 << 20)
+    _load_while_there_is_room()
+
+
+@cache
+def _load_while_there_is_room() -> None:
+    """Loads SciPy first where addresses are limited. MemoryError where too few are left.
+
+    OpenBLAS, which SciPy loads, asks for its block for ever where it gets none, and DuckDB crashes.
+    """
+    if addresses_are_limited(ANALYSIS_BYTES):
+        import scipy.linalg
+        import scipy.special
+        import scipy.stats  # noqa: F401
 
 
 def print_json(result: "msgspec.Struct") -> None:

@@ -29,6 +29,10 @@ LEAST_OF_PART = 10
 """A part with fewer keys than these, or with all but fewer, is not compared by itself."""
 
 
+_NOT_ALLOCATED = ("bad allocation", "Allocation failure")
+"""What DuckDB's errors have where the system gave it no memory, unlike those where it may use no more."""
+
+
 class Meeting(msgspec.Struct, frozen=True):
     """Which keys of a run meet the condition of a part, in any of its replicates.
 
@@ -299,6 +303,8 @@ class Analysis:
         try:
             step()
         except duckdb.Error as error:
+            if any(words in str(error) for words in _NOT_ALLOCATED):
+                raise MemoryError from error
             raise self._failed(what, str(error).splitlines()[0]) from error
         except OSError as error:
             if _says(error, errno.ENOMEM):

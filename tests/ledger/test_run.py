@@ -98,15 +98,19 @@ def test_each_target_has_a_run_of_the_same_blocks(runs: Path, small_chain: Path)
 def test_metrics_are_the_columns_in_their_units(runs: Path) -> None:
     run = open_run(runs / "lsm")
     blocks, processes = run.table("blocks"), run.table("processes")
+    held = {"run": 0, "block": 0}
     for metric in catalogue("ledger").metrics:
         found = samples(run, metric.id).table["value"].to_pylist()
         if metric.grain == ("run",):
             column = metric.id.replace("_mb", "_bytes").replace("peak_memory", "peak")
             worth = 1e6 if metric.unit == "MB" else 1
             assert found == [value / worth for value in processes[column].to_pylist()], metric.id
+            held["run"] += 1
         elif f"{metric.value.partition('_ns')[0]}_ns" in blocks.column_names:
             column = f"{metric.value.partition('_ns')[0]}_ns"
             assert found == [value / 1000 for value in blocks[column].drop_null().to_pylist()], metric.id
+            held["block"] += bool(found)
+    assert min(held.values()) > 2, held
 
 
 def test_they_are_compared_with_verdicts(runs: Path, tmp_path: Path) -> None:

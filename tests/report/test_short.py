@@ -80,7 +80,15 @@ def test_it_begins_with_the_decision_and_what_matters(tmp_path: Path) -> None:
     assert written.startswith(f"# {document.title}")
     assert "| **Blocks per second, decode, sequential** |" in written
     assert "▼ worse" in written
-    assert "## Warnings" in written or not comparison.all_warnings
+    assert not comparison.all_warnings
+    assert "## Warnings" not in written
+
+
+def test_it_has_the_warnings(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, name, {"decode, sequential": RATES}, session=name) for name in ("base", "same")]
+    comparison = compare(runs)
+    assert comparison.all_warnings
+    assert "## Warnings" in short_markdown(comparison_document(comparison))
 
 
 def test_files_and_their_hashes_are_in_a_file_of_their_own(tmp_path: Path) -> None:

@@ -122,17 +122,17 @@ def _kill(ground: Ground, victim: Victim, number: signal.Signals | None, after_s
         wrong = "nothing was written"
     return (
         wrong
-        or _lives_on(mark)
+        or lives_on(mark)
         or _left(folder, temporary, victim, number)
         or (_again(folder, victim) if number == signal.SIGKILL else "")
     )
 
 
-def _lives_on(mark: str) -> str:
+def lives_on(mark: str) -> str:
     """The processes that a command started and that didn't end with it."""
     until = time.monotonic() + 10
     while True:
-        alive = _marked(mark)
+        alive = marked(mark)
         if not alive:
             return ""
         if time.monotonic() > until:
@@ -142,7 +142,8 @@ def _lives_on(mark: str) -> str:
         time.sleep(0.02)
 
 
-def _marked(mark: str) -> list[int]:
+def marked(mark: str) -> list[int]:
+    """The processes that have this mark."""
     found = []
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
@@ -178,7 +179,7 @@ def _again(folder: Path, victim: Victim) -> str:
 ATTACK = Attack(
     "commands killed at random moments",
     126,
-    0.3,
+    0.25,
     kills,
     unharmed,
     (

@@ -8,7 +8,18 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "python" / "slotmark"
 
-FOR_ALL = {"_core", "errors", "warnings", "numbers", "words", "cleaning", "verdict", "versions", "statistics"}
+FOR_ALL = {
+    "_core",
+    "addresses",
+    "errors",
+    "warnings",
+    "numbers",
+    "words",
+    "cleaning",
+    "verdict",
+    "versions",
+    "statistics",
+}
 """What every package may import."""
 
 MAY_IMPORT = {

@@ -24,7 +24,7 @@ from attack import bombs as bombing
 from attack import tampering as tampered
 from slotmark.run.integrity import digest_of
 
-SHORT = {"kills": 3, "runs": 12, "plans": 4, "bombs": 2, "disks": 4}
+SHORT = {"kills": 3, "networks": 3, "runs": 12, "plans": 4, "bombs": 2, "disks": 4}
 """How many inputs of each attack are tried here."""
 FAULTS = [
     pytest.param(

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from slotmark import open_run
+from slotmark.benches.ledger.bench import _scratch
 from slotmark.benches.ledger.engine import BACKENDS, genesis_files, program
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.errors import TargetError
@@ -257,3 +258,22 @@ def test_a_session_that_was_cut_is_resumed(small_chain: Path, tmp_path: Path) ->
     assert run.table("blocks").num_rows == 4 * BLOCK_COUNT
     assert "resumed" in {warning.kind for warning in run.manifest.warnings}
     assert [path.name for path in out.iterdir()] == ["slow"]
+
+
+def test_what_a_killed_session_left_is_removed_and_what_another_uses_is_not(tmp_path: Path) -> None:
+    """A session that was killed left its stores for ever, also where it was resumed."""
+    hold = "import pathlib, sys, time\nfrom slotmark.benches.ledger.bench import _scratch\nwith _scratch(pathlib.Path(sys.argv[1])) as place:\n    (place / 'store').write_text('x')\n    print(place, flush=True)\n    time.sleep(600)\n"
+    with (
+        subprocess.Popen([sys.executable, "-c", hold, tmp_path], stdout=subprocess.PIPE, text=True) as killed,
+        subprocess.Popen([sys.executable, "-c", hold, tmp_path], stdout=subprocess.PIPE, text=True) as alive,
+    ):
+        left, used = (Path(one.stdout.readline().strip()) for one in (killed, alive) if one.stdout)
+        assert (left / "store").is_file()
+        killed.kill()
+        killed.wait()
+        with _scratch(tmp_path) as own:
+            assert not left.exists()
+            assert (used / "store").is_file()
+            assert own.is_dir()
+        assert not own.exists()
+        alive.kill()

@@ -1,8 +1,11 @@
 """The bench as a whole: from what was asked for to run folders, one a target."""
 
+import fcntl
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +38,8 @@ from slotmark.measure.session import OnStep
 from slotmark.run import Run, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.warnings import Warning
+
+_SCRATCH = ".replays-"
 
 PARTS = "unfinished-session"
 """The folder below ``--out`` with the blocks of processes that are finished, until the run folders are written."""
@@ -157,8 +162,8 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             seed=request.seed,
             timeout_s=request.timeout_s,
             limited=way,
-            prepared=_prepared(request, programs, window["blocks"], Path(scratch)),
-            scratch=Path(scratch),
+            prepared=_prepared(request, programs, window["blocks"], scratch),
+            scratch=scratch,
             parts=parts,
         )
         try:
@@ -207,12 +212,42 @@ def _prepared(request: Request, programs: Sequence[Program], blocks: int, scratc
     return prepare(request.genesis.resolve(), chain, blocks, scratch / "prepared", request.timeout_s)
 
 
-def _scratch(out: Path) -> "tempfile.TemporaryDirectory[str]":
+@contextmanager
+def _scratch(out: Path) -> Iterator[Path]:
+    """A folder for what processes need while they run; those of sessions that were killed are removed, stores and all.
+
+    A session holds a lock on its folder, which ends with its process.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return tempfile.TemporaryDirectory(prefix=".replays-", dir=out)
+        for left in sorted(out.glob(f"{_SCRATCH}*")):
+            if (held := _locked(left)) is not None:
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(held)
+        folder = tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=out)
     except OSError as error:
         raise RunError(f"{out}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
+    with folder as scratch:
+        held = _locked(Path(scratch))
+        try:
+            yield Path(scratch)
+        finally:
+            if held is not None:
+                os.close(held)
+
+
+def _locked(folder: Path) -> int | None:
+    """A file descriptor that holds the folder's lock; None where another process has it, or it is no folder."""
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        return None
+    return held
 
 
 def _refuse_without_parts(parts: Path, rounds: Sequence[Round]) -> None:

@@ -34,7 +34,7 @@ def compared(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "slotmark", "compare", *map(str, pair)],
-        timeout=60,
+        timeout=240,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": os.environ.get("PYTHONPATH", ""), **variables},
         preexec_fn=limit,
         capture_output=True,

@@ -1,4 +1,7 @@
-"""Makes the pictures of docs/decision.md anew, from the example of that page: `.venv/bin/python docs/pictures.py`. Takes a minute."""
+"""Makes the pictures of the pages anew: `.venv/bin/python docs/pictures.py`. Those of docs/decision.md are from its example and take a minute.
+
+That of docs/how-many-runs.md is computed: `.venv/bin/python docs/pictures.py runs` makes it alone.
+"""
 
 import shlex
 import subprocess
@@ -6,7 +9,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import altair
+import vl_convert
 from playwright.sync_api import Page, sync_playwright
+
+from slotmark.compare.prior import MOST_DEGREES
+from slotmark.statistics.planning import detectable_change, detectable_share
+from slotmark.statistics.rank_tests import error_share
 
 REPO = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO))
@@ -36,8 +45,39 @@ def take(page: Page) -> None:
     page.locator("#worst-blocks .charts").screenshot(path=REPO / "docs" / "blocks.png")
 
 
+def draw_runs() -> None:
+    """Draws the smallest difference of a decisive metric that is found four times in five, by runs per side and how much runs differ."""
+    level = 0.05 * error_share(48, 4, decides=True)
+    rows = []
+    for spread in (0.005, 0.01, 0.02, 0.04):
+        for runs in range(1, 11):
+            error = spread * (2 / runs) ** 0.5
+            share = (
+                detectable_change(error, MOST_DEGREES, level)
+                if runs == 1
+                else detectable_share(error, runs - 1, 1_000_000, level, pooled=True)
+            )
+            rows.append({"runs": runs, "share": 100 * share, "spread": f"{100 * spread:g} %"})
+    chart = (
+        altair.Chart(altair.Data(values=rows), width=620, height=320)
+        .mark_line(point=True)
+        .encode(
+            x=altair.X("runs:Q", title="runs per side (1: with a table)", axis=altair.Axis(tickCount=10, format="d")),
+            y=altair.Y(
+                "share:Q", title="difference that is found, %", scale=altair.Scale(type="log", domain=[0.3, 100])
+            ),
+            color=altair.Color("spread:N", title="runs of one build vary by", sort=None),
+        )
+        .configure_view(stroke=None)
+    )
+    (REPO / "docs" / "runs.png").write_bytes(vl_convert.vegalite_to_png(chart.to_dict(), scale=2))
+
+
 def main() -> None:
-    """Runs the example and takes the pictures in a browser, 1180 pixels wide."""
+    """Draws, runs the example and takes the pictures in a browser, 1180 pixels wide."""
+    draw_runs()
+    if sys.argv[1:] == ["runs"]:
+        return
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         run_example(Path(name))
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])

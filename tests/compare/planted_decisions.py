@@ -91,7 +91,7 @@ def decided(entries: list[Entry]) -> Decision:
         confidence=CONFIDENCE,
         warnings=[],
     )
-    decision = decide(found, Policy(conditional=Conditional.COUNT))
+    decision = decide(found, Policy(conditional=Conditional.COUNT, warnings=()))
     assert decision is not None
     return decision
 
@@ -161,10 +161,10 @@ def _runs(
 def difference_of_runs(ours: list[np.ndarray], theirs: list[np.ndarray], runs: int, size: int) -> Measured:
     """The difference of means of runs, one array per run; ``size`` is how many units or runs there are per side."""
     sides = [[by_unit(one, np.arange(one.size)) for one in side] for side in (ours, theirs)]
-    spread = pooled([[one.mean for one in side] for side in sides])
-    found = mean_difference(sides[0], sides[1], confidence=CONFIDENCE, spread=spread)
+    spread = pooled([[one.on("log") for one in side] for side in sides])
+    found = mean_difference(sides[0], sides[1], confidence=CONFIDENCE, spread=spread, scale="log")
     assert found is not None
-    base = float(np.mean([one.mean for one in sides[0]]))
+    base = found.mean_of(sides[0])
     ratio, bounds = (
         Interval(*(1 + value / base for value in (one.estimate, one.low, one.high)))
         for one in (found.delta, found.bounds)

@@ -47,4 +47,5 @@ def test_as_many_runs_as_it_names_decide_four_times_in_five(runs: int, noise: fl
         tried += 1
         told += again.answer != "run again"
     assert tried > 100
-    assert 0.7 <= told / tried <= 0.88
+    # Of 800 reports it is 70 to 78 %; of 200 that is good to 6 %.
+    assert 0.65 <= told / tried <= 0.88

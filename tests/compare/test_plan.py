@@ -49,8 +49,8 @@ def test_the_smallest_difference_is_found_four_times_in_five(
         for _ in range(8):
             ours = [made_up(draws, blocks, within, between) for _ in range(per_side)]
             theirs = [made_up(draws, blocks, within, between, 1 + change) for _ in range(per_side)]
-            spread = pooled([[run.mean for run in side] for side in (ours, theirs)])
-            difference = mean_difference(ours, theirs, confidence=0.95, spread=spread)
+            spread = pooled([[run.on("log") for run in side] for side in (ours, theirs)])
+            difference = mean_difference(ours, theirs, confidence=0.95, spread=spread, scale="log")
             assert difference is not None
             found += difference.p < ALPHA
             tried += 1

@@ -25,6 +25,7 @@ from slotmark.cli import (
     release,
     show,
     simulate,
+    spread,
 )
 from slotmark.cli.console import forget_reader, print_what_the_encoding_has
 from slotmark.errors import SlotmarkError
@@ -57,6 +58,9 @@ app.command("growth", epilog="Example: slotmark growth small/lsm small/lmdb larg
 )
 app.command("plan", epilog="Example: slotmark plan runs/10.5 runs/10.5b --detect adopted_by_096=2%")(plan.plan)
 app.add_typer(release.app, name="release")
+app.command(
+    "spread", epilog="Example: slotmark spread runs/a1,runs/a2,runs/a3 runs/b1,runs/b2 --of our-cluster -o spread.toml"
+)(spread.spread)
 app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set ledger_tick.mean=33ms -o logs/slower")(
     simulate.simulate
 )

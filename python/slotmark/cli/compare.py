@@ -77,6 +77,14 @@ def compare(
             help="What decides: TOML with ranks, margins, accepted regressions. Exit 0 to ship, 1 to hold, 3 to run again.",
         ),
     ] = None,
+    run_to_run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run-to-run",
+            metavar="FILE",
+            help="How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
+        ),
+    ] = None,
     show_policy: Annotated[
         bool, typer.Option("--show-policy", help="Print the default policy of these runs as a policy file, and end.")
     ] = False,
@@ -134,7 +142,15 @@ def compare(
 
     def compared() -> "Comparison":
         with progress("metrics") as step:
-            return compare_runs(opened, filters=chosen, margins=margins, policy=deciding, seed=seed, progress=step)
+            return compare_runs(
+                opened,
+                filters=chosen,
+                margins=margins,
+                policy=deciding,
+                run_to_run=run_to_run,
+                seed=seed,
+                progress=step,
+            )
 
     if method is Method.published:
         refuse_unlike_runs(opened)

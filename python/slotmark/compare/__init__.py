@@ -73,6 +73,7 @@ class CallablePackage(ModuleType):
         filters: Sequence[str] | None = None,
         margins: Mapping[str, float] | None = None,
         policy: Policy | str | Path | None = None,
+        run_to_run: str | Path | None = None,
         confidence: float = 0.95,
         repetitions: int | None = None,
         seed: int = 1,
@@ -86,6 +87,8 @@ class CallablePackage(ModuleType):
                 all of it, None for what each run's own profile says.
             margins: Equivalence margins by metric id, as fractions, in place of the policy's.
             policy: Which metrics decide, and how: a policy, or the path of a policy file; None for the catalogue's.
+            run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it; None for the one that comes with
+                slotmark for their cluster, if there is one.
             confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
             repetitions: Of the bootstrap; None for as many as the estimators make.
             seed: Of the bootstrap; the same seed gives the same comparison, whatever the threads.
@@ -105,6 +108,7 @@ class CallablePackage(ModuleType):
             filters=None if filters is None else parse_filters(filters, bench),
             margins=margins,
             policy=read_policy(Path(policy), bench) if isinstance(policy, str | Path) else policy,
+            run_to_run=None if run_to_run is None else Path(run_to_run),
             confidence=confidence,
             repetitions=repetitions,
             seed=seed,

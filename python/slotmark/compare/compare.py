@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import msgspec
 
@@ -12,6 +13,7 @@ from slotmark.compare.mixed import both_sides, entry, mixed_rounds, told_by, who
 from slotmark.compare.origins import origins
 from slotmark.compare.paired_rounds import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
+from slotmark.compare.prior import prior_of
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Difference, Row, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
@@ -55,6 +57,7 @@ def compare(
     filters: Sequence[Filter] | None = None,
     margins: Mapping[str, float] | None = None,
     policy: Policy | None = None,
+    run_to_run: Path | None = None,
     confidence: float = 0.95,
     comparisons: int = 1,
     repetitions: int | None = None,
@@ -70,6 +73,8 @@ def compare(
         margins: Equivalence margins by metric id, as fractions, in place of the policy's.
         policy: Which metrics decide, and how; None for the catalogue's ranks, margins and directions, and for no decision where
             different targets are ranked.
+        run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it; None for the one that comes with slotmark for
+            their cluster, if there is one.
         confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
         comparisons: How many share the error rate, this one included, as those of a release do.
         repetitions: Of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
@@ -92,7 +97,7 @@ def compare(
     if not 0 < confidence < 1:
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
-    how = How(confidence, repetitions, seed, threads)
+    how = How(confidence, repetitions, seed, threads, prior_of(groups, run_to_run, policy or Policy()))
     compared = _mixed_comparison if mixed else _comparison
     return compared(groups, filters, margins or {}, policy, confidence, how, progress, comparisons)
 

@@ -9,6 +9,7 @@ from slotmark.cleaning import one_line
 from slotmark.compare.policy import Accepted, Policy
 from slotmark.compare.result import (
     ALL,
+    FROM_RUNS,
     Answer,
     Basis,
     Cause,
@@ -40,7 +41,6 @@ DEGREES: dict[str, Callable[[int], float]] = {
     "rounds": lambda units: max(units - 1, 1),
     "paired rounds": lambda units: max(units - 1, 1),
     "seeds": lambda units: max(units - 1, 1),
-    "runs": lambda units: max(2 * (units - 1), 1),
     "processes": lambda units: max(2 * (units - 1), 1),
 }
 """Degrees of freedom of an error from so many units a side; of blocks, slots and hosts they are taken to be many."""
@@ -81,6 +81,7 @@ def decide(found: Found, policy: Policy) -> Decision | None:
     if not decisive or not found.candidates:
         return None
     rows = [row for row in found.rows if row.metric in decisive]
+    known = variation_in_words(rows)
     causes: list[Cause] = []
     answers: list[Answer] = []
     used: dict[str, Accepted] = {}
@@ -99,7 +100,7 @@ def decide(found: Found, policy: Policy) -> Decision | None:
     notes = [f"{one.metric} until {one.until}: {one.reason}" for one in used.values()]
     return Decision(
         answer=together(answers),
-        line=_line(found, answers, causes, len(decisive), accepted=bool(notes)),
+        line=_line(found, answers, causes, len(decisive), _rests_on(found, rows, causes, known), accepted=bool(notes)),
         policy=policy.name,
         answers=answers,
         reasons=[
@@ -109,7 +110,42 @@ def decide(found: Found, policy: Policy) -> Decision | None:
         causes=causes,
         accepted=notes,
         decisive=len(decisive),
+        run_to_run=known,
     )
+
+
+def variation_in_words(rows: Sequence[Row]) -> str:
+    """From what it is known how much runs of one build differ, in words; empty where no mean of a run is compared."""
+    bases = [
+        one.basis for row in rows if row.metric.estimator == "means" for one in row.differences if one and one.basis
+    ]
+    if not bases:
+        return ""
+    sources = list(dict.fromkeys(basis.source for basis in bases if basis.over == "runs"))
+    told = [
+        f"from runs of this comparison{source.removeprefix(FROM_RUNS)}"
+        if source.startswith(FROM_RUNS)
+        else f"assumed: {source}"
+        for source in sources
+    ]
+    told += ["from rounds in turns"] if any(basis.over == "paired rounds" for basis in bases) else []
+    unknown = any(basis.over not in OF_RUNS for basis in bases)
+    return "; ".join([*told, *(["not known" if not told else "of the other metrics not known"] if unknown else [])])
+
+
+def _rests_on(found: Found, rows: Sequence[Row], causes: Sequence[Cause], known: str) -> str:
+    """What stands in the line where verdicts rest on an assumption, or on single runs alone; empty where runs tell."""
+    if "assumed" in known or " and " in known:
+        return f"run-to-run variation {known}"
+    told = {(cause.metric, cause.part, cause.candidate) for cause in causes if cause.answer == "run again"}
+    alone = [
+        (row.metric.id, row.part, side.name)
+        for row in rows
+        for side, one in zip(found.candidates, row.differences, strict=True)
+        if one and one.verdict and _is_of_single_runs(row, one)
+    ]
+    counted = any(one not in told for one in alone)
+    return "conditional on these runs: how much runs of one build differ is not known" if counted else ""
 
 
 def together(answers: Sequence[Answer]) -> Answer:
@@ -152,31 +188,74 @@ def _of_row(
     margin = max(difference.margin, accepted.up_to or 0.0) if accepted else difference.margin
     conditional = _conditional(difference)
     harm = _harm(row.metric, difference.ratio)
-    counts = not conditional or policy.conditional != Conditional.INCONCLUSIVE
-    if difference.verdict == Verdict.WORSE and counts and (harm is None or harm.estimate > 1 + margin):
+    single = _is_of_single_runs(row, difference)
+    may = policy.conditional or (Conditional.INCONCLUSIVE if single else Conditional.HOLD)
+    counts = not conditional or may != Conditional.INCONCLUSIVE
+    is_worse = difference.verdict == Verdict.WORSE and (harm is None or harm.estimate > 1 + margin)
+    if is_worse and counts:
         change = percent_change(difference.ratio.estimate) if difference.ratio else "?"
         return _cause(row.metric, row.part, row.quantity, name, "hold", f"{change} % (margin {percent(margin)})")
+    few = difference.basis is not None and difference.basis.over != "rounds"
+    more = Needed("runs", _runs(row, difference.basis), ENOUGH_RUNS) if few else None
+    if single and may != Conditional.COUNT:
+        reason, tips = _tipping(found, row.metric, difference, margin)
+        if reason:
+            return msgspec.structs.replace(
+                _cause(row.metric, row.part, row.quantity, name, "run again", reason),
+                needed=more,
+                conditional=True,
+                tips_at=tips,
+            )
     if not _not_worse(row.metric, difference, margin):
         return msgspec.structs.replace(
             _cause(row.metric, row.part, row.quantity, name, "run again", _cant_tell(row.metric, difference, margin)),
-            needed=_needed(found, row.metric, difference, margin),
+            needed=more if single and may != Conditional.COUNT else _needed(found, row.metric, difference, margin),
         )
-    if conditional and policy.conditional != Conditional.COUNT:
-        basis = difference.basis
-        few = basis is not None and basis.over != "rounds"
+    if conditional and may != Conditional.COUNT:
+        reason = "not worse in these runs, which are too few to speak for others"
         return msgspec.structs.replace(
-            _cause(
-                row.metric,
-                row.part,
-                row.quantity,
-                name,
-                "run again",
-                "not worse in these runs, which are too few to speak for others",
-            ),
-            needed=Needed("runs", _runs(row, basis), ENOUGH_RUNS) if few else None,
+            _cause(row.metric, row.part, row.quantity, name, "run again", reason),
+            needed=more,
             conditional=True,
         )
     return None
+
+
+def _is_of_single_runs(row: Row, difference: Difference) -> bool:
+    """Whether means of two single runs are compared by what varies within them."""
+    return row.metric.estimator == "means" and difference.basis is not None and difference.basis.over not in OF_RUNS
+
+
+def _tipping(found: Found, metric: Metric, difference: Difference, margin: float) -> tuple[str, float | None]:
+    """What single runs show, with the spread of runs of one build at which it is no longer shown; no words where they show nothing.
+
+    A spread s adds 2 s^2 to the variance of the logarithm of the ratio. It is taken to be known, so that the limit is the normal distribution's.
+    """
+    harm, bounds = _harm(metric, difference.ratio), _harm(metric, difference.bounds)
+    if harm is None or bounds is None or difference.ratio is None or not 0 < bounds.low <= bounds.high < np.inf:
+        return "", None
+    level = (1 - BOUNDS) / 2
+    seen = float(np.log(harm.estimate))
+    error = float(np.log(bounds.high / bounds.low)) / 2 / float(t_isf(level, np.inf))
+
+    def at(distance: float, alpha: float) -> float:
+        return float(np.sqrt(max((distance / float(t_isf(alpha, np.inf))) ** 2 - error**2, 0.0) / 2))
+
+    if difference.verdict in (Verdict.WORSE, Verdict.BETTER):
+        tips = at(abs(seen), (1 - found.confidence) / 2 * _share(found))
+        return (
+            f"{percent_change(difference.ratio.estimate)} %: chance only if runs of one build vary by more than {_spread(tips)}",
+            tips,
+        )
+    if _not_worse(metric, difference, margin):
+        tips = at(float(np.log1p(margin)) - seen, level)
+        return f"not worse if runs of one build vary by less than {_spread(tips)}", tips
+    return "", None
+
+
+def _spread(share: float) -> str:
+    """A spread with two significant digits: it is no better known."""
+    return percent(float(f"{share:.2g}"))
 
 
 def _cause(metric: Metric, part: str, quantity: Quantity | None, name: str, answer: Answer, reason: str) -> Cause:
@@ -247,7 +326,7 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     size = min(basis.counts)
     # So many on each side would tell as much as what there is on both.
     even = 2 / sum(1 / count for count in basis.counts) if basis.over == "runs" else size
-    degrees = DEGREES.get(basis.over)
+    degrees = _degrees(basis)
     level = (1 - BOUNDS) / 2
     reach = float(t_isf(level, basis.degrees or (degrees(size) if degrees else np.inf)))
     error = float(np.log(bounds.high / bounds.low)) / 2 / reach
@@ -263,6 +342,15 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     total = size_needed(distance, error, even, fixed=min(fixed, error), degrees=degrees, alpha=alpha)
     least = max(size + 1, TELLING_ROUNDS if unclear else 0)
     return None if total is None else Needed(basis.over, size, max(total, least))
+
+
+def _degrees(basis: Basis) -> Callable[[int], float] | None:
+    """Degrees of freedom of an error from so many units a side; None where they are many."""
+    if basis.over != "runs":
+        return DEGREES.get(basis.over)
+    # Beside those of the runs themselves, what a prior or other metrics and sides add stays.
+    more = basis.degrees - (sum(basis.counts) - 2)
+    return lambda units: max(2 * (units - 1) + more, 1)
 
 
 def _share(found: Found) -> float:
@@ -294,7 +382,9 @@ def _of_warnings(found: Found, rows: Sequence[Row], side: Side, policy: Policy) 
     ]
 
 
-def _line(found: Found, answers: Sequence[Answer], causes: Sequence[Cause], decisive: int, *, accepted: bool) -> str:
+def _line(
+    found: Found, answers: Sequence[Answer], causes: Sequence[Cause], decisive: int, rests_on: str, *, accepted: bool
+) -> str:
     """The decision in one line, whatever the names of sides, parts and metrics hold."""
     origin = origin_in_line([found.baseline, *found.candidates])
     told = []
@@ -302,7 +392,7 @@ def _line(found: Found, answers: Sequence[Answer], causes: Sequence[Cause], deci
         sides = [side.name for side, its in zip(found.candidates, answers, strict=True) if its == answer]
         why = _why(answer, [cause for cause in causes if cause.candidate in sides], decisive, accepted)
         told.append(f"{answer.upper()} {listed(sides)}{origin}: {why}")
-    return one_line("; ".join(told))
+    return one_line("; ".join([*told, *([rests_on] if rests_on else [])]))
 
 
 def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool) -> str:
@@ -317,12 +407,16 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
         worse = [f"{cause.title} {cause.reason}" for cause in causes if cause.answer == "hold"]
         return "; ".join([f"worse in {listed(few(worse, NAMED))}", *warned])
     unclear = [cause for cause in causes if cause.metric and not cause.conditional]
+    alone = [cause for cause in causes if cause.tips_at is not None]
     more = _more(causes)
     told = []
+    if alone:
+        tips = [f"{cause.title} {cause.reason}" for cause in alone]
+        told.append(f"one run per side doesn't show how much runs of one build differ: {listed(few(tips, NAMED))}")
     if unclear:
         names = list(dict.fromkeys(cause.title for cause in unclear))
         told.append(f"can't tell {listed(few(names, NAMED))}")
-    elif not warnings:
+    elif not warnings and not alone:
         told.append("not worse here, but too few runs speak for no others")
     return "; ".join([*told, *warned, *([more] if more else [])])
 

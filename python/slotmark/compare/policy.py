@@ -56,9 +56,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         margins: Likewise, as fractions.
         directions: Likewise, which direction is an improvement.
         accepted: Regressions that don't hold a release.
-        conditional: What verdicts that hold for these runs only may do.
+        conditional: What verdicts that hold for these runs only may do; None for what their bench is used to: those of single cluster runs neither hold nor
+            ship, others may hold.
         warnings: Kinds of warnings on which nothing ships; None for those of the bench that say so.
         needs_all: Whether nothing ships without a decisive metric that a side doesn't record.
+        assumed_spread: What the standard deviation of a run's mean is taken to be, as a share of its level, where no run and no table tells; None for
+            nothing.
+        assumed_spreads: The same for single metrics, by id.
     """
 
     name: str = "the default policy"
@@ -66,9 +70,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     margins: Mapping[str, float] = {}
     directions: Mapping[str, Better] = {}
     accepted: Sequence[Accepted] = ()
-    conditional: Conditional = Conditional.HOLD
+    conditional: Conditional | None = None
     warnings: Collection[str] | None = None
     needs_all: bool = True
+    assumed_spread: float | None = None
+    assumed_spreads: Mapping[str, float] = {}
 
     def stopping(self, bench: str) -> Collection[str]:
         """Returns the kinds of warnings on which no run of a bench ships."""
@@ -110,6 +116,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     rank: Rank | None = None
     margin: str | float | None = None
     better: Better | None = None
+    assume_spread: str | float | None = None
 
 
 class _Accepted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -121,8 +128,9 @@ class _Accepted(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     bench: str = ""
-    conditional: Conditional = Conditional.HOLD
+    conditional: Conditional | None = None
     warnings: list[str] | None = None
+    assume_spread: str | float | None = None
     metrics: dict[str, _Entry] = {}
     accepted: list[_Accepted] = []
 
@@ -177,6 +185,12 @@ def read_policy(path: Path, bench: str) -> Policy:
         accepted=[_accepted(path, one) for one in told.accepted],
         conditional=told.conditional,
         warnings=told.warnings,
+        assumed_spread=None if told.assume_spread is None else _spread(path, "assume_spread", told.assume_spread),
+        assumed_spreads={
+            name: _spread(path, f"assume_spread of '{name}'", one.assume_spread)
+            for name, one in told.metrics.items()
+            if one.assume_spread is not None
+        },
     )
 
 
@@ -200,7 +214,8 @@ def policy_text(bench: str) -> str:
         f'bench = "{bench}"',
         "",
         f"# Verdicts that hold for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; {Verdict.INCONCLUSIVE}: neither.",
-        'conditional = "hold"',
+        f'conditional = "{Conditional.INCONCLUSIVE if catalogue(bench).estimator == "means" else Conditional.HOLD}"',
+        *_assumption(bench),
         "",
         "# Nothing ships on runs with these warnings.",
         f"warnings = {json.dumps(catalogue(bench).stopping)}",
@@ -224,6 +239,17 @@ def policy_text(bench: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _assumption(bench: str) -> list[str]:
+    if catalogue(bench).estimator != "means":
+        return []
+    return [
+        "",
+        "# How much runs of one build are taken to vary where no run and no table tells: the standard deviation of a run's mean, as a share of it.",
+        "# A metric's line may have its own.",
+        '# assume_spread = "3 %"',
+    ]
+
+
 def _tested(bench: str) -> list[Metric]:
     return [metric for metric in catalogue(bench).metrics if metric.tested]
 
@@ -232,6 +258,15 @@ def _share(path: Path, what: str, value: str | float) -> float:
     found = share(str(value))
     if found is None:
         raise ComparisonError(f"{path}: {what} is '{value}', but it's a share from 0 % to below 100 %. Write \"2 %\".")
+    return found
+
+
+def _spread(path: Path, what: str, value: str | float) -> float:
+    found = _share(path, what, value)
+    if found == 0:
+        raise ComparisonError(
+            f"{path}: {what} is '{value}', but runs of one build always differ. Write \"3 %\", or leave it out."
+        )
     return found
 
 

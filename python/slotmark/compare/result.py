@@ -34,6 +34,10 @@ ALL = ""
 """The part that holds all samples."""
 
 
+FROM_RUNS = "runs"
+"""The source of a basis where runs of the comparison show how much runs of one build differ."""
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The samples of one metric, on one side and in one part.
 
@@ -139,12 +143,14 @@ class Basis(msgspec.Struct, frozen=True):
         counts: How many of them, of the baseline and of the candidate.
         effective: How many that have nothing to do with each other would tell as much; below the counts where neighbours are alike.
         degrees: Of runs: degrees of freedom of what is known about how much runs of one build differ, from all sides; 0 of all else.
+        source: Of runs: where that is known from, in words: ``runs`` of the comparison, or the name of a table; empty of all else.
     """
 
     over: str
     counts: tuple[int, int]
     effective: tuple[float, float]
     degrees: float = 0.0
+    source: str = ""
 
     def turned(self) -> "Basis":
         """The same with the two sides exchanged."""
@@ -377,6 +383,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         reason: In words.
         needed: How much more would tell; None where nothing says so, or nothing more is needed.
         conditional: Whether all that is missing is enough runs.
+        tips_at: Of single runs, where nothing tells how much runs of one build differ: the standard deviation of a run's mean, as a share, at which
+            what they show would be chance; None of all else.
     """
 
     metric: str
@@ -388,6 +396,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     needed: Needed | None = None
     conditional: bool = False
+    tips_at: float | None = None
 
     @property
     def title(self) -> str:
@@ -407,6 +416,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         causes: Why not ``ship``, candidate by candidate.
         accepted: Regressions that the policy accepts, in words.
         decisive: How many metrics are decisive.
+        run_to_run: Where means of runs are compared: from what it is known how much runs of one build differ, in words.
     """
 
     answer: Answer
@@ -417,6 +427,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     causes: list[Cause] = []
     accepted: list[str] = []
     decisive: int
+    run_to_run: str = ""
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):

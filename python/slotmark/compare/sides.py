@@ -94,7 +94,13 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]]) -> None:
     sides = [[next(named) for _ in group] for group in groups]
     read: dict[str, str] = {}
     for group in sides:
+        known: dict[str, str] = {}
         for side in group:
+            twin = known.setdefault(side.manifest.content, side.name)
+            if side.manifest.content and twin != side.name:
+                raise ComparisonError(
+                    f"{twin} and {side.name} have the same tables to the last byte: they are one run, which must count once. Leave one out."
+                )
             refuse_different_work(sides[0][0], side)
             _refuse_another_target(group[0], side)
             files = (

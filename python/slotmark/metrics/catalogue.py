@@ -48,6 +48,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         zero_unrecorded: Whether 0 in every sample of a run means that its nodes don't record it.
         least: The smallest difference that matters, in the metric's unit, whatever its share of the baseline.
         scale: Of the chart's axis of values.
+        run_scale: On which means of runs are compared: ``log`` where runs of one build differ by a share of their level, ``identity`` of shares
+            and counts, which can be 0.
         locli: What the Cardano performance team's tool calls it, where it has it.
         width: Of its field in that tool's tables, in characters.
         tested: Whether compare tests it. False where it says the same as another metric, or is only drawn.
@@ -79,6 +81,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     section: str = ""
     least: float = 0.0
     scale: Literal["linear", "log"] = "linear"
+    run_scale: Literal["log", "identity"] = "log"
     locli: str = ""
     width: int = 5
     definition: str

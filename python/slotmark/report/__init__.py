@@ -9,6 +9,7 @@ from slotmark.report.build import (
     release_plan_document,
     run_document,
     runs_document,
+    spread_document,
 )
 from slotmark.report.document import Document
 from slotmark.report.renderers.terminal import print_document
@@ -25,5 +26,6 @@ __all__ = [
     "release_plan_document",
     "run_document",
     "runs_document",
+    "spread_document",
     "write_report",
 ]

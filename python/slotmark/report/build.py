@@ -11,6 +11,7 @@ from slotmark.compare.origins import Origins
 from slotmark.compare.plan import Plan
 from slotmark.compare.release import Released, ReleasePlan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, warnings_of_sides
+from slotmark.compare.spread import Measured
 from slotmark.metrics import Analysis, Filter, catalogue, samples
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table, Warnings
@@ -36,6 +37,7 @@ from slotmark.report.sections.plan import between_runs, plan_answers, plan_table
 from slotmark.report.sections.ranking import ranked
 from slotmark.report.sections.release import part_of, plan_blocks, release_blocks
 from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, sweep_tables, value_of
+from slotmark.report.sections.spread import spread_tables
 from slotmark.report.sections.steps import TITLE as ORIGINS_TITLE
 from slotmark.report.sections.steps import (
     change_table,
@@ -197,6 +199,19 @@ def plan_document(plan: Plan) -> Document:
     return Document(
         title, work_done(plan.side), [section for section in sections if section.blocks], sources=sources([plan.side])
     )
+
+
+def spread_document(found: Measured) -> Document:
+    """How much runs of one build differ."""
+    table = found.table
+    sections = [
+        Section("Spread", spread_tables(found), brief=True),
+        Section("Manifest", manifests(found.sides)),
+    ]
+    title = title_with_origin(
+        f"How much runs of one build differ: {table.name}", (one for side in found.sides for one in side.manifests)
+    )
+    return Document(title, f"{table.known_from}; {work_done(found.sides[0])}", sections, sources=sources(found.sides))
 
 
 def growth_document(growth: Growth) -> Document:

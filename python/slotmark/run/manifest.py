@@ -1,5 +1,6 @@
 """What is written down about a run: ``run.json``."""
 
+import hashlib
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -140,6 +141,14 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         Else they are what was recorded elsewhere: a file is of one run.
         """
         return self.origin == "published" or (self.origin == "measured" and self.machine is not None)
+
+    @property
+    def content(self) -> str:
+        """A digest of the run's tables, the same for a copy under any name and identity; empty in runs of before 2026-12, which list no files."""
+        if not self.parts:
+            return ""
+        lines = sorted(f"{part.table} {part.rows} {part.digest}\n" for part in self.parts)
+        return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
 
 
 def manifest_of(content: Any) -> Manifest:

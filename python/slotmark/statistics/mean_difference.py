@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from slotmark.statistics.between_runs import Spread
+from slotmark.statistics.between_runs import RunMean, Scale, Spread
 from slotmark.statistics.dependence import LongRun, independent, long_run
 from slotmark.statistics.drift import may_drift
 from slotmark.statistics.interval import Interval
@@ -57,6 +57,18 @@ class Units(msgspec.Struct, frozen=True):
         """What each unit adds to the mean's error, to first order: their sum varies as the mean does."""
         return (self.sums - self.mean * self.counts) / float(self.counts.sum())
 
+    def on(self, scale: Scale) -> RunMean:
+        """The run's mean on a scale, with what varies within the run.
+
+        Units that are the same in all runs, as hosts of the same cluster (those that don't follow one another and have works), differ in their level in
+        every run alike: that is no error of the mean.
+        """
+        fixed = not self.ordered and bool(self.works)
+        chance = None if fixed or self.sums.size < 2 else self.chance()
+        share = self.mean if scale == "log" else 1.0
+        level = float(np.log(self.mean)) if scale == "log" else self.mean
+        return RunMean(level) if chance is None else RunMean(level, chance.variance / share**2, chance.degrees)
+
 
 class MeanDifference(msgspec.Struct, frozen=True):
     """A candidate's mean less the baseline's.
@@ -71,6 +83,8 @@ class MeanDifference(msgspec.Struct, frozen=True):
             don't cancel it.
         drifts: Whether the level of units that follow one another may drift, so that nothing shows how much their mean varies.
         degrees: Degrees of freedom of what is known about how much runs differ; 0 where the interval isn't over runs.
+        scale: Of the means of runs that are compared.
+        base: Of a difference of means of runs: the baseline's mean that it is from, in the metric's unit.
     """
 
     delta: Interval
@@ -81,11 +95,13 @@ class MeanDifference(msgspec.Struct, frozen=True):
     lopsided: float = 0.0
     drifts: bool = False
     degrees: float = 0.0
+    scale: Scale = "identity"
+    base: float | None = None
 
     def mean_of(self, side: Sequence[Units]) -> float:
-        """The mean of a side that the difference is from: of its runs' means, or of all samples."""
+        """The mean of a side that the difference is from: of its runs' means, on their scale, or of all samples."""
         if self.over in ("runs", "paired rounds"):
-            return float(np.mean([run.mean for run in side]))
+            return from_scale(float(np.mean([run.on(self.scale).level for run in side])), self.scale)
         return float(sum(run.sums.sum() for run in side) / sum(run.counts.sum() for run in side))
 
 
@@ -103,7 +119,12 @@ def by_unit(values: np.ndarray, units: np.ndarray, *, ordered: bool = True) -> U
 
 
 def mean_difference(
-    baseline: Sequence[Units], candidate: Sequence[Units], *, confidence: float, spread: Spread | None = None
+    baseline: Sequence[Units],
+    candidate: Sequence[Units],
+    *,
+    confidence: float,
+    spread: Spread | None = None,
+    scale: Scale = "identity",
 ) -> MeanDifference | None:
     """How far the candidate's mean lies from the baseline's, each over one or more runs; None where nothing tells how they vary.
 
@@ -115,11 +136,13 @@ def mean_difference(
         baseline: One a run.
         candidate: One a run.
         confidence: Of the interval, as a fraction.
-        spread: How much the means of runs of one build differ, as a share; None for what two sides of several runs show by themselves.
+        spread: How much the means of runs of one build differ, on the scale; None for what two sides of several runs show by themselves.
+        scale: Of the means of runs; all are above 0 where it is the logarithm.
     """
     sides = baseline, candidate
     if spread is not None or min(map(len, sides)) > 1:
-        return _over_runs(sides, spread, confidence)
+        ours, theirs = ([run.on(scale) for run in side] for side in sides)
+        return difference_of_runs(ours, theirs, spread, confidence=confidence, scale=scale)
     if min(run.sums.size for side in sides for run in side) < 2:
         return None
     if (apart := _matched(baseline, candidate)) is not None:
@@ -144,51 +167,87 @@ def mean_difference(
     return MeanDifference(found.interval, found.bounds, found.p, "units", effective, _lopsided(sides), drifts)
 
 
-def over_rounds(baseline: Sequence[Units], candidate: Sequence[Units], *, confidence: float) -> MeanDifference:
+def over_rounds(
+    baseline: Sequence[Units], candidate: Sequence[Units], *, confidence: float, scale: Scale = "identity"
+) -> MeanDifference:
     """The mean over rounds of the candidate's mean less the baseline's, by Student's t: what a round did to both goes out.
 
     Args:
         baseline: One a round, two or more.
         candidate: Likewise, of the same rounds in the same order.
         confidence: Of the interval, as a fraction.
+        scale: Of the means that are subtracted.
     """
-    apart = np.array([theirs.mean - ours.mean for ours, theirs in zip(baseline, candidate, strict=True)])
+    levels = [np.array([run.on(scale).level for run in side]) for side in (baseline, candidate)]
+    apart = levels[1] - levels[0]
     error = float(apart.std(ddof=1) / np.sqrt(apart.size))
     found = student(float(apart.mean()), error, apart.size - 1, confidence)
+    base = from_scale(float(levels[0].mean()), scale)
+    delta, bounds = (_in_the_unit(one, base, scale) for one in (found.interval, found.bounds))
     rounds = float(apart.size)
-    return MeanDifference(found.interval, found.bounds, found.p, "paired rounds", (rounds, rounds))
+    return MeanDifference(delta, bounds, found.p, "paired rounds", (rounds, rounds), scale=scale, base=base)
 
 
-def _over_runs(
-    sides: tuple[Sequence[Units], Sequence[Units]], spread: Spread | None, confidence: float
+def difference_of_runs(
+    baseline: Sequence[RunMean], candidate: Sequence[RunMean], spread: Spread | None, *, confidence: float, scale: Scale
 ) -> MeanDifference:
-    ours, theirs = (np.array([run.mean for run in runs]) for runs in sides)
+    """How far the candidate's mean lies from the baseline's, by the means of runs.
+
+    Args:
+        baseline: One a run, on the scale.
+        candidate: One a run.
+        spread: How much the means of runs of one build differ; None for what the two sides, of two runs or more each, show by themselves.
+        confidence: Of the interval, as a fraction.
+        scale: Of the means.
+    """
+    ours, theirs = (np.array([run.level for run in side]) for side in (baseline, candidate))
     if spread is None:
         chance, degrees = between([ours, theirs]), float(ours.size + theirs.size - 2)
     else:
-        chance, degrees = _chance_of_runs(sides, spread), spread.degrees
+        chance, degrees = chance_of_runs([baseline, candidate], spread), spread.degrees
         if ours.size != theirs.size and min(ours.size, theirs.size) > 1:
             # The smaller side's own spread counts where it is larger than what all have in common.
             chance = max(chance, between([ours, theirs]), key=lambda one: one.variance)
     found = student(float(theirs.mean() - ours.mean()), float(np.sqrt(chance.variance)), chance.degrees, confidence)
+    base = from_scale(float(ours.mean()), scale)
+    delta, bounds = (_in_the_unit(one, base, scale) for one in (found.interval, found.bounds))
     effective = float(ours.size), float(theirs.size)
-    return MeanDifference(found.interval, found.bounds, found.p, "runs", effective, degrees=degrees)
+    return MeanDifference(delta, bounds, found.p, "runs", effective, degrees=degrees, scale=scale, base=base)
 
 
-def _chance_of_runs(sides: Sequence[Sequence[Units]], spread: Spread) -> Between:
-    """The variance of the difference of the sides' means by a spread; of a side's only run at least what varies within it."""
-    shared, parts = 0.0, []
+def chance_of_runs(sides: Sequence[Sequence[RunMean]], spread: Spread) -> Between:
+    """The variance of the difference of the sides' means: from run to run by the spread, and what the runs vary more within than those that it is from.
+
+    Args:
+        sides: Each side's runs.
+        spread: How much runs of one build differ. A run differs by no less than what varies within it.
+    """
+    least = max(spread.variance, spread.within)
+    shared = sum(least / len(runs) for runs in sides)
+    parts = [(shared, spread.degrees)]
     for runs in sides:
-        own = spread.variance * float(np.mean([run.mean for run in runs])) ** 2 / len(runs)
-        within = runs[0].chance() if len(runs) == 1 and runs[0].sums.size > 1 else None
-        if within is not None and within.variance > own:
-            parts.append((within.variance, within.degrees))
-        else:
-            shared += own
-    variance = shared + sum(part for part, _ in parts)
+        within = [run.within / len(runs) ** 2 for run in runs]
+        more = sum(within) - spread.within / len(runs)
+        if more > 0:
+            freedom = satterthwaite(sum(within), [(one, run.degrees) for one, run in zip(within, runs, strict=True)])
+            parts.append((more, freedom))
+    variance = sum(part for part, _ in parts)
     if variance == 0:
         return Between(0.0, np.inf)
-    return Between(variance, satterthwaite(variance, [(shared, spread.degrees), *parts]))
+    return Between(variance, satterthwaite(variance, parts))
+
+
+def from_scale(level: float, scale: Scale) -> float:
+    """A level on a scale, in the metric's unit: of logarithms of runs' means the geometric mean."""
+    return float(np.exp(level)) if scale == "log" else level
+
+
+def _in_the_unit(found: Interval, base: float, scale: Scale) -> Interval:
+    """A difference on a scale as one from a base in its unit; an end beyond all numbers is infinite."""
+    if scale == "identity":
+        return found
+    with np.errstate(over="ignore"):
+        return Interval(*(base * float(np.expm1(end)) for end in (found.estimate, found.low, found.high)))
 
 
 def _matched(baseline: Sequence[Units], candidate: Sequence[Units]) -> np.ndarray | None:

@@ -28,7 +28,7 @@ class Moderated(msgspec.Struct, frozen=True):
     prior_degrees: float
 
 
-def moderated(variances: np.ndarray, degrees: float) -> Moderated:
+def moderated(variances: np.ndarray, degrees: float, *, alike: float = 0.0) -> Moderated:
     """Draws sample variances towards a scaled inverse chi-squared prior, fitted by the moments of their logarithms.
 
     Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray experiments", Statistical
@@ -37,10 +37,11 @@ def moderated(variances: np.ndarray, degrees: float) -> Moderated:
     Args:
         variances: Shape (n,), each 0 or above, at least one above 0.
         degrees: Degrees of freedom of each.
+        alike: By how much the things' own chance is shared, from 0 to 1: so much less of it shows between them.
     """
     logs = np.log(variances[variances > 0])
     half = degrees / 2
-    own = float(scipy.special.polygamma(1, half))
+    own = float(scipy.special.polygamma(1, half)) * (1 - alike)
     centred = logs - float(scipy.special.digamma(half)) + np.log(half)
     spread = float(centred.var(ddof=1)) if logs.size > 1 else 0.0
     if spread > own:

@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from slotmark.compare.margins import least_that_matters
+from slotmark.compare.prior import Prior
 from slotmark.compare.result import ALL, Basis, BlockDesign, Comparison, Detail, Quantity, Side, Summary
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Metric
@@ -26,12 +27,14 @@ class How(msgspec.Struct, frozen=True):
         repetitions: How many draws; None for as many as the estimator makes unless asked.
         seed: Of the comparison; each metric and part draws from a stream of its own.
         threads: How many candidates may be worked on at a time.
+        prior: What is known of how much runs of one build differ, beside the runs; None for nothing.
     """
 
     confidence: float
     repetitions: int | None
     seed: int
     threads: int
+    prior: Prior | None = None
 
     def draws(self, usual: int, tests: int = 0) -> int:
         """How many draws to make: more than usual where p-values come from them and many tests need smaller ones."""

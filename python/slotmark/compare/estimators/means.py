@@ -1,6 +1,6 @@
 """Arithmetic means of runs, as clusters are published: their difference, by runs or within single ones. docs/method.md explains it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -12,12 +12,21 @@ from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Tas
 from slotmark.compare.estimators.reach import Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.paired_rounds import LEAST, take_turns
-from slotmark.compare.result import Basis, Comparison, Summary
+from slotmark.compare.prior import Prior
+from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.metrics import Analysis, Metric, Samples, side_by_side
-from slotmark.statistics.between_runs import Spread, pooled
+from slotmark.statistics.between_runs import (
+    RunMean,
+    Scale,
+    Spread,
+    combined,
+    moderated_together,
+    pooled,
+    residuals,
+)
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
 from slotmark.statistics.mean_difference import (
     LOPSIDED,
@@ -25,6 +34,8 @@ from slotmark.statistics.mean_difference import (
     Units,
     Work,
     by_unit,
+    difference_of_runs,
+    from_scale,
     mean_difference,
     over_rounds,
 )
@@ -41,12 +52,45 @@ class _Side(msgspec.Struct, frozen=True):
     places: Sequence[int] = ()
 
 
+class Levels(msgspec.Struct, frozen=True):
+    """One side's runs by their means."""
+
+    runs: list[RunMean]
+    smallest: float
+
+
+class RunRow(msgspec.Struct, frozen=True):
+    """A metric in a part, before it is known how much runs of one build differ.
+
+    Attributes:
+        metric: Which.
+        part: Which of its samples.
+        summaries: One per side.
+        scale: Of the means of runs.
+        sides: One per side; None where it lacks the metric.
+        of_pairs: One per candidate: the difference round by round, or by what varies within two single runs; None for others.
+    """
+
+    metric: Metric
+    part: str
+    summaries: list[Summary | None]
+    scale: Scale
+    sides: list[Levels | None]
+    of_pairs: list[Measured | None]
+
+    @property
+    def runs(self) -> list[list[RunMean]]:
+        """The runs of the sides that have the metric."""
+        return [side.runs for side in self.sides if side]
+
+
 def estimate(task: Task) -> Estimate:
     """The difference of means of every metric. The samples of one metric at a time are in memory; sides are worked on side by side."""
-    entries: list[Entry] = []
+    rows: list[RunRow] = []
     turns = [take_turns(task.sides[0], side) for side in task.sides[1:]]
-    machines = [column for column, key in task.analyses[0][0].catalogue.keys.items() if key.machines]
-    alike = [{key for key in machines if _same(task.analyses[0], of_side, key)} for of_side in task.analyses[1:]]
+    machines = _machines(task.analyses)
+    alike = [{key for key in machines if _same([task.analyses[0], of_side], key)} for of_side in task.analyses[1:]]
+    steady = {key for key in machines if _same(task.analyses, key)}
     variations: list[Variation] = []
     with side_by_side([analysis for of_side in task.analyses for analysis in of_side]) as pool:
         for metric in task.in_turn():
@@ -55,32 +99,35 @@ def estimate(task: Task) -> Estimate:
                 sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)
                 base = sides[0]
                 there = [side for side in sides if side]
-                spread = pooled([[run.mean for run in side.runs] for side in there])
                 if metric.tested and there and (varies := _variation(metric, part, [_anew(side) for side in there])):
                     variations.append(varies)
-                entries.append(
-                    Entry(
-                        metric=metric,
-                        part=part,
-                        quantity="mean",
-                        summaries=list(summaries),
-                        measured=[
+                scale = _scale(metric, there)
+                rows.append(
+                    RunRow(
+                        metric,
+                        part,
+                        list(summaries),
+                        scale,
+                        [side and _levels(metric, side, scale, steady) for side in sides],
+                        [
                             base
                             and side
-                            and _measured(
+                            and _of_pairs(
                                 task,
                                 metric,
                                 base,
                                 side if metric.unit_of_chance in same else _anew(side),
-                                spread,
+                                scale,
                                 in_turns=in_turns,
                             )
                             for side, same, in_turns in zip(sides[1:], alike, turns, strict=True)
                         ],
                     )
                 )
+    entries = compared(rows, task.how.prior, task.how.confidence)
     tested = [entry.metric.rank == "decisive" for entry in entries for one in entry.measured if one and one.tested]
-    once = [warnings.one_run_a_side()] if entries and not any(side.others for side in task.sides) else []
+    by_runs = any(one and one.basis and one.basis.over == "runs" for entry in entries for one in entry.measured)
+    once = [warnings.one_run_a_side()] if entries and not by_runs else []
     return Estimate(
         entries=entries,
         details=[planned(variations, Tests(len(tested), sum(tested), task.how.confidence))]
@@ -95,7 +142,7 @@ def method(comparison: Comparison) -> str:
     several = any(side.others for side in comparison.sides)
     filters = comparison.baseline.filters
     way = (
-        "Sides with two or more runs are compared by the means of their runs (Welch's t, with at least the pooled variance); else samples"
+        "Where a side has several runs, or it is known otherwise how much runs of one build differ, the means of runs are compared; else samples"
         if several
         else "Samples"
     )
@@ -123,10 +170,87 @@ def method(comparison: Comparison) -> str:
         f"{way} of one run aren't independent of each other: how much a mean varies is read off the slowest cosines of the run's course, and "
         "intervals and p-values are Student's t with as many degrees of freedom; levels of memory are compared over hosts. Blocks of "
         "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would tell as much; no verdict is possible below 4. Verdicts are "
-        f"conditional where each side was run once. Where a side has several runs, the run is the unit: what runs of one side differ by, of all sides "
-        f"together, is what each run may differ by, and intervals and p-values are Student's t over it. {turns}Where a metric has a least difference that matters, the margin is that or "
+        "conditional where each side was run once and nothing tells how much runs of one build differ. Else the run is the unit: means of runs are compared on the "
+        "scale of logarithms (shares and counts as they are). What runs of one side differ by, of all sides together, weighed against what was known before or "
+        "moderated by the other metrics of the section, is what each run may differ by, and intervals and p-values are Student's t over it and what varies "
+        f"within runs. {turns}Where a metric has a least difference that matters, the margin is that or "
         f"a share of the baseline, whichever is more. docs/method.md gives the reasons, and how often it is right. {analysed}"
     )
+
+
+def compared(rows: Sequence[RunRow], prior: Prior | None, confidence: float) -> list[Entry]:
+    """The rows with their differences, by how much runs of one build differ where anything tells."""
+    return [
+        Entry(
+            metric=row.metric,
+            part=row.part,
+            quantity="mean",
+            summaries=row.summaries,
+            measured=[
+                _measured(row, place, known, confidence) if row.sides[0] and row.sides[place] else None
+                for place in range(1, len(row.sides))
+            ],
+        )
+        for row, known in zip(rows, _spreads(rows, prior), strict=True)
+    ]
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """How much runs of one build differ in a metric, and from what that is known, in words."""
+
+    spread: Spread
+    source: str
+
+
+def _spreads(rows: Sequence[RunRow], prior: Prior | None) -> list[_Known | None]:
+    """How much runs of one build differ, row by row; None where nothing tells.
+
+    Runs of this comparison count first. What was known before is weighed against them by its degrees of freedom; without it, metrics of one section
+    moderate each other.
+    """
+    found: list[_Known | None] = []
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for place, row in enumerate(rows):
+        own = pooled(row.runs)
+        before = None
+        if prior and row.runs and row.scale == row.metric.run_scale:
+            level = from_scale(row.runs[0][0].level, row.scale)
+            before = prior.of(row.metric, row.part, level=level, own=own is not None)
+        known, source = combined(own, before and before[0]), before[1] if before else ""
+        told = " and ".join(filter(None, (FROM_RUNS if own else "", source)))
+        found.append(known and _Known(known, told))
+        if own and before is None and own.variance > 0 and row.metric.tested:
+            key = row.metric.section, row.scale, own.degrees, residuals(row.runs).size
+            groups.setdefault(key, []).append(place)
+    for places in groups.values():
+        own = [one.spread for place in places if (one := found[place])]
+        away = np.column_stack([residuals(rows[place].runs) for place in places])
+        for place, moderated in zip(places, moderated_together(own, away), strict=True):
+            found[place] = _Known(moderated, FROM_RUNS)
+    return found
+
+
+def runs_by_part(metric: Metric, analyses: Sequence[Sequence[Analysis]]) -> dict[str, list[list[RunMean]]]:
+    """The means of all runs on the metric's scale, side by side, in each part that all of them have; without parts that have no logarithm."""
+    steady = {key for key in _machines(analyses) if _same(analyses, key)}
+    of_sides = [_sides_of_parts(metric, of_side) for of_side in analyses]
+    found: dict[str, list[list[RunMean]]] = {}
+    for part in sorted(set.intersection(*(set(of_side) for of_side in of_sides))):
+        sides = [side for of_side in of_sides if (side := of_side[part][0])]
+        counts = [len(side.runs) for side in sides]
+        if counts == [len(of_side) for of_side in analyses] and _scale(metric, sides) == metric.run_scale:
+            found[part] = [_levels(metric, side, metric.run_scale, steady).runs for side in sides]
+    return found
+
+
+def _scale(metric: Metric, sides: Sequence[_Side]) -> Scale:
+    """The metric's scale, or that of differences where a run's mean has no logarithm."""
+    return metric.run_scale if all(run.mean > 0 for side in sides for run in side.runs) else "identity"
+
+
+def _levels(metric: Metric, side: _Side, scale: Scale, steady: Collection[str]) -> Levels:
+    units = side if metric.unit_of_chance in steady else _anew(side)
+    return Levels([run.on(scale) for run in units.runs], side.smallest)
 
 
 def variations_of(metrics: Sequence[Metric], analyses: Sequence[Analysis]) -> list[Variation]:
@@ -171,9 +295,15 @@ def _side(runs: Sequence[tuple[Samples, Mapping[int, Work]]], part: str) -> _Sid
     return _Side([_units(one, part, works) for one, works in runs], smallest, runs[0][0].unit.word)
 
 
-def _same(ours: Sequence[Analysis], theirs: Sequence[Analysis], key: str) -> bool:
-    """Whether a key's values are the same machines in two sides of one run each."""
-    return len(ours) == len(theirs) == 1 and on_same_machines(ours[0], theirs[0], key)
+def _machines(sides: Sequence[Sequence[Analysis]]) -> list[str]:
+    """The keys whose values are machines."""
+    return [column for column, key in sides[0][0].catalogue.keys.items() if key.machines]
+
+
+def _same(sides: Sequence[Sequence[Analysis]], key: str) -> bool:
+    """Whether a key's values are the same machines in all runs."""
+    first, *others = (analysis for of_side in sides for analysis in of_side)
+    return all(on_same_machines(first, other, key) for other in others)
 
 
 def _anew(side: _Side) -> _Side:
@@ -206,25 +336,57 @@ def _paired(ours: _Side, theirs: _Side) -> tuple[_Side, _Side] | None:
     return msgspec.structs.replace(ours, runs=runs[0]), msgspec.structs.replace(theirs, runs=runs[1])
 
 
-def _measured(
-    task: Task, metric: Metric, ours: _Side, theirs: _Side, spread: Spread | None, *, in_turns: bool
-) -> Measured:
-    """How far the candidate's mean lies from the baseline's: round by round where they took turns, or where runs of one build differ by so much."""
-    shown = "" if metric.tested else "not tested"
+def _measured(row: RunRow, place: int, known: _Known | None, confidence: float) -> Measured | None:
+    """How far a candidate's mean lies from the baseline's: by rounds in turns, by runs where it is known how much they differ, else within two of them."""
+    ours, theirs, of_pairs = row.sides[0], row.sides[place], row.of_pairs[place - 1]
+    by_rounds = of_pairs is not None and of_pairs.paired
+    if by_rounds or known is None or ours is None or theirs is None:
+        return of_pairs
+    found = difference_of_runs(ours.runs, theirs.runs, known.spread, confidence=confidence, scale=row.scale)
+    basis = Basis("runs", (len(ours.runs), len(theirs.runs)), found.effective, found.degrees, known.source)
+    smallest = min(ours.smallest, theirs.smallest)
+    return _of_difference(row.metric, found, found.base or 0.0, smallest, basis, conditional=False)
+
+
+def _of_pairs(
+    task: Task, metric: Metric, ours: _Side, theirs: _Side, scale: Scale, *, in_turns: bool
+) -> Measured | None:
+    """How far a candidate's mean lies from the baseline's, by rounds in turns or within two single runs; None for others."""
+    smallest = min(ours.smallest, theirs.smallest)
     if in_turns and (pairs := _paired(ours, theirs)):
         ours, theirs = pairs
-        found = over_rounds(ours.runs, theirs.runs, confidence=task.how.confidence)
-    else:
-        found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence, spread=spread)
-    over_runs = found is not None and found.over in ("runs", "paired rounds")
-    conditional = not over_runs or (in_turns and len(ours.runs) < ENOUGH_RUNS)
+        found = over_rounds(ours.runs, theirs.runs, confidence=task.how.confidence, scale=scale)
+        rounds = len(ours.runs)
+        basis = Basis("paired rounds", (rounds, rounds), found.effective)
+        return _of_difference(
+            metric, found, found.mean_of(ours.runs), smallest, basis, conditional=rounds < ENOUGH_RUNS
+        )
+    if not len(ours.runs) == len(theirs.runs) == 1:
+        return None
+    found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence)
     if found is None:
         settled = Judgement(Verdict.INCONCLUSIVE, f"one {ours.unit} tells nothing of chance")
-        return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=conditional)
+        shown = "" if metric.tested else "not tested"
+        return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=True)
     basis = _basis(found, ours, theirs)
-    base = found.mean_of(ours.runs)
+    settled = _untold(ours.unit, found, basis, [*ours.runs, *theirs.runs])
+    return _of_difference(metric, found, found.mean_of(ours.runs), smallest, basis, settled, conditional=True)
+
+
+def _of_difference(
+    metric: Metric,
+    found: MeanDifference,
+    base: float,
+    smallest: float,
+    basis: Basis,
+    settled: Judgement | None = None,
+    *,
+    conditional: bool,
+) -> Measured:
+    """A difference from a base, as a share of it where it is above 0."""
+    shown = "" if metric.tested else "not tested"
     # What can't be below 0 can't become less by more than all of it.
-    floor = -max(base, 0.0) if min(ours.smallest, theirs.smallest) >= 0 else -np.inf
+    floor = -max(base, 0.0) if smallest >= 0 else -np.inf
     delta, bounds = (msgspec.structs.replace(one, low=max(one.low, floor)) for one in (found.delta, found.bounds))
     if base <= 0:
         same = delta.low == delta.high == 0
@@ -252,15 +414,13 @@ def _measured(
         p=found.p,
         paired=found.over == "paired rounds",
         shown=shown,
-        settled=_untold(ours.unit, found, basis, [*ours.runs, *theirs.runs]) if not over_runs else None,
+        settled=settled,
         conditional=conditional,
         basis=basis,
     )
 
 
 def _basis(found: MeanDifference, ours: _Side, theirs: _Side) -> Basis:
-    if found.over in ("runs", "paired rounds"):
-        return Basis(found.over, (len(ours.runs), len(theirs.runs)), found.effective, found.degrees)
     counts = (sum(one.sums.size for one in side.runs) for side in (ours, theirs))
     matched = "matched " if found.over == "matched units" else ""
     return Basis(f"{matched}{ours.unit}s", (next(counts), next(counts)), found.effective)

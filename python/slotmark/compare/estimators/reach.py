@@ -66,7 +66,7 @@ def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Un
     if mean <= 0 or min(run.mean for run in runs) <= 0:
         return None
     within, degrees_within = _within(runs)
-    between = pooled([[run.mean for run in group] for group in groups])
+    between = pooled([[run.on("log") for run in group] for group in groups])
     if between and within and within.variance > between.variance:
         between = within
     return Variation(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from slotmark.compare.growth import Curve
-from slotmark.compare.result import OF_BLOCKS, Basis, Comparison, Difference, Row, Summary
+from slotmark.compare.result import FROM_RUNS, OF_BLOCKS, Basis, Comparison, Difference, Row, Summary
 from slotmark.metrics import Metric
 from slotmark.numbers import interval, number, p_value, percent, percent_change, quantity
 from slotmark.report.document import CONDITIONAL, Cell
@@ -86,7 +86,9 @@ def rests_on(basis: Basis | None) -> str:
     if basis.over in ("paired rounds", "mixed rounds"):
         return f"over {counts} {basis.over}"
     if tuple(basis.effective) == tuple(basis.counts):
-        return f"over {counts} {basis.over} per side"
+        over = basis.over.removesuffix("s") if (ours, theirs) == (1, 1) else basis.over
+        assumed = f"; variation between runs from {basis.source}" if basis.source not in ("", FROM_RUNS) else ""
+        return f"over {counts} {over} per side{assumed}"
     effective = " and ".join(f"{one:,.3g}" if one < 100 else f"{one:,.0f}" for one in basis.effective)
     return f"over {counts} {basis.over} per side, as good as {effective} independent ones"
 

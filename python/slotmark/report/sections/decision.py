@@ -109,6 +109,7 @@ def _sentences(comparison: Comparison, decision: Decision) -> list[Paragraph]:
         *_warnings(decision, several),
         *others[:MOST_OTHERS],
         *notes,
+        *([Paragraph(f"Variation between runs of one build: {decision.run_to_run}.")] if decision.run_to_run else []),
         *_conditional(comparison),
     ]
 
@@ -120,7 +121,7 @@ def _lines(comparison: Comparison, decision: Decision) -> list[Paragraph]:
         causes = {
             (one.metric, one.part, one.quantity): one
             for one in decision.causes
-            if one.candidate == side.name and not one.conditional
+            if one.candidate == side.name and (one.tips_at is not None or not one.conditional)
         }
         begin = f"{side.name}: " if len(comparison.candidates) > 1 else ""
         told = set()
@@ -151,6 +152,8 @@ def _line(
         return 0, Paragraph(
             f"{what}: {Verdict.WORSE} than {comparison.baseline.name} beyond the margin of {limit}.", Verdict.WORSE
         )
+    if cause.tips_at is not None:
+        return 1, Paragraph(f"{begin}{row.title} ({levels}): {cause.reason}.", Verdict.INCONCLUSIVE)
     return 1, Paragraph(f"{what}: can't be told, {cause.reason}.", Verdict.INCONCLUSIVE)
 
 

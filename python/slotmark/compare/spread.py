@@ -1,0 +1,112 @@
+"""Measuring how much runs of one build differ: from runs of one or more builds to a table. docs/how-many-runs.md explains it."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import msgspec
+import numpy as np
+
+from slotmark.compare.compare import analyses_of
+from slotmark.compare.estimators.means import runs_by_part
+from slotmark.compare.result import Side
+from slotmark.compare.sides import name_sides, refuse_unlike_runs
+from slotmark.compare.spread_table import MetricSpread, SpreadTable, TableRun
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Filter, Metric, catalogue
+from slotmark.run import Run
+from slotmark.statistics.between_runs import Spread, pooled
+from slotmark.statistics.planning import deviation_range
+from slotmark.versions import slotmark_version
+
+CONFIDENCE = 0.95
+"""Of the intervals of a table."""
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """How much runs of one build differ, and of which runs that is.
+
+    Attributes:
+        table: What is kept.
+        sides: The builds with their runs.
+    """
+
+    table: SpreadTable
+    sides: list[Side]
+
+
+def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filter] | None = None) -> Measured:
+    """How much the means of runs of one build differ, pooled over builds, which may differ.
+
+    Args:
+        groups: The runs of each build; at least one has two.
+        name: What to call the table: the cluster or the machine.
+        filters: What of each run is analysed; None for what each run's own profile says.
+
+    Raises:
+        ComparisonError: No build has two runs, the runs did different work or are one run, or none of their metrics is compared by means of runs.
+        RunError: A run is damaged.
+    """
+    if not any(len(group) > 1 for group in groups):
+        raise ComparisonError(
+            "spread: no build has two runs, so nothing shows how much runs differ. Name A1,A2 for two runs of one build."
+        )
+    refuse_unlike_runs(groups)
+    sides = name_sides(groups)
+    manifest = sides[0].manifest
+    metrics = [one for one in catalogue(manifest.bench).metrics if one.estimator == "means" and one.tested]
+    if not metrics:
+        raise ComparisonError(
+            f"spread: metrics of bench '{manifest.bench}' aren't compared by means of runs. Of ledger runs, `slotmark ledger noise` tells what a machine can't."
+        )
+    found: list[MetricSpread] = []
+    same: list[str] = []
+    with ExitStack() as stack:
+        analyses = analyses_of(stack, groups, filters)
+        for metric in metrics:
+            for part, runs in runs_by_part(metric, analyses).items():
+                told = pooled(runs)
+                if told is None:
+                    continue
+                if told.variance > 0:
+                    found.append(entry_of(metric, part, told))
+                elif not part:
+                    same.append(metric.id)
+    if not found:
+        raise ComparisonError(
+            "spread: these runs have no metric in which two runs of one build differ. Name other runs."
+        )
+    counts = [len(group) for group in groups if len(group) > 1]
+    runs = f"{sum(counts)} runs of {len(counts)} build{'s' if len(counts) > 1 else ''}"
+    table = SpreadTable(
+        name=name,
+        bench=manifest.bench,
+        known_from=runs,
+        slotmark=slotmark_version(),
+        machine=manifest.machine.hostname_hash if manifest.machine else "",
+        workload=_in_common([one.workload for side in sides for one in side.manifests]),
+        same=same,
+        run=[TableRun(id=one.id, build=side.name, digest=one.content) for side in sides for one in side.manifests],
+        metric=found,
+    )
+    return Measured(table, sides)
+
+
+def entry_of(metric: Metric, part: str, told: Spread) -> MetricSpread:
+    """What a table has of a metric: the standard deviation with the interval that its variance's chi-squared distribution gives it."""
+    interval = deviation_range(float(np.sqrt(told.variance)), told.degrees, CONFIDENCE)
+    return MetricSpread(
+        id=metric.id,
+        part=part,
+        unit=metric.unit,
+        scale=metric.run_scale,
+        sd=interval.estimate,
+        within=float(np.sqrt(told.within)),
+        degrees=told.degrees,
+        low=interval.low,
+        high=interval.high,
+    )
+
+
+def _in_common(facts: Sequence[dict[str, str]]) -> dict[str, str]:
+    """The facts that all runs have and that are the same in all."""
+    return {name: value for name, value in facts[0].items() if all(one.get(name) == value for one in facts)}

@@ -1,0 +1,39 @@
+"""How much runs of one build differ, as a table for readers."""
+
+from slotmark.compare.spread import CONFIDENCE, Measured
+from slotmark.compare.spread_table import MetricSpread
+from slotmark.metrics import catalogue
+from slotmark.numbers import percent, quantity
+from slotmark.report.document import Block, Cell, Column, Paragraph, Table
+from slotmark.report.sections.cells import in_a_sentence
+
+
+def spread_tables(found: Measured) -> list[Block]:
+    """A row per metric: the standard deviation of one run's mean, its interval, and what of it varies within runs."""
+    entries = catalogue(found.table.bench)
+    rows = [
+        [
+            Cell(": ".join(filter(None, (entries[one.id].name, one.part)))),
+            Cell(_amount(one, one.sd)),
+            Cell(f"{_amount(one, one.low)} to {_amount(one, one.high)}"),
+            Cell(_amount(one, one.within) if one.within else "-"),
+            Cell(f"{one.degrees:g}"),
+        ]
+        for one in found.table.metric
+    ]
+    columns = [
+        Column("metric", "left"),
+        Column("s.d. of a run"),
+        Column(f"{percent(CONFIDENCE)} interval"),
+        Column("within it"),
+        Column("degrees of freedom"),
+    ]
+    same = [in_a_sentence(entries[one]) for one in found.table.same]
+    return [
+        Table("", columns, rows),
+        *([Paragraph(f"The same in all runs of each build: {', '.join(same)}.")] if same else []),
+    ]
+
+
+def _amount(one: MetricSpread, value: float) -> str:
+    return percent(value) if one.scale == "log" else quantity(value, one.unit)

@@ -1,0 +1,189 @@
+"""How much runs of one build differ: measured, kept as a table, and used as what is known before; tables that aren't of these runs."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from slotmark.compare import Comparison, Policy
+from slotmark.compare.compare import compare
+from slotmark.compare.policy import read_policy
+from slotmark.compare.spread import spread
+from slotmark.compare.spread_table import read_spread_table, shipped_table, spread_table_text, write_spread_table
+from slotmark.errors import ComparisonError
+from slotmark.metrics import catalogue, register
+from slotmark.run import Run
+from slotmark.verdict import Conditional
+from tests.compare.planted_runs import BENCH, FOLDER, Plant, levels, manifest_of, values_of, write_runs
+
+
+@pytest.fixture(autouse=True)
+def registered() -> None:
+    register(BENCH, FOLDER)
+
+
+def runs(folder: Path, build: str, count: int, *, spread: float = 0.01, seed: int = 1, worse: float = 0.0) -> list[Run]:
+    draws = np.random.default_rng([seed, len(build)])
+    plant = Plant(sides=(1, 1), spread=spread)
+    return write_runs(folder, build, values_of(draws, levels(draws, plant, count, 1.0) + np.log1p(worse)))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table of 30 runs of two builds that differ by half and vary by 1 %."""
+    found = spread([runs(tmp_path, "a", 15), runs(tmp_path, "bb", 15, worse=0.5)], "our cluster")
+    write_spread_table(found.table, tmp_path / "spread.toml")
+    return tmp_path / "spread.toml"
+
+
+def test_the_planted_spread_is_recovered_with_its_interval(table: Path) -> None:
+    found = read_spread_table(table)
+    assert (found.name, found.bench, found.known_from) == ("our cluster", BENCH, "30 runs of 2 builds")
+    assert found.workload == {"workload": "planted"}
+    assert len({run.digest for run in found.run}) == 30
+    assert [one.degrees for one in found.metric] == [28] * 8
+    assert all(0.006 < one.sd < 0.015 for one in found.metric)
+    assert sum(one.low <= np.hypot(0.01, 0.003) <= one.high for one in found.metric) >= 6
+    assert all(0.002 < one.within < 0.004 for one in found.metric)
+    # Written, read and written again it is the same.
+    assert spread_table_text(found) == table.read_text(encoding="utf-8")
+
+
+def decided(found: Comparison) -> tuple[str, str]:
+    assert found.decision is not None
+    return found.decision.answer, found.decision.line
+
+
+def test_one_run_a_side_neither_holds_nor_ships_and_says_at_which_spread_it_would_be_chance(tmp_path: Path) -> None:
+    sides = [runs(tmp_path, "a", 1, spread=0.0), runs(tmp_path, "bb", 1, spread=0.0, worse=0.48)]
+    answer, line = decided(compare(sides))
+    assert answer == "run again"
+    assert "one run per side doesn't show how much runs of one build differ: Metric 0 +4" in line
+    # log(1.48) = 0.392 is z = 2.58 times the square root of 2 s^2, so s is 10.8 %, with the share of the error rate that four decisive metrics have.
+    assert "%: chance only if runs of one build vary by more than 11 %" in line
+    assert "needs about 2 more runs per side" in line
+    answer, line = decided(compare([sides[0], runs(tmp_path, "ccc", 1, spread=0.0)]))
+    assert answer == "run again"
+    assert "not worse if runs of one build vary by less than 0." in line
+    # Asked for, verdicts count, and the line tells what they rest on.
+    answer, line = decided(compare(sides, policy=Policy(conditional=Conditional.HOLD)))
+    assert answer == "hold"
+    assert line.endswith("conditional on these runs: how much runs of one build differ is not known")
+
+
+def test_a_table_and_a_policy_make_verdicts_count_and_the_line_says_so(tmp_path: Path, table: Path) -> None:
+    sides = [runs(tmp_path, "a1", 1), runs(tmp_path, "b10", 1, worse=0.12)]
+    found = compare(sides, run_to_run=table)
+    answer, line = decided(found)
+    assert answer == "hold"
+    assert line.endswith("run-to-run variation assumed: our cluster, 30 runs of 2 builds")
+    difference = found.rows[0].differences[0]
+    assert difference is not None and difference.basis is not None
+    assert not difference.conditional
+    assert difference.basis.source == "our cluster, 30 runs of 2 builds"
+    policy = tmp_path / "policy.toml"
+    for assumed, expected in (("1 %", "hold"), ("9 %", "run again")):
+        policy.write_text(f'assume_spread = "{assumed}"', encoding="utf-8")
+        answer, line = decided(compare(sides, policy=read_policy(policy, BENCH)))
+        assert answer == expected
+        assert line.endswith(f"run-to-run variation assumed: {assumed} by the policy")
+    # What a metric has of its own comes before what all have, and runs before any assumption.
+    policy.write_text('assume_spread = "9 %"\n[metrics]\nmetric_0 = { assume_spread = "1 %" }', encoding="utf-8")
+    assert decided(compare(sides, policy=read_policy(policy, BENCH)))[0] == "hold"
+    several = [runs(tmp_path, "a22", 3, seed=4), runs(tmp_path, "b333", 3, seed=5, worse=0.12)]
+    answer, line = decided(compare(several, policy=read_policy(policy, BENCH)))
+    assert (answer, "assumed" in line) == ("hold", False)
+    answer, line = decided(compare(several, run_to_run=table))
+    assert "run-to-run variation from runs of this comparison and our cluster" in line
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        (("sd = 0.0", "sd = -0.0"), "Expected `float` > 0"),
+        (("sd = 0.0", "sd = 0.0 #"), "Expected `float` > 0"),
+        (('unit = "s"', 'unit = "ms"'), "the unit of 'metric_0' is 'ms', but here it is 's'"),
+        (('scale = "log"', 'scale = "identity"'), "the scale of 'metric_0' is 'identity', but here it is 'log'"),
+        (('id = "metric_0"', 'id = "metric_x"'), "'metric_x' is no metric of bench"),
+        (('id = "metric_1"', 'id = "metric_0"'), "'metric_0' is there twice"),
+        (("degrees = 28.0", "degrees = 0.0"), "Expected `float` >= 1"),
+        (("sd = 0.0", "sd = inf #"), "a figure of 'metric_0' is no number"),
+        (("schema = 1", "schema = 9"), "schema 9, this slotmark reads 1"),
+        (('"workload" = "planted"', '"workload" = "other"'), "workload is other there, and planted in a1-0"),
+        (('machine = ""', 'machine = "abc"'), "a table of the machine abc, but a1-0 is of no machine of its own"),
+        (('profile_ends = ""', 'profile_ends = "-nomadperf"'), "its profiles end with '-nomadperf', but a1-0 has ''"),
+        (("[workload]", "[workload"), "no table of how much runs differ"),
+    ],
+)
+def test_a_table_that_is_none_or_of_other_runs_is_refused(
+    tmp_path: Path, table: Path, changed: tuple[str, str], expected: str
+) -> None:
+    text = table.read_text(encoding="utf-8")
+    assert changed[0] in text
+    table.write_text(text.replace(*changed, 1), encoding="utf-8")
+    with pytest.raises(ComparisonError) as refused:
+        compare([runs(tmp_path, "a1", 1), runs(tmp_path, "b10", 1)], run_to_run=table)
+    assert str(refused.value).startswith(f"{table}: ")
+    assert expected in str(refused.value)
+
+
+def test_a_table_of_another_bench_and_one_for_simulated_runs_are_refused(tmp_path: Path, table: Path) -> None:
+    sides = [runs(tmp_path, "a1", 1), runs(tmp_path, "b10", 1)]
+    other = tmp_path / "other.toml"
+    reference = catalogue("cluster").folder / "run_to_run" / "reference-52.toml"
+    other.write_bytes(reference.read_bytes())
+    with pytest.raises(ComparisonError, match="a table of bench 'cluster'"):
+        compare(sides, run_to_run=other)
+    for side in sides:
+        side[0].manifest = msgspec.structs.replace(side[0].manifest, origin="simulated")
+    with pytest.raises(ComparisonError, match="its seeds are its runs"):
+        compare(sides, run_to_run=table)
+
+
+def test_a_metric_that_the_table_lacks_is_told_by_single_runs_alone(tmp_path: Path, table: Path) -> None:
+    text = table.read_text(encoding="utf-8")
+    first, rest = text.split('[[metric]]\nid = "metric_0"', 1)
+    table.write_text(f"{first}[[metric]]{rest.split('[[metric]]', 1)[1]}", encoding="utf-8")
+    found = compare([runs(tmp_path, "a1", 1), runs(tmp_path, "b10", 1)], run_to_run=table)
+    differences = [row.differences[0] for row in found.rows]
+    assert [one.basis.over for one in differences if one and one.basis] == ["blocks", *["runs"] * 7]
+    assert found.decision is not None
+    assert found.decision.run_to_run.endswith("; of the other metrics not known")
+
+
+def test_a_run_that_was_copied_counts_once_whatever_it_is_called(tmp_path: Path) -> None:
+    first, second = runs(tmp_path, "a", 2)
+    shutil.copytree(first.path, tmp_path / "again")
+    copy = Run(tmp_path / "again", msgspec.structs.replace(first.manifest, id="another", session="another"))
+    for refused in (
+        lambda: spread([[first, second, copy]], "x"),
+        lambda: compare([[first, copy], [second]]),
+    ):
+        with pytest.raises(ComparisonError, match="a-0 and again have the same tables to the last byte"):
+            refused()
+    with pytest.raises(ComparisonError, match="no build has two runs"):
+        spread([[first], [second]], "x")
+
+
+def test_the_shipped_table_is_used_for_runs_of_that_cluster_alone() -> None:
+    facts = {"workload": "value-only", "hosts": "52", "epoch, slots": "8000", "slot, s": "1", "active slots": "0.05"}
+    of_cluster = msgspec.structs.replace(
+        manifest_of("10.5", "one"),
+        bench="cluster",
+        origin="measured",
+        workload=facts,
+        parameters={"profile": "value-drep10k-nomadperf"},
+    )
+    found = shipped_table([of_cluster, of_cluster])
+    assert found is not None
+    assert found.words == "reference-52, 10 pairs"
+    others = (
+        {"origin": "simulated"},
+        {"parameters": {"profile": "made-up"}},
+        {"workload": {**facts, "hosts": "51"}},
+        {"workload": {"workload": "value-only"}},
+    )
+    for changed in others:
+        assert shipped_table([of_cluster, msgspec.structs.replace(of_cluster, **changed)]) is None, changed

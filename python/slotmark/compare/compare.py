@@ -11,7 +11,7 @@ from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measur
 from slotmark.compare.margins import with_margins
 from slotmark.compare.mixed import both_sides, entry, mixed_rounds, told_by, who_ran
 from slotmark.compare.origins import origins
-from slotmark.compare.paired_rounds import LEAST, whole_rounds
+from slotmark.compare.paired_runs import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.prior import prior_of
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank

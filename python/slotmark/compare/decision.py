@@ -34,12 +34,20 @@ from slotmark.words import few, listed
 NAMED = 3
 """So many metrics are named in the line; the causes have all."""
 
-OF_RUNS = ("runs", "paired rounds", "mixed rounds", "processes", "seeds")
+OF_RUNS = ("runs", "paired rounds", "paired seeds", "mixed rounds", "processes", "seeds")
 """What an interval is over that a whole execution was repeated for."""
+
+TOGETHER = {
+    "paired rounds": "from rounds in turns",
+    "paired seeds": "from runs of the same seeds",
+    "mixed rounds": "from hosts that were swapped in one cluster",
+}
+"""From what it is known how much runs of one build differ, where runs belong together."""
 
 DEGREES: dict[str, Callable[[int], float]] = {
     "rounds": lambda units: max(units - 1, 1),
     "paired rounds": lambda units: max(units - 1, 1),
+    "paired seeds": lambda units: max(units - 1, 1),
     "seeds": lambda units: max(units - 1, 1),
     "processes": lambda units: max(2 * (units - 1), 1),
 }
@@ -128,7 +136,7 @@ def variation_in_words(rows: Sequence[Row]) -> str:
         else f"assumed: {source}"
         for source in sources
     ]
-    told += ["from rounds in turns"] if any(basis.over == "paired rounds" for basis in bases) else []
+    told += [words for over, words in TOGETHER.items() if any(basis.over == over for basis in bases)]
     unknown = any(basis.over not in OF_RUNS for basis in bases)
     return "; ".join([*told, *(["not known" if not told else "of the other metrics not known"] if unknown else [])])
 

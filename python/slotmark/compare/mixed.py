@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Measured, measured_of_means
-from slotmark.compare.paired_rounds import SPOILT
+from slotmark.compare.paired_runs import SPOILT
 from slotmark.compare.result import ALL, Basis, Side
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement

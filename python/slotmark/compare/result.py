@@ -138,7 +138,7 @@ class Basis(msgspec.Struct, frozen=True):
     """What an interval rests on.
 
     Attributes:
-        over: What was repeated: ``runs``, ``paired rounds`` of them, ``mixed rounds`` of both sides in one cluster, ``processes``, ``rounds``, ``seeds``; or, inside single runs, ``blocks``, ``matched blocks`` (of two
+        over: What was repeated: ``runs``, ``paired rounds`` and ``paired seeds`` of them, ``mixed rounds`` of both sides in one cluster, ``processes``, ``rounds``, ``seeds``; or, inside single runs, ``blocks``, ``matched blocks`` (of two
             runs with the same leaders), ``slots``, ``hosts``, ``matched hosts`` (of two runs on the same machines).
         counts: How many of them, of the baseline and of the candidate.
         effective: How many that have nothing to do with each other would tell as much; below the counts where neighbours are alike.

@@ -77,7 +77,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
         delta: In the metric's unit.
         bounds: The same with the interval that decides.
         p: Two-sided p-value of no difference.
-        over: What the interval is over: runs, rounds with a run of each, the units inside runs, or these matched by their work.
+        over: What the interval is over: runs, pairs of them, the units inside runs, or these matched by their work.
         effective: One per side: how many independent runs or units would tell as much.
         lopsided: The skewness of the difference's error where both sides vary alike: that of the units, as far as sides of unlike numbers
             don't cancel it.
@@ -90,7 +90,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
     delta: Interval
     bounds: Interval
     p: float
-    over: Literal["runs", "paired rounds", "units", "matched units"]
+    over: Literal["runs", "pairs", "units", "matched units"]
     effective: tuple[float, float]
     lopsided: float = 0.0
     drifts: bool = False
@@ -100,7 +100,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
 
     def mean_of(self, side: Sequence[Units]) -> float:
         """The mean of a side that the difference is from: of its runs' means, on their scale, or of all samples."""
-        if self.over in ("runs", "paired rounds"):
+        if self.over in ("runs", "pairs"):
             return from_scale(float(np.mean([run.on(self.scale).level for run in side])), self.scale)
         return float(sum(run.sums.sum() for run in side) / sum(run.counts.sum() for run in side))
 
@@ -167,14 +167,14 @@ def mean_difference(
     return MeanDifference(found.interval, found.bounds, found.p, "units", effective, _lopsided(sides), drifts)
 
 
-def over_rounds(
+def over_pairs(
     baseline: Sequence[Units], candidate: Sequence[Units], *, confidence: float, scale: Scale = "identity"
 ) -> MeanDifference:
-    """The mean over rounds of the candidate's mean less the baseline's, by Student's t: what a round did to both goes out.
+    """Returns the mean over pairs of runs of the candidate's mean less the baseline's, by Student's t: what a pair has in common goes out.
 
     Args:
-        baseline: One a round, two or more.
-        candidate: Likewise, of the same rounds in the same order.
+        baseline: One a pair, two or more.
+        candidate: Likewise, of the same pairs in the same order.
         confidence: Of the interval, as a fraction.
         scale: Of the means that are subtracted.
     """
@@ -184,8 +184,8 @@ def over_rounds(
     found = student(float(apart.mean()), error, apart.size - 1, confidence)
     base = from_scale(float(levels[0].mean()), scale)
     delta, bounds = (_in_the_unit(one, base, scale) for one in (found.interval, found.bounds))
-    rounds = float(apart.size)
-    return MeanDifference(delta, bounds, found.p, "paired rounds", (rounds, rounds), scale=scale, base=base)
+    pairs = float(apart.size)
+    return MeanDifference(delta, bounds, found.p, "pairs", (pairs, pairs), scale=scale, base=base)
 
 
 def difference_of_runs(

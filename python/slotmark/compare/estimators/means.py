@@ -11,7 +11,7 @@ from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
-from slotmark.compare.paired_rounds import LEAST, take_turns
+from slotmark.compare.paired_runs import LEAST, Pairing, pairing
 from slotmark.compare.prior import Prior
 from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Summary
 from slotmark.compare.summary import summarise_runs
@@ -37,10 +37,19 @@ from slotmark.statistics.mean_difference import (
     difference_of_runs,
     from_scale,
     mean_difference,
-    over_rounds,
+    over_pairs,
 )
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS
+
+DESIGNS = {
+    "paired rounds": "Runs of both sides took turns in one session: the runs of a round are a pair, and Student's t is over the differences of rounds. ",
+    "paired seeds": "Runs of both sides were simulated with the same seeds, which draw the same leaders: the runs of a seed are a pair, and Student's t is over the "
+    "differences of seeds. ",
+    "mixed rounds": "Both sides shared the hosts of one cluster and swapped them from round to round: a host in a round is the unit, what a block, a slot, a round and a host "
+    "add to both sides is taken out by least squares, and intervals and p-values are Student's t over what is left. Forging is told by who forged. ",
+}
+"""How runs that belong together are compared, in words, by what an interval is over."""
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -68,7 +77,7 @@ class RunRow(msgspec.Struct, frozen=True):
         summaries: One per side.
         scale: Of the means of runs.
         sides: One per side; None where it lacks the metric.
-        of_pairs: One per candidate: the difference round by round, or by what varies within two single runs; None for others.
+        of_pairs: One per candidate: the difference pair by pair, or by what varies within two single runs; None for others.
     """
 
     metric: Metric
@@ -87,7 +96,10 @@ class RunRow(msgspec.Struct, frozen=True):
 def estimate(task: Task) -> Estimate:
     """The difference of means of every metric. The samples of one metric at a time are in memory; sides are worked on side by side."""
     rows: list[RunRow] = []
-    turns = [take_turns(task.sides[0], side) for side in task.sides[1:]]
+    pairs = [
+        pairing(task.sides[0], side, task.analyses[0], of_side)
+        for side, of_side in zip(task.sides[1:], task.analyses[1:], strict=True)
+    ]
     machines = _machines(task.analyses)
     alike = [{key for key in machines if _same([task.analyses[0], of_side], key)} for of_side in task.analyses[1:]]
     steady = {key for key in machines if _same(task.analyses, key)}
@@ -118,9 +130,9 @@ def estimate(task: Task) -> Estimate:
                                 base,
                                 side if metric.unit_of_chance in same else _anew(side),
                                 scale,
-                                in_turns=in_turns,
+                                paired,
                             )
-                            for side, same, in_turns in zip(sides[1:], alike, turns, strict=True)
+                            for side, same, paired in zip(sides[1:], alike, pairs, strict=True)
                         ],
                     )
                 )
@@ -152,14 +164,7 @@ def method(comparison: Comparison) -> str:
         for one in row.differences
         if one is not None and one.basis is not None
     }
-    turns = (
-        "Runs of both sides took turns in one session: the runs of a round are a pair, and Student's t is over the differences of rounds. "
-        if "paired rounds" in over
-        else "Both sides shared the hosts of one cluster and swapped them from round to round: a host in a round is the unit, what a block, a slot, a round and a host add "
-        "to both sides is taken out by least squares, and intervals and p-values are Student's t over what is left. Forging is told by who forged. "
-        if "mixed rounds" in over
-        else ""
-    )
+    turns = "".join(words for kind, words in DESIGNS.items() if kind in over)
     analysed = (
         f"Analysed are blocks and slots that pass: {', '.join(filters)}."
         if filters
@@ -325,22 +330,24 @@ def _units(samples: Samples, part: str, works: Mapping[int, Work]) -> Units:
     return msgspec.structs.replace(units, works=[works[one] for one in there if one in works])
 
 
-def _paired(ours: _Side, theirs: _Side) -> tuple[_Side, _Side] | None:
-    """The sides with the runs of rounds in which both have the metric; None where these are too few."""
-    both = set(ours.places) & set(theirs.places)
+def _paired(ours: _Side, theirs: _Side, pairing: Pairing) -> tuple[_Side, _Side] | None:
+    """Returns the sides with the runs of pairs of which both have the metric, pair by pair; None where these are too few."""
+    first = dict(zip(ours.places, ours.runs, strict=True))
+    second = {pairing.places[place]: run for run, place in zip(theirs.runs, theirs.places, strict=True)}
+    both = sorted(first.keys() & second.keys())
     if len(both) < LEAST:
         return None
-    runs = [
-        [run for run, place in zip(side.runs, side.places, strict=True) if place in both] for side in (ours, theirs)
-    ]
-    return msgspec.structs.replace(ours, runs=runs[0]), msgspec.structs.replace(theirs, runs=runs[1])
+    return (
+        msgspec.structs.replace(ours, runs=[first[place] for place in both]),
+        msgspec.structs.replace(theirs, runs=[second[place] for place in both]),
+    )
 
 
 def _measured(row: RunRow, place: int, known: _Known | None, confidence: float) -> Measured | None:
-    """How far a candidate's mean lies from the baseline's: by rounds in turns, by runs where it is known how much they differ, else within two of them."""
+    """How far a candidate's mean lies from the baseline's: by pairs of runs, by runs where it is known how much they differ, else within two of them."""
     ours, theirs, of_pairs = row.sides[0], row.sides[place], row.of_pairs[place - 1]
-    by_rounds = of_pairs is not None and of_pairs.paired
-    if by_rounds or known is None or ours is None or theirs is None:
+    by_pairs = of_pairs is not None and of_pairs.paired
+    if by_pairs or known is None or ours is None or theirs is None:
         return of_pairs
     found = difference_of_runs(ours.runs, theirs.runs, known.spread, confidence=confidence, scale=row.scale)
     basis = Basis("runs", (len(ours.runs), len(theirs.runs)), found.effective, found.degrees, known.source)
@@ -349,18 +356,16 @@ def _measured(row: RunRow, place: int, known: _Known | None, confidence: float) 
 
 
 def _of_pairs(
-    task: Task, metric: Metric, ours: _Side, theirs: _Side, scale: Scale, *, in_turns: bool
+    task: Task, metric: Metric, ours: _Side, theirs: _Side, scale: Scale, paired: Pairing | None
 ) -> Measured | None:
-    """How far a candidate's mean lies from the baseline's, by rounds in turns or within two single runs; None for others."""
+    """How far a candidate's mean lies from the baseline's, by pairs of runs or within two single runs; None for others."""
     smallest = min(ours.smallest, theirs.smallest)
-    if in_turns and (pairs := _paired(ours, theirs)):
+    if paired and (pairs := _paired(ours, theirs, paired)):
         ours, theirs = pairs
-        found = over_rounds(ours.runs, theirs.runs, confidence=task.how.confidence, scale=scale)
-        rounds = len(ours.runs)
-        basis = Basis("paired rounds", (rounds, rounds), found.effective)
-        return _of_difference(
-            metric, found, found.mean_of(ours.runs), smallest, basis, conditional=rounds < ENOUGH_RUNS
-        )
+        found = over_pairs(ours.runs, theirs.runs, confidence=task.how.confidence, scale=scale)
+        count = len(ours.runs)
+        basis = Basis(paired.over, (count, count), found.effective)
+        return _of_difference(metric, found, found.mean_of(ours.runs), smallest, basis, conditional=count < ENOUGH_RUNS)
     if not len(ours.runs) == len(theirs.runs) == 1:
         return None
     found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence)
@@ -400,7 +405,7 @@ def _of_difference(
         return Measured(
             ratio=None,
             delta=delta,
-            paired=found.over == "paired rounds",
+            paired=found.over == "pairs",
             shown=shown,
             settled=settled,
             conditional=conditional,
@@ -412,7 +417,7 @@ def _of_difference(
         delta,
         bounds,
         p=found.p,
-        paired=found.over == "paired rounds",
+        paired=found.over == "pairs",
         shown=shown,
         settled=settled,
         conditional=conditional,

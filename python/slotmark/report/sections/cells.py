@@ -83,7 +83,7 @@ def rests_on(basis: Basis | None) -> str:
         return ""
     ours, theirs = basis.counts
     counts = f"{ours:,}" if ours == theirs else f"{ours:,} and {theirs:,}"
-    if basis.over in ("paired rounds", "mixed rounds"):
+    if basis.over in ("paired rounds", "paired seeds", "mixed rounds"):
         return f"over {counts} {basis.over}"
     if tuple(basis.effective) == tuple(basis.counts):
         over = basis.over.removesuffix("s") if (ours, theirs) == (1, 1) else basis.over

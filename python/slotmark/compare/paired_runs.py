@@ -1,21 +1,79 @@
-"""Runs of one session that took turns: those of a round are a pair, and what the day did to a round it did to both."""
+"""Runs of two sides that are pairs: of one round of a session that took turns, or simulated with one seed.
+
+What the day did to a round it did to both runs of it, and the same seed draws the same leaders.
+"""
 
 from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
 
 from slotmark import warnings
 from slotmark.compare.result import Side
 from slotmark.errors import ComparisonError
+from slotmark.metrics import Analysis
 from slotmark.run import Manifest, Run
+from slotmark.statistics.mean_difference import LEAST_SHARED
 from slotmark.warnings import Warning
 
 LEAST = 2
-"""Fewer rounds than this tell nothing of chance."""
+"""Fewer pairs than this tell nothing of chance."""
 
 SPOILT = ("cut_short", "node_died")
 """Warnings about a run by which it isn't what the others of its session are."""
 
 Turn = tuple[str, int]
 """The session of a run, and its round."""
+
+
+class Pairing(msgspec.Struct, frozen=True):
+    """Which runs of two sides are pairs.
+
+    Attributes:
+        over: What a pair is of.
+        places: One per run of the candidate: the place of the baseline's run that it is a pair with.
+    """
+
+    over: Literal["paired rounds", "paired seeds"]
+    places: list[int]
+
+
+def pairing(baseline: Side, candidate: Side, ours: Sequence[Analysis], theirs: Sequence[Analysis]) -> Pairing | None:
+    """Returns which runs of two sides are pairs; None where not all are.
+
+    Args:
+        baseline: The one side.
+        candidate: The other.
+        ours: The baseline's runs, opened.
+        theirs: The candidate's.
+    """
+    if take_turns(baseline, candidate):
+        return Pairing("paired rounds", list(range(len(ours))))
+    places = _same_work(ours, theirs)
+    return None if places is None else Pairing("paired seeds", places)
+
+
+def _same_work(ours: Sequence[Analysis], theirs: Sequence[Analysis]) -> list[int] | None:
+    """For each run of the second side the one of the first that was given the same work, as the same leaders in the same slots.
+
+    Chance gives two runs of a real cluster other leaders; only simulated ones of one seed and one network have the same.
+    """
+    if len(ours) != len(theirs) or len(ours) < LEAST:
+        return None
+    keys = [column for column, key in ours[0].catalogue.keys.items() if key.work]
+    works = [
+        [{(key, work) for key in keys for work in run.works(key).values()} for run in side] for side in (ours, theirs)
+    ]
+    twins = [
+        [
+            place
+            for place, known in enumerate(works[0])
+            if known and len(known & work) >= LEAST_SHARED * max(len(known), len(work))
+        ]
+        for work in works[1]
+    ]
+    places = [place for of_run in twins for place in of_run]
+    return places if all(len(of_run) == 1 for of_run in twins) and len(set(places)) == len(ours) else None
 
 
 def turns_of(side: Side) -> list[Turn]:

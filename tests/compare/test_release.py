@@ -207,6 +207,10 @@ def test_names_of_a_release_are_text_everywhere(made: Callable[..., Path], file:
             "none.toml",
         ),
         (
+            '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\nrun_to_run = "spread.toml"',
+            "spread.toml",
+        ),
+        (
             '[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]\n[comparison.workload]\nblocks = "9"',
             "its blocks is '10,000'",
         ),

@@ -38,6 +38,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         workload: Facts that the manifest of each of its runs must have.
         runs: Run folders, or folders of them, by side, baseline first.
         policy: What decides; None for the catalogue's ranks and margins.
+        run_to_run: A table of how much runs of one build differ; None for the one that comes with slotmark for their cluster, if there is one.
         make: The command that makes a missing run, with ``{run}`` for its folder.
         required: Whether nothing ships without it.
     """
@@ -47,6 +48,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     workload: Mapping[str, str]
     runs: Mapping[RunSide, Sequence[Path]]
     policy: Policy | None
+    run_to_run: Path | None
     make: str
     required: bool
 
@@ -164,6 +166,7 @@ class _Comparison(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     candidate: list[str]
     workload: dict[str, str] = {}
     policy: str = ""
+    run_to_run: str = ""
     make: str = ""
 
 
@@ -230,6 +233,7 @@ def _asked(path: Path, one: _Comparison, *, required: bool) -> Asked:
         workload=one.workload,
         runs=runs,
         policy=read_policy(path.parent / one.policy, one.bench) if one.policy else None,
+        run_to_run=path.parent / one.run_to_run if one.run_to_run else None,
         make=one.make,
         required=required,
     )
@@ -306,6 +310,7 @@ def _compared(one: Asked, comparisons: int, confidence: float, seed: int, progre
     comparison = compare(
         list(opened.values()),
         policy=one.policy or Policy(),
+        run_to_run=one.run_to_run,
         confidence=confidence,
         comparisons=comparisons,
         seed=seed,

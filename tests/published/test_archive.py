@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slotmark.compare import compare
+from slotmark.compare import Comparison, Difference, compare
 from slotmark.errors import ComparisonError, ImportFileError
 from slotmark.metrics import Analysis, catalogue
 from slotmark.published.archive import column_of, metrics_of, read_report, unknown_rows, write_run
@@ -97,13 +97,52 @@ def test_rows_that_are_no_metric_are_named_and_left_out(tmp_path: Path) -> None:
     assert run.table("figures").num_rows == 1
 
 
+def ticking_of(comparison: Comparison) -> Difference:
+    (row,) = [row for row in comparison.rows if row.metric.id == "forge_ticked"]
+    assert row.differences[0] is not None
+    return row.differences[0]
+
+
 def test_single_values_without_a_spread_decide_nothing(tmp_path: Path) -> None:
-    comparison = compare(runs(written(tmp_path), tmp_path))
+    of_another_cluster = content()["manifest"] | {"Machines": ["10", "10"]}
+    comparison = compare(runs(written(tmp_path, manifest=of_another_cluster), tmp_path))
     assert comparison.line.startswith("RUN AGAIN")
-    (ticking,) = [row for row in comparison.rows if row.metric.id == "forge_ticked"]
-    (difference,) = ticking.differences
-    assert difference is not None
-    assert difference.verdict == "inconclusive"
+    assert ticking_of(comparison).verdict == "inconclusive"
+    assert ticking_of(comparison).basis is None
+
+
+def test_runs_of_the_benchmarking_cluster_differ_by_the_table_that_comes_with_slotmark(tmp_path: Path) -> None:
+    comparison = compare(runs(written(tmp_path), tmp_path))
+    found = ticking_of(comparison)
+    assert found.basis is not None
+    assert (found.basis.over, found.basis.source) == ("runs", "reference-52, 10 pairs")
+    assert found.ratio is not None
+    # The table's standard deviation of a run is 8 %: two runs differ by 11 %, known from 6 degrees of freedom.
+    assert 1.3 < found.ratio.high / found.ratio.estimate < 1.5
+
+
+def test_a_planted_regression_beyond_the_spread_holds(tmp_path: Path) -> None:
+    for slower, answer in ((1.02, "RUN AGAIN"), (1.5, "HOLD")):
+        rows = [
+            {"metric": name, "unit": "s", "values": [f"{level:.4f}", f"{level * slower:.4f}"]}
+            for name, level in (("0.50 adoption", 0.61), ("0.96 adoption", 1.02))
+        ]
+        folder = tmp_path / answer
+        folder.mkdir()
+        comparison = compare(runs(written(folder, sections={"End-to-end propagation": rows}), folder))
+        assert comparison.line.startswith(answer), comparison.line
+        assert comparison.line.endswith("run-to-run variation assumed: reference-52, 10 pairs")
+
+
+def test_no_release_of_the_archive_is_held_by_its_single_runs(shared: Path, tmp_path: Path) -> None:
+    for file in sorted((shared / "published" / "releases").glob("release-*.json")):
+        report = read_report(file)
+        made = [
+            write_run(file, report, place, tmp_path / file.stem / str(place)) for place in range(len(report.versions))
+        ]
+        line = compare(made).line
+        assert line.startswith(("SHIP", "RUN AGAIN")), line
+        assert line.endswith("run-to-run variation assumed: reference-52, 10 pairs"), line
 
 
 def test_a_report_of_single_values_has_no_chart_of_samples(tmp_path: Path) -> None:

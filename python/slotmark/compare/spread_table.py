@@ -156,16 +156,18 @@ def refuse_other_runs(table: SpreadTable, file: Path, manifests: Iterable[Manife
 def shipped_table(manifests: Sequence[Manifest]) -> SpreadTable | None:
     """The table that comes with slotmark for the cluster of all these runs; None where there is none.
 
-    Every fact of the table's work must be recorded by each run: the name of a cluster isn't enough.
+    Every fact of the table's work must be recorded by each run: the name of a cluster isn't enough. A published table tells few of them: it must
+    tell how many hosts there were.
     """
-    folder = catalogue(manifests[0].bench).folder / "run_to_run"
+    entries = catalogue(manifests[0].bench)
+    folder = (catalogue(entries.like) if entries.like else entries).folder / "run_to_run"
     for file in sorted(folder.glob("*.toml")):
         table = read_spread_table(file)
         if all(
-            one.origin in ("measured", "imported")
+            one.origin in ("measured", "imported", "published")
             and one.machine is None
             and _unlike(table, one) is None
-            and table.workload.keys() <= one.workload.keys()
+            and (table.workload.keys() if one.origin != "published" else {"hosts"}) <= one.workload.keys()
             for one in manifests
         ):
             return table
@@ -174,7 +176,7 @@ def shipped_table(manifests: Sequence[Manifest]) -> SpreadTable | None:
 
 def _unlike(table: SpreadTable, manifest: Manifest) -> str | None:
     """Why a table isn't of the cluster and work of a run; None where nothing says so."""
-    if manifest.bench != table.bench:
+    if table.bench not in (manifest.bench, catalogue(manifest.bench).like):
         return f"a table of bench '{table.bench}', but {manifest.id} is of '{manifest.bench}'"
     for fact, ours in table.workload.items():
         if (theirs := manifest.workload.get(fact)) is not None and theirs != ours:
@@ -186,7 +188,7 @@ def _unlike(table: SpreadTable, manifest: Manifest) -> str | None:
         where = f"the machine {machine}" if machine else "no machine of its own"
         return f"a table of {f'the machine {table.machine}' if table.machine else 'a cluster'}, but {manifest.id} is of {where}"
     profile = str(manifest.parameters.get("profile", ""))
-    if not profile.endswith(table.profile_ends):
+    if manifest.origin != "published" and not profile.endswith(table.profile_ends):
         return f"its profiles end with '{table.profile_ends}', but {manifest.id} has '{profile}'"
     return None
 

@@ -359,6 +359,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes:
         bench: Its name.
         folder: Where its catalogue and SQL are.
+        like: The bench whose metrics it has, with one value per run; empty for none.
         metrics: In the order of reports.
         about: The facts of a run's workload that a report begins with.
         estimator: How its metrics are compared, but for those that say otherwise.
@@ -393,6 +394,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     bench: str
     folder: Path
+    like: str = ""
     metrics: tuple[Metric, ...] = msgspec.field(name="metric")
     about: tuple[str, ...] = ()
     estimator: str
@@ -504,7 +506,7 @@ def catalogue(bench: str) -> Catalogue:
         raise RunError(f"This slotmark knows no bench '{bench}'. Use the slotmark that wrote the run.")
     folder = _folders[bench]
     content = tomllib.loads((folder / "catalogue.toml").read_text(encoding="utf-8"))
-    known = {metric.id: metric for metric in catalogue(like).metrics} if (like := content.pop("like", "")) else {}
+    known = {metric.id: metric for metric in catalogue(like).metrics} if (like := content.get("like", "")) else {}
     each = content.pop("each", {})
     facts = folder / "facts.sql"
     relations = [*(file.stem for file in (folder / "relations").glob("*.sql")), *content.get("native", {})]

@@ -1,6 +1,10 @@
-//! A cursor over CBOR (RFC 8949) that copies nothing: heads and items of a kind that is expected. `walk` passes over any item.
+//! A cursor over CBOR (RFC 8949) that copies nothing: heads and items of a kind that is expected. `walk` passes over any item, `write`
+//! is the other direction.
 
 mod walk;
+mod write;
+
+pub use self::write::CborBuffer;
 
 /// Bytes that aren't what was expected at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -17,6 +17,7 @@ mod writer;
 
 pub use appender::ChainAppender;
 pub use block::{Block, DecodeError, Decoder};
+pub use cbor::CborBuffer;
 pub use digest::{BlockFacts, Digest};
 pub use error::ChainError;
 pub use immutable::{BlockEntry, Chain, ChunkIdentity, Window};

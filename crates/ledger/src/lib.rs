@@ -1,6 +1,6 @@
 //! The rules of transactions, from Shelley to Conway.
 //!
-//! `parameters` is what a network's genesis files and updates decide, `resolved` what a transaction's inputs stand for.
+//! `resolved` is what a transaction's inputs stand for.
 //! `phase_one` holds a transaction against the rules of the ledger that need no script to run, each rule on its own;
 //! `phase_two` runs its Plutus scripts. Both take a transaction as [`slotmark_chain::block::Decoder`] decoded it.
 
@@ -8,15 +8,15 @@ mod bytes;
 mod certificates;
 mod integrity;
 mod needs;
-mod parameters;
 mod phase_one;
 mod phase_two;
 mod resolved;
 
-pub use parameters::{Genesis, GenesisError, Network, Parameters, Price, Units, fraction, genesis_beside};
 pub use phase_one::{block_units, phase_one};
 pub use phase_two::{ScriptEnd, ScriptRun, phase_two};
 pub use resolved::{EncodedOutput, Resolved, encode_output};
+
+use slotmark_network::{Network, Parameters};
 
 /// What a transaction's validity depends on beside its inputs.
 #[derive(Clone, Copy, Debug)]

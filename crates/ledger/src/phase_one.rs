@@ -12,18 +12,13 @@ use slotmark_chain::block::{Block, Era, Hash28, Output, Redeemer, Transaction};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::rule::{Outcome, Rule};
 use slotmark_chain::{DecodeError, Hash32, ed25519};
+use slotmark_network::{Parameters, Units};
 
 use crate::Environment;
 use crate::bytes::{Balance, Datum, Payment, Result, Script, datum, datum_hash, failure, hash, items};
 use crate::integrity::script_data_hash;
 use crate::needs::{Needs, Pointer, reference_scripts, witness_scripts};
-use crate::parameters::{Parameters, Units};
 use crate::resolved::{Resolved, Source, decode};
-
-/// Bytes that an output counts beside its own (Babbage, `utxoEntrySize`).
-const OUTPUT_OVERHEAD_BYTES: u64 = 160;
-/// Scripts that are referred to cost more by a fifth for each further stretch of so many bytes (Conway).
-const SCRIPT_FEE_STRETCH_BYTES: u64 = 25_600;
 
 /// The rules that need to know what inputs stand for.
 const OF_INPUTS: [Rule; 6] = [Rule::Fee, Rule::ValueConserved, Rule::WitnessKeys, Rule::Scripts, Rule::NativeScripts, Rule::Datums];
@@ -58,7 +53,7 @@ pub fn block_units(block: &Block<'_, '_>, environment: &Environment<'_>) -> Outc
     let mut outcome = Outcome::default();
     if !block.redeemers.is_empty() {
         match environment.parameters {
-            Some(parameters) => outcome.note(Rule::BlockUnits, units(block.redeemers).within(parameters.max_block_units)),
+            Some(parameters) => outcome.note(Rule::BlockUnits, units(block.redeemers).within(parameters.alonzo.max_block_units)),
             None => outcome.note_unknown(Rule::BlockUnits),
         }
     }
@@ -169,25 +164,22 @@ impl Check<'_> {
     }
 
     fn limits(&mut self, parameters: &Parameters, bytes: u64) {
-        self.outcome.note(Rule::TransactionLimit, bytes <= parameters.max_transaction_bytes);
+        self.outcome.note(Rule::TransactionLimit, bytes <= parameters.shelley.max_transaction_bytes);
         let value_bytes = |output: &Output| {
             // [lovelace, assets]: the head, a number, the map
             output.assets.map_or(0, |assets| 1 + uint_bytes(output.lovelace) + u64::from(assets.end - assets.start))
         };
-        let fits = self.outputs().all(|output| value_bytes(output) <= parameters.max_value_bytes);
+        let fits = self.outputs().all(|output| value_bytes(output) <= parameters.alonzo.max_value_bytes);
         self.outcome.note(Rule::ValueLimit, fits);
         if self.block.header.era >= Era::Babbage {
-            let least = |output: &Output| {
-                let bytes = OUTPUT_OVERHEAD_BYTES + u64::from(output.encoded.end - output.encoded.start);
-                parameters.lovelace_per_output_byte.saturating_mul(bytes)
-            };
+            let least = |output: &Output| parameters.least_lovelace(u64::from(output.encoded.end - output.encoded.start));
             let enough = self.outputs().all(|output| output.lovelace >= least(output));
             self.outcome.note(Rule::OutputLovelace, enough);
         } else {
             self.outcome.note_unknown(Rule::OutputLovelace);
         }
         if !self.redeemers().is_empty() {
-            let fits = units(self.redeemers()).within(parameters.max_transaction_units);
+            let fits = units(self.redeemers()).within(parameters.alonzo.max_transaction_units);
             self.outcome.note(Rule::TransactionUnits, fits);
         }
     }
@@ -355,9 +347,9 @@ impl Check<'_> {
             None => false,
         };
         let count = sources.collateral.len() as u64;
-        let least = i128::from(self.transaction.fee) * i128::from(parameters.collateral_percent);
+        let least = i128::from(self.transaction.fee) * i128::from(parameters.alonzo.collateral_percent);
         let holds = count > 0
-            && count <= parameters.max_collateral_inputs
+            && count <= parameters.alonzo.max_collateral_inputs
             && sources.collateral.iter().all(at_key)
             && balance.is_lovelace()
             && balance.lovelace.checked_mul(100).is_some_and(|hundredfold| hundredfold >= least)
@@ -369,7 +361,7 @@ impl Check<'_> {
     fn fee(&mut self, bytes: u64, script_bytes: u64) {
         let Some(parameters) = self.environment.parameters else { return self.outcome.note_unknown(Rule::Fee) };
         let script_bytes = if self.block.header.era >= Era::Conway { script_bytes } else { 0 };
-        match least_fee(parameters, bytes, script_bytes, units(self.redeemers())) {
+        match parameters.least_fee(bytes, script_bytes, units(self.redeemers())) {
             Some(least) => self.outcome.note(Rule::Fee, u128::from(self.transaction.fee) >= least),
             None => self.outcome.note_unknown(Rule::Fee),
         }
@@ -384,8 +376,8 @@ impl Check<'_> {
                 self.outcome.note_unknown(Rule::ValueConserved);
                 return Ok(());
             };
-            needs.balance.lovelace -= needs.key_deposits * i128::from(parameters.key_deposit);
-            needs.balance.lovelace -= i128::from(new_pools) * i128::from(parameters.pool_deposit);
+            needs.balance.lovelace -= needs.key_deposits * i128::from(parameters.shelley.key_deposit);
+            needs.balance.lovelace -= i128::from(new_pools) * i128::from(parameters.shelley.pool_deposit);
         }
         self.outcome.note(Rule::ValueConserved, needs.balance.lovelace == 0 && needs.balance.is_lovelace());
         Ok(())
@@ -400,32 +392,5 @@ fn uint_bytes(number: u64) -> u64 {
         0x100..0x1_0000 => 3,
         0x1_0000..0x1_0000_0000 => 5,
         _ => 9,
-    }
-}
-
-/// The least fee in lovelace; None where the price of scripts that are referred to isn't known.
-fn least_fee(parameters: &Parameters, bytes: u64, script_bytes: u64, units: Units) -> Option<u128> {
-    let size = u128::from(parameters.fee_constant) + u128::from(parameters.fee_per_byte) * u128::from(bytes);
-    let (memory, steps) = (parameters.memory_price, parameters.step_price);
-    let of_memory = u128::from(units.memory).checked_mul(u128::from(memory.0))?.checked_mul(u128::from(steps.1))?;
-    let of_steps = u128::from(units.steps).checked_mul(u128::from(steps.0))?.checked_mul(u128::from(memory.1))?;
-    let run = of_memory.checked_add(of_steps)?.div_ceil(u128::from(memory.1) * u128::from(steps.1));
-    let referred = if script_bytes == 0 { 0 } else { script_fee(parameters, script_bytes)? };
-    size.checked_add(run)?.checked_add(referred)
-}
-
-/// What scripts that are referred to cost (`tierRefScriptFee`): rounded down, over all of them.
-fn script_fee(parameters: &Parameters, script_bytes: u64) -> Option<u128> {
-    let price = parameters.fee_per_script_byte?;
-    // As a fraction over price.1 * 5^stretches; there are 200 kB of scripts in a transaction at most, eight stretches.
-    let (mut sum, mut times, mut over, mut left) = (0u128, u128::from(price.0), u128::from(price.1), script_bytes);
-    loop {
-        let stretch = left.min(SCRIPT_FEE_STRETCH_BYTES);
-        sum = sum.checked_add(times.checked_mul(u128::from(stretch))?)?;
-        left -= stretch;
-        if left == 0 {
-            return Some(sum / over);
-        }
-        (sum, times, over) = (sum.checked_mul(5)?, times.checked_mul(6)?, over.checked_mul(5)?);
     }
 }

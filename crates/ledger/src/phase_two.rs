@@ -25,9 +25,9 @@ use pallas_validate::phase2::script_context::{
 use pallas_validate::phase2::to_plutus_data::ToPlutusData;
 use slotmark_chain::block::{Block, Transaction};
 use slotmark_chain::rule::{Outcome, Rule};
+use slotmark_network::{Parameters, Units};
 
 use crate::Environment;
-use crate::parameters::{Parameters, Units};
 use crate::resolved::Resolved;
 
 /// What the evaluator's stack may need for each byte that nests as deeply as it can, measured on scripts of nothing but heads.
@@ -89,7 +89,7 @@ pub fn phase_two(
     let ended = |end: ScriptEnd| runs.iter().any(|run| run.end == end);
     let fails = ended(ScriptEnd::Failure) || ended(ScriptEnd::OverBudget);
     // What scripts see is made for Conway, and before it not alike in all: then a failure isn't known to be one.
-    let exact = environment.parameters.is_some_and(|parameters| parameters.protocol_version >= CONWAY);
+    let exact = environment.parameters.is_some_and(|parameters| parameters.shelley.protocol_version.major >= CONWAY);
     let mut note = |rule, holds| if holds || exact { outcome.note(rule, holds) } else { outcome.note_unknown(rule) };
     // A transaction that is marked as failing may well fail for want of budget.
     note(Rule::ScriptBudget, !valid || !ended(ScriptEnd::OverBudget));
@@ -163,7 +163,10 @@ fn run_decoded(
                 ScriptVersion::Native(_) => return None,
             };
             let mut context = contexts.of(version)?.into_script_context(&redeemer, datum.as_ref())?.to_plutus_data();
-            if parameters.protocol_version < CONWAY && transaction.invalid_before.is_none() && transaction.invalid_hereafter.is_some() {
+            if parameters.shelley.protocol_version.major < CONWAY
+                && transaction.invalid_before.is_none()
+                && transaction.invalid_hereafter.is_some()
+            {
                 close_interval(&mut context, version)?;
             }
             let mut arguments = vec![context];
@@ -239,7 +242,7 @@ fn evaluate(
     let cost_model = parameters.cost_models[version as usize].as_ref()?;
     let arena = Arena::from_bump(Bump::with_capacity(ARENA_BYTES));
     let flat_bytes: minicbor::bytes::ByteVec = minicbor::decode(script).ok()?;
-    let protocol_version = u32::try_from(parameters.protocol_version).ok()?;
+    let protocol_version = u32::try_from(parameters.shelley.protocol_version.major).ok()?;
     let mut program: &Program<'_, DeBruijn> = flat::decode(&arena, &flat_bytes, version, protocol_version).ok()?;
     for argument in arguments {
         let mut encoder = Encoder::new(Vec::new());

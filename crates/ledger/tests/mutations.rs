@@ -10,9 +10,8 @@ use pallas_codec::minicbor::Encoder;
 use slotmark_chain::Decoder;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::rule::{Outcome, Rule};
-use slotmark_ledger::{
-    EncodedOutput, Environment, Network, Parameters, Price, Resolved, ScriptEnd, ScriptRun, Units, block_units, phase_one, phase_two,
-};
+use slotmark_ledger::{EncodedOutput, Environment, Resolved, ScriptEnd, ScriptRun, block_units, phase_one, phase_two};
+use slotmark_network::{Network, Parameters, STATED, Units, alonzo, shelley};
 
 const SLOT: u64 = 1_000;
 const FUNDS: u64 = 10_000_000;
@@ -24,22 +23,9 @@ const FAILS: &str = "(program 1.1.0 (lam context (error)))";
 
 fn parameters() -> Parameters {
     Parameters {
-        protocol_version: 10,
-        fee_constant: 155_381,
-        fee_per_byte: 44,
-        fee_per_script_byte: Some(Price(15, 1)),
-        max_transaction_bytes: 16_384,
-        key_deposit: 2_000_000,
-        pool_deposit: 500_000_000,
-        lovelace_per_output_byte: 4_310,
-        max_value_bytes: 5_000,
-        memory_price: Price(577, 10_000),
-        step_price: Price(721, 10_000_000),
-        max_transaction_units: Units { memory: 14_000_000, steps: 10_000_000_000 },
-        max_block_units: Units { memory: 62_000_000, steps: 20_000_000_000 },
-        collateral_percent: 150,
-        max_collateral_inputs: 3,
+        alonzo: alonzo::Parameters { max_block_units: Units { memory: 62_000_000, steps: 20_000_000_000 }, ..alonzo::PARAMETERS },
         cost_models: [None, None, Some(COST_MODEL.to_vec())],
+        ..STATED.clone()
     }
 }
 
@@ -525,9 +511,9 @@ fn a_flipped_bit_of_a_signature_is_found() {
 
 #[test]
 fn what_is_larger_than_the_parameters_allow_is_refused() {
-    let small = Parameters { max_transaction_bytes: 200, ..parameters() };
+    let small = Parameters { shelley: shelley::Parameters { max_transaction_bytes: 200, ..shelley::PARAMETERS }, ..parameters() };
     assert_eq!(names(Draft::plain().check(|_, _| {}, &small).0), ["transaction-limit"]);
-    let small = Parameters { max_value_bytes: 40, ..parameters() };
+    let small = Parameters { alonzo: alonzo::Parameters { max_value_bytes: 40, ..alonzo::PARAMETERS }, ..parameters() };
     let mut draft = Draft::plain();
     let key = blake2b_224(&[draft.key.verifying_key().as_bytes()]);
     mint(&mut draft, key);

@@ -300,7 +300,7 @@ impl ChainDb {
 
     /// Whether a header can be held against what is known: not where stake isn't known so far ahead of the ledger.
     pub fn can_check(&self, header: &Summary) -> bool {
-        let epoch = |slot: u64| slot / self.genesis.epoch_slots;
+        let epoch = |slot: u64| slot / self.genesis.shelley.epoch_slots;
         let tip_slot = self.ledger.tip().map_or(0, |tip| slot_of(&tip.point));
         header.parent == self.tip_hash() || epoch(header.slot) <= epoch(tip_slot) + 1
     }
@@ -508,7 +508,7 @@ impl ChainDb {
 
     /// Settles what is more than k blocks behind the tip, and forgets what can't become part of the chain any more.
     fn settle(&mut self) -> Result<(), NodeError> {
-        while self.chain.len() as u64 > self.genesis.security_parameter {
+        while self.chain.len() as u64 > self.genesis.shelley.security_parameter {
             let Some(hash) = self.chain.pop_front() else { break };
             self.store.settle(&hash)?;
             let siblings = std::mem::take(&mut self.root_children);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use slotmark_ledger::Network;
+use slotmark_network::Network;
 
 /// Slots by this machine's clock.
 #[derive(Clone, Copy, Debug)]

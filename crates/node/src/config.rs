@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::{Hashing, blake2b_224, blake2b_256};
-use slotmark_ledger::{Network, genesis_beside};
+use slotmark_network::{Network, genesis_beside};
 use slotmark_praos::base::Base;
 use slotmark_praos::certificate::verify;
 use slotmark_praos::envelope::{Envelope, Enveloped, KesSigningKey, OperationalCertificate, VrfSigningKey};
@@ -20,7 +20,6 @@ use slotmark_praos::{kes, vrf};
 use crate::eras::Eras;
 use crate::error::NodeError;
 use crate::options::Run;
-use crate::parameters::{self, ShelleyParameters};
 
 /// What the configuration and the genesis files decide.
 pub struct Settings {
@@ -58,20 +57,6 @@ struct File {
     chain_sync_idle_timeout: Option<u64>,
     #[serde(flatten)]
     others: serde_json::Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ShelleyFile {
-    network_magic: u32,
-    protocol_params: ShelleyParameters,
-}
-
-impl ShelleyFile {
-    fn read(text: &str, path: &Path) -> Result<Self, NodeError> {
-        serde_json::from_str(text)
-            .map_err(|error| NodeError::content(path, error, "a Shelley genesis with networkMagic and all of protocolParams"))
-    }
 }
 
 /// Where a peer listens.
@@ -159,7 +144,7 @@ impl Settings {
             byron_hash.get_or_insert(found);
         }
         let stated = file.shelley_genesis_hash.as_deref();
-        let (genesis, of_shelley) = match base {
+        let genesis = match base {
             Some(path) => {
                 let base = Base::open(path)?;
                 let found = match stated {
@@ -177,22 +162,22 @@ impl Settings {
                     let expected = format!("{}. Make it anew, by `slotmark-node prepare`", byron_hash.map(hex::encode).unwrap_or_default());
                     return Err(NodeError::content(path, format!("made of {of}"), expected));
                 }
-                let of_shelley = ShelleyFile::read(base.shelley(), path)?;
-                (Genesis::on_base(base, &shelley)?, of_shelley)
+                Genesis::on_base(base, &shelley)?
             }
             None => {
                 let text = fs::read_to_string(&shelley).map_err(NodeError::read(&shelley))?;
                 let genesis = Genesis::read_text(&text, &shelley)?;
                 check_hash(&shelley, &genesis.hash, stated, config)?;
-                (genesis, ShelleyFile::read(&text, &shelley)?)
+                genesis
             }
         };
-        let magic = of_shelley.network_magic;
+        let magic = genesis.shelley.network_magic;
         let ledger = genesis.ledger.as_ref();
         let ledger = ledger.ok_or_else(|| NodeError::content(config, "no Alonzo genesis file", "one beside Shelley's"))?;
         let network = ledger.network;
         let eras = Eras::read(&genesis_beside(&shelley, "byron"), &genesis, &network)?;
-        let parameters = parameters::read(of_shelley.protocol_params, &shelley, &genesis, &ledger.parameters)?;
+        let parameters = ledger.parameters.encode();
+        let parameters = parameters.ok_or_else(|| NodeError::content(config, "no Conway genesis file", "one beside Shelley's"))?;
         let name = file.trace_option_node_name.or_else(|| fs::read_to_string("/proc/sys/kernel/hostname").ok());
         Ok(Self {
             genesis: Arc::new(genesis),

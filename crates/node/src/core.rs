@@ -295,7 +295,7 @@ impl Core {
     /// A record of the ledger base couldn't be read: what the mempool decided counts for nothing.
     fn with_mempool<T>(&mut self, run: impl FnOnce(&mut Mempool, &Rules<'_>, u64) -> T) -> Result<Option<T>, NodeError> {
         let slot = self.clock.slot_at(now_ns()).unwrap_or(0).max(self.tip_slot() + 1);
-        let key = (self.db.tip_hash(), slot / self.db.genesis().epoch_slots);
+        let key = (self.db.tip_hash(), slot / self.db.genesis().shelley.epoch_slots);
         if self.outlook.as_ref().is_none_or(|(known, _)| *known != key) {
             self.outlook = self.db.outlook(&key.0, slot).map(|outlook| (key, outlook));
         }

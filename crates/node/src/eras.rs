@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use minicbor::data::Tag;
-use serde::Deserialize;
-use slotmark_ledger::Network;
+use slotmark_network::Network;
+use slotmark_network::byron::Byron;
 use slotmark_praos::genesis::Genesis;
 
 use crate::config::read_json;
@@ -31,38 +31,20 @@ struct Parameters {
     safe_slots: u64,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ByronFile {
-    protocol_consts: ProtocolConstants,
-    block_version_data: BlockVersionData,
-}
-
-#[derive(Deserialize)]
-struct ProtocolConstants {
-    k: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct BlockVersionData {
-    slot_duration: String,
-}
-
 impl Eras {
     /// Reads what Byron's genesis file has of its era; the rest is known.
     ///
     /// # Errors
     /// The file can't be read, or lacks it.
     pub fn read(byron: &Path, genesis: &Genesis, network: &Network) -> Result<Self, NodeError> {
-        let file: ByronFile = read_json(byron, "a Byron genesis file")?;
+        let file: Byron = read_json(byron, "a Byron genesis file")?;
         let slot_ms = file.block_version_data.slot_duration.parse();
         let slot_ms = slot_ms.map_err(|_| NodeError::content(byron, "blockVersionData.slotDuration", "milliseconds in digits"))?;
         let k = file.protocol_consts.k;
-        let stability = genesis.active_slots.share().ceil_div(3 * genesis.security_parameter);
+        let stability = genesis.active_slots.share().ceil_div(3 * genesis.shelley.security_parameter);
         Ok(Self {
             byron: Parameters { epoch_slots: 10 * k, slot_ms, safe_slots: 2 * k },
-            later: Parameters { epoch_slots: genesis.epoch_slots, slot_ms: network.slot_ms, safe_slots: stability },
+            later: Parameters { epoch_slots: genesis.shelley.epoch_slots, slot_ms: network.slot_ms, safe_slots: stability },
         })
     }
 

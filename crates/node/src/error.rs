@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use slotmark_chain::ChainError;
+use slotmark_network::GenesisError;
 use slotmark_praos::base::BaseError;
 use slotmark_praos::envelope::EnvelopeError;
-use slotmark_praos::genesis::GenesisError;
 
 /// Why a node can't start, or go on.
 #[derive(Debug, thiserror::Error)]

@@ -1,13 +1,13 @@
 //! Making blocks: the leadership check, and the block itself.
 
 use slotmark_chain::Hash32;
+use slotmark_network::shelley;
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::header::Leader;
 use slotmark_praos::lottery::{Draw, praos_input};
 use slotmark_praos::state::Outlook;
 use slotmark_praos::vrf;
 use slotmark_synth::assembly::{Body, NewHeader, assemble};
-use slotmark_synth::parameters::PROTOCOL_VERSION;
 
 use crate::config::Credentials;
 
@@ -29,8 +29,9 @@ impl Credentials {
 
     /// A whole block; None where the KES key isn't good for its slot.
     pub fn block(&mut self, leads: &Leadership, number: u64, previous: Option<Hash32>, body: &Body, genesis: &Genesis) -> Option<Vec<u8>> {
-        let period = leads.slot / genesis.kes.slots;
-        let evolution = period.checked_sub(self.certificate.kes_period).filter(|evolution| *evolution < genesis.kes.max_evolutions)?;
+        let period = leads.slot / genesis.shelley.kes_period_slots;
+        let evolution =
+            period.checked_sub(self.certificate.kes_period).filter(|evolution| *evolution < genesis.shelley.max_kes_evolutions)?;
         if !self.kes.evolve_to(u32::try_from(evolution).ok()?) {
             return None;
         }
@@ -43,7 +44,7 @@ impl Credentials {
             output: &leads.output,
             proof: &self.vrf.prove(&leads.input),
             certificate: &self.certificate,
-            version: PROTOCOL_VERSION,
+            version: shelley::PARAMETERS.protocol_version,
         };
         let mut block = Vec::with_capacity(1_024 + body.size_bytes());
         assemble(&mut block, &header, body, |message| self.kes.sign(message));

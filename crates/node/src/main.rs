@@ -19,7 +19,6 @@ mod mempool;
 mod message;
 mod network;
 mod options;
-mod parameters;
 mod resources;
 mod store;
 
@@ -68,7 +67,7 @@ fn run(options: Arc<Run>) -> Result<(), NodeError> {
     let credentials = Credentials::read(&options)?;
     let log = Arc::new(Log::new(&settings.name, Box::new(stdout())));
     log.line(forms::NodeVersion { name: &b"slotmark-node"[..], version: env!("CARGO_PKG_VERSION").as_bytes() });
-    let chunk_slots = CHUNK_K * settings.genesis.security_parameter;
+    let chunk_slots = CHUNK_K * settings.genesis.shelley.security_parameter;
     let (store, volatile) = Store::open(&options.database_path, settings.magic, chunk_slots)?;
     let store = Arc::new(store);
     let db = ChainDb::open(Arc::clone(&settings.genesis), Arc::clone(&store), volatile, !options.no_scripts)?;

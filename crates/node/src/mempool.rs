@@ -9,7 +9,8 @@ use minicbor::data::Type;
 use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Decoder, Transaction};
 use slotmark_chain::hash::blake2b_256;
-use slotmark_ledger::{EncodedOutput, Environment, Parameters, Resolved, Units, phase_one, phase_two};
+use slotmark_ledger::{EncodedOutput, Environment, Resolved, phase_one, phase_two};
+use slotmark_network::{Parameters, Units};
 use slotmark_praos::stake::Stake;
 use slotmark_synth::assembly::Transactions;
 
@@ -131,7 +132,7 @@ impl Mempool {
         if self.ids.contains(&id) {
             return Err(Refused::Known);
         }
-        if rules.environment.parameters.is_some_and(|parameters| bytes.len() as u64 > parameters.max_transaction_bytes + 1) {
+        if rules.environment.parameters.is_some_and(|parameters| bytes.len() as u64 > parameters.shelley.max_transaction_bytes + 1) {
             return Err(Refused::Invalid("it is larger than a transaction may be".into()));
         }
         if self.bytes + bytes.len() as u64 > Self::capacity(max_body_bytes) {
@@ -141,7 +142,7 @@ impl Mempool {
         let checked = self.check(bytes, &parts, id, rules, &mut decoder);
         self.decoder = decoder;
         let mut waiting = checked.map_err(Refused::Invalid)?;
-        let limit = rules.environment.parameters.map(|parameters| parameters.max_block_units);
+        let limit = rules.environment.parameters.map(|parameters| parameters.alonzo.max_block_units);
         if limit.is_some_and(|limit| !self.units.plus(waiting.units).within(limit.plus(limit))) {
             return Err(Refused::Full);
         }
@@ -230,7 +231,7 @@ impl Mempool {
             }
             let sum = units.plus(waiting.units);
             let size = waiting.bytes.len() as u64 + 3;
-            if bytes + size > max_body_bytes || parameters.is_some_and(|parameters| !sum.within(parameters.max_block_units)) {
+            if bytes + size > max_body_bytes || parameters.is_some_and(|parameters| !sum.within(parameters.alonzo.max_block_units)) {
                 break;
             }
             (bytes, units) = (bytes + size, sum);

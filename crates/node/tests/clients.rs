@@ -142,25 +142,25 @@ fn place_of(bed: &Bed, pool: usize) -> queries_v16::TransactionInput {
 
 /// Holds parameters against the genesis files, which have a chain's that is forged.
 fn check_parameters(found: &queries_v16::ProtocolParam) {
-    use slotmark_synth::parameters as genesis;
+    use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V3_COST_MODEL};
     let share = |numerator, denominator| Some(RationalNumber { numerator, denominator });
     let coin = |found: &Option<queries_v16::Coin>| found.as_ref().map(u64::from);
-    assert_eq!((found.minfee_a, found.minfee_b), (Some(genesis::MIN_FEE_PER_BYTE), Some(genesis::MIN_FEE_CONSTANT)));
-    assert_eq!(found.max_block_body_size, Some(genesis::MAX_BLOCK_BODY_BYTES));
-    assert_eq!((found.max_transaction_size, found.max_block_header_size), (Some(genesis::MAX_TX_BYTES), Some(genesis::MAX_HEADER_BYTES)));
+    assert_eq!((found.minfee_a, found.minfee_b), (Some(44), Some(155_381)));
+    assert_eq!(found.max_block_body_size, Some(90_112));
+    assert_eq!((found.max_transaction_size, found.max_block_header_size), (Some(16_384), Some(1_100)));
     assert_eq!((coin(&found.key_deposit), coin(&found.pool_deposit)), (Some(2_000_000), Some(500_000_000)));
     assert_eq!((found.maximum_epoch, found.desired_number_of_stake_pools), (Some(18), Some(500)));
     assert_eq!((&found.pool_pledge_influence, &found.expansion_rate), (&share(3, 10), &share(3, 1_000)));
-    assert_eq!((&found.treasury_growth_rate, found.protocol_version), (&share(1, 1), Some(genesis::PROTOCOL_VERSION)));
-    assert_eq!((coin(&found.min_pool_cost), coin(&found.ada_per_utxo_byte)), (Some(0), Some(genesis::LOVELACE_PER_UTXO_BYTE)));
+    assert_eq!((&found.treasury_growth_rate, found.protocol_version), (&share(1, 1), Some((10, 0))));
+    assert_eq!((coin(&found.min_pool_cost), coin(&found.ada_per_utxo_byte)), (Some(0), Some(4_310)));
     let models = found.cost_models_for_script_languages.as_ref().unwrap();
-    assert_eq!(models.plutus_v1.as_deref(), Some(&genesis::PLUTUS_V1_COST_MODEL[..]));
-    assert_eq!((models.plutus_v2.as_deref(), models.plutus_v3.as_deref()), (None, Some(&genesis::PLUTUS_V3_COST_MODEL[..])));
+    assert_eq!(models.plutus_v1.as_deref(), Some(&PLUTUS_V1_COST_MODEL[..]));
+    assert_eq!((models.plutus_v2.as_deref(), models.plutus_v3.as_deref()), (None, Some(&PLUTUS_V3_COST_MODEL[..])));
     let prices = found.execution_costs.clone().unwrap();
     assert_eq!((Some(prices.mem_price), Some(prices.step_price)), (share(577, 10_000), share(721, 10_000_000)));
     let units = |units: &Option<queries_v16::ExUnits>| units.as_ref().map(|units| (units.mem, units.steps));
-    assert_eq!(units(&found.max_tx_ex_units), Some((genesis::MAX_TX_MEMORY, genesis::MAX_TX_STEPS)));
-    assert_eq!(units(&found.max_block_ex_units), Some((genesis::MAX_BLOCK_MEMORY, genesis::MAX_BLOCK_STEPS)));
+    assert_eq!(units(&found.max_tx_ex_units), Some((14_000_000, 10_000_000_000)));
+    assert_eq!(units(&found.max_block_ex_units), Some((62_000_000, 40_000_000_000)));
     assert_eq!((found.max_value_size, found.collateral_percentage, found.max_collateral_inputs), (Some(5_000), Some(150), Some(3)));
     let pools = found.pool_voting_thresholds.clone().unwrap();
     assert_eq!((Some(pools.motion_no_confidence), Some(pools.pp_security_group)), (share(51, 100), share(51, 100)));
@@ -170,6 +170,6 @@ fn check_parameters(found: &queries_v16::ProtocolParam) {
     assert_eq!((Some(dreps.pp_gov_group), Some(dreps.treasury_withdrawal)), (share(3, 4), share(67, 100)));
     assert_eq!((found.min_committee_size, found.committee_term_limit), (Some(0), Some(365)));
     assert_eq!((found.governance_action_validity_period, coin(&found.governance_action_deposit)), (Some(30), Some(100_000_000_000)));
-    assert_eq!((coin(&found.drep_deposit), found.drep_inactivity_period), (Some(genesis::DREP_DEPOSIT), Some(20)));
-    assert_eq!(found.minfee_refscript_cost_per_byte, share(genesis::REFERENCE_SCRIPT_FEE_PER_BYTE, 1));
+    assert_eq!((coin(&found.drep_deposit), found.drep_inactivity_period), (Some(500_000_000), Some(20)));
+    assert_eq!(found.minfee_refscript_cost_per_byte, share(15, 1));
 }

@@ -11,6 +11,7 @@ use pallas_network::miniprotocols::localstate::queries_v16;
 use pallas_network::miniprotocols::localtxsubmission::{EraTx, Response};
 use slotmark_chain::block::decode_header;
 use slotmark_chain::{ChainAppender, NewBlock};
+use slotmark_network::shelley::ProtocolVersion;
 use slotmark_praos::base::Base;
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::{kes, vrf};
@@ -49,7 +50,7 @@ fn block_of_a_stranger(number: u64, previous: Option<[u8; 32]>) -> Vec<u8> {
         output: &vrf.evaluate(&[0; 32]),
         proof: &vrf.prove(&[0; 32]),
         certificate: &Certificate::sign(&cold, kes.verification_key(), 0, 0),
-        version: (10, 0),
+        version: ProtocolVersion { major: 10, minor: 0 },
     };
     let mut block = Vec::new();
     assemble(&mut block, &header, &Transactions::default().body(), |message| kes.sign(message));

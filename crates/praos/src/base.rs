@@ -13,20 +13,20 @@
 //! | accounts | credential: 1 for a script's and 0 for a key's (1), its hash (28) | lovelace (8), which of the head's pools it delegates to (4); all bits set for none |
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use slotmark_chain::Hash32;
 use slotmark_chain::block::{Credential, Hash28};
 use slotmark_chain::hash::blake2b_256;
+use slotmark_network::GenesisError;
+use slotmark_network::shelley::without_entries;
 
-use crate::genesis::{Genesis, GenesisError};
+use crate::genesis::Genesis;
 use crate::holdings::{Account, Delegated, Owner};
 
 /// How the file begins.
@@ -411,77 +411,4 @@ fn error_without(error: &GenesisError, path: &Path) -> String {
     let words = error.to_string();
     let prefix = format!("{}: ", path.display());
     words.strip_prefix(&prefix).unwrap_or(&words).trim_end_matches('.').to_owned()
-}
-
-/// A Shelley genesis without `initialFunds` and `staking`; all else as it was, byte by byte.
-fn without_entries(text: &str) -> Result<String, serde_json::Error> {
-    /// Where the keys of an object are in the text, and which of them are wanted.
-    struct Keys<'a>(Vec<&'a str>);
-
-    impl<'de> Deserialize<'de> for Keys<'de> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Object;
-
-            impl<'de> Visitor<'de> for Object {
-                type Value = Keys<'de>;
-
-                fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    formatter.write_str("an object")
-                }
-
-                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                    let mut keys = Vec::new();
-                    while let Some((key, IgnoredAny)) = map.next_entry::<&'de str, IgnoredAny>()? {
-                        keys.push(key);
-                    }
-                    Ok(Keys(keys))
-                }
-            }
-
-            deserializer.deserialize_map(Object)
-        }
-    }
-
-    let Keys(keys) = serde_json::from_str(text)?;
-    let place = |key: &str| key.as_ptr().addr() - text.as_ptr().addr();
-    let (mut rest, mut from) = (String::new(), 0);
-    for (number, key) in keys.iter().enumerate() {
-        if !["initialFunds", "staking"].contains(key) {
-            continue;
-        }
-        rest.push_str(&text[from..place(key)]);
-        // Up to the next key's quotation mark, or to the end of the object.
-        let (until, end) = match keys.get(number + 1) {
-            Some(next) => (place(next) - 1, ","),
-            None => (text.trim_end().len() - 1, ""),
-        };
-        let empty = if *key == "staking" { r#"{"pools":{},"stake":{}}"# } else { "{}" };
-        rest.push_str(&format!("{key}\":{empty}{end}"));
-        from = until;
-    }
-    rest.push_str(&text[from..]);
-    Ok(rest)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_entries_of_a_genesis_are_left_out() {
-        for (text, expected) in [
-            (r#"{"a": 0.05, "initialFunds": {"60": 1}, "b" :[]}"#, r#"{"a": 0.05, "initialFunds":{},"b" :[]}"#),
-            (r#"{"initialFunds" : {"60": 1} } "#, r#"{"initialFunds":{}} "#),
-            (
-                r#"{"staking":{"pools":{"a":{"staking":1}},"stake":{}},"initialFunds":{},"a":1}"#,
-                r#"{"staking":{"pools":{},"stake":{}},"initialFunds":{},"a":1}"#,
-            ),
-            (r#"{"a":{"initialFunds":{"b":1}}}"#, r#"{"a":{"initialFunds":{"b":1}}}"#),
-        ] {
-            let rest = without_entries(text).unwrap();
-            assert_eq!(rest, expected);
-            serde_json::from_str::<serde_json::Value>(&rest).unwrap();
-        }
-        assert!(without_entries("[]").is_err());
-    }
 }

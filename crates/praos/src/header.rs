@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use slotmark_chain::Hash32;
 use slotmark_chain::block::{Era, Hash28, Header, OperationalCertificate, VrfCertificate};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
+use slotmark_network::Ratio;
 
 use crate::certificate;
 use crate::kes;
 use crate::lottery::{ActiveSlots, Draw, Purpose, praos_contribution, praos_input, tpraos_contribution, tpraos_input};
 use crate::nonce::Nonce;
 use crate::overlay::Delegation;
-use crate::ratio::Ratio;
 use crate::rule::{Outcome, Rule};
 use crate::vrf;
 

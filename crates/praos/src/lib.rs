@@ -1,7 +1,7 @@
 //! TPraos and Praos: the keys and proofs of block producers, and which headers are valid.
 //!
 //! From the ground up: `vrf` and `kes` sign and prove, `certificate` ties hot keys to cold ones, `envelope` keeps
-//! keys in files. `ratio`, `nonce`, `lottery` and `overlay` are the protocol's arithmetic; `genesis`, `updates` and `stake`
+//! keys in files. `nonce`, `lottery` and `overlay` are the protocol's arithmetic; `genesis`, `updates` and `stake`
 //! what it reads off genesis files and transactions; `holdings` is who holds what, and `base` a file of it for large genesis files. `header` checks one header, `state` what goes from block to block,
 //! `check` a whole chain.
 
@@ -16,7 +16,6 @@ pub mod kes;
 pub mod lottery;
 pub mod nonce;
 pub mod overlay;
-pub mod ratio;
 pub mod stake;
 pub mod state;
 pub mod updates;

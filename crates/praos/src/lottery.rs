@@ -4,9 +4,9 @@ use pallas_math::math::{FixedDecimal, FixedPrecision};
 use serde::{Deserialize, Serialize};
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::blake2b_256;
+use slotmark_network::Ratio;
 
 use crate::nonce::Nonce;
-use crate::ratio::Ratio;
 use crate::vrf::Output;
 
 /// What a TPraos proof is for: each has an input of its own.

@@ -7,7 +7,7 @@ use slotmark_chain::Hash32;
 use slotmark_chain::block::Era;
 use slotmark_chain::hash::blake2b_256;
 
-use crate::ratio::Ratio;
+use slotmark_network::Ratio;
 
 /// Blocks count for the next nonce until so many times k/f slots before their epoch ends.
 const SETTLING_FROM_SHELLEY: u64 = 3;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use slotmark_chain::Hash32;
 use slotmark_chain::block::Hash28;
 
-use crate::ratio::Ratio;
+use slotmark_network::Ratio;
 
 /// A genesis key and who makes blocks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,11 +11,11 @@ use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Certificate, Credential, DecodeError, Hash28, Output, Transaction, decode_output};
 use slotmark_chain::hash::blake2b_256;
 use slotmark_ledger::{EncodedOutput, Resolved, encode_output};
+use slotmark_network::Ratio;
 
 use crate::genesis::Genesis;
 use crate::header::{Leader, PoolStake};
 use crate::holdings::{Holdings, Journal, Owner, Place};
-use crate::ratio::Ratio;
 
 /// The stake that counts for the lottery of an epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -381,8 +381,8 @@ mod tests {
         serde_json::json!({
             "activeSlotsCoeff": 0.05, "securityParam": 10, "epochLength": 100, "slotsPerKESPeriod": 50, "maxKESEvolutions": 60,
             "updateQuorum": 2, "genDelegs": {}, "initialFunds": funds, "staking": {"pools": pools, "stake": stake},
-            "protocolParams": {"decentralisationParam": 0.0, "extraEntropy": {"tag": "NeutralNonce"}, "maxBlockHeaderSize": 1100,
-                               "maxBlockBodySize": 65536},
+            "protocolParams": slotmark_network::shelley::PARAMETERS, "maxLovelaceSupply": 45_000_000_000_000_000_u64,
+            "networkId": "Testnet", "networkMagic": 42, "slotLength": 1, "systemStart": "2022-07-07T09:33:35Z",
         })
         .to_string()
     }
@@ -392,7 +392,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, base) = (folder.path().join("shelley-genesis.json"), folder.path().join("base"));
         fs::write(&path, shelley).unwrap();
-        fs::write(folder.path().join("byron-genesis.json"), r#"{"nonAvvmBalances": {"2657WMsDfac6": "7"}, "avvmDistr": {}}"#).unwrap();
+        let mut byron = slotmark_network::byron::stated("", 10, 42, 0);
+        byron["nonAvvmBalances"] = serde_json::json!({"2657WMsDfac6": "7"});
+        fs::write(folder.path().join("byron-genesis.json"), byron.to_string()).unwrap();
         Base::make(&path, &base).unwrap();
         [Genesis::read(&path).unwrap(), Genesis::on_base(Base::open(&base).unwrap(), &path).unwrap()]
     }

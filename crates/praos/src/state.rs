@@ -5,7 +5,8 @@ use std::sync::Arc;
 use slotmark_chain::block::{Block, Certificate, DecodeError, Era, Header};
 use slotmark_chain::hash::blake2b_224;
 use slotmark_chain::{Hash32, Point, Tip};
-use slotmark_ledger::{Environment, Parameters, Resolved};
+use slotmark_ledger::{Environment, Resolved};
+use slotmark_network::Parameters;
 
 use crate::certificate::{Counters, Sequence};
 use crate::genesis::Genesis;
@@ -52,7 +53,7 @@ impl Step {
     /// What the header is to be checked against.
     pub fn surroundings<'a>(&self, genesis: Option<&'a Genesis>) -> Surroundings<'a> {
         Surroundings {
-            kes: genesis.map(|genesis| genesis.kes),
+            kes: genesis.map(Genesis::kes),
             active_slots: genesis.map(|genesis| &genesis.active_slots),
             epoch_nonce: self.epoch.as_ref().map(|epoch| epoch.nonce),
             leader: self.leader,
@@ -170,7 +171,7 @@ impl ChainState {
             stake.note_pool_block(epoch.number);
         }
         network.evolve(header, &epoch);
-        step.parameters = network.updates.ledger().filter(|_| network.limits_known).cloned();
+        step.parameters = network.updates.transactions().filter(|_| network.limits_known).cloned();
         if let Some(block) = block {
             step.resolved = network.apply(block, &mut step.outcome)?;
         }
@@ -188,7 +189,7 @@ impl ChainState {
     /// between.
     pub fn of_next_header(&self, slot: u64) -> Self {
         let network = self.network.as_ref();
-        let runs = network.and_then(|network| Some((network.epoch.as_ref()?, network.genesis.epoch_slots)));
+        let runs = network.and_then(|network| Some((network.epoch.as_ref()?, network.genesis.shelley.epoch_slots)));
         let is_later = runs.is_none_or(|(epoch, slots)| slot >= epoch.first_slot.saturating_add(slots));
         let stake = network.and_then(|network| network.stake.as_ref()).filter(|_| is_later);
         self.outline(stake.map(|stake| Arc::new(stake.distribution())))
@@ -253,8 +254,8 @@ impl ChainState {
     pub fn outlook(&self, era: Era, slot: u64) -> Option<Outlook> {
         let mut network = self.of_next_header(slot).network?;
         let epoch = network.enter_epoch_of(era, slot, self.previous.is_none());
-        let parameters = network.updates.ledger().filter(|_| network.limits_known).cloned();
-        Some(Outlook { epoch, max_body_bytes: network.updates.parameters().max_body_bytes, parameters })
+        let parameters = network.updates.transactions().filter(|_| network.limits_known).cloned();
+        Some(Outlook { epoch, max_body_bytes: network.updates.headers().max_body_bytes, parameters })
     }
 
     fn check_link(&mut self, header: &Header<'_>, outcome: &mut Outcome) {
@@ -309,16 +310,16 @@ impl Network {
         Self {
             nonces: Nonces::initial(genesis.hash),
             updates: Updates::new(
-                genesis.parameters,
+                genesis.shelley.parameters,
                 genesis.ledger.as_ref().map(|ledger| ledger.parameters.clone()),
-                genesis.update_quorum,
+                genesis.shelley.update_quorum,
             ),
             stake: Some(Stake::new(genesis)),
             epoch: None,
             after_byron: None,
             limits_known: true,
             delegates_known: true,
-            may_have_rewards: !genesis.all_to_treasury,
+            may_have_rewards: !genesis.shelley.parameters.tau.is_one(),
             genesis: genesis.clone(),
         }
     }
@@ -334,10 +335,10 @@ impl Network {
             if is_first {
                 return (0, 0);
             }
-            let epoch = slot / self.genesis.security_parameter.saturating_mul(BYRON_EPOCH);
-            (epoch * self.genesis.security_parameter * BYRON_EPOCH, epoch)
+            let epoch = slot / self.genesis.shelley.security_parameter.saturating_mul(BYRON_EPOCH);
+            (epoch * self.genesis.shelley.security_parameter * BYRON_EPOCH, epoch)
         });
-        let slots = self.genesis.epoch_slots;
+        let slots = self.genesis.shelley.epoch_slots;
         let passed = slot.saturating_sub(first_slot) / slots;
         let number = first_epoch + passed;
         let running = self.epoch.as_ref().map_or(first_epoch, |epoch| epoch.number);
@@ -350,7 +351,7 @@ impl Network {
                     stake.begin_epoch(epoch);
                 }
             }
-            let entropy = if era < Era::Babbage { self.updates.parameters().extra_entropy } else { None };
+            let entropy = if era < Era::Babbage { self.updates.headers().extra_entropy } else { None };
             self.nonces.begin_epoch(entropy);
         }
         match &self.epoch {
@@ -367,13 +368,13 @@ impl Network {
         if !self.limits_known {
             return [Rule::HeaderLimit, Rule::BodyLimit].into_iter().for_each(|rule| outcome.note_unknown(rule));
         }
-        let parameters = self.updates.parameters();
+        let parameters = self.updates.headers();
         outcome.note(Rule::HeaderLimit, u64::from(header.span.end - header.span.start) <= parameters.max_header_bytes);
         outcome.note(Rule::BodyLimit, body_bytes <= parameters.max_body_bytes);
     }
 
     fn leader(&self, header: &Header<'_>, epoch: &Epoch, issuer: &[u8; 28]) -> Leader {
-        let parameters = self.updates.parameters();
+        let parameters = self.updates.headers();
         if header.era < Era::Babbage && !parameters.decentralisation.is_zero() {
             if !self.delegates_known {
                 return Leader::Unknown;
@@ -390,8 +391,8 @@ impl Network {
 
     fn evolve(&mut self, header: &Header<'_>, epoch: &Epoch) {
         let Some(contribution) = contribution(header) else { return };
-        let settling = settling_slots(header.era, self.genesis.security_parameter, self.genesis.active_slots.share());
-        let next_epoch = epoch.first_slot.saturating_add(self.genesis.epoch_slots);
+        let settling = settling_slots(header.era, self.genesis.shelley.security_parameter, self.genesis.active_slots.share());
+        let next_epoch = epoch.first_slot.saturating_add(self.genesis.shelley.epoch_slots);
         self.nonces.apply(contribution, header.prev_hash, header.slot.saturating_add(settling) < next_epoch);
     }
 

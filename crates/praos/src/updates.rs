@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slotmark_chain::block::{Block, DecodeError, Era, Hash28, ParameterUpdate, Transaction};
-use slotmark_ledger as ledger;
-
-use crate::genesis::Parameters;
+use slotmark_network::{Parameters, Ratio, shelley};
 
 /// Proposals that wait for the end of an epoch, and the parameters that they change.
 #[derive(Clone, Debug)]
 pub struct Updates {
-    parameters: Parameters,
+    /// Those of headers.
+    headers: shelley::Parameters,
     /// Those of transactions; None where they aren't known.
-    ledger: Option<Arc<ledger::Parameters>>,
+    transactions: Option<Arc<Parameters>>,
     quorum: u64,
     /// By the epoch at whose end they are decided and the genesis key that made them.
     proposals: BTreeMap<u64, BTreeMap<Hash28, Proposal>>,
@@ -30,18 +29,18 @@ struct Proposal {
 
 impl Updates {
     /// Parameters as the genesis has them.
-    pub fn new(parameters: Parameters, ledger: Option<ledger::Parameters>, quorum: u64) -> Self {
-        Self { parameters, ledger: ledger.map(Arc::new), quorum, proposals: BTreeMap::new() }
+    pub fn new(headers: shelley::Parameters, transactions: Option<Parameters>, quorum: u64) -> Self {
+        Self { headers, transactions: transactions.map(Arc::new), quorum, proposals: BTreeMap::new() }
     }
 
-    /// The parameters of the running epoch.
-    pub fn parameters(&self) -> &Parameters {
-        &self.parameters
+    /// The parameters of headers in the running epoch.
+    pub fn headers(&self) -> &shelley::Parameters {
+        &self.headers
     }
 
     /// The parameters of transactions in the running epoch; None where they aren't known.
-    pub fn ledger(&self) -> Option<&Arc<ledger::Parameters>> {
-        self.ledger.as_ref()
+    pub fn transactions(&self) -> Option<&Arc<Parameters>> {
+        self.transactions.as_ref()
     }
 
     /// Takes in a transaction's proposals: a later one of the same key replaces an earlier one.
@@ -71,19 +70,19 @@ impl Updates {
         let mut winners = votes.values().filter(|(count, _)| *count >= self.quorum);
         if let (Some((_, adopted)), None) = (winners.next(), winners.next()) {
             self.adopt(&adopted.update);
-            let mut ledger = self.ledger.take();
-            if let Some(parameters) = &mut ledger
+            let mut transactions = self.transactions.take();
+            if let Some(parameters) = &mut transactions
                 && Arc::make_mut(parameters).adopt(&adopted.encoded, adopted.era < Era::Babbage).is_ok()
             {
-                self.ledger = ledger;
+                self.transactions = transactions;
             }
         }
     }
 
     fn adopt(&mut self, update: &ParameterUpdate) {
-        let parameters = &mut self.parameters;
+        let parameters = &mut self.headers;
         if let Some((numerator, denominator)) = update.decentralisation
-            && let Some(d) = crate::ratio::Ratio::new(numerator, denominator)
+            && let Some(d) = Ratio::share(numerator, denominator)
         {
             parameters.decentralisation = d;
         }
@@ -96,7 +95,6 @@ impl Updates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ratio::Ratio;
 
     fn proposal(max_body_bytes: u64) -> Proposal {
         let update = ParameterUpdate {
@@ -109,13 +107,13 @@ mod tests {
         Proposal { encoded: max_body_bytes.to_be_bytes().to_vec(), update, era: Era::Babbage }
     }
 
-    fn after(epoch: u64, votes: &[u64]) -> Parameters {
-        let parameters = Parameters { decentralisation: Ratio::ONE, extra_entropy: None, max_header_bytes: 1_100, max_body_bytes: 100 };
+    fn after(epoch: u64, votes: &[u64]) -> shelley::Parameters {
+        let parameters = shelley::Parameters { decentralisation: Ratio::ONE, max_body_bytes: 100, ..shelley::PARAMETERS };
         let mut updates = Updates::new(parameters, None, 2);
         updates.proposals.insert(3, (0..).zip(votes).map(|(key, vote)| ([key; 28], proposal(*vote))).collect());
         updates.begin_epoch(epoch);
         assert_eq!(updates.proposals.len(), usize::from(epoch <= 3));
-        *updates.parameters()
+        *updates.headers()
     }
 
     #[test]

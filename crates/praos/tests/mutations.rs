@@ -6,15 +6,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
+use serde_json::json;
 use slotmark_chain::block::{Era, decode_header, header_hash};
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::{Chain, ChainWriter, Hash32, NewBlock};
+use slotmark_network::{Ratio, byron, shelley};
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::check::{Report, check_chain};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::header::Leader;
 use slotmark_praos::lottery::{ActiveSlots, Draw, Purpose, praos_input, tpraos_input};
-use slotmark_praos::ratio::Ratio;
 use slotmark_praos::state::ChainState;
 use slotmark_praos::{kes, vrf};
 use tempfile::TempDir;
@@ -78,21 +79,24 @@ impl Network {
         let pool = Pool::new(1);
         let (id, vrf) = (hex::encode(pool.id()), hex::encode(pool.vrf_key_hash()));
         let stake_key = hex::encode(STAKE_KEY);
-        let delegates = if tpraos { format!(r#"{{"{}": {{"delegate": "{id}", "vrf": "{vrf}"}}}}"#, "09".repeat(28)) } else { "{}".into() };
-        let shelley = format!(
-            r#"{{"activeSlotsCoeff": 0.5, "securityParam": 5, "epochLength": 2000, "slotsPerKESPeriod": {SLOTS_PER_KES_PERIOD},
-            "maxKESEvolutions": {MAX_KES_EVOLUTIONS}, "updateQuorum": 1, "genDelegs": {delegates},
-            "initialFunds": {{"{}": {FUNDS}}},
-            "protocolParams": {{"decentralisationParam": {}, "extraEntropy": {{"tag": "NeutralNonce"}},
-                                "maxBlockHeaderSize": {}, "maxBlockBodySize": 112}},
-            "staking": {{"pools": {{"{id}": {{"vrf": "{vrf}"}}}}, "stake": {{"{stake_key}": "{id}"}}}}}}"#,
-            hex::encode(address()),
-            u8::from(tpraos),
-            if tpraos { 1_010 } else { 855 },
-        );
+        let delegates = if tpraos { json!({"09".repeat(28): {"delegate": id, "vrf": vrf}}) } else { json!({}) };
+        let parameters = shelley::Parameters {
+            decentralisation: if tpraos { Ratio::ONE } else { Ratio::ZERO },
+            max_header_bytes: if tpraos { 1_010 } else { 855 },
+            max_body_bytes: 112,
+            tau: Ratio::ZERO,
+            ..shelley::PARAMETERS
+        };
+        let shelley = json!({
+            "activeSlotsCoeff": 0.5, "securityParam": 5, "epochLength": 2_000, "slotsPerKESPeriod": SLOTS_PER_KES_PERIOD,
+            "maxKESEvolutions": MAX_KES_EVOLUTIONS, "updateQuorum": 1, "genDelegs": delegates,
+            "initialFunds": {hex::encode(address()): FUNDS}, "maxLovelaceSupply": FUNDS, "networkId": "Testnet", "networkMagic": 42,
+            "protocolParams": parameters, "slotLength": 1, "systemStart": "2022-07-07T09:33:35Z",
+            "staking": {"pools": {id.clone(): {"vrf": vrf}}, "stake": {stake_key: id}},
+        });
         let folder = TempDir::new().unwrap();
-        fs::write(folder.path().join("shelley-genesis.json"), shelley).unwrap();
-        fs::write(folder.path().join("byron-genesis.json"), r#"{"nonAvvmBalances": {}, "avvmDistr": {}}"#).unwrap();
+        fs::write(folder.path().join("shelley-genesis.json"), shelley.to_string()).unwrap();
+        fs::write(folder.path().join("byron-genesis.json"), byron::stated("", 5, 42, 0).to_string()).unwrap();
         let genesis = Arc::new(Genesis::read(&folder.path().join("shelley-genesis.json")).unwrap());
         Self { tpraos, pool, genesis, _folder: folder }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use slotmark_chain::ChainError;
-use slotmark_praos::genesis::GenesisError;
+use slotmark_network::GenesisError;
 
 /// A replay that can't begin or go on.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use slotmark_chain::block::{Decoder, Header};
 use slotmark_chain::hash::Hashing;
 use slotmark_chain::{Chain, ChainError, Hash32};
-use slotmark_ledger::{Environment, Network, Parameters};
+use slotmark_ledger::Environment;
+use slotmark_network::{Network, Parameters};
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::header::{KesPeriods, Leader, Surroundings, check_header};
 use slotmark_praos::lottery::ActiveSlots;
@@ -168,7 +169,7 @@ impl Expected {
         let mut state = ChainState::new(Some(genesis));
         let mut decoder = Decoder::new();
         let mut expected = Self {
-            kes: genesis.kes,
+            kes: genesis.kes(),
             active_slots: genesis.active_slots.clone(),
             network: genesis.ledger.as_ref().map(|ledger| ledger.network),
             nonces: Vec::new(),

@@ -5,7 +5,8 @@ use slotmark_chain::hash::blake2b_256;
 use slotmark_praos::certificate::Certificate;
 use slotmark_praos::{kes, vrf};
 
-use crate::cbor::CborBuffer;
+use slotmark_chain::CborBuffer;
+use slotmark_network::shelley::ProtocolVersion;
 
 /// Conway's tag.
 const ERA: u64 = 7;
@@ -87,7 +88,7 @@ impl Body {
             output: &[0; vrf::OUTPUT_BYTES],
             proof: &[0; vrf::PROOF_BYTES],
             certificate: &Certificate { hot_key: [0; 32], sequence: 0, kes_period: 0, signature: [0; 64] },
-            version: (0, 0),
+            version: ProtocolVersion { major: 0, minor: 0 },
         };
         let mut block = Vec::with_capacity(1_024 + self.bytes.len());
         assemble(&mut block, &header, self, |_| [0; kes::SIGNATURE_BYTES]);
@@ -114,8 +115,8 @@ pub struct NewHeader<'h> {
     pub proof: &'h vrf::Proof,
     /// The cold key's word for the hot key.
     pub certificate: &'h Certificate,
-    /// Major and minor protocol version.
-    pub version: (u64, u64),
+    /// The version of the protocol.
+    pub version: ProtocolVersion,
 }
 
 /// Writes a whole block, `[7, [header, …]]`, into `block`, over what is there; gives its header's length and hash.
@@ -147,8 +148,8 @@ pub fn assemble(block: &mut Vec<u8>, header: &NewHeader<'_>, body: &Body, sign: 
     block.uint(header.certificate.kes_period);
     block.bytes(&header.certificate.signature);
     block.array(2);
-    block.uint(header.version.0);
-    block.uint(header.version.1);
+    block.uint(header.version.major);
+    block.uint(header.version.minor);
     let signature = sign(&block[SIGNED_OFFSET..]);
     block.bytes(&signature);
 

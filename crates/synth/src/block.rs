@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use slotmark_chain::block::Era;
 use slotmark_chain::{Hash32, NewBlock, Point};
+use slotmark_network::shelley;
 use slotmark_praos::lottery::{ActiveSlots, praos_contribution};
 use slotmark_praos::nonce::{Nonce, Nonces, settling_slots};
 use slotmark_praos::vrf;
@@ -11,7 +12,6 @@ use slotmark_praos::vrf;
 use crate::assembly::{Body, HEADER_OFFSET, NewHeader, Transactions, assemble};
 use crate::keys::Keys;
 use crate::lottery::Leadership;
-use crate::parameters::PROTOCOL_VERSION;
 use crate::pools::{HotKey, HotKeys, Pool};
 use crate::recipe::Recipe;
 use crate::transaction::Draft;
@@ -100,7 +100,7 @@ impl Headers {
             output: &output,
             proof: &sealed.proof,
             certificate: &certificate,
-            version: PROTOCOL_VERSION,
+            version: shelley::PARAMETERS.protocol_version,
         };
         let (header_size, hash) = assemble(&mut self.block, &header, &sealed.body, |message| self.hot_keys.sign(number, message));
         let counts = slot % self.epoch_slots + self.settling_slots < self.epoch_slots;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use slotmark_chain::Hash32;
+use slotmark_network::shelley;
 
 use crate::error::SynthError;
 use crate::genesis::outputs;
@@ -10,7 +11,6 @@ use crate::keys::{Keys, STAKE_KEYS, payment_secret, stake_secret};
 use crate::network::configuration::configuration;
 use crate::network::keys::{write_delegators, write_dreps, write_pools};
 use crate::network::{Folder, Network};
-use crate::parameters::{MAX_BLOCK_BODY_BYTES, NETWORK_MAGIC, SLOTS_PER_BLOCK};
 use crate::plutus::Script;
 use crate::pools::{HotKey, Pool};
 use crate::recipe::Recipe;
@@ -23,13 +23,13 @@ const DREPS: u64 = 3;
 fn network(recipe: &Recipe, script: Option<&Script>) -> Network {
     Network {
         seed: recipe.seed,
-        magic: NETWORK_MAGIC,
+        magic: shelley::NETWORK_MAGIC,
         slot_length_ns: 1_000_000_000,
-        active_slot_coefficient: 1.0 / SLOTS_PER_BLOCK as f64,
+        active_slot_coefficient: 1.0 / shelley::SLOTS_PER_BLOCK as f64,
         security_parameter: recipe.security_parameter,
         epoch_slots: recipe.epoch_slots(),
         kes_period_slots: recipe.kes_period_slots,
-        max_block_body_bytes: MAX_BLOCK_BODY_BYTES,
+        max_block_body_bytes: shelley::PARAMETERS.max_body_bytes,
         dreps: DREPS,
         language: script.map(Script::language),
     }
@@ -47,7 +47,7 @@ pub(crate) fn write_genesis(
     let name = |era: &str| format!("{}-genesis.json", era.to_lowercase());
     let funds = outputs(keys, recipe.utxo).map(|(_, output)| (output.address, output.lovelace));
     let hashes = network(recipe, script).write_genesis(&folder, name, pools, &|key| keys.stake_hash(key), funds)?;
-    folder.json("config.json", &configuration(name, &hashes).into())?;
+    folder.json("config.json", &configuration(name, &hashes))?;
     Ok(hashes[1])
 }
 

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use slotmark_chain::{ChainWriter, Point};
+use slotmark_network::Ratio;
+use slotmark_network::shelley;
 use slotmark_praos::lottery::ActiveSlots;
-use slotmark_praos::ratio::Ratio;
 use slotmark_praos::stake::Distribution;
 
 use crate::block::{Headers, PlannedBlock, SealedBlock, point};
@@ -19,7 +20,6 @@ use crate::error::SynthError;
 use crate::files;
 use crate::keys::Keys;
 use crate::lottery::Lottery;
-use crate::parameters::SLOTS_PER_BLOCK;
 use crate::plutus::Script;
 use crate::pools::{DELEGATORS, Pool, pools};
 use crate::random::Stream;
@@ -90,7 +90,7 @@ pub fn forge_with(
     let keys = Arc::new(Keys::new(recipe.seed));
     let pools = Arc::new(pools(recipe.seed, DELEGATORS));
     let genesis_hash = files::write_genesis(writer.folder(), recipe, script, &keys, &pools)?;
-    let active_slots = ActiveSlots::new(Ratio::new(1, SLOTS_PER_BLOCK).expect("a share"));
+    let active_slots = ActiveSlots::new(Ratio::new(1, shelley::SLOTS_PER_BLOCK).expect("a share"));
     let mut headers = Headers::new(recipe, genesis_hash, &pools, &active_slots);
     let mut planner = Planner::new(recipe, sources, &keys, &pools);
     let mut forged = Forged { blocks: 0, bytes: 0, transactions: 0, tip: Point::Origin };

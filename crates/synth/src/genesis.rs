@@ -69,8 +69,8 @@ mod tests {
     use std::collections::{HashMap, HashSet};
 
     use super::*;
-    use crate::parameters::MAX_LOVELACE;
     use crate::recipe::Workload;
+    use slotmark_network::shelley;
 
     #[test]
     fn every_output_has_an_address_of_its_own() {
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(ids.len(), 26_384);
         assert!(genesis.outputs().all(|output| output.transaction == blake2b_256(&[output.address.bytes()])));
         assert_ne!(genesis.outputs().next(), Genesis::new(&Recipe { seed: 2, ..recipe }).outputs().next());
-        const { assert!(OUTPUTS * LOVELACE + MAX_EXTRA_OUTPUTS * EXTRA_LOVELACE <= MAX_LOVELACE) }
+        const { assert!(OUTPUTS * LOVELACE + MAX_EXTRA_OUTPUTS * EXTRA_LOVELACE <= shelley::MAX_LOVELACE) }
     }
 
     #[test]

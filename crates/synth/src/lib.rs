@@ -5,13 +5,12 @@
 //! on as the protocol has it; transactions spend what is there, preserve value and pay what they must. In the folder
 //! [`GENESIS_FOLDER`] are the genesis files, a node's configuration, and the keys.
 //!
-//! Limits, fees and prices are those of [`parameters`]; the outputs that the first transactions spend are in [`Genesis`].
+//! Limits, fees and prices are those that [`slotmark_network`] states; the outputs that the first transactions spend are in [`Genesis`].
 
 mod address;
 pub mod assembly;
 pub mod bed;
 mod block;
-mod cbor;
 mod error;
 mod files;
 mod forge;
@@ -20,7 +19,6 @@ mod keys;
 pub mod load;
 mod lottery;
 mod network;
-pub mod parameters;
 mod plutus;
 mod pools;
 mod random;

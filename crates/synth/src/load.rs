@@ -9,11 +9,11 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
+use slotmark_network::shelley;
 
 use crate::address::Address;
 use crate::error::SynthError;
 use crate::keys::PaymentKey;
-use crate::parameters::MAX_TX_BYTES;
 use crate::plutus::evaluate::{LockedOutput, probe, settle_run};
 use crate::plutus::{Budget, Script, longest_loop, loop_budget};
 use crate::random::Stream;
@@ -187,10 +187,11 @@ fn poor(fund: &Fund) -> SynthError {
 
 fn signed(draft: &Draft, keys: &Keys<'_>) -> Result<SignedTransaction, SynthError> {
     let bytes = draft.whole(keys);
-    if bytes.len() as u64 > MAX_TX_BYTES {
+    if bytes.len() as u64 > shelley::PARAMETERS.max_transaction_bytes {
         let message = format!(
-            "a transaction of {} bytes: expected {MAX_TX_BYTES} at most. Ask for less payload, or fewer inputs and outputs.",
-            bytes.len()
+            "a transaction of {} bytes: expected {} at most. Ask for less payload, or fewer inputs and outputs.",
+            bytes.len(),
+            shelley::PARAMETERS.max_transaction_bytes
         );
         return Err(SynthError::Plan(message));
     }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use slotmark_chain::Hash32;
+use slotmark_network::Ratio;
+use slotmark_network::shelley;
 use slotmark_praos::header::Leader;
 use slotmark_praos::lottery::{ActiveSlots, Draw, praos_input};
 use slotmark_praos::nonce::Nonce;
-use slotmark_praos::ratio::Ratio;
 use slotmark_praos::stake::Distribution;
 use slotmark_praos::vrf;
 
-use crate::parameters::SLOTS_PER_BLOCK;
 use crate::pools::Pool;
 
 /// Slots that are looked at in one go: enough to keep all cores busy, and few enough for a short chain.
@@ -54,7 +54,7 @@ impl Lottery {
     /// The next slot that has a leader; None where the epoch has no more. So many more slots are `wanted`, this one included.
     pub(crate) fn next(&mut self, wanted: u64) -> Option<Leadership> {
         while self.found.is_empty() && !self.slots.is_empty() {
-            let count = wanted.saturating_mul(SLOTS_PER_BLOCK).clamp(LEAST_SLOTS, MOST_SLOTS);
+            let count = wanted.saturating_mul(shelley::SLOTS_PER_BLOCK).clamp(LEAST_SLOTS, MOST_SLOTS);
             let end = self.slots.end.min(self.slots.start + count);
             let found: Vec<Leadership> = (self.slots.start..end).into_par_iter().filter_map(|slot| self.leader(slot)).collect();
             self.found.extend(found);
@@ -85,7 +85,7 @@ mod tests {
     fn pools_lead_by_their_stake_and_one_slot_in_twenty_has_a_block() {
         let pools = Arc::new(pools(1, DELEGATORS));
         let stake = Distribution::of_pools(pools.iter().zip([1, 4]).map(|(pool, stake)| (pool.id, (stake, pool.vrf_key_hash()))));
-        let active_slots = ActiveSlots::new(Ratio::new(1, SLOTS_PER_BLOCK).expect("a share"));
+        let active_slots = ActiveSlots::new(Ratio::new(1, shelley::SLOTS_PER_BLOCK).expect("a share"));
         let led = |wanted| {
             let mut lottery = Lottery::new(&pools, &stake, &active_slots, Some([9; 32]), 100..10_100);
             std::iter::from_fn(move || lottery.next(wanted)).collect::<Vec<_>>()

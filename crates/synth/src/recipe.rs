@@ -4,17 +4,13 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use slotmark_network::shelley;
+pub use slotmark_network::shelley::{PREVIEW_SECURITY_PARAMETER, PUBLIC_KES_PERIOD_SLOTS};
 use slotmark_praos::header::KesPeriods;
 
 use crate::error::SynthError;
 use crate::genesis::MAX_EXTRA_OUTPUTS;
-use crate::parameters::{MAX_KES_EVOLUTIONS, SLOTS_PER_BLOCK};
 use crate::random::Stream;
-
-/// Preview's k. Its chunk files have 4,320 slots, and its epochs 86,400.
-pub const PREVIEW_SECURITY_PARAMETER: u64 = 432;
-/// Slots a KES period on the public networks.
-pub const PUBLIC_KES_PERIOD_SLOTS: u64 = 129_600;
 
 /// Chunk files of 10k slots can't be shorter than the mean gap between blocks, nor have an index that fills the memory.
 const SECURITY_PARAMETERS: RangeInclusive<u64> = 2..=100_000;
@@ -60,12 +56,12 @@ impl Recipe {
 
     /// Slots an epoch: 10k/f.
     pub fn epoch_slots(&self) -> u64 {
-        self.chunk_slots() * SLOTS_PER_BLOCK
+        self.chunk_slots() * shelley::SLOTS_PER_BLOCK
     }
 
     /// How long KES keys are good for.
     pub fn kes_periods(&self) -> KesPeriods {
-        KesPeriods { slots: self.kes_period_slots, max_evolutions: MAX_KES_EVOLUTIONS }
+        KesPeriods { slots: self.kes_period_slots, max_evolutions: shelley::MAX_KES_EVOLUTIONS }
     }
 
     pub(crate) fn check(&self) -> Result<(), SynthError> {

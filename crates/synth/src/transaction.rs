@@ -3,13 +3,13 @@
 //! Encoded as cardano-node and cardano-cli write Conway: sets under tag 258, outputs as maps, redeemers as a map,
 //! auxiliary data under tag 259.
 
+use slotmark_chain::CborBuffer;
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::blake2b_256;
+use slotmark_network::{STATED, Units, alonzo, shelley};
 
 use crate::address::Address;
-use crate::cbor::CborBuffer;
 use crate::keys::PaymentKey;
-use crate::parameters::{COLLATERAL_PERCENT, MIN_FEE_CONSTANT, min_fee};
 use crate::plutus::{Budget, Language, Script};
 
 /// Bytes of a key witness, `[key, signature]`.
@@ -105,8 +105,12 @@ impl Plan<'_> {
     /// The least fee that the ledger takes for it. The fee itself must already have the length it will have.
     pub(crate) fn min_fee(&self, draft: &Draft) -> u64 {
         let bytes = draft.tx_bytes() as u64;
-        let Some(spend) = &self.script else { return min_fee(bytes, 0, 0, 0) };
-        min_fee(bytes, spend.reference.map_or(0, |_| spend.script.bytes().len() as u64), spend.budget.memory, spend.budget.steps)
+        let (script_bytes, units) = self.script.as_ref().map_or((0, Units::default()), |spend| {
+            let Budget { memory, steps } = spend.budget;
+            (spend.reference.map_or(0, |_| spend.script.bytes().len() as u64), Units { memory, steps })
+        });
+        let fee = STATED.least_fee(bytes, script_bytes, units).and_then(|fee| u64::try_from(fee).ok());
+        fee.unwrap_or(u64::MAX)
     }
 
     fn body(&self) -> Vec<u8> {
@@ -157,7 +161,7 @@ impl Plan<'_> {
 
 /// The transaction that pays the least fee, where `build` makes its plan from a fee; with what `build` yields beside it.
 pub(crate) fn settle<'a, T>(build: impl Fn(u64) -> Option<(Plan<'a>, T)>) -> Option<(Draft, T)> {
-    let mut fee = MIN_FEE_CONSTANT;
+    let mut fee = shelley::PARAMETERS.fee_constant;
     loop {
         let (plan, beside) = build(fee)?;
         let draft = plan.draft();
@@ -239,7 +243,7 @@ fn language_view(language: Language) -> Vec<u8> {
 }
 
 fn total_collateral(fee: u64) -> u64 {
-    (fee * COLLATERAL_PERCENT).div_ceil(100)
+    (fee * alonzo::PARAMETERS.collateral_percent).div_ceil(100)
 }
 
 impl Draft {

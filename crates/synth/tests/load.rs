@@ -8,10 +8,12 @@ use minicbor::Encoder;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_chain::rule::Rule;
 use slotmark_chain::{Decoder, Hash32};
-use slotmark_ledger::{EncodedOutput, Environment, Genesis, Resolved, encode_output, phase_one, phase_two};
+use slotmark_ledger::{EncodedOutput, Environment, Resolved, encode_output, phase_one, phase_two};
+use slotmark_network::PLUTUS_V2_COST_MODEL;
+use slotmark_praos::genesis::{Genesis, Ledger};
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost};
 use slotmark_synth::load::{Fund, Load, LoadKind, SignedLoad, SignedTransaction, prepare};
-use slotmark_synth::{Script, SynthError, loop_script_hash, parameters};
+use slotmark_synth::{Script, SynthError, loop_script_hash};
 
 const LOVELACE: u64 = 1_000_000_000_000;
 
@@ -35,7 +37,7 @@ fn unspent() -> HashMap<(Hash32, u64), EncodedOutput> {
 }
 
 /// What a bed's genesis says of transactions.
-fn genesis() -> Genesis {
+fn genesis() -> Ledger {
     let folder = tempfile::tempdir().expect("a folder");
     let genesis = BedGenesis {
         network_magic: 42,
@@ -67,7 +69,7 @@ fn genesis() -> Genesis {
         std::fs::rename(place.join(format!("genesis.{era}.json")), place.join(format!("{era}-genesis.json"))).expect("renamed");
     }
     let shelley = place.join("shelley-genesis.json");
-    Genesis::read(std::fs::File::open(&shelley).expect("Shelley's"), &shelley).expect("a genesis").expect("Alonzo's")
+    Genesis::read(&shelley).expect("a genesis").ledger.expect("Alonzo's")
 }
 
 /// A Conway block of one transaction, under a header of nothing.
@@ -99,7 +101,7 @@ fn block(transaction: &SignedTransaction) -> Vec<u8> {
 }
 
 /// Applies a transaction to what is unspent, after holding it against every rule. Gives the scripts that ran.
-fn apply(transaction: &SignedTransaction, genesis: &Genesis, unspent: &mut HashMap<(Hash32, u64), EncodedOutput>) -> usize {
+fn apply(transaction: &SignedTransaction, genesis: &Ledger, unspent: &mut HashMap<(Hash32, u64), EncodedOutput>) -> usize {
     let bytes = block(transaction);
     let mut decoder = Decoder::new();
     let block = decoder.decode(&bytes).expect("a block");
@@ -126,7 +128,7 @@ fn apply(transaction: &SignedTransaction, genesis: &Genesis, unspent: &mut HashM
 /// As [`apply`], one after the other.
 fn apply_all<'t>(
     transactions: impl Iterator<Item = &'t SignedTransaction>,
-    genesis: &Genesis,
+    genesis: &Ledger,
     unspent: &mut HashMap<(Hash32, u64), EncodedOutput>,
 ) {
     for transaction in transactions {
@@ -213,7 +215,7 @@ fn scripts_of_files_run_in_valid_transactions_and_those_that_fail_are_refused() 
         assert_eq!(copy, script);
         let mut genesis = genesis();
         // A bed of such a script has the cost model of its language in its genesis.
-        genesis.parameters.cost_models[1] = Some(parameters::PLUTUS_V2_COST_MODEL.to_vec());
+        genesis.parameters.cost_models[1] = Some(PLUTUS_V2_COST_MODEL.to_vec());
         // More than there are outputs: later ones spend what earlier ones locked.
         let made = made(&load(LoadKind::Script(script), 30)).expect("a load");
         let mut unspent = unspent();

@@ -262,7 +262,7 @@ fn changed(made: &Made, index: usize, change: impl Fn(&mut Vec<u8>)) -> Report {
     let chain = made.chain();
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("changed");
-    let mut writer = ChainWriter::create(&path, made.genesis.security_parameter * 10).expect("a writer");
+    let mut writer = ChainWriter::create(&path, made.genesis.shelley.security_parameter * 10).expect("a writer");
     for at in 0..=index {
         let entry = chain.entry(at);
         let mut bytes = chain.bytes(at).to_vec();

@@ -138,7 +138,7 @@ impl Core {
 
     fn hold_mempool(&mut self, peer: u32) {
         let slot = self.clock.slot_at(now_ns()).unwrap_or(0);
-        let max_body_bytes = self.db.genesis().parameters.max_body_bytes;
+        let max_body_bytes = self.db.genesis().shelley.parameters.max_body_bytes;
         let transactions: Vec<(Hash32, Arc<[u8]>)> = self.mempool.after(0).map(|waiting| (waiting.id, waiting.bytes.clone())).collect();
         let sizes = (Mempool::capacity(max_body_bytes), self.mempool.bytes(), transactions.len() as u64);
         let Some(state) = self.peers.get_mut(&peer) else { return };

@@ -83,7 +83,7 @@ impl Core {
             0 => put_point(out, &acquired.map_or(Point::Origin, |tip| tip.point)),
             // The epoch of the tip.
             1 => {
-                let epoch = acquired.map_or(0, |tip| slot_of(&tip.point)) / genesis.epoch_slots;
+                let epoch = acquired.map_or(0, |tip| slot_of(&tip.point)) / genesis.shelley.epoch_slots;
                 put(out, |e| e.u64(epoch)?.ok());
             }
             // Protocol parameters.

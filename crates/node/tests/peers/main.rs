@@ -117,7 +117,7 @@ fn check_answers(forks: &Forks, (address, lovelace): &(Vec<u8>, u64), answers: &
     assert_eq!((&answers["era"], &answers["number"]), (&json!(6), &json!(tip.block_no)));
     assert_eq!(answers["epoch"], json!(tip.slot / forks.bed.shape.epoch_slots));
     assert_eq!(answers["point"]["Slot"], json!(tip.slot));
-    // slotmark_synth::parameters::SYSTEM_START is 2025-01-01T00:00:00Z.
+    // slotmark_network::shelley::SYSTEM_START is 2025-01-01T00:00:00Z.
     assert_eq!(answers["start"], json!({"year": "2025", "day": 1, "picoseconds": "0"}));
 
     // 3k/f slots behind the tip are safe, and the epoch that they end in.

@@ -10,14 +10,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
+use slotmark_network::byron::{self, Byron};
+use slotmark_network::{Hex, HexText, Shelley};
 use slotmark_praos::envelope::{
     ColdSigningKey, ColdVerificationKey, Envelope, Enveloped, GenesisUtxoSigningKey, GenesisUtxoVerificationKey, IssueCounter,
     KesSigningKey, KesVerificationKey, OperationalCertificate, VrfSigningKey, VrfVerificationKey,
 };
 use slotmark_praos::{certificate, kes, vrf};
 
-use super::stamp::byron_hash;
 use super::{Bed, BedHost, GenesisRule, genesis_name};
+use crate::address::Hash28;
 use crate::error::SynthError;
 use crate::keys::public;
 use crate::load::fund_address;
@@ -65,50 +67,6 @@ struct Check<'a> {
     folder: &'a Path,
     bed: &'a Bed,
     faults: Vec<Fault>,
-}
-
-/// What of a Shelley genesis is checked. Entries stay pieces of the file's text: there may be millions.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Shelley<'a> {
-    active_slots_coeff: f64,
-    epoch_length: u64,
-    security_param: u64,
-    network_magic: u64,
-    #[serde(rename = "maxKESEvolutions")]
-    max_kes_evolutions: u64,
-    update_quorum: u64,
-    #[serde(borrow)]
-    gen_delegs: BTreeMap<&'a str, serde::de::IgnoredAny>,
-    system_start: &'a str,
-    initial_funds: BTreeMap<&'a str, u64>,
-    staking: Staking<'a>,
-}
-
-#[derive(Deserialize)]
-struct Staking<'a> {
-    #[serde(borrow)]
-    pools: BTreeMap<&'a str, StakingPool<'a>>,
-    stake: BTreeMap<&'a str, &'a str>,
-}
-
-#[derive(Deserialize)]
-struct StakingPool<'a> {
-    vrf: &'a str,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Byron {
-    start_time: i64,
-    protocol_consts: ByronConstants,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ByronConstants {
-    k: u64,
-    protocol_magic: u64,
 }
 
 #[derive(Deserialize)]
@@ -245,7 +203,7 @@ impl Check<'_> {
     fn genesis_hash(era: usize, text: &str) -> Option<String> {
         let hash: Hash32 = if era == 0 {
             // That it isn't JSON is found where its fields are read.
-            byron_hash(text).ok()?
+            byron::hash(text).ok()?
         } else {
             blake2b_256(&[text.as_bytes()])
         };
@@ -314,15 +272,15 @@ impl Check<'_> {
         }
     }
 
-    fn shelley<'t>(&mut self, text: Option<&'t str>) -> Option<Shelley<'t>> {
+    fn shelley(&mut self, text: Option<&str>) -> Option<Shelley> {
         self.parsed(&genesis_file("Shelley"), serde_json::from_str(text?))
     }
 
-    fn times(&mut self, byron: Option<&str>, shelley: &Shelley<'_>) {
+    fn times(&mut self, byron: Option<&str>, shelley: &Shelley) {
         let Some(byron) = byron else { return };
         let (file, shelley_file) = (genesis_file("Byron"), genesis_file("Shelley"));
         let Some(byron) = self.parsed::<Byron>(&file, serde_json::from_str(byron)) else { return };
-        match chrono::DateTime::parse_from_rfc3339(shelley.system_start) {
+        match chrono::DateTime::parse_from_rfc3339(&shelley.system_start) {
             Ok(start) if start.timestamp() != byron.start_time => {
                 let what = format!(
                     "startTime is {}, and Shelley's systemStart {}, which is {}",
@@ -339,8 +297,8 @@ impl Check<'_> {
             }
         }
         for (name, here, there) in [
-            ("protocolMagic", byron.protocol_consts.protocol_magic, ("networkMagic", shelley.network_magic)),
-            ("k", byron.protocol_consts.k, ("securityParam", shelley.security_param)),
+            ("protocolMagic", byron.protocol_consts.protocol_magic, ("networkMagic", u64::from(shelley.network_magic))),
+            ("k", byron.protocol_consts.k, ("securityParam", shelley.security_parameter)),
         ] {
             if here != there.1 {
                 self.fault(&file, format!("{name} is {here}, and Shelley's {} {}", there.0, there.1), "write the same number in both");
@@ -349,31 +307,31 @@ impl Check<'_> {
     }
 
     /// What nodes ask of a genesis, and a little more.
-    fn rules(&mut self, shelley: &Shelley<'_>) {
+    fn rules(&mut self, shelley: &Shelley) {
         let file = genesis_file("Shelley");
-        let (share, k) = (shelley.active_slots_coeff, shelley.security_param);
+        let (share, k) = (shelley.active_slots_coeff, shelley.security_parameter);
         if !(share > 0.0 && share <= 1.0) {
             self.fault(file, format!("activeSlotsCoeff is {share}: expected more than 0 and at most 1"), "write such a number");
             return;
         }
         let GenesisRule { least, words } = GenesisRule::of_epoch(k, share);
-        if shelley.epoch_length < least {
-            let what = format!("epochLength is {} with k = {k} and f = {share}: expected {least} at least, {words}", shelley.epoch_length);
+        if shelley.epoch_slots < least {
+            let what = format!("epochLength is {} with k = {k} and f = {share}: expected {least} at least, {words}", shelley.epoch_slots);
             self.fault(&file, what, format!("write {} (10k/f), or a smaller securityParam", (10.0 * k as f64 / share).ceil()));
         }
         if shelley.max_kes_evolutions > u64::from(kes::EVOLUTIONS) {
             let what = format!("maxKESEvolutions is {}: expected {} at most", shelley.max_kes_evolutions, kes::EVOLUTIONS);
             self.fault(&file, what, "write 62, as the public networks have");
         }
-        let genesis_keys = shelley.gen_delegs.len() as u64;
+        let genesis_keys = shelley.delegates.len() as u64;
         if genesis_keys > 0 && shelley.update_quorum <= genesis_keys / 2 {
             let what = format!("updateQuorum is {} of {genesis_keys} genesis keys: expected more than half", shelley.update_quorum);
             self.fault(&file, what, "write a larger one");
         }
     }
 
-    fn pools(&mut self, shelley: &Shelley<'_>) {
-        let staked: BTreeSet<&str> = shelley.staking.stake.values().copied().collect();
+    fn pools(&mut self, shelley: &Shelley) {
+        let staked: BTreeSet<Hash28> = shelley.staking.stake.iter().map(|(_, pool)| pool.0).collect();
         for pool in self.bed.hosts.iter().filter_map(|host| host.pool) {
             let place = format!("genesis/pools-keys/pool{pool}");
             let at = |name: &str| format!("{place}/{name}");
@@ -422,23 +380,24 @@ impl Check<'_> {
         vrf_file: &str,
         cold: [u8; 32],
         vrf: Option<[u8; 32]>,
-        shelley: &Shelley<'_>,
-        staked: &BTreeSet<&str>,
+        shelley: &Shelley,
+        staked: &BTreeSet<Hash28>,
     ) {
-        let id = hex::encode(blake2b_224(&[&cold]));
-        let genesis = genesis_file("Shelley");
-        let Some(registered) = shelley.staking.pools.get(id.as_str()) else {
+        let id = Hex(blake2b_224(&[&cold]));
+        let (registered, is_staked) = (shelley.staking.pools.get(&id), staked.contains(&id.0));
+        let (id, genesis) = (hex::encode(id.0), genesis_file("Shelley"));
+        let Some(registered) = registered else {
             let what = format!("{genesis} has no pool of this key, {id}");
             self.fault(cold_file, what, format!("put the pool's own keys there, or {ANEW}"));
             return;
         };
         if let Some(vrf) = vrf
-            && registered.vrf != hex::encode(blake2b_256(&[&vrf]))
+            && registered.vrf.0 != blake2b_256(&[&vrf])
         {
             let what = format!("{genesis} has another VRF key for the pool {id}");
             self.fault(vrf_file, what, format!("put the pool's own keys there, or {ANEW}"));
         }
-        if !staked.contains(id.as_str()) {
+        if !is_staked {
             self.fault(genesis, format!("nobody delegates to the pool {id}, so it never leads"), "add an entry for it to staking.stake");
         }
     }
@@ -476,7 +435,7 @@ impl Check<'_> {
         }
     }
 
-    fn funds(&mut self, shelley: &Shelley<'_>) {
+    fn funds(&mut self, shelley: &Shelley) {
         for number in 1..=self.bed.genesis.funds {
             let at = |name: &str| format!("genesis/utxo-keys/utxo{number}/utxo.{name}");
             let Some(GenesisUtxoVerificationKey(key)) = self.envelope(&at("vkey")) else { continue };
@@ -485,7 +444,7 @@ impl Check<'_> {
             {
                 self.not_its_half(&at("skey"), "utxo.vkey");
             }
-            if !shelley.initial_funds.contains_key(hex::encode(fund_address(&key).bytes()).as_str()) {
+            if shelley.funds.get(&HexText(fund_address(&key).bytes().to_vec())).is_none() {
                 let what = format!("{} has no output of this key", genesis_file("Shelley"));
                 self.fault(at("vkey"), what, format!("put the right file back, or {ANEW}"));
             }

@@ -239,12 +239,12 @@ impl Bed {
             let mut configuration = configuration(|era| format!("../genesis/{}", genesis_name(era)), &hashes);
             let degree = self.links.iter().filter(|link| link.follower as usize == number).count();
             configuration.extend(bed_options(&host.name, degree, self.concurrency));
-            place.json("config.json", &configuration.into())?;
+            place.json("config.json", &configuration)?;
             place.json("topology.json", &self.topology(number as u32, Addresses::OwnNetworks))?;
         }
         let specs: serde_json::Map<String, Value> =
             self.hosts.iter().enumerate().map(|(i, host)| (host.name.clone(), spec(i, host))).collect();
-        folder.json("node-specs.json", &specs.into())?;
+        folder.json("node-specs.json", &specs)?;
         folder.file("bed.json", |file| {
             serde_json::to_writer_pretty(&mut *file, self)?;
             writeln!(file)

@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
 use serde_json::Value;
 use slotmark_chain::Hash32;
-use slotmark_chain::hash::blake2b_256;
+use slotmark_network::{byron, shelley};
 
 use super::{Addresses, Bed, genesis_name, write_error};
 use crate::error::SynthError;
@@ -38,8 +37,8 @@ pub fn stamp(bed: &Path, into: &Path, start_s: u64, addresses: Addresses) -> Res
         let path = bed.join("genesis").join(&name);
         let text = read(&path)?;
         let stamped = match *era {
-            "Byron" => byron_at(&text, start_s),
-            "Shelley" => shelley_at(&text, &start),
+            "Byron" => byron::with_start(&text, start_s),
+            "Shelley" => shelley::with_start(&text, &start),
             _ => Ok(text),
         };
         let stamped = stamped.map_err(|error| damaged(&path, &error))?;
@@ -56,40 +55,10 @@ pub fn stamp(bed: &Path, into: &Path, start_s: u64, addresses: Addresses) -> Res
             configuration.insert(format!("{era}GenesisHash"), hex::encode(hash).into());
         }
         let place = target.below(&host.name);
-        place.json("config.json", &configuration.into())?;
+        place.json("config.json", &configuration)?;
         place.json("topology.json", &description.topology(number as u32, addresses))?;
     }
     Ok(())
-}
-
-/// A Byron genesis with another start, as canonical JSON: nodes hash that, whatever the file looks like.
-fn byron_at(text: &str, start_s: u64) -> Result<String, serde_json::Error> {
-    let mut byron: serde_json::Map<String, Value> = serde_json::from_str(text)?;
-    byron.insert("startTime".to_owned(), start_s.into());
-    Ok(Value::Object(byron).to_string())
-}
-
-/// The hash that nodes compute of a Byron genesis.
-pub(super) fn byron_hash(text: &str) -> Result<Hash32, serde_json::Error> {
-    let byron: Value = serde_json::from_str(text)?;
-    Ok(blake2b_256(&[byron.to_string().as_bytes()]))
-}
-
-/// A Shelley genesis with another start: only that is changed, since there may be millions of entries.
-fn shelley_at(text: &str, start: &str) -> Result<String, serde_json::Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Start<'a> {
-        /// A piece of the text.
-        system_start: &'a str,
-    }
-    let Start { system_start } = serde_json::from_str(text)?;
-    let place = system_start.as_ptr().addr() - text.as_ptr().addr();
-    let mut stamped = String::with_capacity(text.len() + start.len());
-    stamped.push_str(&text[..place]);
-    stamped.push_str(start);
-    stamped.push_str(&text[place + system_start.len()..]);
-    Ok(stamped)
 }
 
 fn read(path: &Path) -> Result<String, SynthError> {
@@ -129,18 +98,4 @@ fn copy_keys(from: &Path, to: &Path) -> Result<(), SynthError> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_start_of_a_shelley_genesis_changes() {
-        let text = r#"{"initialFunds": {"a": 1}, "systemStart" : "2025-01-01T00:00:00Z", "x": {"systemStart": "no"}}"#;
-        let expected = text.replace("2025-01-01T00:00:00Z", "2026-02-03T04:05:06Z");
-        assert_eq!(shelley_at(text, "2026-02-03T04:05:06Z").unwrap(), expected);
-        assert!(shelley_at("{}", "2026-02-03T04:05:06Z").is_err());
-        assert!(shelley_at(r#"{"systemStart": "a\u0020b"}"#, "2026-02-03T04:05:06Z").is_err());
-    }
 }

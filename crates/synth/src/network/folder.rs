@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde::Serialize;
 use slotmark_chain::hash::Hashing;
 use slotmark_chain::{ChainError, Hash32};
 use slotmark_praos::envelope::{Envelope, Enveloped};
@@ -37,8 +37,9 @@ impl Folder {
         written().map_err(|source| self.error(name, source))
     }
 
-    pub(crate) fn json(&self, name: &str, value: &Value) -> Result<Hash32, SynthError> {
-        self.file(name, |file| writeln!(file, "{value:#}"))
+    /// Writes a file of JSON with its keys in order.
+    pub(crate) fn json(&self, name: &str, value: &impl Serialize) -> Result<Hash32, SynthError> {
+        self.file(name, |file| writeln!(file, "{:#}", serde_json::to_value(value)?))
     }
 
     pub(crate) fn envelope(&self, name: &str, content: &impl Enveloped) -> Result<(), SynthError> {

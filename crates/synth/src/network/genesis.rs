@@ -1,54 +1,31 @@
-//! Genesis files of all eras, as cardano-node reads them.
+//! The genesis files of a network of ours: what is its own in them. `slotmark_network` has the rest.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use slotmark_chain::hash::blake2b_224;
+use slotmark_network::alonzo::{self, Alonzo};
+use slotmark_network::conway::{self, Conway};
+use slotmark_network::shelley::{self, Shelley};
+use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL, byron};
 
 use super::Network;
 use super::keys::drep_secret;
 use crate::address::{Address, Hash28};
 use crate::keys::public;
-use crate::parameters::*;
 use crate::plutus::Language;
 use crate::pools::Pool;
 use crate::random::secret;
 
-/// The epoch in which the DReps expire that the genesis has.
-const DREP_EXPIRY: u64 = 1_000;
-
 pub(super) fn byron(network: &Network) -> Value {
     let stakeholder = hex::encode(blake2b_224(&[&public(&secret(network.seed, "byron", 0))]));
-    json!({
-        "avvmDistr": {},
-        "blockVersionData": {
-            "heavyDelThd": "300000000000",
-            "maxBlockSize": "2000000",
-            "maxHeaderSize": "2000000",
-            "maxProposalSize": "700",
-            "maxTxSize": "4096",
-            "mpcThd": "20000000000000",
-            "scriptVersion": 0,
-            "slotDuration": "20000",
-            "softforkRule": {"initThd": "900000000000000", "minThd": "600000000000000", "thdDecrement": "50000000000000"},
-            "txFeePolicy": {"multiplier": "43946000000", "summand": "155381000000000"},
-            "unlockStakeEpoch": "18446744073709551615",
-            "updateImplicit": "10000",
-            "updateProposalThd": "100000000000000",
-            "updateVoteThd": "1000000000000",
-        },
-        "bootStakeholders": {stakeholder: 1},
-        "heavyDelegation": {},
-        "nonAvvmBalances": {},
-        "protocolConsts": {"k": network.security_parameter, "protocolMagic": network.magic},
-        "startTime": SYSTEM_START_S,
-    })
+    byron::stated(&stakeholder, network.security_parameter, network.magic, shelley::SYSTEM_START_S)
 }
 
-/// The unspent outputs first, one by one, since there may be millions.
+/// Writes the unspent outputs one by one, since there may be millions.
 pub(super) fn write_shelley(
     file: &mut dyn Write,
     network: &Network,
@@ -56,38 +33,27 @@ pub(super) fn write_shelley(
     stake_hash: &dyn Fn(u32) -> Hash28,
     funds: impl Iterator<Item = (Address, u64)>,
 ) -> io::Result<()> {
-    let funds = Entries(RefCell::new(funds.map(|(address, lovelace)| (hex::encode(address.bytes()), lovelace))));
-    let shelley = Shelley { funds, rest: shelley(network), staking: Staking { pools, stake_hash } };
+    let funds = OneByOne(RefCell::new(funds.map(|(address, lovelace)| (hex::encode(address.bytes()), lovelace))));
+    let shelley = Shelley {
+        active_slots_coeff: network.active_slot_coefficient,
+        epoch_slots: network.epoch_slots,
+        network_magic: network.magic,
+        parameters: shelley::Parameters { max_body_bytes: network.max_block_body_bytes, ..shelley::PARAMETERS },
+        security_parameter: network.security_parameter,
+        slot_length: network.slot_length_ns as f64 / 1e9,
+        kes_period_slots: network.kes_period_slots,
+        ..Shelley::stated(funds, Staking { pools, stake_hash })
+    };
     serde_json::to_writer_pretty(&mut *file, &shelley)?;
     writeln!(file)
 }
 
 /// An object of the entries that an iterator gives. It can be written once.
-struct Entries<I>(RefCell<I>);
+struct OneByOne<I>(RefCell<I>);
 
-impl<K: Serialize, V: Serialize, I: Iterator<Item = (K, V)>> Serialize for Entries<I> {
+impl<K: Serialize, V: Serialize, I: Iterator<Item = (K, V)>> Serialize for OneByOne<I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(&mut *self.0.borrow_mut())
-    }
-}
-
-struct Shelley<'a, I> {
-    funds: Entries<I>,
-    rest: Map<String, Value>,
-    staking: Staking<'a>,
-}
-
-impl<I: Iterator<Item = (String, u64)>> Serialize for Shelley<'_, I> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut shelley = serializer.serialize_map(None)?;
-        shelley.serialize_entry("initialFunds", &self.funds)?;
-        for (name, value) in &self.rest {
-            match name.as_str() {
-                "staking" => shelley.serialize_entry(name, &self.staking)?,
-                _ => shelley.serialize_entry(name, value)?,
-            }
-        }
-        shelley.end()
     }
 }
 
@@ -106,7 +72,7 @@ impl Serialize for Staking<'_> {
         let stake = stake.iter().map(|(key, pool)| (hex::encode(key), hex::encode(pool)));
         let mut staking = serializer.serialize_map(None)?;
         staking.serialize_entry("pools", &pools)?;
-        staking.serialize_entry("stake", &Entries(RefCell::new(stake)))?;
+        staking.serialize_entry("stake", &OneByOne(RefCell::new(stake)))?;
         staking.end()
     }
 }
@@ -129,119 +95,13 @@ impl Staking<'_> {
     }
 }
 
-/// All but the unspent outputs and the pools, for which there is null.
-fn shelley(network: &Network) -> Map<String, Value> {
-    // A whole number of seconds is written without a fraction.
-    let slot_length = match network.slot_length_ns % 1_000_000_000 {
-        0 => json!(network.slot_length_ns / 1_000_000_000),
-        _ => json!(network.slot_length_ns as f64 / 1e9),
-    };
-    let shelley = json!({
-        "activeSlotsCoeff": network.active_slot_coefficient,
-        "epochLength": network.epoch_slots,
-        "genDelegs": {},
-        "maxKESEvolutions": MAX_KES_EVOLUTIONS,
-        "maxLovelaceSupply": MAX_LOVELACE,
-        "networkId": "Testnet",
-        "networkMagic": network.magic,
-        "protocolParams": {
-            "a0": 0.3,
-            "decentralisationParam": 0,
-            "eMax": 18,
-            "extraEntropy": {"tag": "NeutralNonce"},
-            "keyDeposit": KEY_DEPOSIT,
-            "maxBlockBodySize": network.max_block_body_bytes,
-            "maxBlockHeaderSize": MAX_HEADER_BYTES,
-            "maxTxSize": MAX_TX_BYTES,
-            "minFeeA": MIN_FEE_PER_BYTE,
-            "minFeeB": MIN_FEE_CONSTANT,
-            "minPoolCost": 0,
-            "minUTxOValue": 0,
-            "nOpt": 500,
-            "poolDeposit": POOL_DEPOSIT,
-            "protocolVersion": {"major": PROTOCOL_VERSION.0, "minor": PROTOCOL_VERSION.1},
-            "rho": 0.003,
-            "tau": 1.0,
-        },
-        "securityParam": network.security_parameter,
-        "slotLength": slot_length,
-        "slotsPerKESPeriod": network.kes_period_slots,
-        "staking": null,
-        "systemStart": SYSTEM_START,
-        "updateQuorum": 1,
-    });
-    match shelley {
-        Value::Object(shelley) => shelley,
-        _ => Map::new(),
-    }
+/// Plutus V2 has a cost model only where a script needs it.
+pub(super) fn alonzo(network: &Network) -> Alonzo {
+    let v2 = (network.language == Some(Language::V2)).then_some(&PLUTUS_V2_COST_MODEL[..]);
+    Alonzo::stated(alonzo::PARAMETERS, &PLUTUS_V1_COST_MODEL, v2)
 }
 
-pub(super) fn alonzo(network: &Network) -> Value {
-    let price = |(numerator, denominator): (u64, u64)| numerator as f64 / denominator as f64;
-    let mut alonzo = json!({
-        "collateralPercentage": COLLATERAL_PERCENT,
-        "costModels": {"PlutusV1": &PLUTUS_V1_COST_MODEL[..]},
-        "executionPrices": {"prMem": price(MEMORY_PRICE), "prSteps": price(STEP_PRICE)},
-        "lovelacePerUTxOWord": LOVELACE_PER_UTXO_WORD,
-        "maxBlockExUnits": {"exUnitsMem": MAX_BLOCK_MEMORY, "exUnitsSteps": MAX_BLOCK_STEPS},
-        "maxCollateralInputs": MAX_COLLATERAL_INPUTS,
-        "maxTxExUnits": {"exUnitsMem": MAX_TX_MEMORY, "exUnitsSteps": MAX_TX_STEPS},
-        "maxValueSize": MAX_VALUE_BYTES,
-    });
-    // Alonzo itself has no Plutus V2: its cost model is for later eras, and only there where a script needs it.
-    if network.language == Some(Language::V2) {
-        alonzo["extraConfig"] = json!({"costModels": {"PlutusV2": &PLUTUS_V2_COST_MODEL[..]}});
-    }
-    alonzo
-}
-
-pub(super) fn conway(network: &Network) -> Value {
-    let dreps: Map<String, Value> = (0..network.dreps)
-        .map(|number| {
-            let hash = blake2b_224(&[&public(&drep_secret(network.seed, number))]);
-            (format!("keyHash-{}", hex::encode(hash)), json!({"deposit": DREP_DEPOSIT, "expiry": DREP_EXPIRY}))
-        })
-        .collect();
-    json!({
-        "committee": {"members": {}, "threshold": {"denominator": 3, "numerator": 2}},
-        "committeeMaxTermLength": 365,
-        "committeeMinSize": 0,
-        "constitution": {"anchor": {"dataHash": "00".repeat(32), "url": ""}},
-        "dRepActivity": 20,
-        "dRepDeposit": DREP_DEPOSIT,
-        "dRepVotingThresholds": {
-            "committeeNoConfidence": 0.6,
-            "committeeNormal": 0.67,
-            "hardForkInitiation": 0.6,
-            "motionNoConfidence": 0.67,
-            "ppEconomicGroup": 0.67,
-            "ppGovGroup": 0.75,
-            "ppNetworkGroup": 0.67,
-            "ppTechnicalGroup": 0.67,
-            "treasuryWithdrawal": 0.67,
-            "updateToConstitution": 0.75,
-        },
-        "govActionDeposit": 100_000_000_000_u64,
-        "govActionLifetime": 30,
-        "initialDReps": dreps,
-        "minFeeRefScriptCostPerByte": REFERENCE_SCRIPT_FEE_PER_BYTE,
-        "plutusV3CostModel": &PLUTUS_V3_COST_MODEL[..],
-        "poolVotingThresholds": {
-            "committeeNoConfidence": 0.51,
-            "committeeNormal": 0.51,
-            "hardForkInitiation": 0.51,
-            "motionNoConfidence": 0.51,
-            "ppSecurityGroup": 0.51,
-        },
-    })
-}
-
-/// What nodes from 10.6 on ask for beside the others.
-pub(super) fn dijkstra() -> Value {
-    json!({
-        "maxRefScriptSizePerBlock": 1_048_576,
-        "maxRefScriptSizePerTx": 204_800,
-        "refScriptCostMultiplier": 1.2,
-        "refScriptCostStride": 25_600,
-    })
+pub(super) fn conway(network: &Network) -> Conway {
+    let dreps = (0..network.dreps).map(|number| blake2b_224(&[&public(&drep_secret(network.seed, number))]));
+    Conway::stated(conway::PARAMETERS, &PLUTUS_V3_COST_MODEL, dreps)
 }

@@ -7,12 +7,12 @@ mod genesis;
 pub(crate) mod keys;
 
 use slotmark_chain::Hash32;
+use slotmark_network::{dijkstra, shelley};
 use slotmark_praos::header::KesPeriods;
 
 pub(crate) use self::folder::Folder;
 use crate::address::{Address, Hash28};
 use crate::error::SynthError;
-use crate::parameters::MAX_KES_EVOLUTIONS;
 use crate::plutus::Language;
 use crate::pools::Pool;
 
@@ -38,7 +38,7 @@ pub(crate) struct Network {
 impl Network {
     /// How long KES keys are good for.
     pub(crate) fn kes_periods(&self) -> KesPeriods {
-        KesPeriods { slots: self.kes_period_slots, max_evolutions: MAX_KES_EVOLUTIONS }
+        KesPeriods { slots: self.kes_period_slots, max_evolutions: shelley::MAX_KES_EVOLUTIONS }
     }
 
     /// Writes the genesis files, named by their era. Gives their hashes, in the order of [`ERAS`]; Shelley's is the chain's first nonce.
@@ -56,7 +56,7 @@ impl Network {
             folder.file(&name("Shelley"), |file| genesis::write_shelley(file, self, pools, stake_hash, funds))?,
             folder.json(&name("Alonzo"), &genesis::alonzo(self))?,
             folder.json(&name("Conway"), &genesis::conway(self))?,
-            folder.json(&name("Dijkstra"), &genesis::dijkstra())?,
+            folder.json(&name("Dijkstra"), &dijkstra::stated())?,
         ])
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cbor::CborBuffer;
+use slotmark_chain::CborBuffer;
 
 /// Bytes of one piece of a byte string; longer ones are written in pieces.
 const PIECE: usize = 64;

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use slotmark_chain::block::Decoder;
-use slotmark_ledger::{Environment, Network, Parameters, Price, Resolved, ScriptEnd, Units, phase_two};
+use slotmark_ledger::{Environment, Resolved, ScriptEnd, phase_two};
+use slotmark_network::{Network, STATED, alonzo, shelley};
 
-use super::{Budget, Language, Script};
+use super::{Budget, Script};
 use crate::address::Address;
 use crate::assembly::Transactions;
 use crate::error::SynthError;
-use crate::parameters::{self, MAX_TX_MEMORY, MAX_TX_STEPS};
 use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, encode_output, settle};
 
 /// All that a transaction may use.
-pub(crate) const MOST: Budget = Budget { memory: MAX_TX_MEMORY, steps: MAX_TX_STEPS };
+pub(crate) const MOST: Budget =
+    Budget { memory: alonzo::PARAMETERS.max_transaction_units.memory, steps: alonzo::PARAMETERS.max_transaction_units.steps };
 /// A transaction is made anew so many times at most until it names what its script uses.
 const TRIES: usize = 6;
 /// What the output of the first run holds.
@@ -52,8 +53,11 @@ pub(crate) fn probe(script: &Script) -> Result<Budget, SynthError> {
     })?;
     let (draft, budget) = probed.ok_or_else(|| wrong(script, "a transaction with the script can't be paid"))?;
     let bytes = draft.tx_bytes() as u64;
-    if bytes > parameters::MAX_TX_BYTES {
-        return Err(wrong(script, &format!("a transaction with it has {bytes} bytes: expected {} at most", parameters::MAX_TX_BYTES)));
+    if bytes > shelley::PARAMETERS.max_transaction_bytes {
+        return Err(wrong(
+            script,
+            &format!("a transaction with it has {bytes} bytes: expected {} at most", shelley::PARAMETERS.max_transaction_bytes),
+        ));
     }
     Ok(budget)
 }
@@ -110,8 +114,7 @@ fn run(script: &Script, draft: &Draft, locked: LockedOutput) -> Result<(ScriptEn
     let output: Arc<[u8]> = output.into();
     let resolved = Resolved::of(&block, transaction, 0, |id, _| (*id == locked.reference.transaction).then(|| Arc::clone(&output)));
     let resolved = resolved.map_err(|_| unreadable())?;
-    let parameters = ledger_parameters();
-    let environment = Environment { slot: 0, network: Some(NETWORK), parameters: Some(&parameters) };
+    let environment = Environment { slot: 0, network: Some(NETWORK), parameters: Some(&STATED) };
     let auxiliary = (!draft.auxiliary().is_empty()).then(|| draft.auxiliary());
     let (_, runs) = phase_two(&block, transaction, true, &resolved, auxiliary, &environment);
     let [run] = runs[..] else { return Err(unreadable()) };
@@ -119,27 +122,4 @@ fn run(script: &Script, draft: &Draft, locked: LockedOutput) -> Result<(ScriptEn
 }
 
 /// Transactions of ours have no slots in them, so that scripts see nothing of the network's times.
-const NETWORK: Network = Network { id: parameters::NETWORK_ID, start_ms: parameters::SYSTEM_START_S * 1_000, slot_ms: 1_000 };
-
-/// The parameters of forged networks, as their genesis files state them.
-fn ledger_parameters() -> Parameters {
-    let price = |(numerator, denominator): (u64, u64)| Price(numerator, denominator);
-    Parameters {
-        protocol_version: parameters::PROTOCOL_VERSION.0,
-        fee_constant: parameters::MIN_FEE_CONSTANT,
-        fee_per_byte: parameters::MIN_FEE_PER_BYTE,
-        fee_per_script_byte: Some(Price(parameters::REFERENCE_SCRIPT_FEE_PER_BYTE, 1)),
-        max_transaction_bytes: parameters::MAX_TX_BYTES,
-        key_deposit: parameters::KEY_DEPOSIT,
-        pool_deposit: parameters::POOL_DEPOSIT,
-        lovelace_per_output_byte: parameters::LOVELACE_PER_UTXO_BYTE,
-        max_value_bytes: parameters::MAX_VALUE_BYTES,
-        memory_price: price(parameters::MEMORY_PRICE),
-        step_price: price(parameters::STEP_PRICE),
-        max_transaction_units: Units { memory: MAX_TX_MEMORY, steps: MAX_TX_STEPS },
-        max_block_units: Units { memory: parameters::MAX_BLOCK_MEMORY, steps: parameters::MAX_BLOCK_STEPS },
-        collateral_percent: parameters::COLLATERAL_PERCENT,
-        max_collateral_inputs: parameters::MAX_COLLATERAL_INPUTS,
-        cost_models: Language::ALL.map(|language| Some(language.cost_model().to_vec())),
-    }
-}
+const NETWORK: Network = Network { id: shelley::NETWORK_ID, start_ms: shelley::SYSTEM_START_S * 1_000, slot_ms: 1_000 };

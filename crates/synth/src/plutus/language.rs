@@ -1,6 +1,6 @@
 //! The versions of Plutus.
 
-use crate::parameters::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL};
+use slotmark_network::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL};
 
 /// A version of Plutus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ mod script;
 
 use std::sync::LazyLock;
 
+use slotmark_chain::CborBuffer;
 use slotmark_chain::hash::blake2b_224;
+use slotmark_network::alonzo;
 
 use crate::address::Hash28;
-use crate::cbor::CborBuffer;
-use crate::parameters::{MAX_TX_MEMORY, MAX_TX_STEPS};
 use flat::{Builtin, Term};
 pub use language::Language;
 pub use script::Script;
@@ -77,7 +77,7 @@ fn countdown() -> Term {
 /// What the script uses for each step of the count: 23 steps of the machine (16,000 steps and 100 memory units each),
 /// one equalsInteger (52,333 and 1), one subtractInteger (101,208 and 2), one ifThenElse (76,049 and 1).
 ///
-/// Holds for [`PLUTUS_V3_COST_MODEL`](crate::parameters::PLUTUS_V3_COST_MODEL), as an evaluator with it finds too.
+/// Holds for [`PLUTUS_V3_COST_MODEL`](slotmark_network::PLUTUS_V3_COST_MODEL), as an evaluator with it finds too.
 const EACH: Budget = Budget { memory: 2_304, steps: 597_590 };
 /// What it uses to count down from 0.
 const START: Budget = Budget { memory: 4_262, steps: 1_120_619 };
@@ -89,7 +89,8 @@ pub fn loop_budget(count: u64) -> Budget {
 
 /// The largest number that a transaction's budget allows to count down from.
 pub(crate) fn longest_loop() -> u64 {
-    ((MAX_TX_MEMORY - START.memory) / EACH.memory).min((MAX_TX_STEPS - START.steps) / EACH.steps)
+    let most = alonzo::PARAMETERS.max_transaction_units;
+    ((most.memory - START.memory) / EACH.memory).min((most.steps - START.steps) / EACH.steps)
 }
 
 #[cfg(test)]
@@ -98,7 +99,8 @@ mod tests {
 
     #[test]
     fn the_longest_loop_just_fits_a_transaction() {
-        let fits = |count| loop_budget(count).memory <= MAX_TX_MEMORY && loop_budget(count).steps <= MAX_TX_STEPS;
+        let most = alonzo::PARAMETERS.max_transaction_units;
+        let fits = |count| loop_budget(count).memory <= most.memory && loop_budget(count).steps <= most.steps;
         assert!(fits(longest_loop()) && !fits(longest_loop() + 1));
     }
 

@@ -5,14 +5,14 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use slotmark_chain::CborBuffer;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
+use slotmark_network::{STATED, shelley};
 use slotmark_praos::envelope::Envelope;
 
 use super::{Language, data, evaluate};
 use crate::address::Hash28;
-use crate::cbor::CborBuffer;
 use crate::error::SynthError;
-use crate::parameters::{MAX_TX_BYTES, min_lovelace};
 use crate::transaction::NewDatum;
 
 /// Bytes of a file of a script, a datum or a redeemer at most: more than fits into a transaction in any of their forms.
@@ -120,13 +120,13 @@ impl Script {
 
     /// What an output that it locks must hold at least, in lovelace.
     pub(crate) fn least_lovelace(&self) -> u64 {
-        min_lovelace(80 + self.datum.len() as u64).max(LEAST)
+        STATED.least_lovelace(80 + self.datum.len() as u64).max(LEAST)
     }
 
     /// Outputs with its datum that a transaction can make at most, as far as its size goes.
     pub(crate) fn most_outputs(&self) -> u64 {
         let datum = if self.language == Language::V1 { 40 } else { self.datum.len() as u64 + 10 };
-        ((MAX_TX_BYTES - 700) / (50 + datum)).max(1)
+        ((shelley::PARAMETERS.max_transaction_bytes - 700) / (50 + datum)).max(1)
     }
 }
 

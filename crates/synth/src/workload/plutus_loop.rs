@@ -3,9 +3,10 @@
 //! The first block holds the one transaction that locks outputs with the script. Then each block has as many transactions
 //! as its budget allows, which spend one locked output each, count down in the script, and lock the output again.
 
+use slotmark_network::alonzo;
+
 use super::TransactionSource;
 use super::locked::{Locked, Run, collateral};
-use crate::parameters::{MAX_BLOCK_MEMORY, MAX_BLOCK_STEPS};
 use crate::plutus::{Script, longest_loop, loop_budget};
 use crate::random::Stream;
 use crate::transaction::{Draft, payload};
@@ -28,7 +29,8 @@ impl TransactionSource for PlutusLoop {
             return Some(vec![draft]);
         };
         let budget = loop_budget(longest_loop());
-        let transactions = (MAX_BLOCK_MEMORY / budget.memory).min(MAX_BLOCK_STEPS / budget.steps);
+        let most = alonzo::PARAMETERS.max_block_units;
+        let transactions = (most.memory / budget.memory).min(most.steps / budget.steps);
         let mut drafts = Vec::with_capacity(transactions as usize);
         for _ in 0..transactions {
             let mut bytes = [0; PAYLOAD_BYTES];

@@ -4,10 +4,11 @@
 //! hold is made to fit: one or several inputs and outputs, metadata or inline datums, and now and then a script that
 //! runs. The first block holds the transaction that sets the script up.
 
+use slotmark_network::shelley;
+
 use super::locked::{Locked, Run, collateral};
 use super::{TransactionSource, preview_sizes};
 use crate::keys::Owner;
-use crate::parameters::MAX_TX_BYTES;
 use crate::plutus::{Script, loop_budget};
 use crate::random::Stream;
 use crate::transaction::{Draft, NewDatum, NewOutput, Plan, datum, payload, settle};
@@ -21,7 +22,7 @@ const SMALLEST_TX_BYTES: u64 = 234;
 const INPUT_BYTES: u64 = 137;
 const OUTPUT_BYTES: u64 = 73;
 /// Transactions stay so far below the limit of the ledger.
-const LARGEST_TX_BYTES: u64 = MAX_TX_BYTES - 384;
+const LARGEST_TX_BYTES: u64 = shelley::PARAMETERS.max_transaction_bytes - 384;
 /// Auxiliary data adds so much even when there is hardly any.
 const AUXILIARY_BYTES: u64 = 60;
 /// From here on a transaction may run a script.

@@ -4,10 +4,10 @@
 //! locks it again. Scripts are run here, in the transaction itself, so that it names what they use.
 
 use rayon::prelude::*;
+use slotmark_network::{alonzo, shelley};
 
 use super::locked::{Locked, Run, collateral};
 use crate::error::SynthError;
-use crate::parameters::{MAX_BLOCK_BODY_BYTES, MAX_BLOCK_MEMORY, MAX_BLOCK_STEPS};
 use crate::plutus::evaluate::{probe, settle_run};
 use crate::plutus::{Budget, Script};
 use crate::random::Stream;
@@ -66,7 +66,7 @@ impl Scripted {
             for made in made {
                 let Some((draft, (left, budget))) = made else { return Ok(None) };
                 let more = draft.block_bytes() + NUMBER_BYTES;
-                if bytes + more > MAX_BLOCK_BODY_BYTES as usize || room(used, budget) == 0 {
+                if bytes + more > shelley::PARAMETERS.max_body_bytes as usize || room(used, budget) == 0 {
                     return Ok(Some(drafts));
                 }
                 bytes += more;
@@ -84,6 +84,9 @@ impl Scripted {
 /// How many transactions of a budget a block still takes, where others use so much.
 fn room(used: Budget, each: Budget) -> usize {
     let times = |limit: u64, used: u64, each: u64| (limit - used).checked_div(each).unwrap_or(u64::MAX);
-    let (memory, steps) = (times(MAX_BLOCK_MEMORY, used.memory, each.memory), times(MAX_BLOCK_STEPS, used.steps, each.steps));
+    let (memory, steps) = (
+        times(alonzo::PARAMETERS.max_block_units.memory, used.memory, each.memory),
+        times(alonzo::PARAMETERS.max_block_units.steps, used.steps, each.steps),
+    );
     usize::try_from(memory.min(steps)).unwrap_or(usize::MAX)
 }

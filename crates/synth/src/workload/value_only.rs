@@ -3,9 +3,10 @@
 //! Each transaction spends two outputs, taken at random from all that are unspent and owned by two keys, makes two at
 //! random addresses of ours, carries 100 bytes of payload as metadata and pays 1,000,000 lovelace.
 
+use slotmark_network::shelley;
+
 use super::TransactionSource;
 use crate::keys::Owner;
-use crate::parameters::MAX_BLOCK_BODY_BYTES;
 use crate::random::Stream;
 use crate::transaction::{Draft, NewOutput, Plan, payload};
 use crate::wallet::{Coin, Wallet};
@@ -49,7 +50,7 @@ impl ValueOnly {
 
 impl TransactionSource for ValueOnly {
     fn transactions(&mut self, wallet: &mut Wallet, _slot: u64, stream: &mut Stream) -> Option<Vec<Draft>> {
-        let mut room = (MAX_BLOCK_BODY_BYTES - RESERVED_BYTES) as usize;
+        let mut room = (shelley::PARAMETERS.max_body_bytes - RESERVED_BYTES) as usize;
         let mut drafts = Vec::with_capacity(room / 512);
         loop {
             let first = wallet.take(stream)?;

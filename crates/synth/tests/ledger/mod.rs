@@ -6,7 +6,8 @@ use blake2b_simd::Params;
 use ed25519_dalek::{Signature, VerifyingKey};
 use slotmark_chain::block::{Listing, Output, Transaction};
 use slotmark_chain::{Block, BlockEntry, Chain, Decoder};
-use slotmark_synth::{Genesis, Recipe, loop_script, loop_script_hash, parameters};
+use slotmark_network::{PLUTUS_V3_COST_MODEL, STATED, Units, alonzo, shelley};
+use slotmark_synth::{Genesis, Recipe, loop_script, loop_script_hash};
 
 /// A hash of `LENGTH` bytes.
 fn blake2b<const LENGTH: usize>(bytes: &[u8]) -> [u8; LENGTH] {
@@ -68,7 +69,8 @@ pub fn check(recipe: &Recipe, chain: &Chain) -> Findings {
                 used = (used.0 + redeemer.memory, used.1 + redeemer.steps);
             }
         }
-        assert!(used.0 <= parameters::MAX_BLOCK_MEMORY && used.1 <= parameters::MAX_BLOCK_STEPS, "block {index} uses {used:?}");
+        let used = Units { memory: used.0, steps: used.1 };
+        assert!(used.within(alonzo::PARAMETERS.max_block_units), "block {index} uses {used:?}");
         assert!(block.invalid.is_empty());
         previous = Some(entry);
     }
@@ -83,7 +85,7 @@ fn range(range: &std::ops::Range<u32>) -> std::ops::Range<usize> {
 fn check_header(block: &Block<'_, '_>, body_start: usize) {
     let (header, body) = (&block.header, &block.bytes[body_start..]);
     assert_eq!(header.body_size, Some(body.len() as u64));
-    assert!(body.len() as u64 <= parameters::MAX_BLOCK_BODY_BYTES);
+    assert!(body.len() as u64 <= shelley::PARAMETERS.max_body_bytes);
     // Where bodies end: at the last one, or after the break that follows it, or after the head of an empty array.
     let last = block.transactions.last().map(|transaction| transaction.body.end as usize - body_start);
     let bodies_end = last.map_or(1, |end| end + usize::from(block.transactions.len() > 23));
@@ -92,7 +94,8 @@ fn check_header(block: &Block<'_, '_>, body_start: usize) {
     let hashes: Vec<u8> = parts.iter().flat_map(|part| blake2b::<32>(part)).collect();
     assert_eq!(header.body_hash, Some(&blake2b::<32>(&hashes)));
 
-    assert_eq!(header.protocol_version, parameters::PROTOCOL_VERSION);
+    let version = shelley::PARAMETERS.protocol_version;
+    assert_eq!(header.protocol_version, (version.major, version.minor));
 }
 
 struct Ledger {
@@ -138,11 +141,12 @@ impl Ledger {
         let redeemers = &block.redeemers[range(&transaction.witnesses.redeemers)];
         let (memory, steps) = redeemers.iter().fold((0, 0), |sum, redeemer| (sum.0 + redeemer.memory, sum.1 + redeemer.steps));
         let size = self.size(block, transaction);
-        assert!(transaction.fee >= parameters::min_fee(size, reference_bytes, memory, steps), "the fee suffices");
-        assert!(size <= parameters::MAX_TX_BYTES);
+        let least = STATED.least_fee(size, reference_bytes, Units { memory, steps }).expect("a fee");
+        assert!(u128::from(transaction.fee) >= least, "the fee suffices");
+        assert!(size <= shelley::PARAMETERS.max_transaction_bytes);
 
         for (index, output) in outputs.iter().enumerate() {
-            assert!(output.lovelace >= parameters::min_lovelace(encoded_bytes(output)), "an output holds enough");
+            assert!(output.lovelace >= STATED.least_lovelace(encoded_bytes(output)), "an output holds enough");
             let held = Unspent { address: output.address.of(bytes).to_vec(), lovelace: output.lovelace, script: output.script.is_some() };
             self.unspent.insert((id, index as u64), held);
         }
@@ -170,14 +174,15 @@ impl Ledger {
         let witnesses = &transaction.witnesses;
         let redeemers = &block.redeemers[range(&witnesses.redeemers)];
         assert_eq!((redeemers.len(), redeemers[0].purpose, redeemers[0].index), (1, 0, 0));
-        assert!(redeemers[0].memory <= parameters::MAX_TX_MEMORY && redeemers[0].steps <= parameters::MAX_TX_STEPS);
+        let used = Units { memory: redeemers[0].memory, steps: redeemers[0].steps };
+        assert!(used.within(alonzo::PARAMETERS.max_transaction_units));
 
         let collateral = &self.unspent[&reference(&transaction.collateral, bytes)];
         assert!(keys.iter().any(|key| key == &collateral.address[1..29]), "the owner of the collateral signs");
         let returned = transaction.collateral_return.map_or(0, |output| output.lovelace);
         let given = collateral.lovelace - returned;
         assert!(transaction.total_collateral.is_none_or(|total| total == given));
-        assert!(given * 100 >= transaction.fee * parameters::COLLATERAL_PERCENT);
+        assert!(given * 100 >= transaction.fee * alonzo::PARAMETERS.collateral_percent);
 
         let reference_bytes = if transaction.reference_inputs.count > 0 {
             assert!(self.unspent[&reference(&transaction.reference_inputs, bytes)].script);
@@ -200,7 +205,7 @@ impl Ledger {
         let mut hashed = bytes[start..redeemer.data.end as usize + units].to_vec();
         assert_eq!(hashed[0], 0xa1);
         hashed.extend([0xa1, 0x02, 0x98, 251]);
-        hashed.extend(parameters::PLUTUS_V3_COST_MODEL.iter().flat_map(|&parameter| integer(parameter)));
+        hashed.extend(PLUTUS_V3_COST_MODEL.iter().flat_map(|&parameter| integer(parameter)));
         assert_eq!(transaction.script_data_hash.expect("a hash").of(bytes), blake2b::<32>(&hashed));
         findings.scripts_run += 1;
         reference_bytes

@@ -1,7 +1,7 @@
 //! Writing CBOR (RFC 8949), always in the shortest form.
 
 /// What is appended to a buffer.
-pub(crate) trait CborBuffer {
+pub trait CborBuffer {
     /// The head of an item.
     fn head(&mut self, major: u8, argument: u64);
     /// An unsigned integer.

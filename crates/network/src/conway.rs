@@ -1,0 +1,168 @@
+//! Conway's genesis file and its protocol parameters.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use slotmark_chain::CborBuffer;
+
+use crate::parameters::put_ratio;
+use crate::ratio::Ratio;
+
+/// The epoch in which the DReps of forged networks expire.
+const DREP_EXPIRY: u64 = 1_000;
+
+/// What forged networks state.
+pub const PARAMETERS: Parameters = Parameters {
+    pool_thresholds: PoolThresholds {
+        motion_no_confidence: hundredths(51),
+        committee_normal: hundredths(51),
+        committee_no_confidence: hundredths(51),
+        hard_fork_initiation: hundredths(51),
+        pp_security_group: hundredths(51),
+    },
+    drep_thresholds: DRepThresholds {
+        motion_no_confidence: hundredths(67),
+        committee_normal: hundredths(67),
+        committee_no_confidence: hundredths(60),
+        update_to_constitution: hundredths(75),
+        hard_fork_initiation: hundredths(60),
+        pp_network_group: hundredths(67),
+        pp_economic_group: hundredths(67),
+        pp_technical_group: hundredths(67),
+        pp_gov_group: hundredths(75),
+        treasury_withdrawal: hundredths(67),
+    },
+    committee_min_size: 0,
+    committee_max_term_length: 365,
+    gov_action_lifetime: 30,
+    gov_action_deposit: 100_000_000_000,
+    drep_deposit: 500_000_000,
+    drep_activity: 20,
+    fee_per_script_byte: Ratio::new(15, 1).expect("a fraction"),
+};
+
+const fn hundredths(number: u64) -> Ratio {
+    Ratio::new(number, 100).expect("a fraction")
+}
+
+/// A Conway genesis file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Conway {
+    /// The parameters that are numbers.
+    #[serde(flatten)]
+    pub parameters: Parameters,
+    /// The cost model of Plutus V3, in the ledger's order.
+    #[serde(rename = "plutusV3CostModel")]
+    pub plutus_v3_cost_model: Vec<i64>,
+    committee: Value,
+    constitution: Value,
+    #[serde(rename = "initialDReps", default)]
+    initial_dreps: Map<String, Value>,
+}
+
+impl Conway {
+    /// The genesis with these DReps, as hashes of their keys, and without a committee.
+    pub fn stated(parameters: Parameters, cost_model: &[i64], dreps: impl Iterator<Item = [u8; 28]>) -> Self {
+        let deposit = parameters.drep_deposit;
+        let drep = |hash| (format!("keyHash-{}", hex::encode(hash)), json!({"deposit": deposit, "expiry": DREP_EXPIRY}));
+        Self {
+            parameters,
+            plutus_v3_cost_model: cost_model.to_vec(),
+            committee: json!({"members": {}, "threshold": {"denominator": 3, "numerator": 2}}),
+            constitution: json!({"anchor": {"dataHash": "00".repeat(32), "url": ""}}),
+            initial_dreps: dreps.map(drep).collect(),
+        }
+    }
+}
+
+/// Protocol parameters that Conway's genesis states; amounts are in lovelace, times in epochs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parameters {
+    /// Shares of the pools' stake that votes take.
+    #[serde(rename = "poolVotingThresholds")]
+    pub pool_thresholds: PoolThresholds,
+    /// Shares of the DReps' stake that votes take.
+    #[serde(rename = "dRepVotingThresholds")]
+    pub drep_thresholds: DRepThresholds,
+    /// Members of the committee at least.
+    pub committee_min_size: u64,
+    /// How long a member of the committee serves at most.
+    pub committee_max_term_length: u64,
+    /// How long an action can be voted on.
+    pub gov_action_lifetime: u64,
+    /// Deposit for an action.
+    pub gov_action_deposit: u64,
+    /// Deposit for a DRep.
+    #[serde(rename = "dRepDeposit")]
+    pub drep_deposit: u64,
+    /// How long a DRep who doesn't vote counts.
+    #[serde(rename = "dRepActivity")]
+    pub drep_activity: u64,
+    /// Least fee, for each byte of a script that is referred to.
+    #[serde(rename = "minFeeRefScriptCostPerByte")]
+    pub fee_per_script_byte: Ratio,
+}
+
+/// Declares a struct of shares that are all encoded, in this order.
+macro_rules! thresholds {
+    ($(#[doc = $doc:literal])+ $name:ident { $($field:ident,)+ }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[allow(missing_docs, reason = "the names are the ledger's")]
+        pub struct $name {
+            $(pub $field: Ratio,)+
+        }
+
+        impl $name {
+            fn encode(&self, out: &mut Vec<u8>) {
+                let shares = [$(self.$field),+];
+                out.array(shares.len());
+                shares.into_iter().for_each(|share| put_ratio(out, share));
+            }
+        }
+    };
+}
+
+thresholds! {
+    /// Shares of the pools' stake that votes take.
+    PoolThresholds {
+        motion_no_confidence,
+        committee_normal,
+        committee_no_confidence,
+        hard_fork_initiation,
+        pp_security_group,
+    }
+}
+
+thresholds! {
+    /// Shares of the DReps' stake that votes take.
+    DRepThresholds {
+        motion_no_confidence,
+        committee_normal,
+        committee_no_confidence,
+        update_to_constitution,
+        hard_fork_initiation,
+        pp_network_group,
+        pp_economic_group,
+        pp_technical_group,
+        pp_gov_group,
+        treasury_withdrawal,
+    }
+}
+
+impl Parameters {
+    /// How many of [`crate::Parameters::encode`] they are.
+    pub(crate) const ENCODED: usize = 9;
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        self.pool_thresholds.encode(out);
+        self.drep_thresholds.encode(out);
+        for number in [self.committee_min_size, self.committee_max_term_length, self.gov_action_lifetime, self.gov_action_deposit] {
+            out.uint(number);
+        }
+        [self.drep_deposit, self.drep_activity].into_iter().for_each(|number| out.uint(number));
+        put_ratio(out, self.fee_per_script_byte);
+    }
+}

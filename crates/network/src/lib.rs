@@ -1,0 +1,22 @@
+//! What a network begins with: the genesis file of each era, and the protocol parameters that they state.
+//!
+//! A file per era (`shelley`, `byron`, `alonzo`, `conway`, `dijkstra`) has what is read of its genesis, what the networks of slotmark state in
+//! it, and, of its parameters, how updates change them and how the ledger encodes them. `parameters` puts the parameters together.
+
+pub mod alonzo;
+pub mod byron;
+pub mod conway;
+mod cost_models;
+pub mod dijkstra;
+mod entries;
+mod error;
+mod parameters;
+mod ratio;
+pub mod shelley;
+
+pub use cost_models::{PLUTUS_V1_COST_MODEL, PLUTUS_V2_COST_MODEL, PLUTUS_V3_COST_MODEL};
+pub use entries::{Entries, Hex, HexText};
+pub use error::{GenesisError, genesis_beside, read_json};
+pub use parameters::{CostModels, Parameters, STATED, Units, put_ratio};
+pub use ratio::Ratio;
+pub use shelley::{Network, Shelley};

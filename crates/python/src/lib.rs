@@ -21,7 +21,7 @@ use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, reach, simulate_truth, write_run, write_tables,
 };
 use slotmark_newfolder::NewFolder;
-use slotmark_tracelog::{Clock, Dialect, HostFrom, Plan, SlotFiles, Source, ToldError, Wanted, WantedHost};
+use slotmark_tracelog::{Clock, HostFrom, Plan, SlotFiles, Source, ToldError, Wanted, WantedHost};
 use slotmark_wire::client::Client;
 use slotmark_wire::framing::FramedChain;
 use slotmark_wire::relay::{Account, Mode, Relay, Route};
@@ -165,7 +165,7 @@ mod _core {
 
     #[pyfunction]
     fn is_log_line(line: &[u8]) -> bool {
-        Dialect::of(line).is_some()
+        slotmark_tracelog::is_log_line(line)
     }
 
     #[pyfunction]

@@ -14,7 +14,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use parquet::schema::types::ColumnPath;
 use serde::Serialize;
 
-use crate::dialects::{Dialect, Entry};
+use crate::dialects::{CARDANO_NODE, Dialect, Entry};
 use crate::messages::{Body, Form, Made, Thread, read};
 use crate::reason::Reason;
 use crate::strings::{EndMap, Map};
@@ -67,7 +67,7 @@ pub struct HostFacts {
     pub first_ts_ns: Option<i64>,
     /// Time of the last.
     pub last_ts_ns: Option<i64>,
-    /// Which node wrote its log, as [`Dialect::node`] has it; empty where that is not known.
+    /// Which node wrote its log; empty where that is not known.
     pub node: String,
     /// The node's version, where the log tells it.
     pub version: String,
@@ -161,12 +161,12 @@ pub struct Account {
 impl LineTables {
     /// Writes `NAME/part-PART.parquet` below a folder of tables. Part 0 makes every table, if only its columns.
     pub fn new(tables: &Path, part: usize) -> Self {
-        Self { rows: Rows::new(tables, part), newest: i64::MIN, hosts: Hosts::of(Dialect::CardanoNode.node()), account: Account::default() }
+        Self { rows: Rows::new(tables, part), newest: i64::MIN, hosts: Hosts::of(CARDANO_NODE.node()), account: Account::default() }
     }
 
     /// Which dialect the lines that follow are in; cardano-node's, if nothing else is told.
-    pub(crate) fn written_by(&mut self, dialect: Option<Dialect>) {
-        self.hosts.node = dialect.map_or("", Dialect::node);
+    pub(crate) fn written_by(&mut self, dialect: Option<&dyn Dialect>) {
+        self.hosts.node = dialect.map_or("", |dialect| dialect.node());
     }
 
     /// Knows of a host, whether or not it has lines.

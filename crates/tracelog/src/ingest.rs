@@ -11,8 +11,7 @@ use parquet::errors::ParquetError;
 use rayon::prelude::*;
 
 use crate::account::{Account, DamagedFile, Ingested, LineTables, Rejection, SourceFacts, settle};
-use crate::dialects::dingo::{self, Joins};
-use crate::dialects::{Dialect, Seen, read_line};
+use crate::dialects::{CARDANO_NODE, DIALECTS, Dialect, Entry, Seen, Taker, Unread, dialect_of};
 use crate::digest::SourceDigest;
 use crate::reader::{Line, Packing, lines};
 use crate::reason::Reason;
@@ -76,7 +75,7 @@ struct Segment {
     source: usize,
     packing: Packing,
     /// None where no line near the file's beginning is in any.
-    dialect: Option<Dialect>,
+    dialect: Option<&'static dyn Dialect>,
     range: Range<u64>,
     /// The file's place among those of its host.
     turn: usize,
@@ -100,7 +99,7 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
         .collect::<Result<_, _>>()?;
     let packings: Vec<Packing> =
         plan.sources.iter().map(|source| Packing::of(&source.path).map_err(read(&source.path))).collect::<Result<_, _>>()?;
-    let dialects: Vec<Option<Dialect>> = plan
+    let dialects: Vec<Option<&dyn Dialect>> = plan
         .sources
         .iter()
         .zip(&packings)
@@ -319,12 +318,16 @@ struct FirstLine {
     hash: LineHash,
 }
 
-fn first_lines(sources: &[Source], packings: &[Packing], dialects: &[Option<Dialect>]) -> Result<Vec<Option<FirstLine>>, IngestError> {
+fn first_lines(
+    sources: &[Source],
+    packings: &[Packing],
+    dialects: &[Option<&'static dyn Dialect>],
+) -> Result<Vec<Option<FirstLine>>, IngestError> {
     let mut files: HashMap<&str, usize> = HashMap::new();
     for source in sources {
         *files.entry(&source.host).or_default() += 1;
     }
-    let first = |((source, &packing), &dialect): ((&Source, &Packing), &Option<Dialect>)| {
+    let first = |((source, &packing), &dialect): ((&Source, &Packing), &Option<&'static dyn Dialect>)| {
         if files[source.host.as_str()] == 1 {
             return Ok(None);
         }
@@ -351,23 +354,22 @@ fn turns(sources: &[Source], firsts: &[Option<FirstLine>]) -> Vec<usize> {
     turns
 }
 
-fn first_line(path: &Path, packing: Packing, dialect: Option<Dialect>) -> io::Result<Option<FirstLine>> {
+fn first_line(path: &Path, packing: Packing, dialect: Option<&dyn Dialect>) -> io::Result<Option<FirstLine>> {
     first_that(path, packing, 0..1 << 24, |line| Some(FirstLine { ts_ns: time(dialect, line)?, hash: hash_line(line) }))
 }
 
-/// The dialect that most lines near a file's beginning are in; cardano-node's of two with as many.
-fn dialect(path: &Path, packing: Packing) -> io::Result<Option<Dialect>> {
-    let (mut cardano_node, mut dingo) = (0, 0);
+/// The dialect that most lines near a file's beginning are in; None where no line is in any.
+fn dialect(path: &Path, packing: Packing) -> io::Result<Option<&'static dyn Dialect>> {
+    let mut counts = DIALECTS.map(|_| 0);
     let count = |line: Line<'_>| {
-        match Dialect::of(line.bytes) {
-            Some(Dialect::CardanoNode) => cardano_node += 1,
-            Some(Dialect::Dingo) => dingo += 1,
-            None => {}
+        if let Some(place) = dialect_of(line.bytes) {
+            counts[place] += 1;
         }
         Ok(())
     };
     lines(path, packing, 0..1 << 20, count, |_| Ok::<_, io::Error>(()))?;
-    Ok(if dingo > cardano_node { Some(Dialect::Dingo) } else { (cardano_node > 0).then_some(Dialect::CardanoNode) })
+    let most = DIALECTS.into_iter().zip(counts).rev().filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count);
+    Ok(most.map(|(dialect, _)| dialect))
 }
 
 /// What the first line of a stretch is that is looked for.
@@ -389,13 +391,19 @@ fn first_that<T>(path: &Path, packing: Packing, range: Range<u64>, look: impl Fn
 }
 
 /// When a line of interest was written. A file that is in no dialect is read as cardano-node's: its lines are rejected.
-fn time(dialect: Option<Dialect>, line: &[u8]) -> Option<i64> {
-    dialect.unwrap_or(Dialect::CardanoNode).time(line)
+fn time(dialect: Option<&dyn Dialect>, line: &[u8]) -> Option<i64> {
+    dialect.unwrap_or(&CARDANO_NODE).time(line)
 }
 
-/// Files cut so that all threads have work to the end. Packed files stay whole, and those whose rows are put together of several lines: how
-/// many threads there are makes no difference to rows.
-fn segments(sizes: &[u64], packings: &[Packing], dialects: &[Option<Dialect>], turns: &[usize], threads: usize) -> Vec<Segment> {
+/// Files cut so that all threads have work to the end. Packed files stay whole, and those whose
+/// dialect can't be split.
+fn segments(
+    sizes: &[u64],
+    packings: &[Packing],
+    dialects: &[Option<&'static dyn Dialect>],
+    turns: &[usize],
+    threads: usize,
+) -> Vec<Segment> {
     let total: u64 = sizes.iter().sum();
     let most = (total / (4 * threads.max(1) as u64)).max(SEGMENT_BYTES);
     let mut segments = Vec::new();
@@ -405,7 +413,8 @@ fn segments(sizes: &[u64], packings: &[Packing], dialects: &[Option<Dialect>], t
             segments.push(Segment { source, packing, dialect, range: 0..u64::MAX, turn });
             continue;
         }
-        let pieces = if dialect == Some(Dialect::Dingo) { 1 } else { size.div_ceil(most).max(1) };
+        let can_be_split = dialect.is_none_or(|dialect| dialect.can_be_split());
+        let pieces = if can_be_split { size.div_ceil(most).max(1) } else { 1 };
         for piece in 0..pieces {
             let end = if piece + 1 == pieces { u64::MAX } else { size * (piece + 1) / pieces };
             segments.push(Segment { source, packing, dialect, range: size * piece / pieces..end, turn });
@@ -438,6 +447,71 @@ impl From<io::Error> for Stop {
     }
 }
 
+/// Takes what the lines of a segment tell, without those that were there before.
+struct Taking<'a> {
+    plan: &'a Plan,
+    segment: &'a Segment,
+    others: Others<'a>,
+    /// The host that the file is of.
+    whose: &'a [u8],
+    tables: LineTables,
+    recent: Recent,
+    /// Whether the first line of another file is here.
+    overlaps: bool,
+}
+
+impl Taking<'_> {
+    /// Whether a line of interest was there before.
+    fn repeats(&mut self, line: &[u8], offset: u64, ts_ns: i64) -> bool {
+        let hash = hash_line(line);
+        let elsewhere = match self.others {
+            Others::None => false,
+            Others::FirstLines(files) => {
+                self.overlaps |= files.get(&hash).is_some_and(|files| files.iter().any(|&file| file != self.segment.source));
+                false
+            }
+            Others::Lines(first_turns) => first_turns.get(&hash).is_some_and(|&turn| turn < self.segment.turn),
+        };
+        self.recent.repeats(hash, ts_ns, offset) || elsewhere
+    }
+}
+
+/// Takes what one line tells.
+struct OfLine<'l, 'a> {
+    segment: &'l mut Taking<'a>,
+    line: &'l [u8],
+    offset: u64,
+}
+
+impl Taker for OfLine<'_, '_> {
+    fn line(&mut self, seen: &Seen<'_>, place: i64) -> Result<(), ParquetError> {
+        let entry = seen.entry.as_ref();
+        let named = match self.segment.plan.host_from {
+            HostFrom::Field => entry.and_then(|entry| entry.host).unwrap_or(self.segment.whose),
+            HostFrom::Path => self.segment.whose,
+        };
+        if entry.is_some_and(|entry| self.segment.repeats(self.line, self.offset, entry.ts_ns)) {
+            self.segment.tables.repeat(named);
+            return Ok(());
+        }
+        self.segment.tables.line(named, &seen.name, entry, place)
+    }
+
+    fn part(&mut self, name: &[u8], ts_ns: i64) -> bool {
+        let is_new = !self.segment.repeats(self.line, self.offset, ts_ns);
+        if is_new {
+            self.segment.tables.part(self.segment.whose, name, ts_ns)
+        } else {
+            self.segment.tables.repeat(self.segment.whose)
+        }
+        is_new
+    }
+
+    fn row(&mut self, entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
+        self.segment.tables.row(self.segment.whose, entry, place)
+    }
+}
+
 fn read_segment(
     plan: &Plan,
     segment: &Segment,
@@ -458,9 +532,8 @@ fn read_segment(
     }
     let place = |offset: u64| (segment.turn as i64) << PLACE_BITS | offset as i64;
     let mut bytes_read = 0;
-    let mut overlaps = false;
+    let mut reader = segment.dialect.unwrap_or(&CARDANO_NODE).reader();
     let mut recent = Recent::default();
-    let mut joins = Joins::default();
     if segment.range.start > 0 {
         let before = segment.range.start.saturating_sub(RECENT_BYTES)..segment.range.start;
         lines(
@@ -479,18 +552,7 @@ fn read_segment(
         )
         .map_err(|source| IngestError::Read { path: path.clone(), source })?;
     }
-    let mut is_repeated = |line: &Line<'_>, ts_ns: i64| {
-        let hash = hash_line(line.bytes);
-        let elsewhere = match others {
-            Others::None => false,
-            Others::FirstLines(files) => {
-                overlaps |= files.get(&hash).is_some_and(|files| files.iter().any(|&file| file != segment.source));
-                false
-            }
-            Others::Lines(first_turns) => first_turns.get(&hash).is_some_and(|&turn| turn < segment.turn),
-        };
-        recent.repeats(hash, ts_ns, line.offset) || elsewhere
-    };
+    let mut taking = Taking { plan, segment, others, whose, tables, recent, overlaps: false };
     let rejection = |reason: Reason, line: u64, offset: u64, text: &[u8]| Rejection {
         host: host.clone(),
         file: path.display().to_string(),
@@ -508,38 +570,16 @@ fn read_segment(
                 return Ok(());
             }
             let place = place(line.offset);
-            let reason = match segment.dialect {
-                _ if line.too_long => Reason::TooLong,
-                Some(Dialect::Dingo) => match dingo::read_line(line.bytes) {
-                    Ok(dingo::Told { part: Some(part), .. }) if is_repeated(&line, part.ts_ns) => {
-                        tables.repeat(whose);
-                        return Ok(());
-                    }
-                    Ok(dingo::Told { name, part: Some(part) }) => {
-                        tables.part(whose, &name, part.ts_ns);
-                        return joins.take(&part, place, |entry, place| tables.row(whose, entry, place)).map_err(Stop::Write);
-                    }
-                    Ok(dingo::Told { name, part: None }) => return tables.line(whose, &name, None, place).map_err(Stop::Write),
-                    Err(reason) => reason,
-                },
-                Some(Dialect::CardanoNode) | None => match read_line(line.bytes) {
-                    Ok(Seen { name, entry }) => {
-                        let named = match plan.host_from {
-                            HostFrom::Field => entry.as_ref().and_then(|entry| entry.host).unwrap_or(whose),
-                            HostFrom::Path => whose,
-                        };
-                        if entry.as_ref().is_some_and(|entry| is_repeated(&line, entry.ts_ns)) {
-                            tables.repeat(named);
-                            return Ok(());
-                        }
-                        return tables.line(named, &name, entry.as_ref(), place).map_err(Stop::Write);
-                    }
-                    Err(reason) => reason,
-                },
+            let mut taker = OfLine { segment: &mut taking, line: line.bytes, offset: line.offset };
+            let read = if line.too_long { Err(Reason::TooLong.into()) } else { reader.read(line.bytes, place, &mut taker) };
+            let reason = match read {
+                Ok(()) => return Ok(()),
+                Err(Unread::Write(error)) => return Err(Stop::Write(error)),
+                Err(Unread::Rejected(reason)) => reason,
             };
             // The last line of a log that was cut: whatever it looks like, its end is missing.
             let reason = if line.ended || reason == Reason::TooLong { reason } else { Reason::Cut };
-            tables.reject(whose, reason, || rejection(reason, line.number + 1, line.offset, line.bytes));
+            taking.tables.reject(whose, reason, || rejection(reason, line.number + 1, line.offset, line.bytes));
             Ok(())
         },
         |bytes| {
@@ -560,9 +600,9 @@ fn read_segment(
     if !plain {
         step(size)?;
     }
-    joins.finish(|entry, place| tables.row(whose, entry, place)).map_err(write)?;
-    let mut account = tables.finish(whose, u64::from(segment.range.start == 0)).map_err(write)?;
-    (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, overlaps);
+    reader.finish(&mut OfLine { segment: &mut taking, line: &[], offset: 0 }).map_err(write)?;
+    let mut account = taking.tables.finish(whose, u64::from(segment.range.start == 0)).map_err(write)?;
+    (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, taking.overlaps);
     account.damage = extent.damage.map(|damage| DamagedFile {
         host: host.clone(),
         file: path.display().to_string(),

@@ -32,7 +32,7 @@ mod told;
 #[cfg(feature = "ingest")]
 pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
 #[cfg(feature = "ingest")]
-pub use dialects::Dialect;
+pub use dialects::is_log_line;
 pub use dialects::{Entry, Seen, read_line};
 #[cfg(feature = "ingest")]
 pub use digest::SourceDigest;

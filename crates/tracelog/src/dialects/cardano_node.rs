@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
+#[cfg(feature = "ingest")]
+use super::dialect::{Dialect, Reader, Taker, Unread, has_keys};
 use super::entry::{Entry, Seen};
 use crate::messages::{by_kind, by_namespace};
 use crate::reason::Reason;
@@ -41,6 +43,40 @@ pub fn read_line(line: &[u8]) -> Result<Seen<'_>, Reason> {
     let seen = read_whole(line)?;
     refuse_long_names(seen.entry.as_ref())?;
     Ok(seen)
+}
+
+/// cardano-node's dialect.
+#[cfg(feature = "ingest")]
+pub(crate) struct CardanoNode;
+
+#[cfg(feature = "ingest")]
+impl Dialect for CardanoNode {
+    fn node(&self) -> &'static str {
+        "cardano-node"
+    }
+
+    fn has(&self, line: &[u8]) -> bool {
+        has_keys(line, &["\"at\":", "\"ns\":"])
+    }
+
+    fn time(&self, line: &[u8]) -> Option<i64> {
+        Some(read_line(line).ok()?.entry?.ts_ns)
+    }
+
+    fn can_be_split(&self) -> bool {
+        true
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(CardanoNode)
+    }
+}
+
+#[cfg(feature = "ingest")]
+impl Reader for CardanoNode {
+    fn read(&mut self, line: &[u8], place: i64, taker: &mut dyn Taker) -> Result<(), Unread> {
+        Ok(taker.line(&read_line(line)?, place)?)
+    }
 }
 
 /// Refuses names that are kept for as long as a file is read and are longer than any that a node has.

@@ -1,50 +1,93 @@
-//! Which dialect a line is in.
+//! What a dialect has to tell of itself, and the dialects that there are.
 
 use memchr::memmem;
+use parquet::errors::ParquetError;
 
-use super::cardano_node::read_line;
-use super::dingo;
+use super::cardano_node::CardanoNode;
+use super::dingo::Dingo;
+use super::entry::{Entry, Seen};
+use crate::reason::Reason;
 
-/// How a node writes its log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// cardano-node's, new and legacy tracing: a log may have both.
-    CardanoNode,
-    /// Dingo's, as JSON.
-    Dingo,
-}
+/// The dialects; of two that have as many lines of a file, the first is taken.
+pub(crate) static DIALECTS: [&dyn Dialect; 2] = [&CARDANO_NODE, &Dingo];
 
-impl Dialect {
-    /// The dialect that a line is in; None where it is in none of them.
-    #[must_use]
-    pub fn of(line: &[u8]) -> Option<Self> {
-        let line = line.trim_ascii();
-        let has = |key: &str| memmem::find(line, key.as_bytes()).is_some();
-        if line.first() != Some(&b'{') {
-            None
-        } else if has("\"at\":") && has("\"ns\":") {
-            Some(Self::CardanoNode)
-        } else if has("\"time\":") && has("\"level\":") && has("\"msg\":") && has("\"component\":") {
-            Some(Self::Dingo)
-        } else {
-            None
-        }
-    }
+/// The dialect of a file that is in none: its lines are rejected.
+pub(crate) static CARDANO_NODE: CardanoNode = CardanoNode;
 
+/// How a kind of node writes its log.
+pub(crate) trait Dialect: Sync {
     /// The node that writes it.
-    #[must_use]
-    pub const fn node(self) -> &'static str {
-        match self {
-            Self::CardanoNode => "cardano-node",
-            Self::Dingo => "dingo",
-        }
-    }
+    fn node(&self) -> &'static str;
+
+    /// Whether a line, which is an object of JSON, is in it.
+    fn has(&self, line: &[u8]) -> bool;
 
     /// When a line of interest was written, in ns since 1970, UTC; None where it is of none, or can't be read.
-    pub(crate) fn time(self, line: &[u8]) -> Option<i64> {
-        match self {
-            Self::CardanoNode => Some(read_line(line).ok()?.entry?.ts_ns),
-            Self::Dingo => Some(dingo::read_line(line).ok()?.part?.ts_ns),
-        }
+    fn time(&self, line: &[u8]) -> Option<i64>;
+
+    /// Whether a file may be read in pieces: no row takes more than one line.
+    fn can_be_split(&self) -> bool;
+
+    /// A reader of the lines of a file, or of a piece of one, from first to last.
+    fn reader(&self) -> Box<dyn Reader>;
+}
+
+/// Reads lines in their order.
+pub(crate) trait Reader {
+    /// Reads a line, without its end, and gives what it tells. `place` orders the rows of one time.
+    fn read(&mut self, line: &[u8], place: i64, taker: &mut dyn Taker) -> Result<(), Unread>;
+
+    /// Gives the rows that nothing more is to be learnt of, behind the last line.
+    fn finish(&mut self, _: &mut dyn Taker) -> Result<(), ParquetError> {
+        Ok(())
     }
+}
+
+/// Takes what lines tell.
+pub(crate) trait Taker {
+    /// Takes a line that is a row by itself, or of no interest.
+    fn line(&mut self, seen: &Seen<'_>, place: i64) -> Result<(), ParquetError>;
+
+    /// Takes a line that is a part of rows, by its name and time; returns whether it wasn't there before.
+    fn part(&mut self, name: &[u8], ts_ns: i64) -> bool;
+
+    /// Takes a row whose lines were taken as parts.
+    fn row(&mut self, entry: &Entry<'_>, place: i64) -> Result<(), ParquetError>;
+}
+
+/// Why a line isn't read.
+pub(crate) enum Unread {
+    /// It is rejected.
+    Rejected(Reason),
+    /// Its row can't be written.
+    Write(ParquetError),
+}
+
+impl From<Reason> for Unread {
+    fn from(reason: Reason) -> Self {
+        Self::Rejected(reason)
+    }
+}
+
+impl From<ParquetError> for Unread {
+    fn from(error: ParquetError) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// The place of the dialect that a line is in; None where it is in none of them.
+pub(crate) fn dialect_of(line: &[u8]) -> Option<usize> {
+    let line = line.trim_ascii();
+    if line.first() == Some(&b'{') { DIALECTS.iter().position(|dialect| dialect.has(line)) } else { None }
+}
+
+/// Whether a line is in a dialect.
+#[must_use]
+pub fn is_log_line(line: &[u8]) -> bool {
+    dialect_of(line).is_some()
+}
+
+/// Whether a line has all of these keys, each with its quotation marks and colon, anywhere.
+pub(super) fn has_keys(line: &[u8], keys: &[&str]) -> bool {
+    keys.iter().all(|key| memmem::find(line, key.as_bytes()).is_some())
 }

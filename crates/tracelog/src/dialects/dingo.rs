@@ -24,8 +24,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 use minicbor::Decoder;
+use parquet::errors::ParquetError;
 
-use super::entry::Entry;
+use super::dialect::{Dialect, Reader, Taker, Unread, has_keys};
+use super::entry::{Entry, Seen};
 use crate::json::{Cursor, Value, is_text};
 use crate::messages::{Block, Body, Connection, Message, Slot, Transactions, Version, connected, count, hash, number, slot, string};
 use crate::reason::Reason;
@@ -85,20 +87,62 @@ enum Line {
     Transaction(Message),
 }
 
+/// Dingo's dialect.
+pub(super) struct Dingo;
+
+impl Dialect for Dingo {
+    fn node(&self) -> &'static str {
+        "dingo"
+    }
+
+    fn has(&self, line: &[u8]) -> bool {
+        has_keys(line, &["\"time\":", "\"level\":", "\"msg\":", "\"component\":"])
+    }
+
+    fn time(&self, line: &[u8]) -> Option<i64> {
+        Some(read_line(line).ok()?.part?.ts_ns)
+    }
+
+    /// Rows are put together of several lines. How many threads there are must make no difference to them.
+    fn can_be_split(&self) -> bool {
+        false
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(Joins::default())
+    }
+}
+
+impl Reader for Joins {
+    fn read(&mut self, line: &[u8], place: i64, taker: &mut dyn Taker) -> Result<(), Unread> {
+        let Told { name, part } = read_line(line)?;
+        match part {
+            Some(part) if taker.part(&name, part.ts_ns) => self.take(&part, place, |entry, place| taker.row(entry, place))?,
+            Some(_) => {}
+            None => taker.line(&Seen { name, entry: None }, place)?,
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, taker: &mut dyn Taker) -> Result<(), ParquetError> {
+        self.give_rest(|entry, place| taker.row(entry, place))
+    }
+}
+
 /// A line that could be read.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Told<'a> {
+struct Told<'a> {
     /// What its messages are counted under.
-    pub(crate) name: Cow<'a, [u8]>,
+    name: Cow<'a, [u8]>,
     /// What it tells; None where it is of no interest.
-    pub(crate) part: Option<Part<'a>>,
+    part: Option<Part<'a>>,
 }
 
 /// A part of rows: what one line tells.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Part<'a> {
+struct Part<'a> {
     /// When, in ns since 1970, UTC.
-    pub(crate) ts_ns: i64,
+    ts_ns: i64,
     tells: Tells<'a>,
 }
 
@@ -135,7 +179,7 @@ type Hash = Box<[u8]>;
 const HASH_BYTES: usize = 32;
 
 /// Reads a line, without its end.
-pub(crate) fn read_line(line: &[u8]) -> Result<Told<'_>, Reason> {
+fn read_line(line: &[u8]) -> Result<Told<'_>, Reason> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {
         return Err(Reason::NotJson);
@@ -373,7 +417,7 @@ const MOST_NUMBERS: usize = 10_000;
 ///
 /// Lines are taken in their order; a row is given with the line that completes it, under the time and the place of its own line.
 #[derive(Default)]
-pub(crate) struct Joins {
+struct Joins {
     connections: HashMap<Box<[u8]>, Peer>,
     own: VecDeque<Own>,
     numbers: HashMap<Hash, i64>,
@@ -435,7 +479,7 @@ struct Own {
 
 impl Joins {
     /// Takes a line, and gives the rows that it completes, each with its place.
-    pub(crate) fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+    fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         let at = At { ts_ns: part.ts_ns, place };
         match &part.tells {
             Tells::Row(message, body) => give(&entry(at, *message, *body), place),
@@ -450,7 +494,7 @@ impl Joins {
     }
 
     /// Gives the rows that nothing more is to be learnt of.
-    pub(crate) fn finish<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
+    fn give_rest<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         while let Some(own) = self.own.pop_front() {
             own.give_without_size(&mut give)?;
         }
@@ -719,7 +763,7 @@ mod tests {
                 joins.take(part, place as i64, &mut give).unwrap();
             }
         }
-        joins.finish(&mut give).unwrap();
+        joins.give_rest(&mut give).unwrap();
         rows
     }
 
@@ -740,7 +784,7 @@ mod tests {
                 joins.take(part, 0, &mut give).unwrap();
             }
         }
-        joins.finish(&mut give).unwrap();
+        joins.give_rest(&mut give).unwrap();
         rows
     }
 

@@ -1,5 +1,5 @@
-//! Log dialects: how a kind of node writes its log. A dialect is one file: which lines it reads, which fields of them, and which of our
-//! messages they are.
+//! Log dialects: how a kind of node writes its log. A dialect is one file and a line in [`dialect`]'s table: which lines it reads, which
+//! fields of them, which of our messages they are, and whether a file of it can be read in pieces.
 //!
 //! Which one a file is in is seen from its first lines. Lines of one dialect are rows by themselves (cardano-node) or parts of rows,
 //! which are put together in the order of the lines (Dingo).
@@ -8,10 +8,12 @@ mod cardano_node;
 #[cfg(feature = "ingest")]
 mod dialect;
 #[cfg(feature = "ingest")]
-pub(crate) mod dingo;
+mod dingo;
 mod entry;
 
 pub use cardano_node::read_line;
 #[cfg(feature = "ingest")]
-pub use dialect::Dialect;
+pub use dialect::is_log_line;
+#[cfg(feature = "ingest")]
+pub(crate) use dialect::{CARDANO_NODE, DIALECTS, Dialect, Taker, Unread, dialect_of};
 pub use entry::{Entry, Seen};

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slotmark.benches.ledger.engine import BACKENDS
+from slotmark.benches.ledger.engine import backends
 from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.compare.growth import Curve, growth
 from slotmark.errors import ComparisonError
@@ -92,23 +92,34 @@ def test_stores_over_chains_of_two_sizes_from_the_command_line(tmp_path: Path) -
         made = slotmark("chain", "synth", *options)
         assert made.returncode == 0, made.stderr
         genesis = chain / "genesis" / "shelley-genesis.json"
-        options = ("--chain", chain, "--genesis", genesis, "--backend", ",".join(BACKENDS), "--rounds", "2", "-o", out)
+        options = (
+            "--chain",
+            chain,
+            "--genesis",
+            genesis,
+            "--backend",
+            ",".join(backends()),
+            "--rounds",
+            "2",
+            "-o",
+            out,
+        )
         done = slotmark("ledger", "run", *options)
         if "make setup" in done.stderr:
             pytest.skip(done.stderr.strip())
         assert done.returncode == 0, done.stderr
-        folders += [out / backend for backend in BACKENDS]
+        folders += [out / backend for backend in backends()]
     shown = slotmark("growth", *folders, "-o", tmp_path / "report")
     assert shown.returncode == 0, shown.stderr
     found = json.loads((tmp_path / "report" / "report.json").read_bytes())
-    assert found["targets"] == list(BACKENDS)
+    assert found["targets"] == list(backends())
     assert found["sizes"][1] - found["sizes"][0] == 30_000
     by_metric = {(one["metric"]["id"], one["target"]): one["levels"] for one in found["curves"]}
-    for backend in BACKENDS:
+    for backend in backends():
         assert [level["processes"] for level in by_metric["total_us", backend]] == [2, 2]
         small, large = by_metric["peak_memory_mb", backend]
         assert large["low"] > small["high"], "a larger set takes more memory"
     assert ("disk_mb", "memory") not in by_metric
     assert "unspent outputs" in shown.stdout
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert page.count('"type":"log"') >= 2 * len(BACKENDS)
+    assert page.count('"type":"log"') >= 2 * len(backends())

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.ledger.engine import BACKENDS, ROCKSDB, program, refuse_unknown_store
+from slotmark.benches.ledger.engine import ROCKSDB, backends, program, refuse_unknown_store
 from slotmark.benches.ledger.reading import read_file
 from slotmark.errors import ArgumentError, ImportFileError, TargetError
 from tests.conftest import slotmark
 
-ON_DISK = [*(name for name in BACKENDS if name != "memory"), ROCKSDB]
+SMALL = {"lsm": "88k", "lmdb": "160k", ROCKSDB: "104k"}
+"""The stores on disk, with disks on which some flushes find room, and not all."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def engine() -> Path:
         pytest.skip(str(error))
 
 
-@pytest.fixture(params=ON_DISK)
+@pytest.fixture(params=SMALL)
 def on_disk(engine: Path, request: pytest.FixtureRequest) -> str:
     """A store on disk that the engine was built with."""
     try:
@@ -52,7 +53,7 @@ def replay(engine: Path, chain: Path, folder: Path, backend: str, *more: str) ->
 def test_all_stores_do_the_same_work_and_end_with_the_same_set(engine: Path, small_chain: Path, tmp_path: Path) -> None:
     info = json.loads(slotmark("chain", "info", small_chain, "--json").stdout)
     seen = {}
-    for backend in BACKENDS:
+    for backend in backends():
         process, *blocks, end = replay(engine, small_chain, tmp_path / backend, backend)
         phases = ["read", "decode", "resolve", "apply", *(["flush"] if backend != "memory" else [])]
         assert process["phases"] == phases
@@ -129,9 +130,6 @@ def test_a_killed_replay_goes_on_from_the_last_flush(
     assert resumed, "no replay was killed between its first and its last flush"
 
 
-SMALL = {"lsm": "88k", "lmdb": "160k", ROCKSDB: "104k"}
-"""Disks on which some flushes find room, and not all."""
-
 SMALL_DISK = """
 mount -t tmpfs -o size=$1 none "$2" || exit 77
 shift 2
@@ -192,7 +190,7 @@ def test_what_was_prepared_stands_for_the_genesis_and_is_refused_for_other_block
         told = ("record", "phases", "genesis_entries", "hash", "missing", "entries", "digest")
         return [{name: line[name] for name in told if name in line} for line in lines]
 
-    for backend in BACKENDS:
+    for backend in backends():
         ways = (("--genesis", str(genesis)), ("--prepared", str(prepared)))
         ours, its = (
             facts(replay(engine, small_chain, tmp_path / f"{backend}{way[0]}", backend, "--blocks", "40", *way))

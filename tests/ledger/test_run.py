@@ -15,7 +15,7 @@ import pytest
 
 from slotmark import open_run
 from slotmark.benches.ledger.bench import _scratch
-from slotmark.benches.ledger.engine import BACKENDS, genesis_files, program
+from slotmark.benches.ledger.engine import backends, genesis_files, program
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.errors import TargetError
 from slotmark.metrics import catalogue, samples
@@ -61,9 +61,9 @@ def _engine() -> None:
 @pytest.fixture(scope="module")
 def runs(small_chain: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs")
-    made = slotmark(*arguments(small_chain, out, "--backend", ",".join(BACKENDS), "--rounds", "3"))
+    made = slotmark(*arguments(small_chain, out, "--backend", ",".join(backends()), "--rounds", "3"))
     assert made.returncode == 0, made.stderr
-    assert [str(out / name) for name in BACKENDS] == made.stdout.splitlines()[-3:]
+    assert [str(out / name) for name in backends()] == made.stdout.splitlines()[-3:]
     return out
 
 
@@ -73,9 +73,9 @@ def _digested(folder: Path, names: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def test_each_target_has_a_run_of_the_same_blocks(runs: Path, small_chain: Path) -> None:
-    assert sorted(path.name for path in runs.iterdir()) == sorted(BACKENDS)
+    assert sorted(path.name for path in runs.iterdir()) == sorted(backends())
     places: list[int] = []
-    for name in BACKENDS:
+    for name in backends():
         run = open_run(runs / name)
         blocks, processes = run.table("blocks"), run.table("processes")
         assert blocks.schema.equals(BLOCKS)
@@ -92,8 +92,8 @@ def test_each_target_has_a_run_of_the_same_blocks(runs: Path, small_chain: Path)
         assert [(source.bytes, source.sha256) for source in sources] == _digested(small_chain, CHUNKS)
         places += processes["place"].to_pylist()
     assert sorted(places) == list(range(9))
-    assert len({open_run(runs / name).manifest.session for name in BACKENDS}) == 1
-    assert len({open_run(runs / name).table("processes")["digest"][0].as_py() for name in BACKENDS}) == 1
+    assert len({open_run(runs / name).manifest.session for name in backends()}) == 1
+    assert len({open_run(runs / name).table("processes")["digest"][0].as_py() for name in backends()}) == 1
 
 
 def test_metrics_are_the_columns_in_their_units(runs: Path) -> None:
@@ -115,7 +115,7 @@ def test_metrics_are_the_columns_in_their_units(runs: Path) -> None:
 
 
 def test_they_are_compared_with_verdicts(runs: Path, tmp_path: Path) -> None:
-    made = slotmark("compare", *(runs / name for name in BACKENDS), "-o", tmp_path / "report")
+    made = slotmark("compare", *(runs / name for name in backends()), "-o", tmp_path / "report")
     assert made.returncode == 0, made.stderr
     report = json.loads((tmp_path / "report" / "report.json").read_text())
     rows = {row["metric"]["id"] for row in report["rows"]}

@@ -21,7 +21,7 @@ pub struct Process {
     /// Where unspent outputs are.
     pub backend: &'static str,
     /// What keeps them there.
-    pub store: &'static str,
+    pub store: String,
     /// The phases that are timed, in order.
     pub phases: Vec<&'static str>,
     /// Outputs that were there before the first block.

@@ -86,7 +86,7 @@ pub fn replay(settings: &Settings, out: &Path) -> Result<Replay, ReplayError> {
     let timed = Phase::ALL.into_iter().filter(|phase| match phase {
         Phase::HeaderCheck => expected.is_some(),
         Phase::PhaseOne | Phase::PhaseTwo => expected.as_ref().is_some_and(Expected::has_rules),
-        Phase::Flush => settings.backend != Backend::Memory,
+        Phase::Flush => settings.backend.is_on_disk,
         _ => true,
     });
     lines.write(&record::Process {
@@ -241,12 +241,11 @@ impl Work<'_> {
         self.check_transactions(index, &block, resolved, &mut laps)?;
         self.store.apply(changes);
         laps.end(Phase::Apply);
-        if self.settings.backend != Backend::Memory && (index == self.last || (index as u64 + 1).is_multiple_of(self.settings.flush_every))
-        {
+        if self.settings.backend.is_on_disk && (index == self.last || (index as u64 + 1).is_multiple_of(self.settings.flush_every)) {
             let tip = Tip { slot: self.chain.entry(index).slot, hash: block.header.hash };
             self.store.flush(Some(tip)).map_err(|error| error.at(&self.settings.state))?;
         }
-        if self.settings.backend != Backend::Memory {
+        if self.settings.backend.is_on_disk {
             laps.end(Phase::Flush);
         }
         let first_of_epoch = self.expected.as_ref().map(|expected| u64::from(expected.begins_epoch(index)));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 
+use clap::ValueEnum as _;
 use slotmark_replay::{Backend, ReplayError, Settings, prepare, replay};
 use slotmark_synth::{Recipe, Workload, forge};
 
@@ -17,7 +18,7 @@ fn a_damaged_file_is_refused_with_one_line() {
         chain,
         genesis: None,
         prepared: Some(prepared.clone()),
-        backend: Backend::Memory,
+        backend: Backend::from_str("memory", false).expect("a store"),
         state: folder.path().join("state"),
         flush_every: 100,
         blocks: Some(4),

@@ -5,8 +5,8 @@ use std::path::Path;
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
 
-use super::on_disk::{Change, Disk};
-use super::{Entry, StoreError};
+use super::on_disk::{Change, Disk, OnDisk};
+use super::{Backend, Entry, StoreError};
 use crate::place::Place;
 
 /// Addresses that are set aside for the file: more than the largest set takes; none of it is memory until it is used.
@@ -19,7 +19,15 @@ impl From<heed::Error> for StoreError {
     }
 }
 
-pub(super) struct Lmdb {
+pub(super) const STORE: Backend = Backend {
+    name: "lmdb",
+    about: "A B+ tree in a memory-mapped file: LMDB",
+    library: ("LMDB by heed", "heed"),
+    is_on_disk: true,
+    open: |folder| OnDisk::open(Lmdb::open, folder),
+};
+
+struct Lmdb {
     environment: Env<WithoutTls>,
     outputs: Database<Bytes, Bytes>,
     facts: Database<Bytes, Bytes>,
@@ -28,7 +36,7 @@ pub(super) struct Lmdb {
 }
 
 impl Lmdb {
-    pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
+    fn open(folder: &Path) -> Result<Self, StoreError> {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(2);
         // Outputs are looked up at random: where memory is short, pages that the kernel reads ahead push out those that are used.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode};
 
-use super::on_disk::{Change, Disk};
-use super::{Entry, StoreError};
+use super::on_disk::{Change, Disk, OnDisk};
+use super::{Backend, Entry, StoreError};
 use crate::place::Place;
 
 const KEPT: &[u8] = b"kept";
@@ -20,14 +20,22 @@ impl From<fjall::Error> for StoreError {
     }
 }
 
-pub(super) struct Lsm {
+pub(super) const STORE: Backend = Backend {
+    name: "lsm",
+    about: "An LSM tree: fjall",
+    library: ("fjall", "fjall"),
+    is_on_disk: true,
+    open: |folder| OnDisk::open(Lsm::open, folder),
+};
+
+struct Lsm {
     database: Database,
     outputs: Keyspace,
     facts: Keyspace,
 }
 
 impl Lsm {
-    pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
+    fn open(folder: &Path) -> Result<Self, StoreError> {
         let place = folder.join("set");
         if !place.exists() {
             // fjall doesn't open again what was being made when its process was killed: a whole one is put in place.

@@ -3,13 +3,21 @@
 use hashbrown::HashMap;
 use slotmark_chain::Hash32;
 
-use super::{Digest, Entry, Store, StoreError, Tip};
+use super::{Backend, Digest, Entry, Store, StoreError, Tip};
 use crate::changes::Changes;
 use crate::place::Place;
 
+pub(super) const STORE: Backend = Backend {
+    name: "memory",
+    about: "A hash map",
+    library: ("hashbrown", "hashbrown"),
+    is_on_disk: false,
+    open: |_| Ok(Box::new(Memory::default())),
+};
+
 /// A hash map; nothing of it is on disk.
 #[derive(Default)]
-pub(super) struct Memory(HashMap<Place, Entry>);
+struct Memory(HashMap<Place, Entry>);
 
 impl Store for Memory {
     fn get(&mut self, place: &Place) -> Result<Option<Entry>, StoreError> {

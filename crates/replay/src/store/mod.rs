@@ -1,9 +1,10 @@
 //! Sets of unspent outputs.
 //!
-//! One trait, three stores, and a fourth with the feature `rocksdb`. That in memory is a hash map. Those on disk keep changes in memory until they are flushed, and a
-//! flush writes all of them with the tip in one step: after a crash the set is that of the last flush, whole.
+//! A store is a file here, its line in [`STORES`], and what it is built on in Cargo.toml. Those on disk keep changes in memory until they are
+//! flushed, and a flush writes all of them with the tip in one step: after a crash the set is that of the last flush, whole.
 
 mod lmdb;
+mod locked;
 mod lsm;
 mod memory;
 mod on_disk;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blake2b_simd::{Params, State};
+use clap::builder::PossibleValue;
 use slotmark_chain::Hash32;
 
 use crate::changes::Changes;
@@ -84,65 +86,55 @@ pub trait Store {
     fn digest(&self) -> Result<Hash32, StoreError>;
 }
 
-/// Which store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Backend {
-    /// A hash map.
-    Memory,
-    /// An LSM tree: fjall.
-    Lsm,
-    /// A B+ tree in a memory-mapped file: LMDB.
-    Lmdb,
-    /// An LSM tree: RocksDB.
-    #[cfg(feature = "rocksdb")]
-    Rocksdb,
+/// A store that was built.
+#[derive(Clone, Copy, Debug)]
+pub struct Backend {
+    name: &'static str,
+    about: &'static str,
+    /// What it is built on, and the package of the lock file that has its version.
+    library: (&'static str, &'static str),
+    /// Whether a set outlives its process.
+    pub is_on_disk: bool,
+    open: fn(&Path) -> Result<Box<dyn Store>, ReplayError>,
 }
+
+/// The stores that were built.
+static STORES: &[Backend] = &[
+    memory::STORE,
+    lsm::STORE,
+    lmdb::STORE,
+    #[cfg(feature = "rocksdb")]
+    rocks::STORE,
+];
 
 impl Backend {
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Lsm => "lsm",
-            Self::Lmdb => "lmdb",
-            #[cfg(feature = "rocksdb")]
-            Self::Rocksdb => "rocksdb",
-        }
+        self.name
     }
 
     /// What it is built on, with the version.
-    pub fn library(self) -> &'static str {
-        match self {
-            Self::Memory => "hashbrown 0.17",
-            Self::Lsm => "fjall 3.1",
-            Self::Lmdb => "LMDB by heed 0.22",
-            #[cfg(feature = "rocksdb")]
-            Self::Rocksdb => "RocksDB by rocksdb 0.25",
-        }
+    pub fn library(self) -> String {
+        let (words, package) = self.library;
+        format!("{words} {}", locked::version(package))
     }
 
-    /// Opens the set in a folder, which is made where it isn't there; the store in memory takes none.
+    /// Opens the set in a folder, which is made where it isn't there; a store in memory takes none.
     ///
     /// # Errors
     /// The folder can't be used, or what is in it is damaged.
     pub fn open(self, folder: &Path) -> Result<Box<dyn Store>, ReplayError> {
-        let made = || std::fs::create_dir_all(folder).map_err(|error| StoreError(error.to_string()).at(folder));
-        Ok(match self {
-            Self::Memory => Box::new(memory::Memory::default()),
-            Self::Lsm => {
-                made()?;
-                Box::new(on_disk::OnDisk::open(lsm::Lsm::open(folder).map_err(|error| error.at(folder))?, folder)?)
-            }
-            Self::Lmdb => {
-                made()?;
-                Box::new(on_disk::OnDisk::open(lmdb::Lmdb::open(folder).map_err(|error| error.at(folder))?, folder)?)
-            }
-            #[cfg(feature = "rocksdb")]
-            Self::Rocksdb => {
-                made()?;
-                Box::new(on_disk::OnDisk::open(rocks::Rocks::open(folder).map_err(|error| error.at(folder))?, folder)?)
-            }
-        })
+        (self.open)(folder)
+    }
+}
+
+impl clap::ValueEnum for Backend {
+    fn value_variants<'a>() -> &'a [Self] {
+        STORES
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name).help(self.about))
     }
 }
 

@@ -69,15 +69,17 @@ pub(super) struct OnDisk<D> {
     entries: u64,
 }
 
-impl<D: Disk> OnDisk<D> {
-    /// The set as the last flush left it.
-    pub(super) fn open(disk: D, folder: &Path) -> Result<Self, ReplayError> {
+impl<D: Disk + 'static> OnDisk<D> {
+    /// The set in a folder, which is made where it isn't there, as the last flush left it.
+    pub(super) fn open(open: impl FnOnce(&Path) -> Result<D, StoreError>, folder: &Path) -> Result<Box<dyn Store>, ReplayError> {
+        std::fs::create_dir_all(folder).map_err(|error| StoreError::from(error).at(folder))?;
+        let disk = open(folder).map_err(|error| error.at(folder))?;
         let kept = match disk.kept().map_err(|error| error.at(folder))? {
             Some(bytes) => Kept::from_bytes(&bytes)
                 .ok_or_else(|| ReplayError::Damaged { path: folder.to_path_buf(), what: "its tip can't be read".to_owned() })?,
             None => Kept::default(),
         };
-        Ok(Self { disk, folder: folder.to_path_buf(), pending: HashMap::new(), entries: kept.entries, kept })
+        Ok(Box::new(Self { disk, folder: folder.to_path_buf(), pending: HashMap::new(), entries: kept.entries, kept }))
     }
 }
 

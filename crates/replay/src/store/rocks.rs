@@ -4,8 +4,8 @@ use std::path::Path;
 
 use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Error, IteratorMode, Options, WriteBatch, WriteOptions};
 
-use super::on_disk::{Change, Disk};
-use super::{Entry, StoreError};
+use super::on_disk::{Change, Disk, OnDisk};
+use super::{Backend, Entry, StoreError};
 use crate::place::Place;
 
 const OUTPUTS: &str = "outputs";
@@ -17,11 +17,19 @@ impl From<Error> for StoreError {
     }
 }
 
+pub(super) const STORE: Backend = Backend {
+    name: "rocksdb",
+    about: "An LSM tree: RocksDB",
+    library: ("RocksDB by rocksdb", "rocksdb"),
+    is_on_disk: true,
+    open: |folder| OnDisk::open(Rocks::open, folder),
+};
+
 /// Outputs are in a family of keys of their own; what is kept beside them is in the default one.
-pub(super) struct Rocks(DB);
+struct Rocks(DB);
 
 impl Rocks {
-    pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
+    fn open(folder: &Path) -> Result<Self, StoreError> {
         let mut options = Options::default();
         options.create_if_missing(true);
         options.create_missing_column_families(true);

@@ -1,15 +1,14 @@
 """Our own replay engine: where its program is, and which files it reads."""
 
 import hashlib
+import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
-from slotmark.errors import ArgumentError, did_you_mean
+from slotmark.errors import ArgumentError, TargetError, did_you_mean
 from slotmark.measure.shipped import built_program
 from slotmark.run import SourceFile
-
-BACKENDS = ("memory", "lsm", "lmdb")
-"""Stores for unspent outputs; each is a target of this name."""
 
 ROCKSDB = "rocksdb"
 """A store that the engine has where it was built with the feature of this name: it takes ten minutes to build."""
@@ -25,18 +24,29 @@ def program() -> Path:
     return built_program(PROGRAM, "the replay engine")
 
 
+@cache
+def backends() -> tuple[str, ...]:
+    """The stores that the engine was built with, in its order; each is a target of this name. TargetError where it isn't built."""
+    usage = subprocess.run([program(), "-h"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"--backend .*?\[possible values: (.*?)\]", usage, re.DOTALL)
+    if found is None:
+        raise TargetError(
+            f"{program()} -h names no stores: expected the replay engine of this slotmark. Run `make setup`."
+        )
+    return tuple(name.strip() for name in found[1].split(","))
+
+
 def refuse_unknown_store(where: str, store: str) -> None:
     """Raises ArgumentError, which begins with ``where``, unless the engine can keep unspent outputs in this store."""
+    if store in backends():
+        return
     if store == ROCKSDB:
-        shown = subprocess.run([program(), "--help"], capture_output=True, text=True, check=False).stdout
-        if ROCKSDB not in shown:
-            raise ArgumentError(
-                f"{where}: this replay engine is built without RocksDB. Build it with `cargo build --release --package {PROGRAM} --features {ROCKSDB}`, which needs clang."
-            )
-    elif store not in BACKENDS:
         raise ArgumentError(
-            f"{where}: no such store.{did_you_mean(store, (*BACKENDS, ROCKSDB))} There are {', '.join(BACKENDS)}."
+            f"{where}: this replay engine is built without RocksDB. Build it with `cargo build --release --package {PROGRAM} --features {ROCKSDB}`, which needs clang."
         )
+    raise ArgumentError(
+        f"{where}: no such store.{did_you_mean(store, (*backends(), ROCKSDB))} There are {', '.join(backends())}."
+    )
 
 
 def genesis_files(shelley: Path) -> list[SourceFile]:

@@ -2,7 +2,6 @@
 
 mod bounds;
 mod connection;
-mod handshake;
 mod limits;
 mod writer;
 

@@ -3,14 +3,14 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::Hash32;
-use slotmark_wire::handshake::{Answer, Proposal, Side};
+use slotmark_wire::handshake::{Answer, Side, Stated, Terms};
 use slotmark_wire::message::{Decoded, KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest};
 use slotmark_wire::mux::{HEADER_BYTES, Segments, frame, protocol};
 
@@ -18,7 +18,7 @@ use crate::record::{Record, now_ns};
 use crate::schedule::Schedule;
 
 /// Versions that are offered; later ones aren't final.
-const VERSIONS: [u64; 2] = [14, 15];
+const VERSIONS: RangeInclusive<u64> = 14..=15;
 /// How long connecting and the answer to the handshake may take: a node's own limit.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// How often one who waits looks whether to go on.
@@ -217,14 +217,16 @@ impl Connection<'_> {
 
     fn shake_hands(&mut self, magic: u32) -> Result<(), SubmissionError> {
         let mut message = Vec::new();
-        let versions = VERSIONS.map(|version| (version, u64::from(magic), false)).to_vec();
-        Proposal { versions }.encode(&mut message, Side::Node);
+        let terms = Terms { versions: VERSIONS, ..Terms::of(Side::Node, u64::from(magic)) };
+        terms.proposal().encode(&mut message, Side::Node);
         self.send(protocol::HANDSHAKE, &message)?;
         let (target, number, begun) = (self.target, protocol::HANDSHAKE, Instant::now());
         let answer = self.message(number, Answer::decode, |_| Ok(begun.elapsed() < HANDSHAKE_LIMIT))?;
         match answer.ok_or(SubmissionError::NoHandshake { target, magic })? {
-            Answer::Accept(version) if VERSIONS.contains(&version) => Ok(()),
-            Answer::Accept(version) => Err(self.protocol_error(number, format!("version {version} was accepted, which wasn't offered"))),
+            Answer::Accept(Stated { version, .. }) if VERSIONS.contains(&version) => Ok(()),
+            Answer::Accept(Stated { version, .. }) => {
+                Err(self.protocol_error(number, format!("version {version} was accepted, which wasn't offered")))
+            }
             Answer::Refuse(why) => Err(SubmissionError::Refused { target, magic, why }),
             Answer::Versions(_) => Err(self.protocol_error(number, "versions are listed, which nobody asked for")),
         }

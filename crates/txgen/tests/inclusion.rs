@@ -13,7 +13,7 @@ use slotmark_chain::{Chain, Decoder, Hash32};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_txgen::{Included, Inclusion, inclusions, wait_for_inclusion};
 use slotmark_wire::framing::FramedChain;
-use slotmark_wire::handshake::{Answer, Proposal, Side};
+use slotmark_wire::handshake::{Proposal, Side, Terms};
 use slotmark_wire::mux::{HEADER_BYTES, frame, protocol};
 use slotmark_wire::server::{Config, Server};
 
@@ -61,7 +61,9 @@ fn a_node_that_does_not_answer_is_named_with_the_query() {
         let count = connection.read(&mut bytes).expect("a proposal");
         let (proposal, _) = Proposal::decode(&bytes[HEADER_BYTES..count]).expect("a proposal");
         let (mut answer, mut wire) = (Vec::new(), Vec::new());
-        Answer::Accept(*Side::Client.versions().start()).encode(&mut answer, Side::Client, 42, &proposal);
+        let first = *Side::Client.versions().start();
+        let terms = Terms { versions: first..=first, ..Terms::of(Side::Client, 42) };
+        terms.answer(&proposal).encode(&mut answer, &terms, &proposal);
         frame(&mut wire, protocol::HANDSHAKE, true, &[&answer]);
         connection.write_all(&wire).expect("sent");
         let _ = connection.read_to_end(&mut Vec::new());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use slotmark_synth::load::{Fund, Load, LoadKind, SignedTransaction, prepare};
 use slotmark_txgen::{Ended, Record, Schedule, SubmissionError, submit};
-use slotmark_wire::handshake::{Answer, Proposal, Side};
+use slotmark_wire::handshake::{Proposal, Side, Terms};
 use slotmark_wire::message::{TxSubmissionReply, TxSubmissionRequest};
 use slotmark_wire::mux::{HEADER_BYTES, Header, frame, protocol};
 
@@ -38,7 +38,8 @@ impl Connection {
         let (_, proposal) = connection.segment(protocol::HANDSHAKE);
         let (proposal, _) = Proposal::decode(&proposal).expect("a proposal");
         let mut answer = Vec::new();
-        Answer::Accept(15).encode(&mut answer, Side::Node, u64::from(MAGIC), &proposal);
+        let terms = Terms { versions: 14..=15, ..Terms::of(Side::Node, u64::from(MAGIC)) };
+        terms.answer(&proposal).encode(&mut answer, &terms, &proposal);
         connection.send(protocol::HANDSHAKE, true, &answer);
         connection.segment(protocol::TX_SUBMISSION);
         connection

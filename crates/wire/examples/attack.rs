@@ -24,7 +24,7 @@ use slotmark_chain::{Chain, ChainError, Decoder, Point, summarise};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_wire::client::Client;
 use slotmark_wire::framing::{FramedChain, Framing};
-use slotmark_wire::handshake::{Proposal, Side};
+use slotmark_wire::handshake::{Side, Terms};
 use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest};
 use slotmark_wire::mux::{Header, frame, protocol};
 use slotmark_wire::server::{Config, Server};
@@ -241,7 +241,7 @@ fn drained(stream: &mut impl Read, patience: Duration) -> Option<usize> {
 fn sound(side: Side) -> Vec<u8> {
     let mut wire = Vec::new();
     let mut message = Vec::new();
-    Proposal::of(side, MAGIC).encode(&mut message, side);
+    Terms::of(side, MAGIC).proposal().encode(&mut message, side);
     frame(&mut wire, protocol::HANDSHAKE, false, &[&message]);
     let chain_sync = if side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
     let mut message = Vec::new();
@@ -272,7 +272,7 @@ fn input(draw: &mut Draw, side: Side, points: &[Point]) -> Vec<u8> {
     }
     let mut wire = Vec::new();
     let mut message = Vec::new();
-    Proposal::of(side, MAGIC).encode(&mut message, side);
+    Terms::of(side, MAGIC).proposal().encode(&mut message, side);
     if draw.below(10) == 0 {
         draw.mutate(&mut message);
     }

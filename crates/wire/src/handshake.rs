@@ -40,30 +40,85 @@ impl fmt::Display for Side {
     }
 }
 
-/// What a client proposes: versions, each with the network's magic and whether it only asks what there is.
+/// How one side of a connection takes part in the handshake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Which side of a node is spoken to.
+    pub side: Side,
+    /// The versions that are spoken, as they stand on the wire.
+    pub versions: std::ops::RangeInclusive<u64>,
+    /// The network's magic.
+    pub magic: u64,
+    /// Node-to-node: whether this side answers nothing by itself.
+    pub initiator_only: bool,
+}
+
+/// What a side states of a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stated {
+    /// The version.
+    pub version: u64,
+    /// The network's magic.
+    pub magic: u64,
+    /// Node-to-node: whether the side answers nothing by itself.
+    pub initiator_only: bool,
+    /// Whether it only asks what there is.
+    pub query: bool,
+}
+
+/// What a client proposes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// Version, magic, query; versions whose data have another form are left out.
-    pub versions: Vec<(u64, u64, bool)>,
+    /// Versions whose data have another form are left out.
+    pub versions: Vec<Stated>,
 }
 
 /// What a server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// This version it is.
-    Accept(u64),
-    /// No, because.
+    /// The version that is spoken from here on, with what the server states of it.
+    Accept(Stated),
+    /// A refusal, and its reason.
     Refuse(String),
     /// The versions that there are, to one who only asked.
     Versions(Vec<u64>),
 }
 
-impl Proposal {
-    /// What our client proposes.
+impl Terms {
+    /// Those of a client or server that speaks the versions of current nodes.
     pub fn of(side: Side, magic: u64) -> Self {
-        Self { versions: side.versions().map(|version| (version, magic, false)).collect() }
+        Self { side, versions: side.versions(), magic, initiator_only: true }
     }
 
+    /// What is stated of a version.
+    fn state(&self, version: u64) -> Stated {
+        Stated { version, magic: self.magic, initiator_only: self.initiator_only, query: false }
+    }
+
+    /// What a client proposes.
+    pub fn proposal(&self) -> Proposal {
+        Proposal { versions: self.versions.clone().map(|version| self.state(version)).collect() }
+    }
+
+    /// What a server answers: the highest version that both speak.
+    pub fn answer(&self, proposal: &Proposal) -> Answer {
+        let best = proposal.versions.iter().filter(|stated| self.versions.contains(&stated.version)).max_by_key(|stated| stated.version);
+        match best {
+            None => {
+                let proposed: Vec<u64> = proposal.versions.iter().map(|stated| stated.version).collect();
+                let known: Vec<u64> = self.versions.clone().collect();
+                Answer::Refuse(format!("none of the versions proposed, {proposed:?}, is among {known:?}"))
+            }
+            Some(stated) if stated.query => Answer::Versions(self.versions.clone().collect()),
+            Some(&Stated { version, magic, .. }) if magic != self.magic => {
+                Answer::Refuse(format!("version {version}: network magic {magic}, but this server's is {}", self.magic))
+            }
+            Some(stated) => Answer::Accept(self.state(stated.version)),
+        }
+    }
+}
+
+impl Proposal {
     /// Reads a proposal from the beginning of `bytes`.
     ///
     /// # Errors
@@ -88,7 +143,7 @@ impl Proposal {
             let version = decoder.u64()?;
             let start = decoder.position();
             decoder.skip()?;
-            versions.extend(data(&bytes[start..decoder.position()]).map(|(magic, query)| (version, magic, query)));
+            versions.extend(data(version, &bytes[start..decoder.position()]));
         }
         Ok((Self { versions }, decoder.position()))
     }
@@ -98,57 +153,39 @@ impl Proposal {
         let mut encoder = Encoder::new(out);
         let mut put = || {
             encoder.array(2)?.u8(0)?.map(self.versions.len() as u64)?;
-            for &(version, magic, query) in &self.versions {
-                encoder.u64(version)?;
-                put_data(&mut encoder, side, magic, query)?;
-            }
+            self.versions.iter().try_for_each(|stated| put_stated(&mut encoder, side, stated))?;
             Ok::<_, minicbor::encode::Error<std::convert::Infallible>>(())
         };
         put().expect("a Vec takes every byte");
     }
-
-    /// What a server of this side and network answers.
-    pub fn answer(&self, side: Side, magic: u64) -> Answer {
-        let known: Vec<u64> = side.versions().collect();
-        let best = self.versions.iter().filter(|(version, ..)| known.contains(version)).max();
-        match best {
-            None => {
-                let proposed: Vec<u64> = self.versions.iter().map(|(version, ..)| *version).collect();
-                Answer::Refuse(format!("none of the versions proposed, {proposed:?}, is among {known:?}"))
-            }
-            Some((_, _, true)) => Answer::Versions(known),
-            Some(&(version, asked, _)) if asked != magic => {
-                Answer::Refuse(format!("version {version}: network magic {asked}, but this server's is {magic}"))
-            }
-            Some(&(version, ..)) => Answer::Accept(version),
-        }
-    }
 }
 
-/// The magic and the query flag of version data: `[magic, query]`, `[magic, initiator only, peer sharing, query, …]`, or a bare magic.
-fn data(bytes: &[u8]) -> Option<(u64, bool)> {
+/// What version data state: `[magic, query]`, `[magic, initiator only, peer sharing, query, …]`, or a bare magic.
+fn data(version: u64, bytes: &[u8]) -> Option<Stated> {
     let mut decoder = Decoder::new(bytes);
+    let mut stated = Stated { version, magic: 0, initiator_only: false, query: false };
     if decoder.datatype().ok()? != Type::Array && decoder.datatype().ok()? != Type::ArrayIndef {
-        return Some((decoder.u64().ok()?, false));
+        return Some(Stated { magic: decoder.u64().ok()?, ..stated });
     }
     let length = decoder.array().ok()?;
-    let magic = decoder.u64().ok()?;
+    stated.magic = decoder.u64().ok()?;
     if length.is_some_and(|length| length >= 4) {
-        decoder.skip().ok()?;
+        stated.initiator_only = decoder.bool().ok()?;
         decoder.skip().ok()?;
     }
-    Some((magic, decoder.bool().unwrap_or(false)))
+    Some(Stated { query: decoder.bool().unwrap_or(false), ..stated })
 }
 
-fn put_data<W: minicbor::encode::Write>(
+/// Appends a version and its data.
+fn put_stated<W: minicbor::encode::Write>(
     encoder: &mut Encoder<W>,
     side: Side,
-    magic: u64,
-    query: bool,
+    stated: &Stated,
 ) -> Result<(), minicbor::encode::Error<W::Error>> {
+    encoder.u64(stated.version)?;
     match side {
-        Side::Client => encoder.array(2)?.u64(magic)?.bool(query)?,
-        Side::Node => encoder.array(4)?.u64(magic)?.bool(true)?.u8(0)?.bool(query)?,
+        Side::Client => encoder.array(2)?.u64(stated.magic)?.bool(stated.query)?,
+        Side::Node => encoder.array(4)?.u64(stated.magic)?.bool(stated.initiator_only)?.u8(0)?.bool(stated.query)?,
     };
     Ok(())
 }
@@ -164,8 +201,10 @@ impl Answer {
         let answer = match decoder.u64()? {
             1 => {
                 let version = decoder.u64()?;
+                let start = decoder.position();
                 decoder.skip()?;
-                Self::Accept(version)
+                let stated = data(version, &bytes[start..decoder.position()]);
+                Self::Accept(stated.ok_or_else(|| MessageError::Malformed("version data that can't be read".into()))?)
             }
             2 => {
                 let start = decoder.position();
@@ -189,34 +228,31 @@ impl Answer {
     }
 
     /// Appends the answer; `proposal` decides which version a refusal speaks of.
-    pub fn encode(&self, out: &mut Vec<u8>, side: Side, magic: u64, proposal: &Proposal) {
+    pub fn encode(&self, out: &mut Vec<u8>, terms: &Terms, proposal: &Proposal) {
+        let versions = &terms.versions;
         let mut encoder = Encoder::new(out);
         let mut put = || {
             match self {
-                Self::Accept(version) => {
-                    encoder.array(3)?.u8(1)?.u64(*version)?;
-                    put_data(&mut encoder, side, magic, false)?;
+                Self::Accept(stated) => {
+                    encoder.array(3)?.u8(1)?;
+                    put_stated(&mut encoder, terms.side, stated)?;
                 }
                 Self::Refuse(text) => {
-                    let common =
-                        proposal.versions.iter().map(|(version, ..)| *version).filter(|version| side.versions().contains(version)).max();
+                    let common = proposal.versions.iter().map(|stated| stated.version).filter(|version| versions.contains(version)).max();
                     encoder.array(2)?.u8(2)?;
                     match common {
                         Some(version) => drop(encoder.array(3)?.u8(2)?.u64(version)?.str(text)?),
                         None => {
-                            encoder.array(2)?.u8(0)?.array(side.versions().count() as u64)?;
-                            for version in side.versions() {
+                            encoder.array(2)?.u8(0)?.array(versions.clone().count() as u64)?;
+                            for version in versions.clone() {
                                 encoder.u64(version)?;
                             }
                         }
                     }
                 }
-                Self::Versions(versions) => {
-                    encoder.array(2)?.u8(3)?.map(versions.len() as u64)?;
-                    for &version in versions {
-                        encoder.u64(version)?;
-                        put_data(&mut encoder, side, magic, false)?;
-                    }
+                Self::Versions(known) => {
+                    encoder.array(2)?.u8(3)?.map(known.len() as u64)?;
+                    known.iter().try_for_each(|version| put_stated(&mut encoder, terms.side, &terms.state(*version)))?;
                 }
             }
             Ok::<_, minicbor::encode::Error<std::convert::Infallible>>(())
@@ -247,28 +283,52 @@ mod tests {
     #[test]
     fn a_proposal_is_answered_with_the_highest_common_version() {
         for (side, highest) in [(Side::Client, 0x8017), (Side::Node, 16)] {
-            let proposal = Proposal::of(side, 2);
+            let (terms, others) = (Terms::of(side, 2), Terms::of(side, 1));
+            let proposal = terms.proposal();
             let mut wire = Vec::new();
             proposal.encode(&mut wire, side);
-            assert_eq!(Proposal::decode(&wire), Ok((proposal.clone(), wire.len())));
-            assert_eq!(proposal.answer(side, 2), Answer::Accept(highest));
-            assert!(matches!(proposal.answer(side, 1), Answer::Refuse(text) if text.contains("magic 2")));
-            for answer in [proposal.answer(side, 2), proposal.answer(side, 1), Answer::Versions(side.versions().collect())] {
+            let (read, taken) = Proposal::decode(&wire).unwrap();
+            assert_eq!((read.versions.len(), taken), (proposal.versions.len(), wire.len()));
+            assert!(matches!(terms.answer(&read), Answer::Accept(Stated { version, .. }) if version == highest));
+            assert!(matches!(others.answer(&read), Answer::Refuse(text) if text.contains("magic 2")));
+            for answer in [terms.answer(&proposal), others.answer(&proposal), Answer::Versions(side.versions().collect())] {
                 let mut wire = Vec::new();
-                answer.encode(&mut wire, side, 2, &proposal);
-                assert_eq!(Answer::decode(&wire), Ok((answer, wire.len())));
+                answer.encode(&mut wire, &terms, &proposal);
+                let (read, taken) = Answer::decode(&wire).unwrap();
+                assert_eq!((std::mem::discriminant(&read), taken), (std::mem::discriminant(&answer), wire.len()));
             }
         }
+    }
+
+    #[test]
+    fn two_nodes_agree_on_the_highest_version_and_both_ways() {
+        let terms = Terms { side: Side::Node, versions: 14..=15, magic: 42, initiator_only: false };
+        let mut wire = Vec::new();
+        terms.proposal().encode(&mut wire, Side::Node);
+        let (proposal, _) = Proposal::decode(&wire).unwrap();
+        assert_eq!(proposal, terms.proposal());
+        let accepted = Answer::Accept(Stated { version: 15, magic: 42, initiator_only: false, query: false });
+        assert_eq!(terms.answer(&proposal), accepted);
+        let answered = |terms: &Terms, proposal: &Proposal| {
+            let mut wire = Vec::new();
+            terms.answer(proposal).encode(&mut wire, terms, proposal);
+            wire
+        };
+        assert_eq!(Answer::decode(&answered(&terms, &proposal)).unwrap().0, accepted);
+        assert_eq!(answered(&Terms { magic: 43, ..terms.clone() }, &proposal)[..5], [0x82, 0x02, 0x83, 0x02, 15]);
+        let older = Proposal { versions: vec![Stated { version: 13, ..proposal.versions[0] }] };
+        assert_eq!(answered(&terms, &older), [0x82, 0x02, 0x82, 0x00, 0x82, 14, 15]);
+        let asking = Proposal { versions: vec![Stated { query: true, ..proposal.versions[0] }] };
+        assert_eq!(terms.answer(&asking), Answer::Versions(vec![14, 15]));
     }
 
     #[test]
     fn old_versions_are_refused_with_those_that_there_are() {
         // Version 9 of node-to-client, whose data is a bare magic.
         let proposal = Proposal::decode(&[0x82, 0, 0xa1, 0x19, 0x80, 0x09, 2]).unwrap().0;
-        assert_eq!(proposal.versions, [(0x8009, 2, false)]);
-        let answer = proposal.answer(Side::Client, 2);
-        let mut wire = Vec::new();
-        answer.encode(&mut wire, Side::Client, 2, &proposal);
+        assert_eq!(proposal.versions, [Stated { version: 0x8009, magic: 2, initiator_only: false, query: false }]);
+        let (terms, mut wire) = (Terms::of(Side::Client, 2), Vec::new());
+        terms.answer(&proposal).encode(&mut wire, &terms, &proposal);
         assert!(matches!(Answer::decode(&wire), Ok((Answer::Refuse(text), _)) if text.contains("32784")));
     }
 }

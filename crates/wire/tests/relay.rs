@@ -12,7 +12,7 @@ use slotmark_chain::{Chain, Digest, Point};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_wire::client::{Client, ClientError, decode_wire_header};
 use slotmark_wire::framing::FramedChain;
-use slotmark_wire::handshake::{Proposal, Side};
+use slotmark_wire::handshake::{Side, Terms};
 use slotmark_wire::message::ChainSyncRequest;
 use slotmark_wire::mux::{Header, frame, protocol};
 use slotmark_wire::relay::{Account, Announced, Event, Mode, Relay, Route};
@@ -169,7 +169,7 @@ fn pipelined_requests_that_wait_at_the_tip_are_all_answered() {
     let mut stream = UnixStream::connect(house.socket()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let (mut wire, mut proposal, mut intersect) = (Vec::new(), Vec::new(), Vec::new());
-    Proposal::of(Side::Client, MAGIC).encode(&mut proposal, Side::Client);
+    Terms::of(Side::Client, MAGIC).proposal().encode(&mut proposal, Side::Client);
     frame(&mut wire, protocol::HANDSHAKE, false, &[&proposal]);
     ChainSyncRequest::FindIntersect(vec![Point::Origin]).encode(&mut intersect);
     frame(&mut wire, protocol::CHAIN_SYNC_N2C, false, &[&intersect, &[0x81, 0x00].repeat(ASKED)]);

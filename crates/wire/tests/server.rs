@@ -14,7 +14,7 @@ use slotmark_chain::{Chain, Point};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_wire::client::{Client, ClientError, decode_wire_header};
 use slotmark_wire::framing::FramedChain;
-use slotmark_wire::handshake::{Proposal, Side};
+use slotmark_wire::handshake::{Side, Terms};
 use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest};
 use slotmark_wire::mux::{Header, frame, protocol};
 use slotmark_wire::server::{Config, ConnectionReport, Server, ServerError};
@@ -100,7 +100,7 @@ impl House {
 
 fn shake_hands(stream: &mut (impl Read + Write), side: Side) {
     let (mut message, mut wire) = (Vec::new(), Vec::new());
-    Proposal::of(side, MAGIC).encode(&mut message, side);
+    Terms::of(side, MAGIC).proposal().encode(&mut message, side);
     frame(&mut wire, protocol::HANDSHAKE, false, &[&message]);
     stream.write_all(&wire).unwrap();
     let mut header = [0; 8];

@@ -3,23 +3,22 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::Point;
 use slotmark_tracelog::{Peer, forms};
-use slotmark_wire::handshake::{Answer, Proposal, Side};
+use slotmark_wire::handshake::{Answer, Proposal, Side, Stated, Terms};
 use slotmark_wire::ingress::Ingress;
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest};
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, MessageError};
 use slotmark_wire::mux::{Header, Segments, frame, protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::bounds::Turn;
-use super::handshake::{Outcome, Shake, answer, confirm, decode, proposal};
 use super::limits::Limits;
 use super::writer::Outbox;
 use super::{Network, Origin};
@@ -28,6 +27,8 @@ use crate::inbox::Rank;
 use crate::local::Local;
 use crate::message::{Message, length};
 
+/// The versions between nodes that this one speaks.
+const VERSIONS: RangeInclusive<u64> = 14..=15;
 /// What is read at once.
 const READ_BYTES: usize = 65_536;
 /// How long a handshake may take.
@@ -167,42 +168,57 @@ async fn send(stream: &mut (impl AsyncWrite + Unpin), from_responder: bool, mess
 
 /// Agrees on a version; gives whether the other side only initiates.
 async fn shake_hands(stream: &mut TcpStream, inbox: &mut Inbox, magic: u32, origin: Origin) -> Result<bool, String> {
+    let terms = Terms { side: Side::Node, versions: VERSIONS, magic: u64::from(magic), initiator_only: false };
     if origin == Origin::Dialled {
-        send(stream, false, &proposal(magic)).await?;
+        let mut message = Vec::new();
+        terms.proposal().encode(&mut message, terms.side);
+        send(stream, false, &message).await?;
     }
     let (from_responder, message) = message_of_handshake(stream, inbox).await?;
-    let message = decode(&message).map_err(|error| format!("a handshake that can't be read: {error}"))?;
-    match (origin, from_responder, message) {
-        (Origin::Accepted, false, Shake::Proposal(proposed)) => {
-            let mut reply = Vec::new();
-            let outcome = answer(&proposed, magic, &mut reply);
-            send(stream, true, &reply).await?;
-            match outcome {
-                Outcome::Agreed { initiator_only } => Ok(initiator_only),
-                Outcome::Ended(why) => Err(why),
-            }
-        }
-        // Both dialled at the same moment, and it is one connection: each takes the other's proposal as the answer.
-        (Origin::Dialled, _, Shake::Proposal(proposed)) => match answer(&proposed, magic, &mut Vec::new()) {
-            Outcome::Agreed { initiator_only } => Ok(initiator_only),
-            Outcome::Ended(why) => Err(why),
-        },
-        (Origin::Dialled, true, Shake::Accepted(accepted)) => confirm(accepted, magic),
-        (Origin::Dialled, true, Shake::Refused) => Err("it refused the handshake".into()),
-        _ => Err("a message of the handshake that has no place here".into()),
+    let unreadable = |error: MessageError| format!("a handshake that can't be read: {error}");
+    if let Ok((proposal, _)) = Proposal::decode(&message) {
+        // Where both dialled at the same moment, it is one connection: each takes the other's proposal as the answer.
+        let accepted = match (origin, from_responder) {
+            (Origin::Accepted, false) => answer(stream, &terms, &proposal).await?,
+            (Origin::Dialled, _) => accepted(terms.answer(&proposal))?,
+            (Origin::Accepted, true) => return Err("a message of the handshake that has no place here".into()),
+        };
+        let agreed = proposal.versions.iter().find(|stated| stated.version == accepted.version);
+        return Ok(agreed.is_some_and(|stated| stated.initiator_only));
     }
+    let (answer, _) = Answer::decode(&message).map_err(unreadable)?;
+    if (origin, from_responder) != (Origin::Dialled, true) {
+        return Err("a message of the handshake that has no place here".into());
+    }
+    let Stated { version, magic: other, initiator_only, .. } = accepted(answer)?;
+    if !VERSIONS.contains(&version) {
+        return Err(format!("it accepted version {version}, which was not proposed"));
+    }
+    if other != terms.magic {
+        return Err(format!("it accepted version {version} with network magic {other} instead of {magic}"));
+    }
+    Ok(initiator_only)
 }
 
 async fn shake_hands_locally(stream: &mut UnixStream, inbox: &mut Inbox, magic: u32) -> Result<(), String> {
     let (_, message) = message_of_handshake(stream, inbox).await?;
     let (proposal, _) = Proposal::decode(&message).map_err(|error| error.to_string())?;
-    let answer = proposal.answer(Side::Client, u64::from(magic));
-    let mut reply = Vec::new();
-    answer.encode(&mut reply, Side::Client, u64::from(magic), &proposal);
+    answer(stream, &Terms::of(Side::Client, u64::from(magic)), &proposal).await.map(drop)
+}
+
+/// Answers a proposal; gives what was accepted.
+async fn answer(stream: &mut (impl AsyncWrite + Unpin), terms: &Terms, proposal: &Proposal) -> Result<Stated, String> {
+    let (answer, mut reply) = (terms.answer(proposal), Vec::new());
+    answer.encode(&mut reply, terms, proposal);
     send(stream, true, &reply).await?;
+    accepted(answer)
+}
+
+fn accepted(answer: Answer) -> Result<Stated, String> {
     match answer {
-        Answer::Accept(_) => Ok(()),
-        _ => Err("the handshake was refused".into()),
+        Answer::Accept(stated) => Ok(stated),
+        Answer::Refuse(why) => Err(format!("the handshake was refused: {why}")),
+        Answer::Versions(_) => Err("the handshake only asked which versions there are".into()),
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use slotmark_chain::Point;
 use slotmark_chain::block::{Era, Header};
 
-use crate::handshake::{Answer, Proposal, Side};
+use crate::handshake::{Answer, Side, Terms};
 use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, MessageError};
 use crate::mux::{HEADER_BYTES, frame, protocol};
 use bearer::Bearer;
@@ -117,12 +117,12 @@ impl Client {
         let mut client = Self { bearer, inbox: Inbox::new(), side, version: 0, rolls_back: true };
         let offer = Offer { side, magic };
         let mut message = Vec::new();
-        Proposal::of(side, magic).encode(&mut message, side);
+        Terms::of(side, magic).proposal().encode(&mut message, side);
         client.bearer.read_within(Some(HANDSHAKE_LIMIT))?;
         let answered = client.send(protocol::HANDSHAKE, &message).and_then(|()| client.reply(protocol::HANDSHAKE, Answer::decode, 0));
         let answer = answered.map_err(|error| client.handshake_error(error, offer.clone()))?;
         match answer {
-            Answer::Accept(version) => client.version = version,
+            Answer::Accept(stated) => client.version = stated.version,
             Answer::Refuse(why) => return Err(ClientError::Refused { offer, why }),
             Answer::Versions(versions) => {
                 return Err(ClientError::Refused { offer, why: format!("it only tells its versions, {versions:?}") });

@@ -13,7 +13,7 @@ use super::growth::{Growth, LOOK_EVERY};
 use super::limits::{Heard, TimeLimits};
 use super::stream::{Stream, thread_cpu_ns};
 use crate::framing::{Framed, FramedChain, Framing};
-use crate::handshake::{Answer, Proposal, Side};
+use crate::handshake::{Answer, Proposal, Side, Terms};
 use crate::ingress::Ingress;
 use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, MessageError};
 use crate::mux::{Header, Segments, frame, protocol};
@@ -319,13 +319,13 @@ impl<'c> Connection<'c> {
     }
 
     fn handshake(&mut self, proposal: &Proposal) -> Result<(), End> {
-        let answer = proposal.answer(self.side, self.magic);
-        let mut message = Vec::new();
-        answer.encode(&mut message, self.side, self.magic, proposal);
+        let terms = Terms::of(self.side, self.magic);
+        let (answer, mut message) = (terms.answer(proposal), Vec::new());
+        answer.encode(&mut message, &terms, proposal);
         self.reply(protocol::HANDSHAKE, &message)?;
         self.flush()?;
         match answer {
-            Answer::Accept(version) => self.version = Some(version),
+            Answer::Accept(stated) => self.version = Some(stated.version),
             Answer::Refuse(why) => return Err(End::Refused(why)),
             Answer::Versions(_) => return Err(End::Queried),
         }

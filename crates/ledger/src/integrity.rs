@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pallas_codec::minicbor::Encoder;
-use slotmark_chain::Hash32;
 use slotmark_chain::block::{Block, Era, Transaction};
 use slotmark_chain::hash::blake2b_256;
+use slotmark_chain::{CborBuffer, Hash32};
+use slotmark_network::CostModels;
 
 use crate::bytes::Language;
 
@@ -16,7 +16,7 @@ pub(crate) fn script_data_hash(
     block: &Block<'_, '_>,
     transaction: &Transaction,
     languages: &BTreeSet<Language>,
-    cost_models: &[Option<Vec<i64>>; 3],
+    cost_models: &CostModels,
 ) -> Option<Option<Hash32>> {
     let set = &transaction.witnesses;
     if languages.is_empty() && set.redeemers.is_empty() && set.datums.count == 0 {
@@ -32,22 +32,23 @@ pub(crate) fn script_data_hash(
 }
 
 /// Cost models by language, as the ledger encodes them for this: the first version of Plutus in an older way than the others.
-fn language_views(languages: &BTreeSet<Language>, cost_models: &[Option<Vec<i64>>; 3]) -> Option<Vec<u8>> {
-    let mut encoder = Encoder::new(Vec::new());
-    let written = encoder.map(languages.len() as u64).is_ok();
+fn language_views(languages: &BTreeSet<Language>, cost_models: &CostModels) -> Option<Vec<u8>> {
+    let mut views = Vec::new();
+    views.map(languages.len());
     // Shorter keys come first: 1 and 2 before the byte string of a 0.
     for language in languages.iter().filter(|language| **language != 1).chain(languages.get(&1)) {
         let model = cost_models.get(usize::from(*language).checked_sub(1)?)?.as_ref()?;
         if *language == 1 {
-            let mut list = Encoder::new(Vec::new());
-            list.begin_array().ok()?;
-            model.iter().try_for_each(|parameter| list.i64(*parameter).map(drop)).ok()?;
-            list.end().ok()?;
-            encoder.bytes(&[0]).ok()?.bytes(list.writer()).ok()?;
+            let mut list = vec![0x9f];
+            model.iter().for_each(|parameter| list.int(*parameter));
+            list.push(0xff);
+            views.bytes(&[0]);
+            views.bytes(&list);
         } else {
-            encoder.u8(language - 1).ok()?.array(model.len() as u64).ok()?;
-            model.iter().try_for_each(|parameter| encoder.i64(*parameter).map(drop)).ok()?;
+            views.uint(u64::from(*language) - 1);
+            views.array(model.len());
+            model.iter().for_each(|parameter| views.int(*parameter));
         }
     }
-    written.then(|| encoder.into_writer())
+    Some(views)
 }

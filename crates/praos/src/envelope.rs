@@ -3,6 +3,7 @@
 //! A JSON object of `type`, `description` and `cborHex`, with four spaces of indentation and a line feed at its end.
 
 use serde::{Deserialize, Serialize};
+use slotmark_chain::CborBuffer;
 
 use crate::certificate::Certificate;
 use crate::kes;
@@ -109,8 +110,8 @@ macro_rules! byte_keys {
                 }
 
                 fn to_cbor(&self) -> Vec<u8> {
-                    let mut bytes = head(2, self.0.len() as u64);
-                    bytes.extend(self.0);
+                    let mut bytes = Vec::new();
+                    bytes.bytes(&self.0);
                     bytes
                 }
 
@@ -171,14 +172,14 @@ impl Enveloped for OperationalCertificate {
 
     /// `[[hot key, number, KES period, signature], cold key]`.
     fn to_cbor(&self) -> Vec<u8> {
-        let mut bytes = vec![0x82, 0x84, 0x58, 32];
-        bytes.extend(self.certificate.hot_key);
-        bytes.extend(head(0, self.certificate.sequence));
-        bytes.extend(head(0, self.certificate.kes_period));
-        bytes.extend([0x58, 64]);
-        bytes.extend(self.certificate.signature);
-        bytes.extend([0x58, 32]);
-        bytes.extend(self.cold_key);
+        let mut bytes = Vec::new();
+        bytes.array(2);
+        bytes.array(4);
+        bytes.bytes(&self.certificate.hot_key);
+        bytes.uint(self.certificate.sequence);
+        bytes.uint(self.certificate.kes_period);
+        bytes.bytes(&self.certificate.signature);
+        bytes.bytes(&self.cold_key);
         bytes
     }
 
@@ -210,10 +211,10 @@ impl Enveloped for IssueCounter {
 
     /// `[number, cold key]`.
     fn to_cbor(&self) -> Vec<u8> {
-        let mut bytes = vec![0x82];
-        bytes.extend(head(0, self.next));
-        bytes.extend([0x58, 32]);
-        bytes.extend(self.cold_key);
+        let mut bytes = Vec::new();
+        bytes.array(2);
+        bytes.uint(self.next);
+        bytes.bytes(&self.cold_key);
         bytes
     }
 
@@ -223,24 +224,11 @@ impl Enveloped for IssueCounter {
     }
 }
 
-/// The head of a CBOR item, in its shortest form.
-fn head(major: u8, argument: u64) -> Vec<u8> {
-    let bytes = argument.to_be_bytes();
-    let (info, width) = match argument {
-        0..24 => (argument as u8, 0),
-        24..0x100 => (24, 1),
-        0x100..0x1_0000 => (25, 2),
-        0x1_0000..0x1_0000_0000 => (26, 4),
-        _ => (27, 8),
-    };
-    let mut head = vec![major << 5 | info];
-    head.extend(&bytes[8 - width..]);
-    head
-}
-
 /// A byte string of CBOR that is all there is, of exactly `N` bytes.
 fn byte_string<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
-    bytes.strip_prefix(&head(2, N as u64)[..])?.try_into().ok()
+    let mut head = Vec::new();
+    head.head(2, N as u64);
+    bytes.strip_prefix(&head[..])?.try_into().ok()
 }
 
 /// An unsigned integer of CBOR, and what comes after it.

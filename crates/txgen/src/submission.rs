@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use slotmark_chain::Hash32;
 use slotmark_wire::handshake::{Answer, Side, Stated, Terms};
 use slotmark_wire::message::{Decoded, KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest};
-use slotmark_wire::mux::{HEADER_BYTES, Segments, frame, protocol};
+use slotmark_wire::mux::{HEADER_BYTES, Received, frame, protocol};
 
 use crate::record::{Record, now_ns};
 use crate::schedule::Schedule;
@@ -103,9 +103,7 @@ fn submit_over_one(
     stream.set_nodelay(true).map_err(lost)?;
     stream.set_read_timeout(Some(LOOK)).map_err(lost)?;
     let writer = Mutex::new(stream.try_clone().map_err(lost)?);
-    let (received, held) = (vec![0; 4096], Vec::new());
-    let mut connection =
-        Connection { target, reader: stream, writer: &writer, segments: Segments::default(), received, unread: 0..0, held, opened };
+    let mut connection = Connection { target, reader: stream, writer: &writer, received: Received::new(4096), held: Vec::new(), opened };
     connection.shake_hands(magic)?;
     thread::sleep(BEFORE_INIT);
     let (stop, stopped) = mpsc::channel::<()>();
@@ -142,10 +140,7 @@ struct Connection<'c> {
     target: SocketAddr,
     reader: TcpStream,
     writer: &'c Mutex<TcpStream>,
-    segments: Segments,
-    /// What was read last, and what isn't taken of it.
-    received: Vec<u8>,
-    unread: Range<usize>,
+    received: Received,
     /// What came of the protocol that is waited for, and is no whole message yet.
     held: Vec<u8>,
     opened: &'c mut BTreeSet<u16>,
@@ -163,9 +158,7 @@ impl Connection<'_> {
     /// Adds what comes next of a protocol to what is held of it; false where nothing came within [`LOOK`].
     fn more(&mut self, number: u16) -> Result<bool, SubmissionError> {
         loop {
-            let mut wire = &self.received[self.unread.clone()];
-            while let Some((header, payload)) = self.segments.next(&mut wire) {
-                self.unread.start = self.unread.end - wire.len();
+            while let Some((header, payload)) = self.received.payload() {
                 match header.protocol {
                     own if !header.from_responder => drop(self.opened.insert(own)),
                     own if own == number => {
@@ -179,9 +172,9 @@ impl Connection<'_> {
                     other => return Err(self.protocol_error(other, "a segment that nobody asked for")),
                 }
             }
-            match self.reader.read(&mut self.received) {
+            match self.reader.read(self.received.room()) {
                 Ok(0) => return Err(SubmissionError::Lost { target: self.target, source: io::ErrorKind::UnexpectedEof.into() }),
-                Ok(count) => self.unread = 0..count,
+                Ok(count) => self.received.filled(count),
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => return Err(SubmissionError::Lost { target: self.target, source }),

@@ -4,6 +4,7 @@
 //! big-endian) and its payload. A protocol's payloads are one stream: a message may span segments, and a segment
 //! may hold several. Facts from the network specification of ouroboros-network.
 
+use std::ops::Range;
 use std::time::Instant;
 
 /// Bytes of a segment's header.
@@ -121,6 +122,44 @@ impl Segments {
     pub fn unfinished_since(&mut self, now: Instant) -> Option<Instant> {
         let within = self.open.is_some() || self.begun.1 > 0;
         within.then(|| *self.since.get_or_insert(now))
+    }
+}
+
+/// What was read last off a connection, and its payloads one by one.
+pub struct Received {
+    bytes: Vec<u8>,
+    unread: Range<usize>,
+    segments: Segments,
+}
+
+impl Received {
+    /// Room for so many bytes at once.
+    pub fn new(bytes: usize) -> Self {
+        Self { bytes: vec![0; bytes], unread: 0..0, segments: Segments::default() }
+    }
+
+    /// Where to read to, once all that was read before is taken.
+    pub fn room(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Notes how many bytes were read.
+    pub fn filled(&mut self, read: usize) {
+        self.unread = 0..read;
+    }
+
+    /// The next payload that is here, with its segment's header.
+    #[inline]
+    pub fn payload(&mut self) -> Option<(Header, &[u8])> {
+        let mut wire = &self.bytes[self.unread.clone()];
+        let piece = self.segments.next(&mut wire);
+        self.unread.start = self.unread.end - wire.len();
+        piece
+    }
+
+    /// As [`Segments::unfinished_since`].
+    pub fn unfinished_since(&mut self, now: Instant) -> Option<Instant> {
+        self.segments.unfinished_since(now)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use slotmark_tracelog::{Peer, forms};
 use slotmark_wire::handshake::{Answer, Proposal, Side, Stated, Terms};
 use slotmark_wire::ingress::Ingress;
 use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, MessageError};
-use slotmark_wire::mux::{Header, Segments, frame, protocol};
+use slotmark_wire::mux::{Header, Received, frame, protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -48,32 +48,11 @@ const HANDSHAKE_BYTES: usize = 5_760;
 /// The largest message of a local client, which has no limit in the protocol: a transaction, with room to spare.
 const LOCAL_BYTES: usize = 4 << 20;
 
-/// The receiving half: bytes as they come, cut into payloads of segments.
-struct Inbox {
-    bytes: Vec<u8>,
-    unread: Range<usize>,
-    segments: Segments,
-}
-
-impl Inbox {
-    fn new() -> Self {
-        Self { bytes: vec![0; READ_BYTES], unread: 0..0, segments: Segments::default() }
-    }
-
-    /// Waits for bytes, where all those before are taken; false at the end. Nothing is lost where the wait is given up.
-    async fn fill(&mut self, socket: &mut (impl AsyncRead + Unpin)) -> std::io::Result<bool> {
-        let read = socket.read(&mut self.bytes).await?;
-        self.unread = 0..read;
-        Ok(read > 0)
-    }
-
-    /// The next payload that is here, with its segment's header.
-    fn next(&mut self) -> Option<(Header, &[u8])> {
-        let mut wire = &self.bytes[self.unread.clone()];
-        let piece = self.segments.next(&mut wire);
-        self.unread.start = self.unread.end - wire.len();
-        piece
-    }
+/// Waits for bytes, where all those before are taken; false at the end. Nothing is lost where the wait is given up.
+async fn fill(received: &mut Received, socket: &mut (impl AsyncRead + Unpin)) -> std::io::Result<bool> {
+    let read = socket.read(received.room()).await?;
+    received.filled(read);
+    Ok(read > 0)
 }
 
 /// Sees to a connection with a node until it ends. `neighbour` is whether the topology has the peer, and may trust it.
@@ -86,7 +65,7 @@ pub(super) async fn run(
 ) -> Result<(), String> {
     let _ = stream.set_nodelay(true);
     let own = stream.local_addr().map_err(|error| error.to_string())?;
-    let mut inbox = Inbox::new();
+    let mut inbox = Received::new(READ_BYTES);
     let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands(&mut stream, &mut inbox, network.magic, origin));
     let initiator_only = shaken.await.map_err(|_| "no handshake within 10 s".to_owned())??;
     // Its pair of addresses need not rest when it ends: both sides may want to connect again.
@@ -116,7 +95,7 @@ pub(super) async fn run(
 
 /// Sees to a connection with a local client until it ends.
 pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
-    let mut inbox = Inbox::new();
+    let mut inbox = Received::new(READ_BYTES);
     let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands_locally(&mut stream, &mut inbox, network.magic));
     if !matches!(shaken.await, Ok(Ok(()))) {
         return;
@@ -137,10 +116,10 @@ pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
     network.events.send(Rank::First, Event::Disconnected(peer));
 }
 
-async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), inbox: &mut Inbox) -> Result<(bool, Vec<u8>), String> {
+async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), inbox: &mut Received) -> Result<(bool, Vec<u8>), String> {
     let mut message = Vec::new();
     loop {
-        while let Some((header, payload)) = inbox.next() {
+        while let Some((header, payload)) = inbox.payload() {
             if header.protocol != protocol::HANDSHAKE {
                 return Err("something else than a handshake".into());
             }
@@ -154,7 +133,7 @@ async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), inbox: &mut
                 _ => return Err("a handshake that can't be read".into()),
             }
         }
-        if !inbox.fill(stream).await.map_err(|error| error.to_string())? {
+        if !fill(inbox, stream).await.map_err(|error| error.to_string())? {
             return Err("it closed the connection in the handshake".into());
         }
     }
@@ -167,7 +146,7 @@ async fn send(stream: &mut (impl AsyncWrite + Unpin), from_responder: bool, mess
 }
 
 /// Agrees on a version; gives whether the other side only initiates.
-async fn shake_hands(stream: &mut TcpStream, inbox: &mut Inbox, magic: u32, origin: Origin) -> Result<bool, String> {
+async fn shake_hands(stream: &mut TcpStream, inbox: &mut Received, magic: u32, origin: Origin) -> Result<bool, String> {
     let terms = Terms { side: Side::Node, versions: VERSIONS, magic: u64::from(magic), initiator_only: false };
     if origin == Origin::Dialled {
         let mut message = Vec::new();
@@ -200,7 +179,7 @@ async fn shake_hands(stream: &mut TcpStream, inbox: &mut Inbox, magic: u32, orig
     Ok(initiator_only)
 }
 
-async fn shake_hands_locally(stream: &mut UnixStream, inbox: &mut Inbox, magic: u32) -> Result<(), String> {
+async fn shake_hands_locally(stream: &mut UnixStream, inbox: &mut Received, magic: u32) -> Result<(), String> {
     let (_, message) = message_of_handshake(stream, inbox).await?;
     let (proposal, _) = Proposal::decode(&message).map_err(|error| error.to_string())?;
     answer(stream, &Terms::of(Side::Client, u64::from(magic)), &proposal).await.map(drop)
@@ -291,7 +270,7 @@ impl Connection {
     async fn converse(
         &mut self,
         mut reader: impl AsyncRead + Unpin,
-        mut inbox: Inbox,
+        mut inbox: Received,
         mut commands: UnboundedReceiver<Command>,
         pings: bool,
     ) -> Result<(), String> {
@@ -299,14 +278,14 @@ impl Connection {
         let mut next_ping = Instant::now();
         loop {
             self.turn = Turn::default();
-            while let Some((header, payload)) = inbox.next() {
+            while let Some((header, payload)) = inbox.payload() {
                 self.payload(header, payload)?;
             }
-            let unfinished = inbox.segments.unfinished_since(Instant::now());
+            let unfinished = inbox.unfinished_since(Instant::now());
             // Others have their turn before more is read from this one.
             tokio::task::yield_now().await;
             tokio::select! {
-                filled = inbox.fill(&mut reader) => match filled {
+                filled = fill(&mut inbox, &mut reader) => match filled {
                     Ok(true) => {}
                     Ok(false) => return Ok(()),
                     Err(error) => return Err(error.to_string()),

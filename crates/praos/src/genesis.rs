@@ -212,7 +212,7 @@ mod tests {
             (
                 r#""NeutralNonce""#,
                 r#""Nonce", "contents": "ab""#,
-                "genesis.json: expected 32 bytes in hex at line 7 column 113. Expected a genesis file of Shelley as cardano-node reads it.",
+                "genesis.json: expected 32 bytes in hex at line 4 column 131. Expected a genesis file of Shelley as cardano-node reads it.",
             ),
         ] {
             assert_eq!(read(&FILE.replace(from, to)).unwrap_err(), expected);

@@ -35,6 +35,10 @@ class Verdict(StrEnum):
         one.sign, one.meaning, one.terminal, one.light, one.dark = sign, meaning, terminal, light, dark
         return one
 
+    def __repr__(self) -> str:
+        """Returns the word in quotes: a verdict is a text to its readers."""
+        return repr(str(self))
+
     BETTER = (
         "better",
         "▲",

@@ -394,7 +394,6 @@ def unknown_messages(lines: Mapping[str, int]) -> Warning:
     """Messages whose names begin as none that cardano-node is known to have."""
     return Warning(
         "unknown_messages",
-        "unknown_rows",
         f"{sum(lines.values()):,} lines are of messages that slotmark does not know: {_some([f'{part} ({count:,})' for part, count in lines.items()])}. "
         "Nothing of them is analysed; what the node did there shows only in its other messages.",
     )

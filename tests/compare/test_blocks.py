@@ -209,14 +209,14 @@ def test_what_is_no_run_of_the_same_target_is_refused(tmp_path: Path) -> None:
 
 
 def test_runs_of_one_side_that_differ_are_named(tmp_path: Path) -> None:
-    one, more, other = made(tmp_path, 1.0, 1.0, 1.0, processes=2, blocks=60)
+    one, more, other, another = made(tmp_path, 1.0, 1.0, 1.0, 1.0, processes=2, blocks=60)
     base = _as_one_target(tmp_path / "base", one, target=Target("base", "", commit="aaa"))
     later = _as_one_target(tmp_path / "later", more, target=Target("base", "", commit="bbb"), session="tuesday")
     found = {warning.kind: warning for warning in compare([[base, later], other], repetitions=300).all_warnings}
     assert found["runs_differ"].text == "Its runs differ in the commit: aaa, bbb. Their spread holds that difference."
     assert found["runs_differ"].subject == "base (2 runs)"
     assert "not_interleaved" in found  # the candidate has no run of tuesday
-    both = [other, _as_one_target(tmp_path / "other", other, target=other.manifest.target, session="tuesday")]
+    both = [other, _as_one_target(tmp_path / "other", another, target=other.manifest.target, session="tuesday")]
     kinds = {warning.kind for warning in compare([[base, later], both], repetitions=300).all_warnings}
     assert "not_interleaved" not in kinds
 

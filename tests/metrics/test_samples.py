@@ -103,14 +103,15 @@ def test_an_unknown_metric_or_bench_is_named(run: Run) -> None:
 @pytest.mark.parametrize("bench", ["chainsync", "cluster", "ledger"])
 def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> None:
     entries = catalogue(bench)
-    texts = [sql(metric.id) for metric in entries.metrics for sql in (entries.keys_sql, entries.values_sql)]
+    metrics = [*entries.metrics, *(entries.mixed.metric if entries.mixed else [])]
+    texts = [sql(metric.id) for metric in metrics for sql in (entries.keys_sql, entries.values_sql)]
     texts += [entries.relation_sql(name) for name in entries.relations if name not in entries.native]
     texts += [warning.sql for warning in entries.warnings]
     with duckdb.connect() as connection:
         read = {name for text in texts for name in connection.get_table_names(text)}
     read |= {split.relation for split in entries.splits} | ({entries.located.relation} if entries.located else set())
     read |= {known.relation for known in entries.keys.values() if known.relation}
-    assert all(metric.relation and metric.value for metric in entries.metrics)
+    assert all(metric.relation and metric.value for metric in metrics)
     assert set(entries.relations) <= read
 
 

@@ -10,6 +10,7 @@ from slotmark.compare.policy import Accepted, Policy
 from slotmark.compare.result import (
     ALL,
     FROM_RUNS,
+    NOT_KNOWN,
     Answer,
     Basis,
     Cause,
@@ -138,7 +139,7 @@ def variation_in_words(rows: Sequence[Row]) -> str:
     ]
     told += [words for over, words in TOGETHER.items() if any(basis.over == over for basis in bases)]
     unknown = any(basis.over not in OF_RUNS for basis in bases)
-    return "; ".join([*told, *(["not known" if not told else "of the other metrics not known"] if unknown else [])])
+    return "; ".join([*told, *([NOT_KNOWN if not told else "of the other metrics not known"] if unknown else [])])
 
 
 def _rests_on(found: Found, rows: Sequence[Row], causes: Sequence[Cause], known: str) -> str:
@@ -203,27 +204,27 @@ def _of_row(
     if is_worse and counts:
         change = percent_change(difference.ratio.estimate) if difference.ratio else "?"
         return _cause(row.metric, row.part, row.quantity, name, "hold", f"{change} % (margin {percent(margin)})")
-    few = difference.basis is not None and difference.basis.over != "rounds"
-    more = Needed("runs", _runs(row, difference.basis), ENOUGH_RUNS) if few else None
     if single and may != Conditional.COUNT:
         reason, tips = _tipping(found, row.metric, difference, margin)
         if reason:
             return msgspec.structs.replace(
                 _cause(row.metric, row.part, row.quantity, name, "run again", reason),
-                needed=more,
+                needed=_enough_runs(row, difference.basis),
                 conditional=True,
                 tips_at=tips,
             )
     if not _not_worse(row.metric, difference, margin):
         return msgspec.structs.replace(
             _cause(row.metric, row.part, row.quantity, name, "run again", _cant_tell(row.metric, difference, margin)),
-            needed=more if single and may != Conditional.COUNT else _needed(found, row.metric, difference, margin),
+            needed=_enough_runs(row, difference.basis)
+            if single and may != Conditional.COUNT
+            else _needed(found, row.metric, difference, margin),
         )
     if conditional and may != Conditional.COUNT:
         reason = "not worse in these runs, which are too few to speak for others"
         return msgspec.structs.replace(
             _cause(row.metric, row.part, row.quantity, name, "run again", reason),
-            needed=more,
+            needed=_enough_runs(row, difference.basis),
             conditional=True,
         )
     return None
@@ -289,6 +290,11 @@ def _conditional(difference: Difference) -> bool:
         # Its interval has as many degrees of freedom as there are runs that show how much runs differ.
         return False
     return basis.over not in OF_RUNS or min(basis.counts) < ENOUGH_RUNS
+
+
+def _enough_runs(row: Row, basis: Basis | None) -> Needed | None:
+    """Returns the runs per side that speak for others; None where nothing is repeated, or rounds are."""
+    return None if basis is None or basis.over == "rounds" else Needed("runs", _runs(row, basis), ENOUGH_RUNS)
 
 
 def _runs(row: Row, basis: Basis | None) -> int:

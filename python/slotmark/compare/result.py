@@ -34,6 +34,9 @@ ALL = ""
 """The part that holds all samples."""
 
 
+NOT_KNOWN = "not known"
+"""Nothing tells how much runs of one build differ."""
+
 FROM_RUNS = "runs"
 """The source of a basis where runs of the comparison show how much runs of one build differ."""
 

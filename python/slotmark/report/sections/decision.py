@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import get_args
 
-from slotmark.compare.result import Cause, Comparison, Decision, Difference, Row
+from slotmark.compare.result import NOT_KNOWN, Cause, Comparison, Decision, Difference, Row
 from slotmark.metrics import Rank
 from slotmark.numbers import percent, percent_change
 from slotmark.report.document import Block, Forest, Mark, Paragraph
@@ -109,7 +109,7 @@ def _sentences(comparison: Comparison, decision: Decision) -> list[Paragraph]:
         *_warnings(decision, several),
         *others[:MOST_OTHERS],
         *notes,
-        *([Paragraph(f"Variation between runs of one build: {decision.run_to_run}.")] if decision.run_to_run else []),
+        *(_run_to_run(decision)),
         *_conditional(comparison),
     ]
 
@@ -199,6 +199,13 @@ def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragrap
         return []
     text = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in told)
     return [Paragraph(f"{begin}{text}.")]
+
+
+def _run_to_run(decision: Decision) -> list[Paragraph]:
+    """Where it is known from how much runs of one build differ; where it isn't, the note on single runs says so."""
+    if decision.run_to_run in ("", NOT_KNOWN):
+        return []
+    return [Paragraph(f"Variation between runs of one build: {decision.run_to_run}.")]
 
 
 def _conditional(comparison: Comparison) -> list[Paragraph]:

@@ -282,3 +282,12 @@ def test_a_plan_counts_what_is_there(made: Callable[..., Path], file: Callable[.
     ended = slotmark("release", "plan", str(path))
     assert ended.returncode == 0, ended.stderr
     assert "Still to run, one after the other: 5 min." in ended.stdout
+
+
+def test_a_folder_of_runs_is_one_entry_and_leaves_nothing_to_run(
+    made: Callable[..., Path], file: Callable[..., Path]
+) -> None:
+    for name in ("many/a", "many/b", "many/c", "d"):
+        made(name)
+    (cost,) = plan_release(read_release(file(("reading", ["many"], ["d"], "")))).costs
+    assert (cost.there, cost.left_s) == ({"baseline": 3, "candidate": 1}, 0.0)

@@ -425,16 +425,18 @@ def _cost(one: Asked) -> Cost:
     run_s = sum(lengths) / len(lengths) if lengths else None
     most = max(opened.values(), key=len)
     needed, at_least, why = _needed(one, most)
+    missing = [*_missing(one)]
     left = None
     if run_s is not None:
-        # A run of the file is made, whether or not so many are needed.
-        named = {side: max(len(paths), needed or 0) for side, paths in one.runs.items()}
-        left = run_s * sum(named[side] - len(runs) for side, runs in opened.items())
+        # A run of the file is made, whether or not so many are needed. A folder of runs is one entry of the file and stands for several.
+        left = run_s * sum(
+            max(sum(run.side == side for run in missing), (needed or 0) - len(runs)) for side, runs in opened.items()
+        )
     return Cost(
         name=one.name,
         required=one.required,
         there={side: len(runs) for side, runs in opened.items()},
-        missing=[*_missing(one)],
+        missing=missing,
         needed=needed,
         at_least=at_least,
         why=why,

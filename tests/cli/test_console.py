@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from slotmark import warnings
-from slotmark.cli.console import LINE_EVERY_S, ProgressLines, duration, talk
+from slotmark.cli.console import LINE_EVERY_S, ProgressLines, talk
+from slotmark.numbers import duration
 
 
 def said(talking: Callable[[], None]) -> str:

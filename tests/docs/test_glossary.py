@@ -4,7 +4,7 @@ import pytest
 
 from slotmark.benches.chainsync.setting import MODES
 from slotmark.compare.estimators import ESTIMATORS
-from slotmark.compare.result import Verdict
+from slotmark.verdict import Verdict
 from tests.conftest import REPO
 
 PAGE = (REPO / "docs" / "glossary.md").read_text(encoding="utf-8")

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from slotmark.compare.release import Compared, MissingRun, Released, ReleasePlan
-from slotmark.compare.result import Answer, Verdict
+from slotmark.compare.result import Answer
 from slotmark.numbers import duration, percent
 from slotmark.report.document import Block, Cell, Column, Document, Forest, Paragraph, Section, Source, Table
+from slotmark.verdict import Verdict
 
 
 def release_blocks(released: Released, like: Mapping[Answer, Verdict]) -> list[Block]:

@@ -199,6 +199,10 @@ def test_names_of_a_release_are_text_everywhere(made: Callable[..., Path], file:
             "'y' is required",
         ),
         (
+            'required = []\n[[comparison]]\nname = "x"\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]',
+            "required = [] asks for no comparison",
+        ),
+        (
             '[[comparison]]\nname = " "\nbench = "chainsync"\nbaseline = ["a"]\ncandidate = ["b"]',
             "Give each a name of its own",
         ),

@@ -198,6 +198,10 @@ def read_release(path: Path) -> Release:
         if not name.strip() or name in names[:place]:
             raise ComparisonError(f"{path}: comparison {place + 1} is named '{name}'. Give each a name of its own.")
     required = names if found.required is None else found.required
+    if not required:
+        raise ComparisonError(
+            f"{path}: required = [] asks for no comparison, so that nothing could ship. Name one, or leave `required` out for all of them."
+        )
     for name in required:
         if name not in names:
             raise ComparisonError(
@@ -284,7 +288,7 @@ def release(asked: Release, *, confidence: float = 0.95, seed: int = 1, progress
         RunError: A run is damaged.
     """
     found = [_compared(one, len(asked.comparisons), confidence, seed, progress) for one in asked.comparisons]
-    answer = together([one.answer for one in found if one.required or one.answer == "hold"] or ["run again"])
+    answer = together([one.answer for one in found if one.required or one.answer == "hold"])
     return Released(
         title=asked.title,
         answer=answer,

@@ -31,6 +31,13 @@ def run(
     chain: Annotated[
         Path | None, typer.Option("--chain", metavar="DIR", help="The ImmutableDB folder to replay.")
     ] = None,
+    live: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="In the place of --chain, --genesis and --config: what a host of a live run left behind, as runs/live.logs/node-0.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -78,13 +85,22 @@ def run(
     """Replay a chain with every target, round by round, each time in a fresh process, in an order drawn at random."""
     from slotmark.benches.ledger.bench import Request
     from slotmark.benches.ledger.bench import run as run_bench
+    from slotmark.benches.ledger.live_chain import live_chain
 
     if plan is not None:
         _refuse_beside_a_plan(context)
         _carry_out(plan, out, again=again, resume=resume)
         return
+    if live is not None:
+        if chain or genesis or config:
+            raise ArgumentError(
+                "--live beside --chain, --genesis or --config: it stands for all three. Leave them out."
+            )
+        left = live_chain(live)
+        chain, genesis, config = left.chain, left.genesis, left.config
+        talk.remark(f"slotmark: {live}: settled blocks are replayed; of its newest, at most {left.newest:,} are not.")
     if chain is None or out is None:
-        raise ArgumentError("give --chain DIR and -o DIR, or the file of a plan (docs/replay.md).")
+        raise ArgumentError("give --chain DIR or --live DIR, and -o DIR; or the file of a plan (docs/replay.md).")
     if again:
         raise ArgumentError("--again is of a plan: without one nothing is measured twice. Leave it out.")
     request = Request(

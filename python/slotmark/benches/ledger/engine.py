@@ -15,8 +15,8 @@ ROCKSDB = "rocksdb"
 
 PROGRAM = "slotmark-replay"
 
-_BESIDE = ("byron-genesis.json", "alonzo-genesis.json", "conway-genesis.json")
-"""The genesis files that it reads beside Shelley's, where they are there."""
+_BESIDE = ("byron", "alonzo", "conway")
+"""The eras whose genesis files it reads beside Shelley's, where they are there."""
 
 
 def program() -> Path:
@@ -55,8 +55,13 @@ def genesis_files(shelley: Path) -> list[SourceFile]:
     Raises:
         ArgumentError: One of them can't be read.
     """
-    beside = (shelley.with_name(name) for name in _BESIDE)
+    beside = (shelley.with_name(_name_beside(shelley.name, era)) for era in _BESIDE)
     return [_identified(path) for path in (shelley, *(path for path in beside if path.exists()))]
+
+
+def _name_beside(shelley: str, era: str) -> str:
+    """How an era's genesis file is called where Shelley's has this name, by the engine's rule (``genesis_beside`` of crates/network)."""
+    return shelley.replace("shelley", era, 1) if "shelley" in shelley else f"{era}-genesis.json"
 
 
 def _identified(path: Path) -> SourceFile:

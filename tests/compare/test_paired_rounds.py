@@ -92,6 +92,7 @@ def test_the_day_drops_out_and_rows_say_so(session: Callable[[str, int], Run]) -
     assert (found.basis.over, found.basis.counts) == ("paired rounds", (4, 4))
     assert found.paired
     assert not found.conditional
+    assert "one_run_a_side" not in {warning.kind for warning in comparison.all_warnings}
     assert found.delta is not None
     truth_s = TICK_MS * (SLOWER - 1) * float(np.mean(DAYS)) / 1e3
     assert found.delta.low <= truth_s <= found.delta.high
@@ -152,9 +153,11 @@ def test_rounds_that_cannot_be_paired_are_refused_in_a_line(session: Callable[[s
 
 
 def test_one_round_alone_is_one_run_a_side(session: Callable[[str, int], Run]) -> None:
-    found = ticked(compare([session("old", 1), session("new", 1)]))
+    comparison = compare([session("old", 1), session("new", 1)])
+    found = ticked(comparison)
     assert found.basis is not None
     assert found.basis.over == "blocks"
+    assert "one_run_a_side" in {warning.kind for warning in comparison.all_warnings}
 
 
 def test_a_doubt_is_known() -> None:

@@ -54,6 +54,7 @@ def test_runs_of_the_same_seeds_are_pairs_in_whatever_order(simulated: Callable[
     assert found.delta.low <= TICK_MS * (SLOWER - 1) / 1e3 <= found.delta.high
     assert comparison.decision is not None
     assert comparison.decision.run_to_run == "from runs of the same seeds"
+    assert "one_run_a_side" not in {warning.kind for warning in comparison.all_warnings}
     assert "the runs of a seed are a pair" in html(comparison_document(comparison))
     # The same as of other seeds: who leads stands in the interval, and in that of adoption it is nearly all.
     apart = compare([usual, [simulated("slow", seed) for seed in (4, 5, 6)]])

@@ -238,10 +238,13 @@ def test_a_client_that_takes_its_time_is_found_slower(growing: LiveNode, tmp_pat
 
 
 def test_clients_at_the_tip_are_ranked_by_how_late_they_have_a_block(growing: LiveNode, tmp_path: Path) -> None:
-    """One sleeps for 30 ms with every block, another for 80 ms; who waits longest is named first."""
+    """One sleeps for 20 ms with every block, another for 60 ms; who waits longest is named first.
+
+    On a busy machine too that is less than the 100 ms between blocks, so that no client falls behind.
+    """
     late = [
         changed(tmp_path, name, f'time.sleep({wait}); record["at_ns"] = time.monotonic_ns()')
-        for name, wait in (("slower", 0.08), ("slow", 0.03))
+        for name, wait in (("slower", 0.06), ("slow", 0.02))
     ]
     out = tmp_path / "runs"
     targets = [word for target in ("native", *late) for word in ("--target", target)]
@@ -254,8 +257,8 @@ def test_clients_at_the_tip_are_ranked_by_how_late_they_have_a_block(growing: Li
     (part,) = result.ranking.parts
     assert [(one.place, order[one.side]) for one in part.ranked] == [("1", "native"), ("2", "slow"), ("3", "slower")]
     levels = [one.level for one in part.ranked]
-    assert levels[1] >= 30_000
-    assert levels[2] >= 80_000
+    assert levels[1] >= 20_000
+    assert levels[2] >= 60_000
     first, second, last = (one.next for one in part.ranked)
     assert last is None
     for difference in (first, second):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from slotmark.compare import compare
@@ -102,6 +103,16 @@ def test_what_is_not_required_may_be_missing(made: Callable[..., Path], file: Ca
     assert release(read_release(path)).line == (
         "SHIP release: the required comparison ships; writing not told, not required"
     )
+
+
+def test_nothing_ships_where_nothing_is_required(made: Callable[..., Path], file: Callable[..., Path]) -> None:
+    """A file can't ask so little, but a caller in Python can."""
+    made("a")
+    made("b")
+    asked = read_release(file(("reading", ["a"], ["b"], "")))
+    nothing = [msgspec.structs.replace(one, required=False) for one in asked.comparisons]
+    assert release(asked).answer == "ship"
+    assert release(msgspec.structs.replace(asked, comparisons=nothing)).answer == "run again"
 
 
 def test_a_required_run_that_is_missing_keeps_from_shipping_though_others_are_there(

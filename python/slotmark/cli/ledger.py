@@ -98,7 +98,9 @@ def run(
             )
         left = live_chain(live)
         chain, genesis, config = left.chain, left.genesis, left.config
-        talk.remark(f"slotmark: {live}: settled blocks are replayed; of its newest, at most {left.newest:,} are not.")
+        talk.remark(
+            f"slotmark: {live}: its settled blocks are replayed; of its newest ones, at most {left.newest:,} are not settled."
+        )
     if chain is None or out is None:
         raise ArgumentError("give --chain DIR or --live DIR, and -o DIR; or the file of a plan (docs/replay.md).")
     if again:

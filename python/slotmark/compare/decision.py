@@ -35,9 +35,6 @@ from slotmark.words import few, listed
 NAMED = 3
 """So many metrics are named in the line; the causes have all."""
 
-OF_RUNS = ("runs", "paired rounds", "paired seeds", "mixed rounds", "processes", "seeds")
-"""What an interval is over that a whole execution was repeated for."""
-
 TOGETHER = {
     "paired rounds": "from rounds in turns",
     "paired seeds": "from runs of the same seeds",
@@ -138,7 +135,7 @@ def variation_in_words(rows: Sequence[Row]) -> str:
         for source in sources
     ]
     told += [words for over, words in TOGETHER.items() if any(basis.over == over for basis in bases)]
-    unknown = any(basis.over not in OF_RUNS for basis in bases)
+    unknown = any(not basis.of_runs for basis in bases)
     return "; ".join([*told, *([NOT_KNOWN if not told else "of the other metrics not known"] if unknown else [])])
 
 
@@ -158,8 +155,8 @@ def _rests_on(found: Found, rows: Sequence[Row], causes: Sequence[Cause], known:
 
 
 def together(answers: Sequence[Answer]) -> Answer:
-    """Returns the answer about several things at once: what stops the release first."""
-    return "hold" if "hold" in answers else "run again" if "run again" in answers else "ship"
+    """Returns the answer about several things at once: what stops the release first. Nothing ships where nothing was asked."""
+    return "hold" if "hold" in answers else "run again" if "run again" in answers or not answers else "ship"
 
 
 def _causes(
@@ -232,7 +229,7 @@ def _of_row(
 
 def _is_of_single_runs(row: Row, difference: Difference) -> bool:
     """Whether means of two single runs are compared by what varies within them."""
-    return row.metric.estimator == "means" and difference.basis is not None and difference.basis.over not in OF_RUNS
+    return row.metric.estimator == "means" and difference.basis is not None and not difference.basis.of_runs
 
 
 def _tipping(found: Found, metric: Metric, difference: Difference, margin: float) -> tuple[str, float | None]:
@@ -289,7 +286,7 @@ def _conditional(difference: Difference) -> bool:
     if basis.over == "runs":
         # Its interval has as many degrees of freedom as there are runs that show how much runs differ.
         return False
-    return basis.over not in OF_RUNS or min(basis.counts) < ENOUGH_RUNS
+    return not basis.of_runs or min(basis.counts) < ENOUGH_RUNS
 
 
 def _enough_runs(row: Row, basis: Basis | None) -> Needed | None:
@@ -299,7 +296,7 @@ def _enough_runs(row: Row, basis: Basis | None) -> Needed | None:
 
 def _runs(row: Row, basis: Basis | None) -> int:
     """How many runs the side with fewer has."""
-    if basis is not None and basis.over in OF_RUNS:
+    if basis is not None and basis.of_runs:
         return min(basis.counts)
     return min(summary.runs for summary in row.summaries if summary)
 

@@ -155,6 +155,11 @@ class Basis(msgspec.Struct, frozen=True):
     degrees: float = 0.0
     source: str = ""
 
+    @property
+    def of_runs(self) -> bool:
+        """Whether whole executions were repeated, and not only samples inside single ones."""
+        return self.over in ("runs", "paired rounds", "paired seeds", "mixed rounds", "processes", "seeds")
+
     def turned(self) -> "Basis":
         """The same with the two sides exchanged."""
         return msgspec.structs.replace(self, counts=self.counts[::-1], effective=self.effective[::-1])

@@ -83,6 +83,10 @@ def test_what_is_no_host_with_a_settled_chain_is_refused_in_a_line(tmp_path: Pat
     (foreign / "db" / "blob").mkdir()
     damaged = host(tmp_path / "damaged.logs")
     (damaged.parent / "genesis" / "genesis.shelley.json").write_text("{")
+    nested = host(tmp_path / "nested.logs")
+    (nested.parent / "genesis" / "genesis.shelley.json").write_text("[" * 20_000 + "]" * 20_000)
+    dangling = host(tmp_path / "dangling.logs")
+    (dangling / "db" / "immutable" / "00000.chunk").symlink_to(tmp_path / "nowhere")
     bare = tmp_path / "bare"
     bare.mkdir()
     for given, said, more in (
@@ -93,6 +97,8 @@ def test_what_is_no_host_with_a_settled_chain_is_refused_in_a_line(tmp_path: Pat
         (empty, "its node kept no chain there", ()),
         (foreign, "its node keeps no folder db/immutable", ()),
         (damaged, "not a Shelley genesis", ()),
+        (nested, "not a Shelley genesis", ()),
+        (dangling, "no block of its chain is settled", ()),
         (whole, "it stands for all three", ("--chain", str(bare))),
     ):
         done = slotmark("ledger", "run", "--live", given, "--backend", "memory", "-o", tmp_path / "out", *more)

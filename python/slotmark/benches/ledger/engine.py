@@ -60,7 +60,7 @@ def genesis_files(shelley: Path) -> list[SourceFile]:
 
 
 def _name_beside(shelley: str, era: str) -> str:
-    """How an era's genesis file is called where Shelley's has this name, by the engine's rule (``genesis_beside`` of crates/network)."""
+    """Returns the name of an era's genesis file where Shelley's has this name, by the engine's rule (``genesis_beside`` of crates/network)."""
     return shelley.replace("shelley", era, 1) if "shelley" in shelley else f"{era}-genesis.json"
 
 

@@ -10,7 +10,7 @@ _SHOWN = "--live takes the folder of a host in a live run's run directory, as ru
 
 
 class LiveChain(msgspec.Struct, frozen=True):
-    """What a host left behind that a replay needs.
+    """Files that a host left behind and a replay needs.
 
     Attributes:
         chain: The ImmutableDB folder: blocks that more than k blocks follow.
@@ -26,7 +26,7 @@ class LiveChain(msgspec.Struct, frozen=True):
 
 
 def live_chain(host: Path) -> LiveChain:
-    """What a host of a live run left behind.
+    """Returns the files of a host of a live run.
 
     Args:
         host: Its folder in the run directory.
@@ -48,7 +48,7 @@ def live_chain(host: Path) -> LiveChain:
         raise ArgumentError(
             f"--live {host}: its node keeps no folder db/immutable, which nodes that write cardano-node's format do. Name a host with another node."
         )
-    if not any(file.stat().st_size for file in chain.glob("*.chunk")):
+    if not any(file.is_file() and file.stat().st_size for file in chain.glob("*.chunk")):
         raise ArgumentError(
             f"--live {host}: no block of its chain is settled, which takes k = {newest:,} blocks behind it. Run for longer, or make the bed with a smaller "
             "genesis.security_parameter."
@@ -56,8 +56,12 @@ def live_chain(host: Path) -> LiveChain:
     return LiveChain(chain, genesis, host / "config.json", newest)
 
 
+class _Shelley(msgspec.Struct, rename="camel"):
+    security_param: int
+
+
 def _security_parameter(genesis: Path) -> int:
     try:
-        return int(msgspec.json.decode(genesis.read_bytes())["securityParam"])
-    except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+        return msgspec.json.decode(genesis.read_bytes(), type=_Shelley).security_param
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ArgumentError(f"{genesis}: not a Shelley genesis ({error}). Name a host of another run.") from error

@@ -138,9 +138,7 @@ def estimate(task: Task) -> Estimate:
                 )
     entries = compared(rows, task.how.prior, task.how.confidence)
     tested = [entry.metric.rank == "decisive" for entry in entries for one in entry.measured if one and one.tested]
-    by_runs = any(
-        one and one.basis and one.basis.over in ("runs", *DESIGNS) for entry in entries for one in entry.measured
-    )
+    by_runs = any(one and one.basis and one.basis.of_runs for entry in entries for one in entry.measured)
     once = [warnings.one_run_a_side()] if entries and not by_runs else []
     return Estimate(
         entries=entries,

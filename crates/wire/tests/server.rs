@@ -482,7 +482,9 @@ fn clients_that_say_nothing_after_the_handshake_do_not_lock_others_out() {
     });
     let idle: Vec<_> = (0..64).map(|_| house.raw()).collect();
     house.serves();
-    assert!(house.reason_after(0).contains("gave way to another client"), "{}", house.reason_after(0));
+    // Two connections have ended, in either order: the one that gave way, and the one that was served.
+    let reasons = [house.reason_after(0), house.reason_after(1)];
+    assert!(reasons.iter().any(|reason| reason.contains("gave way to another client")), "{reasons:?}");
     drop(idle);
 }
 

@@ -82,19 +82,19 @@ class ArrowTable:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
-def slots_told(
+def slot_rows(
     files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
 ) -> ArrowTable:
-    """One row per host and slot of which the tables tell: `slotmark_tracelog::slots_told`.
+    """One row per host and slot of which the tables tell: `slotmark_tracelog::slot_rows`.
 
     `files` has those of `slot_events`, `transactions` and `ledger_metrics`; `hosts` are names with the numbers that stand for them and what is
     taken from their times, in ns; `alone` says that all rows of the files are of the one host. Raises RunError where a file can't be read, or isn't as ingest writes it.
     """
 
-def usage_told(
+def usage_rows(
     files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
 ) -> ArrowTable:
-    """One row per host and slot in which its resources were sampled, as `slots_told`; `files` has those of `resources`: `slotmark_tracelog::usage_told`."""
+    """One row per host and slot in which its resources were sampled, as `slot_rows`; `files` has those of `resources`: `slotmark_tracelog::usage_rows`."""
 
 def simulate_tables(profile_toml: str, seed: int, progress: Callable[[int, int], None]) -> str:
     """The published tables as a simulation predicts them, as JSON: `blocks`, `rejected`, `orphaned`, and `rows` of metric, predicted, standard_error, published."""

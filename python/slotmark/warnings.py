@@ -315,7 +315,7 @@ def dropped_packets(dropped: int, carried: int) -> Warning:
     """The emulated network lost packets that it should have carried."""
     return Warning(
         "dropped_packets",
-        f"The emulated network lost {dropped:,} packets of its own accord, and carried {carried:,}: TCP was slower than planned. Run fewer hosts.",
+        f"The emulated network lost {dropped:,} packets that no plan asked for, and carried {carried:,}: TCP was slower than planned. Run fewer hosts.",
     )
 
 

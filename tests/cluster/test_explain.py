@@ -13,9 +13,9 @@ from slotmark.benches.cluster.ingest import Request, ingest
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.cli import app
 from slotmark.compare import compare
+from slotmark.compare.attribution import Attribution, Explained
 from slotmark.compare.explain import explain
-from slotmark.compare.origins import Explained, Origins
-from slotmark.compare.worst import worst_samples
+from slotmark.compare.worst_samples import worst_samples
 from slotmark.metrics import Analysis
 from slotmark.report import comparison_document, print_document
 from slotmark.report.renderers.markdown import markdown
@@ -150,7 +150,7 @@ def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Pa
 def test_a_comparison_shows_where_its_difference_comes_from(usual: Run, tmp_path: Path) -> None:
     slower = simulated(tmp_path, "slower", "ledger_tick.mean=60ms")
     comparison = compare([usual, slower], filters=[])
-    (found,) = (one for one in comparison.details if isinstance(one, Origins))
+    (found,) = (one for one in comparison.details if isinstance(one, Attribution))
     whole = explain(usual, slower, filters=[])
     assert all(getattr(found, name) == getattr(whole, name) for name in found.__struct_fields__)
     document = comparison_document(comparison)

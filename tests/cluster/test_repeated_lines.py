@@ -1,4 +1,4 @@
-"""Lines that a host's log has twice count once, and are counted; what can't be told apart from new ones is told of."""
+"""Lines that a host's log has twice count once, and are counted; what can't be distinguished from new ones gives a warning."""
 
 import gzip
 from pathlib import Path

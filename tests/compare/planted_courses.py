@@ -113,7 +113,7 @@ def ratios_of_course(name: str, rounds: int, pairs: int, seed: int, *, repetitio
 
 
 def levels_of_hosts(draws: np.random.Generator, runs: int, slots: int, hosts: int) -> np.ndarray:
-    """A level per host that drifts: where it starts varies by 2 %, and it wanders by 2 % over the run; shape (runs, slots, hosts)."""
+    """A level per host that drifts: where it starts varies by 2 %, and it drifts by 2 % over the run; shape (runs, slots, hosts)."""
     starts = draws.normal(0, 0.02, (runs, 1, hosts))
     return 1 + starts + draws.normal(0, 0.02 / slots**0.5, (runs, slots, hosts)).cumsum(axis=1)
 

@@ -143,7 +143,7 @@ def test_one_block_gets_no_ratio_and_says_why(tmp_path: Path) -> None:
     found = compared(made(tmp_path, 1.0, 1.1, blocks=1))
     one = difference(found, "total_us")
     assert (one.ratio, one.verdict) == (None, "inconclusive")
-    assert one.reason == "one block tells nothing of others; record at least two"
+    assert one.reason == "one block doesn't show how blocks vary; record at least two"
     assert "clusters" not in {warning.kind for warning in found.all_warnings}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slotmark.compare.origins import Step, first_cause
+from slotmark.compare.attribution import Step, first_cause
 from slotmark.statistics.interval import Interval
 
 

@@ -1,4 +1,4 @@
-"""Two targets in one cluster, swapped from round to round: what a host, a block and a round add of their own goes out, and what can't be told is said."""
+"""Two targets in one cluster, swapped from round to round: what a host, a block and a round add of their own goes out, and what has no verdict is said."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -146,7 +146,10 @@ def test_nothing_ships_on_a_warning_that_the_policy_names(run: Callable[..., Run
 def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
     base = run("base")
     apart, slow = run("apart", session="s2"), run("slow apart", 0.8, session="s2")
-    assert line(compare([base, apart])) == "RUN AGAIN apart: not worse here, but too few runs speak for no others"
+    assert (
+        line(compare([base, apart]))
+        == "RUN AGAIN apart: not worse here, but the runs are too few to say what others would show"
+    )
     assert line(compare([base, slow])).startswith("HOLD")
     assert line(compare([base, apart], policy=Policy(conditional=Conditional.COUNT))).startswith("SHIP")
     assert line(compare([base, slow], policy=Policy(conditional=Conditional.INCONCLUSIVE))).startswith("RUN AGAIN")

@@ -60,7 +60,7 @@ def test_clients_are_ranked_without_any_word_about_a_release(clients: Mapping[st
 
 
 def test_what_is_not_shown_has_a_range_of_places(clients: Mapping[str, Path], tmp_path: Path) -> None:
-    """The twin is equal within the margin, the noisy one can't be told from either: neither pair has the baseline in it."""
+    """The twin is equal within the margin, the noisy one isn't shown to differ from either: neither pair has the baseline in it."""
     order = ("slow", "middle", "twin", "noisy", "fast")
     result = compare([open_run(clients[name]) for name in order])
     assert result.ranking is not None

@@ -101,7 +101,7 @@ def test_what_is_not_required_may_be_missing(made: Callable[..., Path], file: Ca
     made("b")
     path = file(("reading", ["a"], ["b"], ""), ("writing", ["a"], ["c"], ""), head='required = ["reading"]')
     assert release(read_release(path)).line == (
-        "SHIP release: the required comparison ships; writing not told, not required"
+        "SHIP release: the required comparison ships; writing without a verdict, not required"
     )
 
 

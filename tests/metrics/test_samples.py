@@ -109,7 +109,9 @@ def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> Non
     texts += [warning.sql for warning in entries.warnings]
     with duckdb.connect() as connection:
         read = {name for text in texts for name in connection.get_table_names(text)}
-    read |= {split.relation for split in entries.splits} | ({entries.located.relation} if entries.located else set())
+    read |= {split.relation for split in entries.splits} | (
+        {entries.stage_cells.relation} if entries.stage_cells else set()
+    )
     read |= {known.relation for known in entries.keys.values() if known.relation}
     assert all(metric.relation and metric.value for metric in metrics)
     assert set(entries.relations) <= read

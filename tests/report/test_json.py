@@ -60,8 +60,11 @@ def test_every_field_of_a_section_is_described_there() -> None:
         ("Swept", "Details of type `swept`"),
         ("Planned", "Details of type `planned`"),
         ("Reach", "Details of type `planned`"),
-        *((struct, "Details of type `origins`") for struct in ("Origins", "Explained", "Step", "Changes", "Change")),
-        *((struct, "Details of type `origins`") for struct in ("Places", "Apart", "Worst", "Span")),
+        *(
+            (struct, "Details of type `attribution`")
+            for struct in ("Attribution", "Explained", "Step", "Changes", "Change")
+        ),
+        *((struct, "Details of type `attribution`") for struct in ("OutlierPlaces", "Apart", "WorstSample", "Span")),
     ]:
         own = [name for of, name in fields(msgspec.inspect.type_info(Comparison)) if of == struct]
         assert own, struct

@@ -50,7 +50,7 @@ enum Routine {
     LedgerMetrics,
 }
 
-/// One host's story so far.
+/// The state of one host's log.
 pub(crate) struct Narrator {
     host: u32,
     ahead_ns: i64,

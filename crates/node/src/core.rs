@@ -45,7 +45,7 @@ pub enum Event {
     Disconnected(u32),
     /// A peer sent a message.
     Message(u32, Message),
-    /// How long a peer's sign of life took.
+    /// How long a peer took to answer a keep-alive message.
     Rtt(u32, Duration),
     /// The node is to stop.
     Stop,
@@ -115,7 +115,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// The state of a node that knows nobody yet.
+    /// The state of a node without peers.
     pub fn new(
         settings: Arc<Settings>,
         options: Arc<Run>,

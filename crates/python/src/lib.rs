@@ -21,7 +21,7 @@ use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, reach, simulate_truth, write_run, write_tables,
 };
 use slotmark_newfolder::NewFolder;
-use slotmark_tracelog::{Clock, HostFrom, Plan, SlotFiles, Source, ToldError, Wanted, WantedHost};
+use slotmark_tracelog::{Clock, HostFrom, Plan, SlotFiles, SlotRowsError, Source, Wanted, WantedHost};
 use slotmark_wire::client::Client;
 use slotmark_wire::framing::FramedChain;
 use slotmark_wire::relay::{Account, Mode, Relay, Route};
@@ -80,12 +80,12 @@ impl ArrowTable {
     }
 }
 
-/// What the tables of a run tell of hosts, each with its name, the number that stands for it and what is taken from its times.
-fn told(
+/// Rows of some hosts from the tables of a run; of each host its name, the number that stands for it and what is taken from its times.
+fn of_hosts(
     py: Python<'_>,
     hosts: Vec<(String, u32, i64)>,
     alone: bool,
-    of: impl Fn(Wanted<'_>) -> Result<RecordBatch, ToldError> + Sync,
+    of: impl Fn(Wanted<'_>) -> Result<RecordBatch, SlotRowsError> + Sync,
 ) -> PyResult<ArrowTable> {
     let hosts: Vec<WantedHost> = hosts.into_iter().map(|(name, number, shift_ns)| WantedHost { name, number, shift_ns }).collect();
     let found = py.detach(|| of(Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() }));
@@ -151,11 +151,11 @@ mod _core {
     #[pyo3(signature = (chain, start, blocks, progress))]
     fn chain_info(py: Python<'_>, chain: PathBuf, start: Option<String>, blocks: Option<u64>, progress: Py<PyAny>) -> PyResult<String> {
         let raised = Mutex::new(None);
-        let told = |done, total| tell(&progress, done, total, &raised);
+        let progressed = |done, total| tell(&progress, done, total, &raised);
         let summary = py.detach(|| {
             let chain = Chain::open(&chain)?;
             let window = window_of(&chain, start.as_deref().unwrap_or("origin"), blocks)?;
-            summarise(&chain, window.range, &told)
+            summarise(&chain, window.range, &progressed)
         });
         if let Some(error) = raised.into_inner().unwrap_or_default() {
             return Err(error);
@@ -183,7 +183,7 @@ mod _core {
         let raised = Mutex::new(None);
         // Told often and from every thread: only some of it is worth the way to Python.
         let last = Mutex::new(None::<Instant>);
-        let told = |done, total| {
+        let progressed = |done, total| {
             let due = last.lock().is_ok_and(|mut last| {
                 let due = done >= total || last.is_none_or(|last| last.elapsed() > TELL_EVERY);
                 if due {
@@ -193,7 +193,7 @@ mod _core {
             });
             if due { tell(&progress, done, total, &raised) } else { ControlFlow::Continue(()) }
         };
-        let ingested = py.detach(|| slotmark_tracelog::ingest(&plan, &told));
+        let ingested = py.detach(|| slotmark_tracelog::ingest(&plan, &progressed));
         if let Some(error) = raised.into_inner().unwrap_or_default() {
             return Err(error);
         }
@@ -237,8 +237,8 @@ mod _core {
     ) -> PyResult<(String, String)> {
         let profile = Profile::from_layers(&[&profile_toml], &[]).map_err(simulation_error)?;
         let raised = Mutex::new(None);
-        let mut told = |done, total| tell(&progress, done, total, &raised);
-        let written = py.detach(|| write_tables(&profile, seed, &name, &tables, &description, threads, &mut told));
+        let mut progressed = |done, total| tell(&progress, done, total, &raised);
+        let written = py.detach(|| write_tables(&profile, seed, &name, &tables, &description, threads, &mut progressed));
         if let Some(error) = raised.into_inner().unwrap_or_default() {
             return Err(error);
         }
@@ -260,7 +260,7 @@ mod _core {
     }
 
     #[pyfunction]
-    fn slots_told(
+    fn slot_rows(
         py: Python<'_>,
         mut files: HashMap<String, Vec<PathBuf>>,
         hosts: Vec<(String, u32, i64)>,
@@ -272,11 +272,11 @@ mod _core {
         let (slot_events, transactions, ledger_metrics) = (of("slot_events"), of("transactions"), of("ledger_metrics"));
         let files = SlotFiles { slot_events, transactions, ledger_metrics };
         let clock = Clock { system_start_ns, slot_ns };
-        told(py, hosts, alone, |wanted| slotmark_tracelog::slots_told(&files, wanted, clock))
+        of_hosts(py, hosts, alone, |wanted| slotmark_tracelog::slot_rows(&files, wanted, clock))
     }
 
     #[pyfunction]
-    fn usage_told(
+    fn usage_rows(
         py: Python<'_>,
         mut files: HashMap<String, Vec<PathBuf>>,
         hosts: Vec<(String, u32, i64)>,
@@ -286,7 +286,7 @@ mod _core {
     ) -> PyResult<ArrowTable> {
         let resources = files.remove("resources").unwrap_or_default();
         let clock = Clock { system_start_ns, slot_ns };
-        told(py, hosts, alone, |wanted| slotmark_tracelog::usage_told(&resources, wanted, clock))
+        of_hosts(py, hosts, alone, |wanted| slotmark_tracelog::usage_rows(&resources, wanted, clock))
     }
 
     #[pyfunction]
@@ -470,11 +470,11 @@ mod _core {
 
 /// Tells Python how far the work is; a Python exception or a signal stops it and is kept.
 fn tell(progress: &Py<PyAny>, done: u64, total: u64, raised: &Mutex<Option<PyErr>>) -> ControlFlow<()> {
-    let told = Python::attach(|py| {
+    let answer = Python::attach(|py| {
         py.check_signals()?;
         progress.call1(py, (done, total)).map(drop)
     });
-    match told {
+    match answer {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             if let Ok(mut raised) = raised.lock() {

@@ -134,7 +134,7 @@ pub struct Ingested {
 
 /// Takes lines in their order, writes what they tell as one part of every table, and keeps account of them.
 ///
-/// Whoever has lines, out of files or before they were ever text, makes rows of them with this.
+/// Makes rows of lines, whether they come from files or straight from a simulation.
 pub struct LineTables {
     rows: Rows,
     newest: i64,

@@ -56,7 +56,7 @@ pub struct Plan {
     pub host_from: HostFrom,
 }
 
-/// Why nothing came of it. Bad lines are no reason; they are counted.
+/// Why ingest failed. Bad lines are no failure; they are counted.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message is its documentation")]
 pub enum IngestError {

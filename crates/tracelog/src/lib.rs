@@ -3,7 +3,7 @@
 //! `messages` is the table of messages: an entry says what each is called (cardano-node's new tracing, its transitional names, and
 //! the legacy messages), what its row has, and how it is written. `dialects` takes lines apart, as each kind of node writes them;
 //! `tables` are the rows that come out, `account` keeps account of lines, `repeats` finds those that are there twice, `ingest` drives it
-//! over files. `told` reads tables again, for a row per host and slot.
+//! over files. `slot_rows` reads tables again, for a row per host and slot.
 
 #[cfg(feature = "ingest")]
 mod account;
@@ -20,14 +20,14 @@ mod reason;
 #[cfg(feature = "ingest")]
 mod repeats;
 mod scan;
+#[cfg(feature = "ingest")]
+mod slot_rows;
 mod stamp;
 #[cfg(feature = "ingest")]
 mod strings;
 #[cfg(feature = "ingest")]
 mod tables;
 mod time;
-#[cfg(feature = "ingest")]
-mod told;
 
 #[cfg(feature = "ingest")]
 pub use account::{Account, DamagedFile, HostFacts, Ingested, LineTables, Rejection, SourceFacts, settle, write_part, write_table};
@@ -43,7 +43,7 @@ pub use messages::{
     Thread, Tip, Transaction, TransactionList, Transactions, Version, forms, hex, namespaces,
 };
 pub use reason::Reason;
+#[cfg(feature = "ingest")]
+pub use slot_rows::{Clock, SlotFiles, SlotRowsError, Wanted, WantedHost, slot_rows, usage_rows};
 pub use stamp::{Stamp, date_of};
 pub use time::parse_time;
-#[cfg(feature = "ingest")]
-pub use told::{Clock, SlotFiles, ToldError, Wanted, WantedHost, slots_told, usage_told};

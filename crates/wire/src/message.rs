@@ -28,11 +28,11 @@ pub type Decoded<T> = Result<(T, usize), MessageError>;
 /// What a client says in chain-sync.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChainSyncRequest {
-    /// The next instruction, please.
+    /// Asks for the next block or rollback.
     RequestNext,
     /// Go to the first of these points that you know.
     FindIntersect(Vec<Point>),
-    /// Goodbye.
+    /// Ends the protocol.
     Done,
 }
 
@@ -41,7 +41,7 @@ pub enum ChainSyncRequest {
 pub enum BlockFetchRequest {
     /// The blocks from one point to another, both included.
     Range(Point, Point),
-    /// Goodbye.
+    /// Ends the protocol.
     Done,
 }
 
@@ -50,7 +50,7 @@ pub enum BlockFetchRequest {
 pub enum KeepAliveRequest {
     /// Send this number back.
     Ping(u16),
-    /// Goodbye.
+    /// Ends the protocol.
     Done,
 }
 

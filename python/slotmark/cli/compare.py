@@ -91,7 +91,7 @@ def compare(
     fail_on: Annotated[
         FailOn | None,
         typer.Option(
-            help=f"{Verdict.WORSE}: exit 1 when a metric is {Verdict.WORSE}. {Verdict.INCONCLUSIVE}: also exit 3 when one can't be told."
+            help=f"{Verdict.WORSE}: exit 1 when a metric is {Verdict.WORSE}. {Verdict.INCONCLUSIVE}: also exit 3 when one has no verdict."
         ),
     ] = None,
     conditional: Annotated[
@@ -111,7 +111,7 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The machine's noise, from `ledger noise -o FILE`: print beforehand which changes can't be told. The one kept for the machine, by default.",
+            help="The machine's noise, from `ledger noise -o FILE`: print beforehand which changes are too small to show. The one kept for the machine, by default.",
         ),
     ] = None,
     as_json: AsJson = False,

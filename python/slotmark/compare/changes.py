@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.located import Cells
 from slotmark.compare.own_spread import own_spreads, with_own_spread
-from slotmark.metrics import Located
+from slotmark.compare.stage_cells import Cells
+from slotmark.metrics import StageCells
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.rank_tests import holm
 from slotmark.statistics.student import student, two_sided_p
@@ -76,7 +76,7 @@ class _Scope(msgspec.Struct, frozen=True):
         return self.weight * self.estimate**2
 
 
-def changes(located: Located, cells: Sequence[Cells], confidence: float) -> Changes | None:
+def changes(stage_cells: StageCells, cells: Sequence[Cells], confidence: float) -> Changes | None:
     """The changes between two sides, the largest first; None where the logs don't tell the stages.
 
     Each stage's mean is taken for each host where it took place and each host that sent it, so that other ways of the blocks make no difference.
@@ -84,7 +84,7 @@ def changes(located: Located, cells: Sequence[Cells], confidence: float) -> Chan
     among those that are beyond chance and beyond what most hosts and links differ by of their own. It is taken off, and the next is looked for.
 
     Args:
-        located: Which stages took place where.
+        stage_cells: Which stages took place where.
         cells: The stages.
         confidence: Of the intervals; less than 1 by the adjusted p below which a stage changed.
     """
@@ -93,14 +93,14 @@ def changes(located: Located, cells: Sequence[Cells], confidence: float) -> Chan
         return None
     found: list[Change] = []
     first = 0.0
-    of_stages = [list(_scopes(place, stage, located)) for place, stage in enumerate(stages)]
+    of_stages = [list(_scopes(place, stage, stage_cells)) for place, stage in enumerate(stages)]
     while len(found) < MOST:
         scopes = [one for of_stage in of_stages for one in of_stage]
         adjusted = _adjusted(scopes)
         telling = [
             (one.accounts_for, -place, one, p)
             for place, (one, p) in enumerate(zip(scopes, adjusted, strict=True))
-            if p < 1 - confidence and abs(one.estimate) >= located.least
+            if p < 1 - confidence and abs(one.estimate) >= stage_cells.least
         ]
         if not telling:
             break
@@ -113,8 +113,8 @@ def changes(located: Located, cells: Sequence[Cells], confidence: float) -> Chan
         found.append(Change(stage=of.stage, kind=one.kind, places=list(one.places), delta=delta, p_adjusted=p))
         taken = of.taken + np.where(one.inside, one.estimate, 0.0)
         stages[one.stage] = msgspec.structs.replace(of, taken=taken)
-        of_stages[one.stage] = list(_scopes(one.stage, stages[one.stage], located))
-    return Changes(kind=located.kind, group=located.group, unit=located.unit, found=found)
+        of_stages[one.stage] = list(_scopes(one.stage, stages[one.stage], stage_cells))
+    return Changes(kind=stage_cells.kind, group=stage_cells.group, unit=stage_cells.unit, found=found)
 
 
 def _adjusted(scopes: Sequence[_Scope]) -> list[float]:
@@ -124,11 +124,11 @@ def _adjusted(scopes: Sequence[_Scope]) -> list[float]:
     return [min(1.0, len(families) * next(adjusted[one.family])) for one in scopes]
 
 
-def _scopes(stage: int, cells: Cells, located: Located) -> Iterator[_Scope]:
+def _scopes(stage: int, cells: Cells, stage_cells: StageCells) -> Iterator[_Scope]:
     """All cells, those of each group, of each pair of groups, of each place, each pair of places and each sender."""
     sent = any(sender for sender, _ in cells.names)
     kinds: list[tuple[int, str, list[tuple[str, ...]]]] = [(0, "", [() for _ in cells.names])]
-    for family, kind, named in ((1, located.group, cells.groups), (2, located.kind, cells.names)):
+    for family, kind, named in ((1, stage_cells.group, cells.groups), (2, stage_cells.kind, cells.names)):
         kinds.append((family, kind, [(place,) for _, place in named]))
         if sent:
             kinds.append((family, f"{kind}s", [(min(pair), max(pair)) for pair in named]))

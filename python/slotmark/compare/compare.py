@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
+from slotmark.compare.attribution import attributions
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
 from slotmark.compare.mixed import both_sides, entry, mixed_rounds, told_by, who_ran
-from slotmark.compare.origins import origins
 from slotmark.compare.paired_runs import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.prior import prior_of
@@ -142,7 +142,7 @@ def _comparison(
         of_ranking = [metric for metric in metrics if ranked and metric.id == ranked.metric]
         between = entries_between_candidates(Task(sides, analyses, of_ranking, how)) if of_ranking else []
         work.last("where differences come from")
-        come_from = origins([side.name for side in sides[1:]], analyses, confidence) if entries.explained else []
+        come_from = attributions([side.name for side in sides[1:]], analyses, confidence) if entries.explained else []
         of_sides = warnings_of(analyses)
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])

@@ -218,7 +218,7 @@ def _of_row(
             else _needed(found, row.metric, difference, margin),
         )
     if conditional and may != Conditional.COUNT:
-        reason = "not worse in these runs, which are too few to speak for others"
+        reason = "not worse in these runs; they are too few to say what other runs would show"
         return msgspec.structs.replace(
             _cause(row.metric, row.part, row.quantity, name, "run again", reason),
             needed=_enough_runs(row, difference.basis),
@@ -290,7 +290,7 @@ def _conditional(difference: Difference) -> bool:
 
 
 def _enough_runs(row: Row, basis: Basis | None) -> Needed | None:
-    """Returns the runs per side that speak for others; None where nothing is repeated, or rounds are."""
+    """Returns the runs per side that a statement about other runs needs; None where nothing is repeated, or rounds are."""
     return None if basis is None or basis.over == "rounds" else Needed("runs", _runs(row, basis), ENOUGH_RUNS)
 
 
@@ -322,7 +322,7 @@ def _cant_tell(metric: Metric, difference: Difference, margin: float) -> str:
     if bounds is None or difference.p_adjusted is None:
         return difference.reason
     if difference.verdict == Verdict.WORSE:
-        return "worse, in runs that are too few to speak for others"
+        return "worse in these runs; they are too few to say what other runs would show"
     worst = percent_change(bounds.high if metric.better == "lower" else 1 / bounds.high)
     return (
         f"may be worse by more than the margin of {percent(margin)}: up to {worst} % by the {percent(BOUNDS)} interval"
@@ -428,7 +428,7 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
         names = list(dict.fromkeys(cause.title for cause in unclear))
         told.append(f"can't tell {listed(few(names, NAMED))}")
     elif not warnings and not alone:
-        told.append("not worse here, but too few runs speak for no others")
+        told.append("not worse here, but the runs are too few to say what others would show")
     return "; ".join([*told, *warned, *([more] if more else [])])
 
 

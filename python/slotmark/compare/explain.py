@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from slotmark.compare.attribution import Attribution, attributions
 from slotmark.compare.compare import analysed, analyses_of, warnings_of, with_warnings
-from slotmark.compare.origins import Origins, origins
 from slotmark.compare.result import Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.errors import ComparisonError
@@ -12,7 +12,7 @@ from slotmark.metrics import Filter, catalogue
 from slotmark.run import Run
 
 
-class Explanation(Origins, frozen=True, kw_only=True, tag=False):
+class Explanation(Attribution, frozen=True, kw_only=True, tag=False):
     """Where the differences between two sides come from.
 
     Attributes:
@@ -59,7 +59,7 @@ def explain(
     with ExitStack() as stack:
         analyses = analyses_of(stack, groups, filters)
         sides = analysed(sides, analyses)
-        (found,) = origins([sides[1].name], analyses, confidence)
+        (found,) = attributions([sides[1].name], analyses, confidence)
         warnings = warnings_of(analyses)
     ours, theirs = with_warnings(sides, warnings, [])
     parts = {name: getattr(found, name) for name in found.__struct_fields__}

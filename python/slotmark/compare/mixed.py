@@ -158,7 +158,9 @@ def _measured(metric: Metric, result: Swapped | None, rounds: int) -> Measured:
     shown = "" if metric.tested else "not tested"
     if result is None or result.base <= 0:
         why = (
-            "too few hosts in too few rounds tell of chance" if result is None else "the baseline's mean is 0 or below"
+            "too few hosts in too few rounds to estimate chance"
+            if result is None
+            else "the baseline's mean is 0 or below"
         )
         return Measured(ratio=None, paired=True, shown=shown, settled=Judgement(Verdict.INCONCLUSIVE, why))
     return measured_of_means(

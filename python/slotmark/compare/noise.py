@@ -1,4 +1,4 @@
-"""A machine's noise: how much processes of one target differ from each other, and so which changes can't be told there.
+"""A machine's noise: how much processes of one target differ from each other, and so which changes are too small to show there.
 
 It is measured by comparing a target with itself, kept in a file with the machine's facts, and used before runs of that machine are compared.
 """
@@ -175,7 +175,7 @@ def read_noise(file: Path, measure: str) -> Noise:
 
 
 def beforehand(groups: Sequence[Sequence[Run]], file: Path | None) -> Iterator[str]:
-    """What can't be told by these runs, in words, as far as the noise of their machine is known.
+    """Changes too small for these runs to show, in words, as far as the noise of their machine is known.
 
     Args:
         groups: One per side.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.located import Cells, Together
+from slotmark.compare.stage_cells import Cells, Together
 from slotmark.statistics.location import median_deviation
 from slotmark.statistics.student import satterthwaite
 

@@ -17,7 +17,7 @@ from slotmark.statistics.mean_difference import LEAST_SHARED
 from slotmark.warnings import Warning
 
 LEAST = 2
-"""Fewer pairs than this tell nothing of chance."""
+"""Fewer pairs than this don't show how much pairs vary."""
 
 SPOILT = ("cut_short", "node_died")
 """Warnings about a run by which it isn't what the others of its session are."""
@@ -113,8 +113,8 @@ def whole_rounds(groups: Sequence[Sequence[Run]]) -> tuple[list[list[Run]], list
     whole = [turn for turn in every if turn not in left_out]
     if len(whole) < LEAST:
         raise ComparisonError(
-            f"{len(whole)} of {len(every)} rounds can be compared ({'; '.join(left_out.values())}), and fewer than {LEAST} tell nothing of "
-            "chance. Measure more rounds, or compare the two runs of one round alone."
+            f"{len(whole)} of {len(every)} rounds can be compared ({'; '.join(left_out.values())}), and fewer than {LEAST} don't show how much "
+            "they vary. Measure more rounds, or compare the two runs of one round alone."
         )
     absent = [
         (name, number)

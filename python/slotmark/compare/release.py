@@ -399,7 +399,7 @@ def _line(title: str, answer: Answer, found: Sequence[Compared]) -> str:
     if answer == "ship":
         required = sum(one.required for one in found)
         others = [one.name for one in found if one.answer != "ship"]
-        beside = f"; {listed(few(others, NAMED))} not told, not required" if others else ""
+        beside = f"; {listed(few(others, NAMED))} without a verdict, not required" if others else ""
         which = "the required comparison ships" if required == 1 else f"all {required} required comparisons ship"
         return one_line(f"SHIP {title}: {which}{beside}")
     told = []
@@ -408,7 +408,8 @@ def _line(title: str, answer: Answer, found: Sequence[Compared]) -> str:
         if not of_kind:
             continue
         reasons = few([f"{one.name}: {one.why}" for one in of_kind], NAMED)
-        told.append("; ".join(reasons) if kind == answer else f"{listed([one.name for one in of_kind])} can't be told")
+        without = f"{listed([one.name for one in of_kind])} {'has' if len(of_kind) == 1 else 'have'} no verdict"
+        told.append("; ".join(reasons) if kind == answer else without)
     return one_line(f"{answer.upper()} {title}: {'; '.join(told)}")
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from slotmark.cleaning import one_line
-from slotmark.compare.origins import Origins
+from slotmark.compare.attribution import Attribution
 from slotmark.metrics import Key, Metric
 from slotmark.numbers import percent_change
 from slotmark.run import Manifest
@@ -352,7 +352,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, tag="planned"):
     reaches: list[Reach]
 
 
-Detail = Blocks | Swept | Planned | Origins
+Detail = Blocks | Swept | Planned | Attribution
 """What only some comparisons have beyond the common rows. It selects the report's sections and charts."""
 
 
@@ -360,7 +360,7 @@ Answer = Literal["ship", "hold", "run again"]
 
 
 class Needed(msgspec.Struct, frozen=True):
-    """How much would tell what can't be told.
+    """How much more measuring would give a verdict.
 
     Attributes:
         over: Of what: ``runs``, ``processes``, ``rounds``, ``blocks``, ``slots``, ``hosts``, ``seeds``.

@@ -6,11 +6,11 @@ from slotmark.metrics.catalogue import (
     Catalogue,
     Changed,
     Grows,
-    Located,
     Metric,
     Part,
     Rank,
     Split,
+    StageCells,
     Timelines,
     Turns,
     benches,
@@ -18,7 +18,7 @@ from slotmark.metrics.catalogue import (
     register,
 )
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
-from slotmark.metrics.samples import CostMatrix, Key, Samples, places, ranks
+from slotmark.metrics.samples import CostMatrix, Key, Samples, dense_ranks, ranks
 
 __all__ = [
     "Analysis",
@@ -29,22 +29,22 @@ __all__ = [
     "Filter",
     "Grows",
     "Key",
-    "Located",
     "Meeting",
     "Metric",
     "Part",
     "Rank",
     "Samples",
     "Split",
+    "StageCells",
     "Timelines",
     "Turns",
     "benches",
     "catalogue",
     "costs_together",
+    "dense_ranks",
     "filters_of_run",
     "parse_filters",
     "parts_of",
-    "places",
     "ranks",
     "register",
     "samples",

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from slotmark import warnings
 from slotmark.errors import ComparisonError, RunError
-from slotmark.metrics.catalogue import KeyColumn, Located, Metric, Split, Timelines, catalogue
+from slotmark.metrics.catalogue import KeyColumn, Metric, Split, StageCells, Timelines, catalogue
 from slotmark.metrics.database import Database, names_in
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
@@ -38,7 +38,7 @@ class Meeting(msgspec.Struct, frozen=True):
 
     Attributes:
         keys: Rising; shape (n,).
-        meets: By the part's name, shape (n,), bool; None where the condition can't be told for every row.
+        meets: By the part's name, shape (n,), bool; None where the condition isn't known for every row.
     """
 
     keys: np.ndarray
@@ -88,7 +88,7 @@ class Analysis:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Gives the memory free."""
+        """Frees the memory."""
         self._database.close()
 
     def samples(self, metric_id: str) -> Samples:
@@ -201,21 +201,21 @@ class Analysis:
             f'SELECT CAST("{timelines.place}" AS VARCHAR) AS place, stage, so_far - took AS begin, so_far AS end FROM ('
             f'SELECT *, {timelines.value} AS took, SUM({timelines.value}) OVER (PARTITION BY "{timelines.place}" ORDER BY "{timelines.hop}", step) AS so_far, '
             f'MAX("{timelines.hop}") OVER (PARTITION BY "{timelines.place}") AS last FROM "{timelines.relation}" WHERE "{grain}" = {key:d}) '
-            f'WHERE "{timelines.hop}" = last AND "{timelines.located}" = CAST("{timelines.place}" AS VARCHAR) ORDER BY place, step'
+            f'WHERE "{timelines.hop}" = last AND "{timelines.at}" = CAST("{timelines.place}" AS VARCHAR) ORDER BY place, step'
         )
         return as_text(self._select(sql, f"how '{timelines.metric}' came about"))
 
-    def located(self, located: Located) -> pa.Table:
+    def stage_cells(self, stage_cells: StageCells) -> pa.Table:
         """The stages of samples by where they took place: ``step``, ``stage``, ``sender``, ``place``, ``key``, ``value``, ``waited``, sorted by step, stage, sender (null first), place and key. Text may be a dictionary. RunError where the run's tables don't allow it."""
         sql = (
-            f'SELECT step, stage, "{located.sender}" AS sender, "{located.place}" AS place, "{located.key}" AS key, {located.value} AS value, '
-            f'waited FROM "{located.relation}" ORDER BY step, stage, sender NULLS FIRST, place, key'
+            f'SELECT step, stage, "{stage_cells.sender}" AS sender, "{stage_cells.place}" AS place, "{stage_cells.key}" AS key, {stage_cells.value} AS value, '
+            f'waited FROM "{stage_cells.relation}" ORDER BY step, stage, sender NULLS FIRST, place, key'
         )
         return self._select(sql, "its stages by place")
 
-    def groups(self, located: Located) -> dict[str, str]:
+    def groups(self, stage_cells: StageCells) -> dict[str, str]:
         """The group of each place for which it is known. RunError where the run's tables don't allow it."""
-        sql = f'SELECT CAST("{located.kind}" AS VARCHAR) AS place, "{located.group}" AS "group" FROM "{located.groups}" WHERE "{located.kind}" IS NOT NULL AND "{located.group}" IS NOT NULL ORDER BY ALL'
+        sql = f'SELECT CAST("{stage_cells.kind}" AS VARCHAR) AS place, "{stage_cells.group}" AS "group" FROM "{stage_cells.groups}" WHERE "{stage_cells.kind}" IS NOT NULL AND "{stage_cells.group}" IS NOT NULL ORDER BY ALL'
         found = as_text(self._select(sql, "its groups of places"))
         return dict(zip(found["place"].to_pylist(), found["group"].to_pylist(), strict=True))
 
@@ -346,7 +346,7 @@ def side_by_side(analyses: Sequence[Analysis]) -> Iterator[ThreadPoolExecutor]:
 def parts_of(analyses: Sequence[Analysis], least: int = LEAST_OF_PART) -> dict[str, np.ndarray]:
     """The parts of the keys that some runs have in common, by name in words; each shape (keys,), bool, in the order of keys.
 
-    A key meets a part's condition where any row of it does, in any run. A part is left out where its condition can't be told for
+    A key meets a part's condition where any row of it does, in any run. A part is left out where its condition isn't known for
     every row, or where it holds nearly no key or nearly all.
 
     Args:

@@ -174,7 +174,7 @@ class Timelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         sample: What a sample is of, as ``block``.
         relation: Has one row per sample, place, hop by which the sample came there, and step, as :class:`Split` has it.
         place: The column with the place.
-        located: The column with the place where the step took place; drawn are those of the place itself.
+        at: The column with the place where the step took place; drawn are those of the place itself.
         hop: The column with the hop, rising; drawn is the last one.
         value: How long a step took, as SQL, in the metric's unit.
     """
@@ -183,12 +183,12 @@ class Timelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sample: str
     relation: str
     place: str
-    located: str
+    at: str
     hop: str
     value: str
 
 
-class Located(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StageCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which stages took place where, and who sent what they waited for.
 
     Attributes:
@@ -380,7 +380,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         facts: SQL of what a manifest shows besides what it records; empty for nothing.
         warnings: What a reader should know about what was analysed.
         splits: Of which metrics the samples can be split into steps.
-        located: Which stages took place where; None where the bench has one place.
+        stage_cells: Which stages took place where; None where the bench has one place.
         timelines: What is shown of the worst samples of a metric.
         changed: How a change of repeated costs is explained; None where there are none.
         keys: Key columns of which more is known than their names, by name.
@@ -413,7 +413,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     facts: str = ""
     warnings: tuple[WarningRule, ...] = msgspec.field(name="warning", default=())
     splits: tuple[Split, ...] = msgspec.field(name="split", default=())
-    located: Located | None = None
+    stage_cells: StageCells | None = None
     timelines: Timelines | None = None
     changed: Changed | None = None
     keys: dict[str, KeyColumn] = msgspec.field(name="key", default_factory=dict)

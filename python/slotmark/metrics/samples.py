@@ -109,7 +109,7 @@ class Samples(msgspec.Struct, frozen=True):
 
     def codes(self, part: str, column: str) -> np.ndarray:
         """The place of each of the part's samples' value of a grain column among all that occur, from 0 on; shape (n,), int64."""
-        return places(ranks(self.within(part)[column]))
+        return dense_ranks(ranks(self.within(part)[column]))
 
     def matrix(self, part: str = "") -> CostMatrix:
         """The samples of one part of a metric with two grain columns; shape (0, 0) where there are none.
@@ -252,7 +252,7 @@ def ranks(column: pa.ChunkedArray) -> np.ndarray:
     return np.argsort(places)[codes]
 
 
-def places(values: np.ndarray) -> np.ndarray:
+def dense_ranks(values: np.ndarray) -> np.ndarray:
     """The place of each value among the distinct ones, in rising order; shape (n,), int64."""
     if not values.size:
         return np.empty(0, np.int64)

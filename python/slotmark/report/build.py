@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from slotmark.compare import summarise_runs
+from slotmark.compare.attribution import Attribution
 from slotmark.compare.explain import Explanation
 from slotmark.compare.growth import Growth
-from slotmark.compare.origins import Origins
 from slotmark.compare.plan import Plan
 from slotmark.compare.release import Released, ReleasePlan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, warnings_of_sides
@@ -97,7 +97,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section(ORIGINS_TITLE, origins_in_short(comparison), brief=True),
         Section("Kinds of blocks", list(part_tables(comparison))),
         Section("Factors", list(factor_tables(comparison, blocks)) if blocks else [], brief=True),
-        *worst_sections([one for one in comparison.details if isinstance(one, Origins)]),
+        *worst_sections([one for one in comparison.details if isinstance(one, Attribution)]),
         Section("Charts", charts(comparison)),
         Section("Quantiles", list(quantile_tables(comparison, blocks)) if blocks else []),
         Section("Ranks", list(rank_tables(comparison, blocks)) if blocks else []),

@@ -13,7 +13,7 @@ import scipy
 from slotmark.statistics.distributions import t_isf, t_sf
 
 CORRELATIONS = np.tanh((np.arange(24) + 0.5) / 24 * 2.44)
-"""From 0.05 to 0.98, evenly in Fisher's z. Above, ten values can't be told from ones that wander off without end."""
+"""From 0.05 to 0.98, evenly in Fisher's z. Above, ten values look the same as ones that drift without end."""
 
 SHOWN = 0.4
 """Values pass as independent where correlated ones are less than so many times as likely to come in such an order."""

@@ -26,7 +26,7 @@ _MUCH_LARGER = 1.5
 """Without drift, the slowest cosines tell of so much more in one case in eight."""
 
 _STEEPEST = 0.97
-"""Autocorrelations of stretches above this can't be told from a level that wanders off."""
+"""Autocorrelations of stretches above this look the same as a level that drifts without end."""
 
 LEAST_VALUES = 8
 """How values depend on each other can't be judged from fewer."""

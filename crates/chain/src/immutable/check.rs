@@ -21,7 +21,7 @@ impl Chain {
         let (entry, path) = (self.entry(index), || self.block_path(index));
         let follows = match index.checked_sub(1) {
             Some(before) => header.prev_hash == Some(self.entry(before).hash),
-            None => true, // what comes before the first block of the folder isn't ours to know
+            None => true, // what comes before the folder's first block isn't in the folder
         };
         if !follows {
             return Err(ChainError::Broken { path: path(), offset: entry.offset, slot: entry.slot });

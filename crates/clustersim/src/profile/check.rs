@@ -87,7 +87,7 @@ impl Profile {
                     return wrong(format!("a fault makes a host {factor} times as slow: expected a factor above 0."));
                 }
                 Fault::Partition { hosts, .. } if !(0..network.hosts).any(|host| hosts.contains(&host) != hosts.contains(&0)) => {
-                    return wrong("a fault parts nobody from nobody: expected some of the hosts, not all.".into());
+                    return wrong("a fault separates no hosts: expected some of the hosts, not all.".into());
                 }
                 Fault::ClockSkew { ahead_ms, .. } if ahead_ms.is_nan() || ahead_ms.abs() > run_ms => {
                     return wrong(format!("a fault sets a clock {ahead_ms} ms ahead: expected no more than the run lasts, {run_ms} ms."));

@@ -39,7 +39,7 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(5);
 const SEGMENT_LIMIT: Duration = Duration::from_secs(30);
 /// How often time limits are looked at.
 const TICK: Duration = Duration::from_secs(1);
-/// How often a client asks for a sign of life.
+/// How often a client sends a keep-alive message.
 const PING_EVERY: Duration = Duration::from_secs(10);
 /// Answers that wait for their way out make further requests wait.
 const FULL_BYTES: usize = 1 << 20;

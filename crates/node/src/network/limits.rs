@@ -228,7 +228,7 @@ impl Limits {
                 }
                 self.offers = Offers::Ended;
             }
-            Message::KeepAlive(KeepAliveRequest::Ping(_)) => self.pinged = within(KEEP_ALIVE, "a sign of life within 97 s"),
+            Message::KeepAlive(KeepAliveRequest::Ping(_)) => self.pinged = within(KEEP_ALIVE, "a keep-alive message within 97 s"),
             Message::KeepAlive(KeepAliveRequest::Done) => self.pinged = None,
             Message::Alive(cookie) => {
                 if self.cookie.take() != Some(*cookie) {

@@ -198,7 +198,7 @@ def _measured(
     if ours.sum() <= 0 or theirs.sum() <= 0:
         return _without_ratio(blocks, shown, "one side takes no time at all, so there is no ratio")
     if blocks < 2:
-        return _without_ratio(blocks, shown, "one block tells nothing of others; record at least two")
+        return _without_ratio(blocks, shown, "one block doesn't show how blocks vary; record at least two")
     logs = None
     if quantity == TYPICAL:
         sides = [Part(-1, ours), Part(1, theirs)]
@@ -248,7 +248,7 @@ def _too_few(processes: int, blocks: int, effective: float) -> str:
         return f"{processes} processes on a side are too often alike by chance; record at least 5"
     if effective < LEAST_EFFECTIVE < blocks:
         return (
-            f"no verdict possible: neighbouring blocks answer so much alike that {blocks:,} are as good as {effective:.1f} independent ones, and "
+            f"no verdict possible: neighbouring blocks change so much alike that {blocks:,} count as {effective:.1f} independent ones, and "
             f"{LEAST_EFFECTIVE} are needed"
         )
     return ""

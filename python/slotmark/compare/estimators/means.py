@@ -370,7 +370,7 @@ def _of_pairs(
         return None
     found = mean_difference(ours.runs, theirs.runs, confidence=task.how.confidence)
     if found is None:
-        settled = Judgement(Verdict.INCONCLUSIVE, f"one {ours.unit} tells nothing of chance")
+        settled = Judgement(Verdict.INCONCLUSIVE, f"one {ours.unit} doesn't show how much values vary")
         shown = "" if metric.tested else "not tested"
         return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=True)
     basis = _basis(found, ours, theirs)

@@ -58,7 +58,7 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Sample
     ours, theirs = (one.values(part) for one in pair)
     shown = "" if metric.tested else "not tested"
     if ours.size < 2:
-        return Measured(ratio=None, paired=True, shown=shown or "one seed tells nothing of chance")
+        return Measured(ratio=None, paired=True, shown=shown or "one seed doesn't show how much values vary")
     differences = theirs - ours
     middle, error = float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(differences.size))
     found = student(middle, error, differences.size - 1, task.how.confidence)

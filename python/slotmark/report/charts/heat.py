@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.places import Places
+from slotmark.compare.outlier_places import OutlierPlaces
 from slotmark.report.charts.frame import data, drawn
 
 _ROW, _MANY, _LOW_ROW = 18, 24, 10
@@ -21,7 +21,7 @@ _RANGE = ("#0072B2", "rgba(128, 128, 128, 0.08)", "#D55E00")
 """Shorter, alike, longer: what is alike shows the page, light or dark."""
 
 
-def heat(places: Places, columns: Sequence[int], scale: float, unit: str) -> dict[str, Any]:
+def heat(places: OutlierPlaces, columns: Sequence[int], scale: float, unit: str) -> dict[str, Any]:
     """The differences as colours, a row per place and a column per stage; rings mark those that differ from the rest.
 
     Args:

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.worst import Worst
+from slotmark.compare.worst_samples import WorstSample
 from slotmark.report.charts.frame import COLOURS, data, drawn
 
 _LEAST_HEIGHT, _ROW, _LOW_ROW = 120, 12, 6
@@ -17,7 +17,7 @@ _OTHERS = "other stages"
 _OTHERS_COLOUR = "#9AA3B2"
 
 
-def stages(one: Worst, order: Sequence[str], scale: float, unit: str) -> dict[str, Any]:
+def stages(one: WorstSample, order: Sequence[str], scale: float, unit: str) -> dict[str, Any]:
     """A row per place, a bar per stage from when it began to when it ended.
 
     Args:

@@ -154,7 +154,7 @@ def _line(
         )
     if cause.tips_at is not None:
         return 1, Paragraph(f"{begin}{row.title} ({levels}): {cause.reason}.", Verdict.INCONCLUSIVE)
-    return 1, Paragraph(f"{what}: can't be told, {cause.reason}.", Verdict.INCONCLUSIVE)
+    return 1, Paragraph(f"{what}: no verdict, {cause.reason}.", Verdict.INCONCLUSIVE)
 
 
 def _warnings(decision: Decision, several: bool) -> list[Paragraph]:

@@ -13,9 +13,9 @@ from slotmark.report.sections.cells import headed, readable, titled
 def growth_answers(growth: Growth) -> list[Block]:
     """A sentence per metric with a short name, of all targets."""
     return [
-        Paragraph(f"{', '.join(filter(None, (curves[0].metric.name, curves[0].part)))}: {'; '.join(told)}.")
+        Paragraph(f"{', '.join(filter(None, (curves[0].metric.name, curves[0].part)))}: {'; '.join(words)}.")
         for curves in _by_metric(growth)
-        if curves[0].metric.short and (told := [_told(one, growth.along) for one in curves if len(one.levels) > 1])
+        if curves[0].metric.short and (words := [_in_words(one, growth.along) for one in curves if len(one.levels) > 1])
     ]
 
 
@@ -77,7 +77,7 @@ def _factor(curve: Curve) -> str:
     return f"{number(last / first, 3)}x" if len(curve.levels) > 1 and first > 0 else "-"
 
 
-def _told(curve: Curve, along: str) -> str:
+def _in_words(curve: Curve, along: str) -> str:
     scale, unit = readable(curve.metric)
     first, last = curve.levels[0], curve.levels[-1]
     times = f", {_factor(curve)}" if first.mean > 0 else ""

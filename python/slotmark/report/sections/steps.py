@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from slotmark.compare.attribution import Attribution, Explained
 from slotmark.compare.changes import Change, Changes
 from slotmark.compare.explain import Explanation
-from slotmark.compare.origins import Explained, Origins
-from slotmark.compare.places import Places
+from slotmark.compare.outlier_places import OutlierPlaces
 from slotmark.compare.result import Comparison
 from slotmark.numbers import number, p_value, percent, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table
@@ -34,7 +34,7 @@ TITLE = "Where it comes from"
 
 def origins_in_short(comparison: Comparison) -> list[Block]:
     """Where the difference of each candidate comes from: in words, as charts, and in folded tables; nothing where the logs don't tell."""
-    found = [one for one in comparison.details if isinstance(one, Origins) and (one.explained or one.blocks)]
+    found = [one for one in comparison.details if isinstance(one, Attribution) and (one.explained or one.blocks)]
     blocks: list[Block] = []
     for one in found:
         begin = f"{one.of}: " if len(comparison.candidates) > 1 else ""
@@ -52,7 +52,7 @@ def origins_in_short(comparison: Comparison) -> list[Block]:
     return blocks
 
 
-def worst_sections(found: Sequence[Origins]) -> list[Section]:
+def worst_sections(found: Sequence[Attribution]) -> list[Section]:
     """The timelines of the worst samples of each candidate, in one section; none where there are none."""
     blocks = [block for one in found for block in _worst(one, one.of if len(found) > 1 else "")]
     samples = list(dict.fromkeys(worst.sample for one in found for worst in one.worst))
@@ -78,20 +78,20 @@ def explained_in_words(explanation: Explanation) -> list[Block]:
     return said
 
 
-def change_table(origins: Origins, confidence: float) -> list[Table]:
+def change_table(attribution: Attribution, confidence: float) -> list[Table]:
     """The changes, with where each is; nothing where there are none."""
-    if origins.changes is None or not origins.changes.found:
+    if attribution.changes is None or not attribution.changes.found:
         return []
-    scale, unit = _UNITS.get(origins.changes.unit, (1.0, origins.changes.unit))
+    scale, unit = _UNITS.get(attribution.changes.unit, (1.0, attribution.changes.unit))
     rows = [
         [
             Cell(one.stage),
-            Cell(_place(one, origins.changes)),
+            Cell(_place(one, attribution.changes)),
             Cell(signed(scale * one.delta.estimate)),
             Cell(signed_interval(one.delta, scale)),
             Cell(p_value(one.p_adjusted)),
         ]
-        for one in origins.changes.found
+        for one in attribution.changes.found
     ]
     columns = [
         Column("stage", "left"),
@@ -107,9 +107,9 @@ def change_table(origins: Origins, confidence: float) -> list[Table]:
     return [Table(f"What changed, {unit}", columns, rows, notes)]
 
 
-def place_charts(origins: Origins, named: str = "") -> list[Figure]:
+def place_charts(attribution: Attribution, named: str = "") -> list[Figure]:
     """The heat map of differences by place; nothing where none is as large as matters."""
-    places = origins.places
+    places = attribution.places
     if places is None:
         return []
     apart = {one.stage for one in places.apart}
@@ -122,8 +122,8 @@ def place_charts(origins: Origins, named: str = "") -> list[Figure]:
         return []
     scale, unit = _UNITS.get(places.unit, (1.0, places.unit))
     grouped = (
-        f"; {places.kind}s of one {origins.changes.group} stand together"
-        if origins.changes and any(places.groups)
+        f"; {places.kind}s of one {attribution.changes.group} stand together"
+        if attribution.changes and any(places.groups)
         else ""
     )
     ring = " A ring marks them." if places.apart else ""
@@ -135,19 +135,19 @@ def place_charts(origins: Origins, named: str = "") -> list[Figure]:
     return [Figure(f"Difference by {places.kind}, {unit}{named}", caption, later("heat", places, matters, scale, unit))]
 
 
-def _worst(origins: Origins, named: str) -> list[Block]:
+def _worst(attribution: Attribution, named: str) -> list[Block]:
     """The timelines of the worst samples, after how to read them."""
-    if not origins.worst:
+    if not attribution.worst:
         return []
-    metric, sample, place = origins.worst[0].metric, origins.worst[0].sample, origins.worst[0].place
+    metric, sample, place = attribution.worst[0].metric, attribution.worst[0].sample, attribution.worst[0].place
     scale, unit = _UNITS.get(metric.unit, (1.0, metric.unit))
     totals: dict[str, float] = {}
-    for one in origins.worst:
+    for one in attribution.worst:
         for span in one.spans:
             totals[span.stage] = totals.get(span.stage, 0.0) + span.end - span.begin
     stages = sorted(totals, key=lambda stage: -totals[stage])
     figures = []
-    for one in origins.worst:
+    for one in attribution.worst:
         short = ", ".join(f"{name} {value}" for name, value in one.about if len(value) <= _LONG) or str(one.key)
         title = f"{short[:1].upper()}{short[1:]}: {number(scale * one.value)} {unit}"
         about = "; ".join([f"{metric.grain[0]} {one.key}", *(f"{name} {value}" for name, value in one.about)])
@@ -158,7 +158,7 @@ def _worst(origins: Origins, named: str) -> list[Block]:
     return [Paragraph(how), *figures]
 
 
-def place_table(places: Places) -> list[Table]:
+def place_table(places: OutlierPlaces) -> list[Table]:
     """The stages that changed at some place as they didn't at the others; nothing where there are none."""
     if not places.apart:
         return []
@@ -262,7 +262,7 @@ def _place(one: Change, changes: Changes) -> str:
     return f"inside {one.places[0]}" if len(set(one.places)) == 1 else f"between {listed(one.places)}"
 
 
-def _where(places: Places) -> str:
+def _where(places: OutlierPlaces) -> str:
     """Which places differ from the rest, the largest difference of each first."""
     if not places.apart:
         return f"No {places.kind} of {places.count:,} differs from the rest."

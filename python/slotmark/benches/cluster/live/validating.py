@@ -12,7 +12,7 @@ import pyarrow as pa
 from slotmark.benches.cluster.bed import Bed, read_bed
 from slotmark.benches.cluster.simulate import Row, load_profile, predict
 from slotmark.errors import BedError, RunError
-from slotmark.metrics import Analysis, Samples, places
+from slotmark.metrics import Analysis, Samples, dense_ranks
 from slotmark.run import Run
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import Units
@@ -197,7 +197,7 @@ def _beside(names: list[str], samples: Samples, row: Row, rows: int) -> Beside:
     values = samples.table["value"].to_numpy()
     if not values.size:
         return Beside(names, 0, None, None, row.predicted, row.standard_error, None, "unclear")
-    blocks = places(samples.table[samples.metric.unit_of_chance].to_numpy())
+    blocks = dense_ranks(samples.table[samples.metric.unit_of_chance].to_numpy())
     units = Units(np.bincount(blocks, weights=values), np.bincount(blocks).astype(np.float64))
     mean = units.mean
     if units.sums.size < 2 or mean <= 0 or row.predicted is None or row.standard_error is None:

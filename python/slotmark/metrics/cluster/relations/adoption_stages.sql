@@ -54,7 +54,7 @@ hopped AS (
     SELECT block, host, MAX(hop) AS hops, SUM(ns) AS ns FROM hopping GROUP BY block, host
 ),
 
-told AS (
+complete AS (
     SELECT
         seen.block,
         seen.block_no,
@@ -72,16 +72,16 @@ told AS (
 ),
 
 steps AS (
-    SELECT told.*, 0 AS hop, forging.forger AS at_host, NULL AS from_host, forging.step, forging.stage, forging.ns
-    FROM told
-    INNER JOIN forging ON forging.block = told.block
+    SELECT complete.*, 0 AS hop, forging.forger AS at_host, NULL AS from_host, forging.step, forging.stage, forging.ns
+    FROM complete
+    INNER JOIN forging ON forging.block = complete.block
     UNION ALL
-    SELECT told.*, hopping.hop, hopping.at_host, hopping.from_host, hopping.step, hopping.stage, hopping.ns
-    FROM told
-    INNER JOIN hopping ON hopping.block = told.block AND hopping.host = told.host
+    SELECT complete.*, hopping.hop, hopping.at_host, hopping.from_host, hopping.step, hopping.stage, hopping.ns
+    FROM complete
+    INNER JOIN hopping ON hopping.block = complete.block AND hopping.host = complete.host
     UNION ALL
-    SELECT told.*, hops AS hop, host AS at_host, NULL AS from_host, 13 AS step, 'arrival to adopted' AS stage, arrived_ns AS ns
-    FROM told
+    SELECT complete.*, hops AS hop, host AS at_host, NULL AS from_host, 13 AS step, 'arrival to adopted' AS stage, arrived_ns AS ns
+    FROM complete
 )
 
 SELECT block_no, host, place, hosts, hop, at_host, from_host, step, stage, ns

@@ -15,9 +15,9 @@ best AS (
 ),
 
 parents AS (
-    SELECT child.block, COALESCE(told.block, best.block) AS parent
+    SELECT child.block, COALESCE(known_parent.block, best.block) AS parent
     FROM known_blocks AS child
-    LEFT JOIN known_blocks AS told ON told.block = child.previous
+    LEFT JOIN known_blocks AS known_parent ON known_parent.block = child.previous
     LEFT JOIN best ON best.block_no = child.block_no - 1
 ),
 

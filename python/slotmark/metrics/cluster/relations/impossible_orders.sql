@@ -1,7 +1,7 @@
 -- One row per host, slot and step that the logs have before what it can only follow: which step, by how many ns too early, and the times
 -- of both lines as they were logged, by which they are found: `line_ts_ns` of the step, `than_ts_ns` of what it can only follow, in the
 -- log of `than_host`; null where that is the beginning of the slot.
-WITH told AS (
+WITH moments AS (
     SELECT
         seen.host,
         own.host AS forger,
@@ -27,16 +27,16 @@ odd_slots AS (
 
 loops AS (
     SELECT
-        told.host,
-        told.slot,
-        genesis.system_start_ns + told.slot * genesis.slot_ns AS slot_ts_ns,
-        told.started_ts_ns,
-        told.context_ts_ns,
-        told.state_ts_ns,
-        told.view_ts_ns,
-        LEAST(told.leading_ts_ns, told.not_leading_ts_ns) AS leading_ts_ns
-    FROM slots_told AS told
-    INNER JOIN odd_slots ON odd_slots.host = told.host AND odd_slots.slot = told.slot
+        of_slot.host,
+        of_slot.slot,
+        genesis.system_start_ns + of_slot.slot * genesis.slot_ns AS slot_ts_ns,
+        of_slot.started_ts_ns,
+        of_slot.context_ts_ns,
+        of_slot.state_ts_ns,
+        of_slot.view_ts_ns,
+        LEAST(of_slot.leading_ts_ns, of_slot.not_leading_ts_ns) AS leading_ts_ns
+    FROM slot_rows AS of_slot
+    INNER JOIN odd_slots ON odd_slots.host = of_slot.host AND odd_slots.slot = of_slot.slot
     CROSS JOIN genesis
 ),
 
@@ -66,7 +66,7 @@ steps AS (
             {'step': 'block sent before it was there', 'line': sending_ts_ns, 'than': there_ts_ns, 'of': host},
             {'step': 'own block adopted before it was forged', 'line': self_adopted_ts_ns, 'than': own_ts_ns, 'of': host}
         ], recursive := TRUE)
-    FROM told
+    FROM moments
     UNION ALL
     SELECT
         host,

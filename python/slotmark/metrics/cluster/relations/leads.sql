@@ -1,2 +1,2 @@
 -- One row per host and slot that it led.
-SELECT host, slot FROM slots_told WHERE leads > 0
+SELECT host, slot FROM slot_rows WHERE leads > 0

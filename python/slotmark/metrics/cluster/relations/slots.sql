@@ -6,18 +6,18 @@ SELECT
     verdict.slot,
     verdict.epoch,
     verdict.epoch_slot,
-    verdict.counts AND (NOT verdict.leads OR COALESCE(told.leads, 0) > 0) AS counts,
-    CASE WHEN without_starts.host IS NULL THEN COALESCE(told.starts, 0) END AS starts,
-    COALESCE(told.leads, 0) AS leads,
-    told.started_ts_ns - (genesis.system_start_ns + verdict.slot * genesis.slot_ns) AS started_ns,
-    told.context_ts_ns - told.started_ts_ns AS context_ns,
-    told.state_ts_ns - told.context_ts_ns AS state_ns,
-    told.view_ts_ns - told.state_ts_ns AS view_ns,
-    LEAST(told.leading_ts_ns, told.not_leading_ts_ns) - COALESCE(told.view_ts_ns, told.started_ts_ns) AS leading_ns,
-    told.context_block_no
+    verdict.counts AND (NOT verdict.leads OR COALESCE(of_slot.leads, 0) > 0) AS counts,
+    CASE WHEN without_starts.host IS NULL THEN COALESCE(of_slot.starts, 0) END AS starts,
+    COALESCE(of_slot.leads, 0) AS leads,
+    of_slot.started_ts_ns - (genesis.system_start_ns + verdict.slot * genesis.slot_ns) AS started_ns,
+    of_slot.context_ts_ns - of_slot.started_ts_ns AS context_ns,
+    of_slot.state_ts_ns - of_slot.context_ts_ns AS state_ns,
+    of_slot.view_ts_ns - of_slot.state_ts_ns AS view_ns,
+    LEAST(of_slot.leading_ts_ns, of_slot.not_leading_ts_ns) - COALESCE(of_slot.view_ts_ns, of_slot.started_ts_ns) AS leading_ns,
+    of_slot.context_block_no
 FROM spans
 CROSS JOIN genesis
 INNER JOIN slot_verdicts AS verdict ON verdict.slot BETWEEN spans.first_slot AND spans.last_slot
-LEFT JOIN slots_told AS told ON told.host = spans.host AND told.slot = verdict.slot
+LEFT JOIN slot_rows AS of_slot ON of_slot.host = spans.host AND of_slot.slot = verdict.slot
 LEFT JOIN without_starts ON without_starts.host = spans.host
 ORDER BY spans.host, verdict.slot

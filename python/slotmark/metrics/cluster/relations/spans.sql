@@ -1,8 +1,8 @@
 -- One row per host: the first and the last slot that its log tells of.
 SELECT host, MIN(slot) AS first_slot, MAX(slot) AS last_slot
 FROM (
-    SELECT host, slot FROM slots_told WHERE events > 0
+    SELECT host, slot FROM slot_rows WHERE events > 0
     UNION ALL
-    SELECT host, slot FROM usage_told
+    SELECT host, slot FROM usage_rows
 )
 GROUP BY host

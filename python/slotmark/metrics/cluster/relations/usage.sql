@@ -2,16 +2,16 @@
 -- Where any counter went down, the node was started anew and there is no difference to tell.
 WITH checked AS (
     SELECT
-        told.*,
+        of_slot.*,
         verdict.epoch_slot,
         method.published,
         COALESCE(span_ns > 0 AND LEAST(cpu, gc, mutator, major, minor, allocated, net_read, net_written, fs_read, fs_written) >= 0, FALSE) AS whole
-    FROM usage_told AS told
-    INNER JOIN slot_verdicts AS verdict ON verdict.slot = told.slot
-    LEFT JOIN leads ON leads.host = told.host AND leads.slot = told.slot
+    FROM usage_rows AS of_slot
+    INNER JOIN slot_verdicts AS verdict ON verdict.slot = of_slot.slot
+    LEFT JOIN leads ON leads.host = of_slot.host AND leads.slot = of_slot.slot
     CROSS JOIN method
     WHERE verdict.counts AND (NOT verdict.leads OR leads.host IS NOT NULL)
-    ORDER BY told.host, told.slot
+    ORDER BY of_slot.host, of_slot.slot
 ),
 
 spanned AS (

@@ -4,6 +4,6 @@ mod columns;
 mod slots;
 mod usage;
 
-pub use columns::{Clock, ToldError, Wanted, WantedHost};
-pub use slots::{SlotFiles, slots_told};
-pub use usage::usage_told;
+pub use columns::{Clock, SlotRowsError, Wanted, WantedHost};
+pub use slots::{SlotFiles, slot_rows};
+pub use usage::usage_rows;

@@ -26,7 +26,7 @@ class Span(msgspec.Struct, frozen=True):
     end: float
 
 
-class Worst(msgspec.Struct, frozen=True, kw_only=True):
+class WorstSample(msgspec.Struct, frozen=True, kw_only=True):
     """One of the worst samples.
 
     Attributes:
@@ -50,7 +50,7 @@ class Worst(msgspec.Struct, frozen=True, kw_only=True):
     spans: list[Span]
 
 
-def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysis]) -> list[Worst]:
+def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysis]) -> list[WorstSample]:
     """The worst samples of all runs of a side, those whose steps the logs tell, the worst first.
 
     Args:
@@ -69,14 +69,14 @@ def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysi
         for (key,), value in whole.of(part).items()
         if key in told
     )
-    found: list[Worst] = []
+    found: list[WorstSample] = []
     for _, number, key, value in values:
         spans = [Span(**row) for row in analyses[number].timeline(timelines, key).to_pylist()]
         if spans:
             done = {one.place: one.end for one in spans}
             spans.sort(key=lambda one: (done[one.place], one.place, one.begin))
             found.append(
-                Worst(
+                WorstSample(
                     metric=metric,
                     sample=timelines.sample,
                     place=timelines.place,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
-use super::columns::{Clock, NONE, Numbered, ToldError, Wanted, WantedHost, column_of, each_batch, numbers, table, value, whole};
+use super::columns::{Clock, NONE, Numbered, SlotRowsError, Wanted, WantedHost, column_of, each_batch, numbers, table, value, whole};
 
 /// The files of the tables that tell of slots.
 #[derive(Clone, Debug, Default)]
@@ -126,7 +126,7 @@ impl Slots {
 /// # Errors
 ///
 /// A file can't be read, or has other columns.
-pub fn slots_told(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<RecordBatch, ToldError> {
+pub fn slot_rows(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<RecordBatch, SlotRowsError> {
     clock.check()?;
     let hosts = wanted.hosts;
     let mut found: Vec<Slots> = hosts.iter().map(|_| Slots::default()).collect();
@@ -201,7 +201,7 @@ fn raise(most: &mut i64, met: Option<i64>) {
     *most = (*most).max(met.unwrap_or(NONE));
 }
 
-fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Result<RecordBatch, ToldError> {
+fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Result<RecordBatch, SlotRowsError> {
     let rows: Vec<_> = hosts.iter().zip(&found).map(|(host, slots)| (host.number, slots.slots.len())).collect();
     let mut columns: [Vec<i64>; COLUMNS.len()] = Default::default();
     let mut densities = Vec::new();

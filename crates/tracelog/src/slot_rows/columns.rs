@@ -50,14 +50,14 @@ impl Clock {
         (since >= 0).then(|| since / self.slot_ns)
     }
 
-    pub(super) const fn check(self) -> Result<(), ToldError> {
-        if self.slot_ns > 0 { Ok(()) } else { Err(ToldError::NoTime) }
+    pub(super) const fn check(self) -> Result<(), SlotRowsError> {
+        if self.slot_ns > 0 { Ok(()) } else { Err(SlotRowsError::NoTime) }
     }
 }
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
-pub enum ToldError {
+pub enum SlotRowsError {
     /// A file can't be read.
     #[error("{path}: {source}")]
     Parquet {
@@ -95,26 +95,26 @@ pub(super) fn each_batch(
     path: &Path,
     columns: &[&'static str],
     take: impl FnMut(&RecordBatch) -> Result<(), Odd>,
-) -> Result<(), ToldError> {
+) -> Result<(), SlotRowsError> {
     // On some damaged files the library panics.
-    quietly(|| read(path, columns, take)).unwrap_or_else(|| Err(ToldError::Damaged { path: path.to_owned() }))
+    quietly(|| read(path, columns, take)).unwrap_or_else(|| Err(SlotRowsError::Damaged { path: path.to_owned() }))
 }
 
-fn read(path: &Path, columns: &[&'static str], mut take: impl FnMut(&RecordBatch) -> Result<(), Odd>) -> Result<(), ToldError> {
-    let parquet = |source: ParquetError| ToldError::Parquet { path: path.to_owned(), source };
+fn read(path: &Path, columns: &[&'static str], mut take: impl FnMut(&RecordBatch) -> Result<(), Odd>) -> Result<(), SlotRowsError> {
+    let parquet = |source: ParquetError| SlotRowsError::Parquet { path: path.to_owned(), source };
     let file = File::open(path).map_err(|error| parquet(error.into()))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(parquet)?;
     let schema = builder.schema().clone();
     let mut roots = Vec::new();
     for &column in columns {
-        let missing = || ToldError::Column { path: path.to_owned(), column, found: "not there".to_owned() };
+        let missing = || SlotRowsError::Column { path: path.to_owned(), column, found: "not there".to_owned() };
         roots.push(schema.index_of(column).map_err(|_| missing())?);
     }
     let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
     let reader = builder.with_projection(mask).with_batch_size(BATCH).build().map_err(parquet)?;
     for batch in reader {
         let batch = batch.map_err(|error| parquet(error.into()))?;
-        take(&batch).map_err(|odd| ToldError::Column { path: path.to_owned(), column: odd.column, found: odd.found })?;
+        take(&batch).map_err(|odd| SlotRowsError::Column { path: path.to_owned(), column: odd.column, found: odd.found })?;
     }
     Ok(())
 }
@@ -243,7 +243,7 @@ pub(super) fn column_of(values: Vec<i64>) -> ArrayRef {
 pub(super) fn table(
     hosts: impl IntoIterator<Item = (u32, usize)>,
     columns: impl IntoIterator<Item = (&'static str, ArrayRef)>,
-) -> Result<RecordBatch, ToldError> {
+) -> Result<RecordBatch, SlotRowsError> {
     let numbers: Vec<u32> = hosts.into_iter().flat_map(|(number, rows)| iter::repeat_n(number, rows)).collect();
     let host = (HOST, Arc::new(UInt32Array::from(numbers)) as ArrayRef);
     let (fields, arrays): (Vec<_>, Vec<_>) =

@@ -106,7 +106,7 @@ def refuse_unlike(run: Run, relation: str, sql: str) -> pa.Table:
     return native
 
 
-@pytest.mark.parametrize(("relation", "sql"), [("slots_told", SLOTS), ("usage_told", USAGE)])
+@pytest.mark.parametrize(("relation", "sql"), [("slot_rows", SLOTS), ("usage_rows", USAGE)])
 def test_it_is_what_sql_gives(run: Run, relation: str, sql: str) -> None:
     native = refuse_unlike(run, relation, sql)
     for column in native.column_names:
@@ -124,8 +124,8 @@ def test_it_is_so_with_clocks_corrected_and_nodes_started_anew(tmp_path: Path) -
     log.write_text("".join([*lines[:half], *(_started_anew(line) for line in lines[half:])]), encoding="utf-8")
     corrected, _ = ingest(Request(logs=logs, out=tmp_path / "run", correct_clocks=True))
     assert any(row["correction_ns"] for row in corrected.table("clocks").to_pylist())
-    refuse_unlike(corrected, "slots_told", SLOTS)
-    assert min(filter(None, refuse_unlike(corrected, "usage_told", USAGE)["allocated"].to_pylist())) < 0
+    refuse_unlike(corrected, "slot_rows", SLOTS)
+    assert min(filter(None, refuse_unlike(corrected, "usage_rows", USAGE)["allocated"].to_pylist())) < 0
 
 
 def _started_anew(line: str) -> str:
@@ -147,7 +147,7 @@ def test_a_column_of_another_type_is_an_error_that_names_the_file(run: Run, colu
         pq.write_table(table.set_column(place, column, pa.array([True] * table.num_rows)), path)
         message = f"{path.name}.*'{column}' is of the type Boolean"
         with Analysis(run, filters=[]) as analysis, pytest.raises(RunError, match=message):
-            analysis.relation("slots_told")
+            analysis.relation("slot_rows")
     finally:
         path.write_bytes(before)
 
@@ -167,7 +167,7 @@ def test_damaged_files_are_read_or_refused(
             damaged[draws.randrange(first, len(damaged))] = draws.randrange(256)
         path = tmp_path / "damaged.parquet"
         path.write_bytes(damaged)
-        function = _core.usage_told if table == "resources" else _core.slots_told
+        function = _core.usage_rows if table == "resources" else _core.slot_rows
         try:
             function({table: [str(path)]}, hosts, False, 0, 10**9)
             ended["read"] += 1

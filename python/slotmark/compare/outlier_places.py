@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.located import Cells
-from slotmark.metrics import Located
+from slotmark.compare.stage_cells import Cells
+from slotmark.metrics import StageCells
 from slotmark.statistics.distributions import t_sf
 from slotmark.statistics.location import median_deviation
 from slotmark.statistics.rank_tests import holm
@@ -36,7 +36,7 @@ class Apart(msgspec.Struct, frozen=True, kw_only=True):
     p_adjusted: float
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class OutlierPlaces(msgspec.Struct, frozen=True, kw_only=True):
     """What was looked at, and what differs.
 
     Attributes:
@@ -62,7 +62,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     differences: list[list[float | None]]
 
 
-def places_apart(located: Located, stages: Sequence[Cells], confidence: float) -> Places | None:
+def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence: float) -> OutlierPlaces | None:
     """Stages that changed at some place as they didn't at the others; None where no stage has five places that both sides have.
 
     A place's difference is held against the median over places, and its distance from there against what places differ by otherwise (the
@@ -70,7 +70,7 @@ def places_apart(located: Located, stages: Sequence[Cells], confidence: float) -
     than there are places.
 
     Args:
-        located: Which stages took place where.
+        stage_cells: Which stages took place where.
         stages: The stages.
         confidence: Less than 1 by the adjusted p below which a place differs.
     """
@@ -107,17 +107,17 @@ def places_apart(located: Located, stages: Sequence[Cells], confidence: float) -
     apart = [
         msgspec.structs.replace(one, p_adjusted=p)
         for (one, _), p in zip(found, adjusted, strict=True)
-        if p < 1 - confidence and abs(one.beyond) >= located.least
+        if p < 1 - confidence and abs(one.beyond) >= stage_cells.least
     ]
     apart.sort(key=lambda one: -abs(one.beyond))
     names = sorted(
         {place for of_stage in differences.values() for place in of_stage},
         key=lambda name: (groups.get(name, ""), _natural(name)),
     )
-    return Places(
-        kind=located.kind,
-        unit=located.unit,
-        least=located.least,
+    return OutlierPlaces(
+        kind=stage_cells.kind,
+        unit=stage_cells.unit,
+        least=stage_cells.least,
         count=len(names),
         apart=apart,
         names=names,

@@ -7,9 +7,9 @@ import numpy as np
 
 from slotmark.compare.block_changes import BlockChanges, Costs, block_changes, costs_of
 from slotmark.compare.changes import Changes, changes
-from slotmark.compare.located import Observed, cells_of, observed
-from slotmark.compare.places import Places, places_apart
-from slotmark.compare.worst import Worst, worst_samples
+from slotmark.compare.outlier_places import OutlierPlaces, outlier_places
+from slotmark.compare.stage_cells import Observed, cells_of, observed
+from slotmark.compare.worst_samples import WorstSample, worst_samples
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Changed, Metric, Split, side_by_side
 from slotmark.statistics.interval import Interval
@@ -66,7 +66,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     shown: list[str]
 
 
-class Origins(msgspec.Struct, frozen=True, kw_only=True, tag="origins"):
+class Attribution(msgspec.Struct, frozen=True, kw_only=True, tag="attribution"):
     """Where the differences between a baseline and a candidate come from.
 
     Attributes:
@@ -83,12 +83,12 @@ class Origins(msgspec.Struct, frozen=True, kw_only=True, tag="origins"):
     explained: list[Explained]
     unknown: list[str]
     changes: Changes | None
-    places: Places | None
-    worst: list[Worst]
+    places: OutlierPlaces | None
+    worst: list[WorstSample]
     blocks: BlockChanges | None = None
 
 
-def origins(names: Sequence[str], analyses: Sequence[Sequence[Analysis]], confidence: float) -> list[Origins]:
+def attributions(names: Sequence[str], analyses: Sequence[Sequence[Analysis]], confidence: float) -> list[Attribution]:
     """Where differences come from, for each candidate, of runs of a bench whose metrics can be split.
 
     Args:
@@ -102,19 +102,19 @@ def origins(names: Sequence[str], analyses: Sequence[Sequence[Analysis]], confid
     """
     entries = analyses[0][0].catalogue
     if entries.changed:
-        return _origins_of_costs(names, analyses, entries.changed, entries.metrics[0], confidence)
+        return _attribution_of_costs(names, analyses, entries.changed, entries.metrics[0], confidence)
     every = [analysis for of_side in analyses for analysis in of_side]
     with side_by_side(every) as pool:
-        told = iter(list(pool.map(_told, every)))
-    baseline, *candidates = [[next(told) for _ in of_side] for of_side in analyses]
+        of_runs = iter(list(pool.map(_run_steps, every)))
+    baseline, *candidates = [[next(of_runs) for _ in of_side] for of_side in analyses]
     return [
-        _origins(name, (baseline, of_side), (analyses[0], of_candidate), confidence)
+        _attribution(name, (baseline, of_side), (analyses[0], of_candidate), confidence)
         for name, of_side, of_candidate in zip(names, candidates, analyses[1:], strict=True)
     ]
 
 
-class _Told(msgspec.Struct, frozen=True):
-    """What a run tells of where its samples come from.
+class _RunSteps(msgspec.Struct, frozen=True):
+    """Steps and stages of one run.
 
     Attributes:
         steps: The samples of each metric that can be split.
@@ -127,18 +127,18 @@ class _Told(msgspec.Struct, frozen=True):
     groups: dict[str, str]
 
 
-def _told(analysis: Analysis) -> _Told:
+def _run_steps(analysis: Analysis) -> _RunSteps:
     entries = analysis.catalogue
     steps = [_steps(split, analysis) for split in entries.splits]
-    located = entries.located if any(one.values.size for one in steps) else None
-    if located is None:
-        return _Told(steps, {}, {})
-    return _Told(steps, observed(located, analysis), analysis.groups(located))
+    stage_cells = entries.stage_cells if any(one.values.size for one in steps) else None
+    if stage_cells is None:
+        return _RunSteps(steps, {}, {})
+    return _RunSteps(steps, observed(stage_cells, analysis), analysis.groups(stage_cells))
 
 
-def _origins(
-    of: str, sides: Sequence[Sequence[_Told]], analyses: Sequence[Sequence[Analysis]], confidence: float
-) -> Origins:
+def _attribution(
+    of: str, sides: Sequence[Sequence[_RunSteps]], analyses: Sequence[Sequence[Analysis]], confidence: float
+) -> Attribution:
     """Where the differences between the baseline and one candidate come from."""
     entries = analyses[0][0].catalogue
     found = {
@@ -148,15 +148,15 @@ def _origins(
         for place, split in enumerate(entries.splits)
     }
     known = any(found.values())
-    located = entries.located if known else None
+    stage_cells = entries.stage_cells if known else None
     groups = {place: group for side in sides for one in side for place, group in one.groups.items()}
-    cells = cells_of([[one.stages for one in side] for side in sides], groups) if located else []
-    return Origins(
+    cells = cells_of([[one.stages for one in side] for side in sides], groups) if stage_cells else []
+    return Attribution(
         of=of,
         explained=[one for one in found.values() if one],
         unknown=[entries[metric].name for metric, one in found.items() if not one],
-        changes=changes(located, cells, confidence) if located else None,
-        places=places_apart(located, cells, confidence) if located else None,
+        changes=changes(stage_cells, cells, confidence) if stage_cells else None,
+        places=outlier_places(stage_cells, cells, confidence) if stage_cells else None,
         worst=[
             worst
             for timelines in [entries.timelines]
@@ -240,13 +240,13 @@ def _compared(sides: Sequence[Sequence[_Steps]], name: str | None, confidence: f
     return _Compared(found.mean_of(ours), found.mean_of(theirs), found.delta, found.p)
 
 
-def _origins_of_costs(
+def _attribution_of_costs(
     names: Sequence[str], analyses: Sequence[Sequence[Analysis]], changed: Changed, metric: Metric, confidence: float
-) -> list[Origins]:
+) -> list[Attribution]:
     """Where differences of repeated costs come from: which part of the cost, and which blocks."""
     baseline, *candidates = costs_of(changed, metric, analyses)
     return [
-        Origins(
+        Attribution(
             of=name,
             explained=[one for one in [_explained_costs(metric, changed.how, (baseline, costs), confidence)] if one],
             unknown=[],

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from slotmark.metrics import Analysis, Located, places
+from slotmark.metrics import Analysis, StageCells, dense_ranks
 from slotmark.statistics.student import satterthwaite
 
 LEAST_BLOCKS = 3
@@ -115,9 +115,9 @@ class Observed(msgspec.Struct, frozen=True):
     waited: dict[tuple[str, str], int]
 
 
-def observed(located: Located, analysis: Analysis) -> dict[str, Observed]:
+def observed(stage_cells: StageCells, analysis: Analysis) -> dict[str, Observed]:
     """The stages of a run, in the order of steps. RunError where the run's tables don't allow it."""
-    table = analysis.located(located)
+    table = analysis.stage_cells(stage_cells)
     found: dict[str, Observed] = {}
     if not table.num_rows:
         return found
@@ -204,7 +204,7 @@ def _cells(
             of_cells.append(np.full(values.size, place))
             units.append(of)
             parts.append((values - values.mean()) * np.sqrt(count / (count - 1)) / values.size * weights[place])
-        errors.append(Errors(np.concatenate(of_cells), places(np.concatenate(units)), np.concatenate(parts)))
+        errors.append(Errors(np.concatenate(of_cells), dense_ranks(np.concatenate(units)), np.concatenate(parts)))
     return Cells(
         stage=stage,
         names=[name for name, _ in found],

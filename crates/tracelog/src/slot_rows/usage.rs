@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 
-use super::columns::{Clock, NONE, ToldError, Wanted, WantedHost, column_of, each_batch, extend, table, value, whole};
+use super::columns::{Clock, NONE, SlotRowsError, Wanted, WantedHost, column_of, each_batch, extend, table, value, whole};
 
 /// Counters, by their columns in `resources`; the first and the sixth order samples of one time.
 const COUNTERS: [&str; 10] = [
@@ -61,7 +61,7 @@ struct Sample {
 /// # Errors
 ///
 /// A file can't be read, or has other columns.
-pub fn usage_told(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Result<RecordBatch, ToldError> {
+pub fn usage_rows(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Result<RecordBatch, SlotRowsError> {
     clock.check()?;
     let hosts = wanted.hosts;
     let mut found: Vec<Vec<Sample>> = hosts.iter().map(|_| Vec::new()).collect();
@@ -99,7 +99,7 @@ pub fn usage_told(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Re
     rows_of(hosts, &found, &read)
 }
 
-fn rows_of(hosts: &[WantedHost], found: &[Vec<Sample>], read: &[Vec<i64>]) -> Result<RecordBatch, ToldError> {
+fn rows_of(hosts: &[WantedHost], found: &[Vec<Sample>], read: &[Vec<i64>]) -> Result<RecordBatch, SlotRowsError> {
     let count = found.iter().map(Vec::len).sum();
     let column = |of: &dyn Fn(Option<&Sample>, &Sample) -> i64| {
         let mut values = Vec::with_capacity(count);

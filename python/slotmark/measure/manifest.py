@@ -28,7 +28,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
         parameters: As of a manifest.
         tables: By name; or of a table that is in files already, those Parquet files in order.
         sources: Files that the run was made from.
-        versions: Of what took part, beside slotmark's own.
+        versions: Versions of the programs that took part, beside slotmark's own.
         warnings: About this run.
     """
 

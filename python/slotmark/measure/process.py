@@ -176,7 +176,7 @@ def answer(label: str, command: Sequence[str], timeout_s: float) -> Answer:
     Args:
         label: Which argument names it; errors begin with it.
         command: Its words.
-        timeout_s: How long it may take.
+        timeout_s: Time limit.
 
     Raises:
         TargetError: It can't be started, takes longer, or prints more than :data:`MOST_ANSWERED_BYTES`.
@@ -320,7 +320,7 @@ def last_words(text: str) -> str:
 
 
 _LAST_BYTES = 1 << 16
-"""So much of the end of what a program printed is read for its last words."""
+"""Bytes at the end of a program's output that are searched for its last words."""
 
 
 def last_words_in(printed: Path | IO[bytes]) -> str:

@@ -62,7 +62,7 @@ class Round(msgspec.Struct, Generic[Case, Result], frozen=True, kw_only=True):
 
     Attributes:
         number: From 1; 0 is the warm-up.
-        part: Of the session: 0, and one more after each time that it was cut and resumed.
+        part: Part of the session: 0, and one more after each time that it was cut and resumed.
         measured: What did not fail in it, in order.
         failures: All so far: case, and what went wrong.
     """
@@ -84,7 +84,7 @@ class Turns(msgspec.Struct, Generic[Case, Result], frozen=True, kw_only=True):
         cases: What each round measures once, before it is shuffled.
         measure: Measures a case, given the round's number and the place in the order; TargetError where it fails.
         rounds: How many count.
-        seed: Of the order within each round.
+        seed: Seed of the order within each round.
         warm_up: Whether a round that doesn't count comes first.
         needed: Whether the session is of no use without a case.
         figure: A result in words, for progress.
@@ -230,7 +230,7 @@ class Unfinished(Generic[R]):
     """The file of a session that is going on.
 
     Attributes:
-        path: Of the file.
+        path: Path of the file.
         head: What the session is.
         rounds: Those that were finished before; empty for a new session.
         done: All that are finished.
@@ -293,7 +293,7 @@ def open_session(
     Args:
         out: The folder that it is kept below.
         head: What was asked for.
-        kind: Of its rounds.
+        kind: Kind of its rounds.
         rounds: How many count.
         resume: Whether to go on with the session that was cut.
         on_remark: Called with what a person should know.

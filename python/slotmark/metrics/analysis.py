@@ -30,11 +30,11 @@ LEAST_OF_PART = 10
 
 
 _NOT_ALLOCATED = ("bad allocation", "Allocation failure")
-"""What DuckDB's errors have where the system gave it no memory, unlike those where it may use no more."""
+"""Beginnings of DuckDB's error messages when the system refuses it memory; an exceeded memory limit has other messages."""
 
 
 class Meeting(msgspec.Struct, frozen=True):
-    """Which keys of a run meet the condition of a part, in any of its replicates.
+    """Keys of a run that meet the condition of a part, per replicate.
 
     Attributes:
         keys: Rising; shape (n,).
@@ -122,7 +122,7 @@ class Analysis:
         return msgspec.structs.replace(found, beside=beside)
 
     def works(self, key: str) -> dict[int, tuple[int | str, ...]]:
-        """What work each value of a key was, which another run may have done too; empty where the catalogue, or the run, doesn't tell."""
+        """Returns the work behind each value of a key, by which it is found in another run; empty where the catalogue or the run doesn't record it."""
         names = self.catalogue.key(key).work
         if not names:
             return {}
@@ -133,7 +133,7 @@ class Analysis:
         return self._works[key]
 
     def machines(self, key: str) -> dict[str, tuple[str | None, ...]] | None:
-        """What the run records of the machine that each value of a key is, None where it records nothing; None where the key's values are no machines."""
+        """Returns the recorded facts of the machine behind each value of a key. A fact is None where nothing is recorded; the result is None where the key's values are no machines."""
         machines = self.catalogue.key(key).machines
         if not machines:
             return None
@@ -142,7 +142,7 @@ class Analysis:
         return {name: tuple(one[place] for one in facts) for place, name in enumerate(names)}
 
     def about(self, key: str, value: int) -> list[tuple[str, str]]:
-        """What stands beside a value of a key: names and values; nothing where the catalogue has nothing."""
+        """Returns names and values recorded beside one value of a key; empty where the catalogue names none."""
         if not self.catalogue.key(key).relation:
             return []
         table = self._beside(key)
@@ -150,7 +150,7 @@ class Analysis:
         return [(name, str(of)) for one in row for name, of in one.items() if name != key and of is not None]
 
     def _beside(self, key: str) -> pa.Table:
-        """What stands beside the values of a key, one row per value; read once."""
+        """Returns the columns recorded beside the values of a key, one row per value; read once."""
         if key not in self._known:
             known = self.catalogue.key(key)
             columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
@@ -167,18 +167,18 @@ class Analysis:
         return as_text(self._select(f'SELECT * FROM "{name}"', f"'{name}'"))
 
     def query(self, sql: str) -> pa.Table:
-        """What one SQL query over the run's tables, the relations of the catalogue, ``filters`` and ``method`` gives."""
+        """Returns the result of one SQL query over the run's tables, the relations of the catalogue, ``filters`` and ``method``."""
         return as_text(self._select(sql, "a query"))
 
     def facts(self) -> list[tuple[str, str]]:
-        """What a manifest shows of the run besides what it records: names and values, in order; none for most benches."""
+        """Returns names and values that a manifest shows beside the run's own record, in order; empty for most benches."""
         if not self.catalogue.facts:
             return []
         rows = sorted(self._select(self.catalogue.facts, "its facts").to_pylist(), key=lambda row: row["place"])
         return [(row["name"], _fact(row)) for row in rows]
 
     def warnings(self) -> list[Warning]:
-        """What a reader should know about what was analysed."""
+        """Returns the warnings on what was analysed."""
         found = []
         for warning in self.catalogue.warnings:
             rows = self._select(warning.sql, f"the warning '{warning.kind}'").to_pylist()
@@ -220,7 +220,7 @@ class Analysis:
         return dict(zip(found["place"].to_pylist(), found["group"].to_pylist(), strict=True))
 
     def parts(self) -> Meeting:
-        """Which keys meet the condition of each part of the catalogue; :func:`parts_of` makes parts of it."""
+        """Returns the keys that meet the condition of each part of the catalogue; :func:`parts_of` makes parts of it."""
         if self._meeting is None:
             metric, parts = self.catalogue.metrics[0], self.catalogue.parts
             each = "".join(
@@ -240,7 +240,7 @@ class Analysis:
         return self._meeting
 
     def _keys_of(self, metric: Metric) -> Keys:
-        """What the rows of a metric's relation belong to. Those of one relation at a time are kept: metrics of one follow each other."""
+        """Returns the keys of the rows of a metric's relation. One relation is kept at a time: its metrics follow each other."""
         of = metric.relation, *metric.grain
         if self._keys is None or self._keys[0] != of:
             self._keys = None
@@ -327,7 +327,7 @@ class Analysis:
 
 
 def _says(error: OSError, number: int) -> bool:
-    """Whether it is this error of the system, which Arrow has in its words alone."""
+    """Returns whether this is the given error of the system; Arrow has it only in its message."""
     return error.errno == number or os.strerror(number) in str(error)
 
 
@@ -350,7 +350,7 @@ def parts_of(analyses: Sequence[Analysis], least: int = LEAST_OF_PART) -> dict[s
     every row, or where it holds nearly no key or nearly all.
 
     Args:
-        analyses: Of at least one run, all over the same keys.
+        analyses: Analyses of at least one run, all over the same keys.
         least: A part with fewer keys, or with all but fewer, is left out.
 
     Raises:

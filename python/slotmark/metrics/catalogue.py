@@ -22,7 +22,7 @@ Better = Literal["higher", "lower"]
 Rank = Literal["decisive", "important", "informative"]
 
 _folders = {file.parent.name: file.parent for file in sorted(Path(__file__).parent.glob("*/catalogue.toml"))}
-"""Where each bench's catalogue is; those beside this file from the start."""
+"""Folders of the catalogues by bench; at first those beside this file."""
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,11 +47,11 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             one per host.
         zero_unrecorded: Whether 0 in every sample of a run means that its nodes don't record it.
         least: The smallest difference that matters, in the metric's unit, whatever its share of the baseline.
-        scale: Of the chart's axis of values.
+        scale: Scale of the chart's axis of values.
         run_scale: On which means of runs are compared: ``log`` where runs of one build differ by a share of their level, ``identity`` of shares
             and counts, which can be 0.
         locli: What the Cardano performance team's tool calls it, where it has it.
-        width: Of its field in that tool's tables, in characters.
+        width: Width of its field in that tool's tables, in characters.
         tested: Whether compare tests it. False where it says the same as another metric, or is only drawn.
         margin: The equivalence margin, as a fraction of the baseline: differences within it don't matter.
         short: The head of its column where a session is shown in short; empty where it isn't shown there.
@@ -153,7 +153,7 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Changed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a change of repeated costs of the same keys is explained: of which parts the cost of the bench's first metric is made.
+    """Names of the parts that make up the cost of the bench's first metric: they explain how repeated costs of the same keys change.
 
     Attributes:
         parts: Metrics, each a part of the first one's cost. One that doesn't fit into what those before it leave isn't inside of it.
@@ -167,7 +167,7 @@ class Changed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Timelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the worst samples of a metric came about, place by place.
+    """Timelines of a metric's worst samples, place by place.
 
     Attributes:
         metric: The metric's id; its grain is one column.
@@ -189,7 +189,7 @@ class Timelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StageCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which stages took place where, and who sent what they waited for.
+    """Stages by place, and the senders that each stage waited for.
 
     Attributes:
         relation: Has one row per key, stage, place and sender, with ``step`` and ``stage`` as :class:`Split` has them, and ``waited``: for how many
@@ -201,7 +201,7 @@ class StageCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         groups: The relation that has the group of each place, in columns named as ``kind`` and ``group``.
         group: What a group of places is, as ``region``.
         value: How long it took, as SQL.
-        unit: Of the value.
+        unit: Unit of the value.
         least: The smallest difference that matters, in that unit.
     """
 
@@ -218,7 +218,7 @@ class StageCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WarningRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What can be wrong with what an analysis rests on.
+    """A condition that makes the results of an analysis doubtful.
 
     Attributes:
         kind: A stable name for machines.
@@ -232,7 +232,7 @@ class WarningRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Members(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the rows of a run are of, each by itself, as the hosts of a cluster.
+    """The members of a run that have rows of their own, as the hosts of a cluster.
 
     Attributes:
         column: The column with their names, in tables and relations; those names are words of a type that is named as the column.
@@ -282,7 +282,7 @@ class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the order is kept in which a run's processes ran.
+    """The table and column that record in which order a run's processes ran.
 
     Attributes:
         relation: Has a row per process; runs may lack it.
@@ -296,7 +296,7 @@ class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MachineNoise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a machine's noise is known beforehand: how much processes of one target differ there.
+    """The source of a machine's noise that is known before a comparison: how much processes of one target differ there.
 
     Attributes:
         measure: The command that measures it.
@@ -310,7 +310,7 @@ class MachineNoise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How different targets that did the same work are ranked: none of them is a release of another.
+    """The ranking of different targets that did the same work: none of them is a release of another.
 
     Attributes:
         metric: The id of the metric by which; it is tested.
@@ -322,7 +322,7 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How two targets are told apart that shared the places of one run.
+    """The columns by which two targets that shared the places of one run are compared.
 
     Attributes:
         place: The key column with the place, as ``host``.
@@ -354,7 +354,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is computed from the runs of one bench.
+    """Everything that is computed from the runs of one bench.
 
     Attributes:
         bench: Its name.
@@ -379,7 +379,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         filterable: Whether one can choose what of a run is analysed.
         facts: SQL of what a manifest shows besides what it records; empty for nothing.
         warnings: What a reader should know about what was analysed.
-        splits: Of which metrics the samples can be split into steps.
+        splits: Metrics whose samples can be split into steps.
         stage_cells: Which stages took place where; None where the bench has one place.
         timelines: What is shown of the worst samples of a metric.
         changed: How a change of repeated costs is explained; None where there are none.
@@ -436,12 +436,12 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def stopping(self) -> list[str]:
-        """Those after which figures may be of something else than the target: nothing ships on them by default."""
+        """Returns the codes of warnings after which figures may be of something else than the target: nothing ships on them by default."""
         return list(STOPPING)
 
     @property
     def explained(self) -> bool:
-        """Whether a difference can be split into what it comes from."""
+        """Returns whether a difference can be split into its causes."""
         return bool(self.splits or self.changed)
 
     def __getitem__(self, metric_id: str) -> Metric:
@@ -473,7 +473,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 _INHERITED = ("name", "unit", "better", "section", "definition")
-"""What a metric has from the metric of the same id in the catalogue that its own is like."""
+"""Fields that a metric takes from the metric of the same id in the catalogue that its own extends."""
 
 
 def register(bench: str, folder: Path) -> None:

@@ -27,10 +27,10 @@ from slotmark.metrics.catalogue import Native, Words
 from slotmark.run import Run, usable_cores
 
 MEMORY_LIMIT = "350MiB"
-"""What the database may use; beyond it, it writes to a temporary folder."""
+"""Memory that the database may use; beyond it, it writes to a temporary folder."""
 
 MEMBERS_AT_ONCE = 4
-"""So many members share a statement where a relation is made member by member. With one member, up to half of the time goes into planning."""
+"""Members per statement where a relation is made member by member. With one member, up to half of the time goes into planning."""
 
 _LAST = "\U0010ffff" * 8
 """A text above the names of members."""
@@ -105,7 +105,7 @@ class Database:
         """Makes a table.
 
         Args:
-            name: Of the table.
+            name: Name of the table.
             columns: Their SQL types by name.
             rows: Values in the order of columns.
         """
@@ -159,7 +159,7 @@ class Database:
         """Computes a table some members at a time, in the order of members' names, and keeps it in a file.
 
         Args:
-            name: Of the table.
+            name: Name of the table.
             sql: For some members it gives those members' rows, with the members' column.
         """
         read = names_in(sql)
@@ -182,7 +182,7 @@ class Database:
         """Computes a table with compiled code, as few members at a time as files keep apart, in the order of members' names, and keeps it in a file.
 
         Args:
-            name: Of the table.
+            name: Name of the table.
             native: How.
 
         Raises:
@@ -307,7 +307,7 @@ class Database:
                 connection.unregister(f"kept {name}")
 
     def select(self, sql: str) -> pa.Table:
-        """What a query gives."""
+        """Returns the result of a query."""
         with self._kept_rows(self._connection, self._all_kept_in(sql)):
             return self._connection.sql(sql).to_arrow_table()
 
@@ -318,7 +318,7 @@ class _Piece(msgspec.Struct, frozen=True):
     Attributes:
         first: The lowest name of a member, or a text below it.
         last: The highest name, or a text above it.
-        name: Of the table or relation.
+        name: Name of the table or relation.
         rows: A Parquet file, or the place of a batch in the file of a relation.
     """
 
@@ -341,7 +341,7 @@ class _Members(msgspec.Struct, frozen=True):
         return self.first if self.first == self.last else None
 
     def rows_of(self, name: str) -> list[Any]:
-        """Where the rows of a table or relation are."""
+        """Returns the files or batches that hold the rows of a table or relation."""
         return [piece.rows for piece in self.pieces if piece.name == name]
 
     def each_of(self, name: str) -> "list[_Members]":

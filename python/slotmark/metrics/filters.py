@@ -20,7 +20,7 @@ MEASURED = "measured"
 
 
 class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a filter can ask for.
+    """The column and the comparison that a filter uses.
 
     Attributes:
         about: What it holds for, as ``block`` or ``slot``: SQL selects filters by it.
@@ -48,7 +48,7 @@ class Filter(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Always(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked for whatever the filters are.
+    """A condition that applies whatever the filters are.
 
     Attributes:
         tag: What SQL calls it.
@@ -110,7 +110,7 @@ def parse_filters(texts: Iterable[str], bench: str) -> list[Filter]:
 
 
 def filters_of_run(run: Run) -> list[Filter]:
-    """What the run's own profile asks for, and what of it lies in the measurement where that is known.
+    """Returns the filters of the run's own profile, and the range that was measured where it is known.
 
     Raises:
         ArgumentError: It asks for a filter that there isn't.

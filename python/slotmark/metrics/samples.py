@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     import pandas
 
 _ROWS_AT_ONCE = 32_768
-"""So many rows' keys stay in a processor's cache while they are compared."""
+"""Rows per pass: the keys of this many stay in a processor's cache while they are compared."""
 
 Key = tuple[int | str, ...]
-"""What a sample belongs to: the values of its metric's grain columns."""
+"""The values of a metric's grain columns for one sample."""
 
 
 class CostMatrix(msgspec.Struct, frozen=True):
     """The samples of a metric with two grain columns: what was repeated by what it was repeated on.
 
     Attributes:
-        keys: Of the columns, rising; shape (n,). The second grain column.
+        keys: Keys of the columns, rising; shape (n,). The second grain column.
         values: Shape (replicates, n), in the metric's unit.
     """
 
@@ -36,7 +36,7 @@ class CostMatrix(msgspec.Struct, frozen=True):
 
 
 class Keys(msgspec.Struct, frozen=True):
-    """What the rows of a relation belong to.
+    """The keys of a relation's rows.
 
     Attributes:
         table: One row per row of the relation, in its order: ``part``, as a dictionary where the bench has none, and the grain columns.
@@ -161,7 +161,7 @@ class Samples(msgspec.Struct, frozen=True):
 
     @property
     def _whole(self) -> bool:
-        """Whether all samples are of one part: they are sorted by it."""
+        """Returns whether all samples are of one part: they are sorted by it."""
         parts = self.table["part"]
         return len(parts) > 0 and parts[0].as_py() == parts[-1].as_py()
 
@@ -187,7 +187,7 @@ def samples_of(metric: Metric, keys: Keys, values: pa.ChunkedArray, run: str) ->
 
     Args:
         metric: The catalogue's entry.
-        keys: Of the rows of the metric's relation.
+        keys: Keys of the rows of the metric's relation.
         values: One per row, double; null where the row is no sample.
         run: The run's folder, for errors.
 
@@ -266,7 +266,7 @@ def dense_ranks(values: np.ndarray) -> np.ndarray:
 
 
 def _neighbours(codes: list[np.ndarray], rows: int) -> tuple[bool, bool]:
-    """Whether any row's keys come before those of the row above it, and whether any two neighbours have the same."""
+    """Returns whether any row's keys come before those of the row above it, and whether any two neighbours have the same."""
     falls = twins = False
     for start in range(0, rows - 1, _ROWS_AT_ONCE):
         some = [one[start : start + _ROWS_AT_ONCE + 1] for one in codes]

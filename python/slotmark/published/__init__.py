@@ -1,4 +1,4 @@
-"""How established tools and reports compute and print, from the same runs: ``--method published``.
+"""Figures and tables as established tools and reports compute and print them, from the same runs: ``--method published``.
 
 A method is named after the tool or the report. The catalogue of a bench says which one has published tables of its runs.
 """

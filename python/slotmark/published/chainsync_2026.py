@@ -18,14 +18,14 @@ MIB = 1 << 20
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What the report derives from the rates of one target and mode, unrounded, in blocks/s.
+    """Figures that the report derives from the rates of one target and mode, unrounded, in blocks/s.
 
     Attributes:
         runs: Each rate.
         average: Arithmetic mean.
         deviation: Population standard deviation.
-        smallest: Of the rates.
-        largest: Of the rates.
+        smallest: Smallest of the rates.
+        largest: Largest of the rates.
         median: Median.
         trimmed: Mean without the smallest and the largest; of one or two rates, the mean.
     """
@@ -40,7 +40,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What one target did in one mode, one number per invocation, warm-up left out, in the order of the rounds.
+    """Measurements of one target in one mode: one number per invocation, warm-up left out, in the order of the rounds.
 
     Attributes:
         rates: Blocks per second.
@@ -123,12 +123,12 @@ def printed(sides: Sequence[Mapping[str, Run]], filters: Sequence[Filter] | None
 
 
 def _cut(value: float) -> float:
-    """What is left of a number in print."""
+    """Returns the value as printed, with one decimal."""
     return float(f"{value:.1f}")
 
 
 def _measured(run: Run) -> dict[str, Measured]:
-    """What the run's target did, by setting."""
+    """Returns the measurements of the run's target by setting."""
     with Analysis(run) as analysis:
         rows = analysis.query(
             "SELECT setting, blocks, bytes, elapsed_ns FROM invocations WHERE NOT warmup ORDER BY setting, round"

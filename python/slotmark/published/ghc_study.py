@@ -100,7 +100,7 @@ def speedup(baseline: float, other: float) -> float:
 
 
 def exponential_quantile_ratio(numerator: float, denominator: float) -> float:
-    """What the ratio of two quantiles is in every exponential distribution."""
+    """Returns the ratio of two quantiles of an exponential distribution; it is the same for all of them."""
     return float(np.log1p(-numerator) / np.log1p(-denominator))
 
 

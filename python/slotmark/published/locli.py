@@ -16,7 +16,7 @@ from slotmark.run import Run
 from slotmark.words import listed
 
 LOWEST_HOSTS = 29
-"""Of so many hosts, those with the lowest means, the average of a host metric is taken: as many as there are centiles."""
+"""The average of a host metric is taken over this many hosts, those with the lowest means: as many as there are centiles."""
 
 SECTIONS = ("Resource usage", "Anomaly control", "Forging", "Individual peer propagation", "End-to-end propagation")
 """The tables of the published reports."""
@@ -32,7 +32,7 @@ class PublishedMean(msgspec.Struct, frozen=True):
         metric: The catalogue's entry.
         means: One per run, unrounded; None where a run has no sample.
         samples: How many samples each run has.
-        summaries: Of them, with centiles where the metric is drawn as a distribution.
+        summaries: Summaries of them, with centiles where the metric is drawn as a distribution.
     """
 
     metric: Metric
@@ -42,7 +42,7 @@ class PublishedMean(msgspec.Struct, frozen=True):
 
     @property
     def recorded(self) -> bool:
-        """Whether any run's nodes recorded it; some metrics are 0 throughout where they do not."""
+        """Returns whether any run's nodes recorded it; some metrics are 0 throughout where they do not."""
         return not self.metric.zero_unrecorded or any(one and one.maximum > 0 for one in self.summaries)
 
 
@@ -132,7 +132,7 @@ def _tables(names: Sequence[str], rows: Sequence[PublishedMean], style: str) -> 
 
 
 def headed(metric: Metric, by: Style) -> str:
-    """What stands before a metric's values in a style: its label."""
+    """Returns the label of a metric in a style."""
     own = f"{metric.name}, {metric.unit}" if metric.unit else metric.name
     return by.LABELS.get(metric.locli, own)
 

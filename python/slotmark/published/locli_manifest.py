@@ -8,7 +8,7 @@ from slotmark.published.report import PublishedTable, words
 from slotmark.run import Manifest, Run
 
 _NONE = "—"
-"""What stands where a run does not record a fact."""
+"""The text for a fact that a run does not record."""
 
 PACKAGES = (
     "cardano-node",

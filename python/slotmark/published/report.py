@@ -44,8 +44,8 @@ class PublishedSide(msgspec.Struct, frozen=True):
     """The runs of one side.
 
     Attributes:
-        names: Of its runs, as the tables have them.
-        manifests: Of its runs, in the same order.
+        names: Names of its runs, as the tables have them.
+        manifests: Manifests of its runs, in the same order.
         filters: What of its runs is analysed, in words; empty for benches without filters.
     """
 
@@ -55,12 +55,12 @@ class PublishedSide(msgspec.Struct, frozen=True):
 
 
 class Printed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a method makes of some runs.
+    """The output of a method for some runs.
 
     Attributes:
         said: Where the tables come from, in words without a full stop.
         tables: In the method's order.
-        title: Of the whole; empty for the common one.
+        title: Title of the whole; empty for the common one.
         compared: Which runs are compared, as a sentence; empty where the method has none.
         manifest: What is known of each run; None where the method has none.
         charted: The distributions that the method draws: rows without differences.
@@ -77,11 +77,11 @@ class Printed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What an established tool or report would print of some runs.
+    """The report that an established tool would print of some runs.
 
     Attributes:
         method: The name of the tool or report.
-        title: Of the whole.
+        title: Title of the whole.
         said: Where the tables come from, in a sentence.
         sides: The first is the reference.
         compared: Which runs are compared, as a sentence; empty where the method has none.

@@ -56,10 +56,10 @@ from slotmark.versions import slotmark_version
 from slotmark.words import listed
 
 _INTERNAL = ("session", "digest")
-"""What the facts of a run begin with that only slotmark reads: they say which runs may be paired, and that they did the same."""
+"""Beginnings of the names of facts that only slotmark reads: they decide which runs may be paired, and show that runs did the same."""
 
 BY_ROUND = "by round"
-"""What the short name of a metric ends with whose samples are ratios within one round."""
+"""The end of a metric's short name where its samples are ratios within one round."""
 
 LIKE: dict[Answer, Verdict] = {"ship": Verdict.BETTER, "hold": Verdict.WORSE, "run again": Verdict.INCONCLUSIVE}
 """The verdict that a decision looks like."""
@@ -69,7 +69,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
     """The report of a comparison; its title is the decision or the ranking, where there is one, and its first section what was found.
 
     Args:
-        comparison: What to show.
+        comparison: The comparison to show.
         style: How the means of runs are printed; see :func:`slotmark.report.sections.means.mean_tables`.
     """
     blocks = next((one for one in comparison.details if isinstance(one, Blocks)), None)
@@ -154,7 +154,7 @@ def release_plan_document(planned: ReleasePlan) -> Document:
 
 
 def runs_document(runs: Sequence[Run]) -> Document:
-    """What a session measured, in short: a table per part, a line per run, a column per metric."""
+    """Returns the results of a session in short: a table per part, a line per run, a column per metric."""
     entries = catalogue(runs[0].manifest.bench)
     shown = [metric for metric in entries.metrics if metric.short]
     found = {(run.name, metric.id): samples(run, metric.id) for run in runs for metric in shown}
@@ -187,7 +187,7 @@ def runs_document(runs: Sequence[Run]) -> Document:
 
 
 def plan_document(plan: Plan) -> Document:
-    """What a comparison of runs like these could tell."""
+    """Returns the differences that a comparison of runs like these could find."""
     sections = [
         Section("Answer", plan_answers(plan), brief=True),
         Section("Warnings", [Warnings(plan.side.warnings)] if plan.side.warnings else [], brief=True),
@@ -202,7 +202,7 @@ def plan_document(plan: Plan) -> Document:
 
 
 def spread_document(found: Measured) -> Document:
-    """How much runs of one build differ."""
+    """Returns a report on how much runs of one build differ."""
     table = found.table
     sections = [
         Section("Spread", spread_tables(found), brief=True),
@@ -215,7 +215,7 @@ def spread_document(found: Measured) -> Document:
 
 
 def growth_document(growth: Growth) -> Document:
-    """How metrics change with the size of what runs worked on."""
+    """Returns a report on how metrics change with the size of the runs' work."""
     warnings = warnings_of_sides(growth.sides)
     sections = [
         Section("Answer", growth_answers(growth), brief=True),
@@ -239,7 +239,7 @@ def growth_document(growth: Growth) -> Document:
 
 
 def explanation_document(explanation: Explanation) -> Document:
-    """Where the differences between two sides come from."""
+    """Returns a report on the causes of the differences between two sides."""
     sides = [explanation.baseline, explanation.candidate]
     warnings = warnings_of_sides(sides)
     sections = [

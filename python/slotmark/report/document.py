@@ -1,4 +1,4 @@
-"""What a report is before it has a form: sections of paragraphs, tables, figures and warnings, as plain data."""
+"""A report before it has a form: sections of paragraphs, tables, figures and warnings, as plain data."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -58,7 +58,7 @@ class Table(msgspec.Struct, frozen=True, tag=True):
 
     @property
     def reasons(self) -> list[tuple[Verdict, str]]:
-        """Why each verdict was given: its row, the verdict and the remark on it; rows without a name belong to the one above."""
+        """Returns the reason for each verdict: its row, the verdict and the remark on it; rows without a name belong to the one above."""
         labels = [place for place, column in enumerate(self.columns[:2]) if column.align == "left"]
         found, named = [], [""] * len(labels)
         for row in self.rows:
@@ -83,7 +83,7 @@ class Figure(msgspec.Struct, frozen=True, tag=True):
     """A chart. ``small`` ones can be read at a third of a page's width: up to three stand beside each other.
 
     Attributes:
-        title: Of the chart.
+        title: Title of the chart.
         caption: What it shows; of a small one only where it is opened.
         draw: Makes the Vega-Lite specification with its data; the same whenever it is called.
         small: See above.
@@ -105,8 +105,8 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """A line of a forest: one difference.
 
     Attributes:
-        name: Of the metric, with its part and side where there are several.
-        rank: Of the metric.
+        name: Name of the metric, with its part and side where there are several.
+        rank: Rank of the metric.
         verdict: On the difference.
         values: Both levels with their unit; empty where one is missing.
         text: The difference, in words.
@@ -145,7 +145,7 @@ class Forest(msgspec.Struct, frozen=True, tag=True):
     note: str
 
     def place(self, value: float) -> float:
-        """Where a fraction lies on the axis, from 0 to 1; what lies beyond is at its end."""
+        """Returns the place of a fraction on the axis, from 0 to 1; values beyond the axis are at its ends."""
         return min(1.0, max(0.0, (value / self.reach + 1) / 2))
 
 

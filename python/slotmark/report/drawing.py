@@ -10,7 +10,7 @@ _DRAWING = Lock()
 
 
 def later(chart: str, *data: object) -> Callable[[], dict[str, Any]]:
-    """What draws a chart of :data:`slotmark.report.charts.CHARTS`, once, in whichever thread."""
+    """Returns a function that draws a chart of :data:`slotmark.report.charts.CHARTS`, once, in any thread."""
 
     @cache
     def drawn() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whether a run's tables are what its manifest says: names, places, sizes, rows, digests.
+"""Checks a run's tables against its manifest: names, places, sizes, rows, digests.
 
 A run folder comes from a stranger: a table's name is a plain word, and its files lie inside the folder.
 """

@@ -14,7 +14,7 @@ from slotmark.warnings import Warning
 
 
 class MachineFacts(msgspec.Struct, frozen=True):
-    """What the machine was when a run began.
+    """The state of the machine when a run began.
 
     Attributes:
         cpu: The processor's model.

@@ -1,4 +1,4 @@
-"""What is written down about a run: ``run.json``."""
+"""The record of a run: ``run.json``."""
 
 import hashlib
 from collections.abc import Iterable
@@ -20,8 +20,7 @@ MIXED = "mixed"
 """The parameter that has the names of two targets, the baseline first, that shared the hosts of one cluster; table ``host_nodes`` has which ran where."""
 
 Origin = Literal["measured", "simulated", "imported", "published"]
-"""How the figures of a run came about: real software was measured and slotmark read or ran it, a model produced them in virtual
-time, another tool had measured them and they were taken over as it wrote them, or they are from the tables of a report, as printed."""
+"""The source of a run's figures: real software was measured and slotmark ran it or read its logs; a model produced them in virtual time; another tool had measured them and they were taken over as it wrote them; or they are from the tables of a report, as printed."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -124,7 +123,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def round(self) -> int:
-        """Which round of its session the run is of, from 1; 0 where it is of none by itself."""
+        """Returns the run's round in its session, from 1; 0 where the run belongs to no single round."""
         number = self.parameters.get(ROUND)
         return number if isinstance(number, int) and number > 0 else 0
 
@@ -136,7 +135,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def shares_sources(self) -> bool:
-        """Whether other runs may have its sources: what slotmark started works on a chain, and a report's tables have several runs.
+        """Returns whether other runs may have its sources: runs that slotmark started share a chain, and a report's tables have several runs.
 
         Else they are what was recorded elsewhere: a file is of one run.
         """

@@ -20,11 +20,11 @@ SHOWN = 0.4
 
 
 class Course(msgspec.Struct, frozen=True):
-    """How much the mean of some values in their order may vary.
+    """The variation of the mean of values in their order.
 
     Attributes:
         evidence: The logarithm of how many times as likely as independent values correlated ones are to come in such an order.
-        weights: Of each of :data:`CORRELATIONS`, sum 1.
+        weights: Weights of each of :data:`CORRELATIONS`, sum 1.
         errors: The mean's standard error at each.
         degrees: Degrees of freedom of these.
     """
@@ -36,7 +36,7 @@ class Course(msgspec.Struct, frozen=True):
 
     @property
     def independent(self) -> bool:
-        """Whether values pass as independent of each other."""
+        """Returns whether values pass as independent of each other."""
         return self.evidence < float(np.log(SHOWN))
 
     def p(self, distance: float) -> float:
@@ -44,14 +44,14 @@ class Course(msgspec.Struct, frozen=True):
         return float(self.weights @ (2 * t_sf(abs(distance) / self.errors, self.degrees)))
 
     def reach(self, confidence: float) -> float:
-        """How far from the truth the mean lies at most, at a confidence given as a fraction."""
+        """Returns the largest distance of the mean from the truth, at a confidence given as a fraction."""
         most = float(t_isf((1 - confidence) / 2, self.degrees) * self.errors.max())
         found = scipy.optimize.brentq(lambda distance: self.p(distance) - (1 - confidence), 0.0, 1.01 * most)
         return float(found)  # pyright: ignore[reportArgumentType] - without full_output it is a number
 
 
 def course(values: np.ndarray, cut: int = 0) -> Course:
-    """How much the mean of at least three values that aren't all equal may vary, without so many smallest and largest ones.
+    """Returns the variation of the mean of at least three values that aren't all equal, with ``cut`` smallest and largest ones left out.
 
     Whether neighbours resemble each other is read off the normal scores of the values' ranks, so that single values far off neither
     hide nor feign it. Errors are those of winsorised values.
@@ -75,7 +75,7 @@ def course(values: np.ndarray, cut: int = 0) -> Course:
 
 
 def apart(one: Course, other: Course) -> Course:
-    """How much the difference of two means may vary that have nothing to do with each other; with the fewer degrees of freedom of both.
+    """Returns the variation of the difference of two independent means, with the fewer degrees of freedom of both.
 
     A course that passes as independent has the least correlation.
     """

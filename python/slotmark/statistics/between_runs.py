@@ -1,4 +1,4 @@
-"""How much the means of runs of one build differ from run to run: from runs, from a prior, from many metrics together."""
+"""Differences between the means of runs of one build: from runs, from a prior, from many metrics together."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -9,10 +9,10 @@ import numpy as np
 from slotmark.statistics.moderated import moderated
 
 Scale = Literal["log", "identity"]
-"""Where runs of one build differ by a share of their level (log), or by an amount that has nothing to do with it (identity)."""
+"""The scale of differences between runs of one build: a share of their level (log), or an amount independent of it (identity)."""
 
 FEWEST_TOGETHER = 3
-"""Of fewer metrics nothing shows what their variances have in common."""
+"""The fewest metrics that show what their variances have in common."""
 
 MOST_TIMES = 2.0
 """A moderated variance has at most so many times the degrees of freedom of its own: a handful of metrics show no better how alike they are."""
@@ -33,10 +33,10 @@ class RunMean(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """How much runs of one build differ.
+    """The variation between runs of one build.
 
     Attributes:
-        variance: Of the mean of one run about that of its build, on the metric's scale: all that varies, from run to run and within.
+        variance: Variance of the mean of one run about that of its build, on the metric's scale: all that varies, from run to run and within.
         degrees: Degrees of freedom of what it is known from.
         within: The part that varies within runs such as it is known from, on average; 0 where that isn't known.
     """
@@ -52,7 +52,7 @@ def repeated(sides: Sequence[Sequence[RunMean]]) -> list[Sequence[RunMean]]:
 
 
 def residuals(sides: Sequence[Sequence[RunMean]]) -> np.ndarray:
-    """How far each run of a side with several lies from the mean of its side; shape (runs,)."""
+    """Returns the distance of each run from the mean of its side, for sides of several runs; shape (runs,)."""
     levels = [np.array([run.level for run in side]) for side in repeated(sides)]
     return np.concatenate([of_side - of_side.mean() for of_side in levels]) if levels else np.zeros(0)
 
@@ -100,7 +100,7 @@ def moderated_together(spreads: Sequence[Spread], away: np.ndarray) -> list[Spre
 
 
 def combined(own: Spread | None, prior: Spread | None) -> Spread | None:
-    """What runs show and what was known before, each weighted by its degrees of freedom; None where there is neither."""
+    """Returns the variation from runs and from earlier knowledge, each weighted by its degrees of freedom; None where there is neither."""
     if own is None or prior is None:
         return own or prior
     degrees = own.degrees + prior.degrees

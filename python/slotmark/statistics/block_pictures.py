@@ -1,4 +1,4 @@
-"""What charts of block costs show, as numbers: distributions, ratios of blocks, and typical ratios by cost."""
+"""Numbers behind the charts of block costs: distributions, ratios of blocks, and typical ratios by cost."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from slotmark.statistics.interval import Interval
 from slotmark.statistics.two_level import hierarchical
 
 MOST_DOTS = 1_500
-"""Of more blocks so many are drawn, evenly by cost."""
+"""The most blocks that are drawn; of more, this many are taken, evenly by cost."""
 
 BANDS = 12
 LEAST_IN_BAND = 8
@@ -74,7 +74,7 @@ def dots(keys: np.ndarray, baseline: np.ndarray, candidate: np.ndarray) -> list[
     """Blocks with their ratios, by rising cost.
 
     Args:
-        keys: Of the blocks.
+        keys: Keys of the blocks.
         baseline: Shape (processes, blocks), all above 0.
         candidate: The same blocks.
     """

@@ -1,4 +1,4 @@
-"""How many times the baseline's cost a candidate's is, from the cost of the same blocks in several processes of each.
+"""The ratio of a candidate's cost to the baseline's, from the cost of the same blocks in several processes of each.
 
 Every function takes matrices of shape (processes, blocks), the same blocks in the same order on all sides.
 """
@@ -19,7 +19,7 @@ class Part(msgspec.Struct, frozen=True):
     """One side of a contrast.
 
     Attributes:
-        weight: Of its log cost: 1 for a candidate, -1 for the baseline; weights of all parts add up to 0.
+        weight: Weight of its log cost: 1 for a candidate, -1 for the baseline; weights of all parts add up to 0.
         cost: Shape (processes, blocks), all above 0.
     """
 
@@ -115,7 +115,7 @@ def total_ratio(baseline: np.ndarray, candidate: np.ndarray) -> Effects:
 
 
 def _noise_share(ratios: np.ndarray, noise: np.ndarray) -> float:
-    """Which share of the ratios' variance over blocks the noise between processes explains, without the outermost blocks."""
+    """Returns the share of the ratios' variance over blocks that noise between processes explains, without the outermost blocks."""
     low, high = np.quantile(ratios, [(1 - _KEPT) / 2, (1 + _KEPT) / 2])
     kept = (ratios >= low) & (ratios <= high)
     spread = float(ratios[kept].var(ddof=1)) if kept.sum() > 1 else 0.0

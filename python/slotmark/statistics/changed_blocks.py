@@ -1,4 +1,4 @@
-"""Which blocks changed otherwise than the median block, from their costs in several processes of two sides.
+"""Finds blocks that changed differently from the median block, from their costs in several processes of two sides.
 
 A typical ratio hides what a few kinds of blocks do: +35 % on a quarter of them moves it by 3 %. Here each block is tested by itself
 against the middle of all blocks, with the noise that its cost shows between processes.
@@ -11,7 +11,7 @@ import scipy
 from slotmark.statistics.moderated import moderated
 
 FALSE_SHARE = 0.05
-"""Of the blocks that are named, so many on average are named by chance (Benjamini and Hochberg 1995)."""
+"""The share of the named blocks that, on average, are named by chance (Benjamini and Hochberg 1995)."""
 
 LEAST_PROCESSES = 3
 
@@ -45,7 +45,7 @@ def changed_blocks(baseline: np.ndarray, candidate: np.ndarray, *, margin: float
     Args:
         baseline: Shape (processes, blocks), all above 0.
         candidate: The same blocks.
-        margin: Of a ratio, as a fraction.
+        margin: Margin of a ratio, as a fraction.
 
     Returns:
         None with fewer processes or blocks than can tell.

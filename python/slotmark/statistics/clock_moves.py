@@ -11,7 +11,7 @@ import numpy as np
 from slotmark.statistics.location import median_deviation
 
 _ROUNDS = 20
-"""So often courses are taken from those of the peers."""
+"""Passes that compute each clock's course from those of its peers."""
 
 _BEYOND = 6.0
 """A clock moved where its course spans so many deviations more than those of the others."""
@@ -40,8 +40,8 @@ def courses(clocks: int, stretches: int, least: Least) -> np.ndarray:
     """By how much each clock moved against most others, by stretch; 0 in the middle, nan where its peers don't show it. Shape (clocks, stretches), ns.
 
     Args:
-        clocks: How many.
-        stretches: How many.
+        clocks: Number of clocks.
+        stretches: Number of stretches.
         least: The least differences.
     """
     table = np.full((stretches, clocks, clocks), np.nan)

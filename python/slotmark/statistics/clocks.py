@@ -49,8 +49,8 @@ def clock_offsets(
     pairs are left out, one after another, until there is none.
 
     Args:
-        clocks: How many.
-        senders: Of each direction that has messages, the sender's number; shape (directions,).
+        clocks: Number of clocks.
+        senders: The sender's number for each direction that has messages; shape (directions,).
         receivers: The receiver's; shape (directions,). No direction is there twice.
         least_ns: The least difference of the receiver's time of arrival less the sender's time of sending; shape (directions,).
         known: The clocks that are known to have moved, as :mod:`slotmark.statistics.clock_moves` finds them; shape (clocks,), bool.

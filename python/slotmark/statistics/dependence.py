@@ -29,19 +29,19 @@ _STEEPEST = 0.97
 """Autocorrelations of stretches above this look the same as a level that drifts without end."""
 
 LEAST_VALUES = 8
-"""How values depend on each other can't be judged from fewer."""
+"""The fewest values from which their dependence on each other can be judged."""
 
 LEAST_EFFECTIVE = 4
 """With fewer independent values than this, their mean may lie anywhere."""
 
 
 class LongRun(msgspec.Struct, frozen=True):
-    """How much a sum of dependent values varies.
+    """The variation of a sum of dependent values.
 
     Attributes:
-        variance: Of the sum of the values.
+        variance: Variance of the sum of the values.
         degrees: Degrees of freedom of that.
-        effective: How many independent values of the same spread would tell as much; at most as many as there are.
+        effective: The number of independent values of the same spread that would be as informative; at most as many as there are.
     """
 
     variance: float
@@ -110,7 +110,7 @@ def independent(values: np.ndarray) -> LongRun:
 
 
 def _product(one: np.ndarray, other: np.ndarray) -> float:
-    """Of two vectors, the same on every machine: what `@` gives depends on the processor and its number of cores."""
+    """Returns the dot product, the same on every machine: the result of `@` depends on the processor and its number of cores."""
     return float((one * other).sum())
 
 
@@ -122,7 +122,7 @@ def stretches(values: np.ndarray) -> np.ndarray:
 
 
 def _cosines(count: int, alike: float) -> int:
-    """How many cosines to use: up to where an autoregression's spectrum has fallen by about a half."""
+    """Returns the number of cosines to use: up to where an autoregression's spectrum has fallen by about a half."""
     most = min(MOST_COSINES, count // 2)
     if alike == 0:
         return most

@@ -18,12 +18,12 @@ def t_sf(x: Numbers, degrees: Numbers) -> Numbers:
 
 
 def t_isf(share: Numbers, degrees: Numbers) -> Numbers:
-    """What Student's t exceeds with a probability above 0."""
+    """Returns the value that Student's t exceeds with a probability above 0."""
     return -scipy.special.stdtrit(degrees, share)
 
 
 def t_ppf(share: Numbers, degrees: Numbers) -> Numbers:
-    """What Student's t stays below with a probability above 0."""
+    """Returns the value that Student's t stays below with a probability above 0."""
     return scipy.special.stdtrit(degrees, share)
 
 
@@ -38,10 +38,10 @@ def nct_sf(x: Numbers, degrees: Numbers, away: Numbers) -> Numbers:
 
 
 def chi2_ppf(share: Numbers, degrees: Numbers) -> Numbers:
-    """What chi-squared stays below with a probability."""
+    """Returns the value that chi-squared stays below with a probability."""
     return 2 * scipy.special.gammaincinv(np.asarray(degrees, np.float64) / 2, share)
 
 
 def chi2_isf(share: Numbers, degrees: Numbers) -> Numbers:
-    """What chi-squared exceeds with a probability."""
+    """Returns the value that chi-squared exceeds with a probability."""
     return scipy.special.chdtri(degrees, share)

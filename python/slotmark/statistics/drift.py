@@ -1,4 +1,4 @@
-"""Whether the level of values that follow each other may drift under their noise, so far that nothing shows how much their mean varies.
+"""Judges whether the level of consecutive values may drift under their noise, so far that nothing shows how much their mean varies.
 
 Noise hides a slow drift: the slowest cosines of a short course hardly show it, and yet its mean varies several times as much as they show. Two
 models of the cosines are held against each other by their likelihoods: a first-order autoregression alone, and the same with a random
@@ -17,11 +17,11 @@ EVIDENCE = 1.75
 
 _LIKENESSES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 _STRENGTHS = tuple(9.0 * 2**step for step in range(12))
-"""Of walks, as the variance of where they end over that of the mean's noise. The mean varies by 1 + a third of it: 4 times at least."""
+"""Strengths of random walks: the variance of where they end over that of the mean's noise. The mean varies by 1 + a third of it: 4 times at least."""
 
 
 def may_drift(values: np.ndarray) -> bool:
-    """Whether a drift under the noise explains values in their order clearly better than their neighbours do; fewer than 8 don't show it.
+    """Returns whether a drift under the noise explains values in their order clearly better than without one; fewer than 8 don't show it.
 
     Args:
         values: At least two, shape (n,). Their mean is taken out.

@@ -14,7 +14,7 @@ Levels = tuple[str, ...]
 
 
 class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What a level of a factor does, or what two levels do together beyond what each does.
+    """The effect of one level of a factor, or of two levels together beyond the effect of each.
 
     Attributes:
         name: As ``ghc 9.6 over 8.10``, or ``ghc 9.6 with branch split``.
@@ -37,9 +37,9 @@ def factor_effects(
     """Main effects and two-way interactions against each factor's first level, in log cost, from the same blocks.
 
     Args:
-        names: Of one factor or two.
+        names: Names of one factor or two.
         costs: By levels, the baseline's first; each shape (processes, blocks), all above 0.
-        confidence: Of each interval.
+        confidence: Confidence of each interval.
 
     Returns:
         Empty where not every combination of levels is there, or a factor has one level.

@@ -14,9 +14,9 @@ class Friedman(msgspec.Struct, frozen=True):
 
     Attributes:
         chi_squared: With correction for ties; targets - 1 degrees of freedom.
-        p: Of it.
+        p: Its p-value.
         f: Iman and Davenport's form, which is less timid.
-        f_p: Of that.
+        f_p: Its p-value.
         mean_ranks: One a target; the smallest value of a block has rank 1.
     """
 
@@ -35,7 +35,7 @@ class Pair(msgspec.Struct, frozen=True):
         second: Place of the other.
         nemenyi: By mean ranks, adjusted for all pairs by the studentised range (Nemenyi 1963).
         conover: By mean ranks with the spread that is left (Conover 1999), Holm-adjusted over all pairs.
-        signed_rank: Of the paired differences, Holm-adjusted over all pairs.
+        signed_rank: P-value of the signed-rank test of the paired differences, Holm-adjusted over all pairs.
     """
 
     first: int

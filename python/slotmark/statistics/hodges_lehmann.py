@@ -22,9 +22,9 @@ class Linearised(msgspec.Struct, frozen=True):
 
     Attributes:
         estimate: The pseudomedian.
-        influence: Of each value, in their order, mean about 0: resampling values changes the estimate by the mean of their
+        influence: Influence of each value, in their order, mean about 0: resampling values changes the estimate by the mean of their
             influences, to first order. Its mean square over n is the estimate's variance.
-        shift: Of each value, in their order, above 0 or 0, sum 1: adding d to the values changes the estimate by the sum
+        shift: Shift of each value, in their order, above 0 or 0, sum 1: adding d to the values changes the estimate by the sum
             of d times these, to first order.
     """
 
@@ -68,7 +68,7 @@ def linearised(values: np.ndarray, change: float = 0.0) -> Linearised:
 
 
 def _near(ordered: np.ndarray, places: np.ndarray, reach: float) -> np.ndarray:
-    """How many values lie within reach of each place."""
+    """Returns the number of values within reach of each place."""
     return np.searchsorted(ordered, places + reach, "right") - np.searchsorted(ordered, places - reach, "left")
 
 
@@ -81,7 +81,7 @@ class _Averages:
         self.n = values.size
 
     def at_most(self, threshold: float) -> int:
-        """How many averages are at most this."""
+        """Returns the number of averages that are at most this."""
         partners = self.below[np.searchsorted(self.values, 2 * threshold - self.values, "right")]
         with_itself = self.below[np.searchsorted(self.values, threshold, "right")]
         return (int(self.counts @ partners) + int(with_itself)) // 2
@@ -98,7 +98,7 @@ class _Averages:
         return float(averages[order[places[0]]]), float(averages[order[places[1]]])
 
     def reach(self, middle: float) -> float:
-        """How far on either side of the middle as many averages lie as the signed rank's standard deviation.
+        """Returns the distance from the middle, on both sides, within which as many averages lie as the signed rank's standard deviation.
 
         0 where that many equal it.
         """

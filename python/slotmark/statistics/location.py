@@ -1,4 +1,4 @@
-"""Where values lie and which of them lie far off: trimmed mean, the median between two order statistics, outliers, centiles."""
+"""Location and outliers of values: trimmed mean, the median between two order statistics, outliers, centiles."""
 
 import numpy as np
 import scipy
@@ -32,7 +32,7 @@ def partly_ordered(values: np.ndarray, *, centiles: bool = False) -> np.ndarray:
 
 
 def _trimmed(count: int) -> int:
-    """How many of so many values are left out at each end."""
+    """Returns how many values are left out at each end."""
     return max(1, count // 10) if count >= 3 else 0
 
 
@@ -49,7 +49,7 @@ def median_deviation(values: np.ndarray) -> float:
 
 
 def outlying(values: np.ndarray) -> np.ndarray:
-    """Which values lie more than 3 scaled MADs from the median.
+    """Returns a mask of the values that lie more than 3 scaled MADs from the median.
 
     Where more than half of the values are equal, the MAD is 0 and would mark all others: the scaled mean absolute
     deviation stands in for it then (Iglewicz and Hoaglin 1993).

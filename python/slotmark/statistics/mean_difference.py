@@ -19,21 +19,21 @@ from slotmark.statistics.student import satterthwaite, student
 from slotmark.statistics.welch import Between, between
 
 LEAST_SHARED = 0.9
-"""Of two runs' units that follow one another so many are the same work where both were given the same."""
+"""The share of two runs' consecutive units that must be the same work where both were given the same."""
 
 LOPSIDED = 0.4
-"""Where the error's skewness is above this, Student's interval misses the truth on one side too often."""
+"""The skewness of the error above which Student's interval misses the truth on one side too often."""
 
 Work = tuple[int | str, ...]
-"""What a unit was, so that the same one is found in another run. The first value rises with the unit: a block's slot, a host's name."""
+"""The identity of a unit's work, by which it is found in another run. The first value rises with the unit: a block's slot, a host's name."""
 
 
 class Units(msgspec.Struct, frozen=True):
     """The samples of a metric in one run and part, put together by unit: block, slot or host.
 
     Attributes:
-        sums: Of the values, one a unit; shape (units,).
-        counts: Of the values, one a unit.
+        sums: Sums of the values, one a unit; shape (units,).
+        counts: Counts of the values, one a unit.
         ordered: Whether units follow one another, as blocks do and hosts don't.
         works: What each unit was; empty where nothing tells.
     """
@@ -49,12 +49,12 @@ class Units(msgspec.Struct, frozen=True):
         return float(self.sums.sum() / self.counts.sum())
 
     def chance(self) -> LongRun:
-        """How much the mean varies; of a ratio of sums, by its linear form. At least two units."""
+        """Returns the variation of the mean; for a ratio of sums, by its linear form. At least two units."""
         return long_run(self.residuals) if self.ordered else independent(self.residuals)
 
     @property
     def residuals(self) -> np.ndarray:
-        """What each unit adds to the mean's error, to first order: their sum varies as the mean does."""
+        """Returns the contribution of each unit to the mean's error, to first order: their sum varies as the mean does."""
         return (self.sums - self.mean * self.counts) / float(self.counts.sum())
 
     def on(self, scale: Scale) -> RunMean:
@@ -83,8 +83,8 @@ class MeanDifference(msgspec.Struct, frozen=True):
             don't cancel it.
         drifts: Whether the level of units that follow one another may drift, so that nothing shows how much their mean varies.
         degrees: Degrees of freedom of what is known about how much runs differ; 0 where the interval isn't over runs.
-        scale: Of the means of runs that are compared.
-        base: Of a difference of means of runs: the baseline's mean that it is from, in the metric's unit.
+        scale: Scale of the means of runs that are compared.
+        base: The baseline's mean, in the metric's unit, where means of runs are compared.
     """
 
     delta: Interval
@@ -126,7 +126,7 @@ def mean_difference(
     spread: Spread | None = None,
     scale: Scale = "identity",
 ) -> MeanDifference | None:
-    """How far the candidate's mean lies from the baseline's, each over one or more runs; None where nothing tells how they vary.
+    """Returns the distance of the candidate's mean from the baseline's, each over one or more runs; None where their variation is unknown.
 
     Where it is known how much runs differ, from a spread or from two or more runs on both sides, the interval is over the means of runs.
     Else it covers only what varies within runs; of one run per side whose units were the same work, only what varies from one run to the
@@ -135,9 +135,9 @@ def mean_difference(
     Args:
         baseline: One a run.
         candidate: One a run.
-        confidence: Of the interval, as a fraction.
+        confidence: Confidence of the interval, as a fraction.
         spread: How much the means of runs of one build differ, on the scale; None for what two sides of several runs show by themselves.
-        scale: Of the means of runs; all are above 0 where it is the logarithm.
+        scale: Scale of the means of runs; all are above 0 where it is the logarithm.
     """
     sides = baseline, candidate
     if spread is not None or min(map(len, sides)) > 1:
@@ -175,8 +175,8 @@ def over_pairs(
     Args:
         baseline: One a pair, two or more.
         candidate: Likewise, of the same pairs in the same order.
-        confidence: Of the interval, as a fraction.
-        scale: Of the means that are subtracted.
+        confidence: Confidence of the interval, as a fraction.
+        scale: Scale of the means that are subtracted.
     """
     levels = [np.array([run.on(scale).level for run in side]) for side in (baseline, candidate)]
     apart = levels[1] - levels[0]
@@ -191,14 +191,14 @@ def over_pairs(
 def difference_of_runs(
     baseline: Sequence[RunMean], candidate: Sequence[RunMean], spread: Spread | None, *, confidence: float, scale: Scale
 ) -> MeanDifference:
-    """How far the candidate's mean lies from the baseline's, by the means of runs.
+    """Returns the distance of the candidate's mean from the baseline's, by the means of runs.
 
     Args:
         baseline: One a run, on the scale.
         candidate: One a run.
         spread: How much the means of runs of one build differ; None for what the two sides, of two runs or more each, show by themselves.
-        confidence: Of the interval, as a fraction.
-        scale: Of the means.
+        confidence: Confidence of the interval, as a fraction.
+        scale: Scale of the means.
     """
     ours, theirs = (np.array([run.level for run in side]) for side in (baseline, candidate))
     if spread is None:
@@ -251,7 +251,7 @@ def _in_the_unit(found: Interval, base: float, scale: Scale) -> Interval:
 
 
 def _matched(baseline: Sequence[Units], candidate: Sequence[Units]) -> np.ndarray | None:
-    """What each unit adds to the error of the difference of two runs' means; None where they weren't given the same work.
+    """Returns the contribution of each unit to the error of the difference of two runs' means; None where they weren't given the same work.
 
     A unit that only one of them has counts as it is. Of units that don't follow one another, as hosts, both must have the same.
     """

@@ -1,4 +1,4 @@
-"""What a design can find: the smallest change that is found four times in five, and how many processes a change needs."""
+"""The power of a design: the smallest change that is found four times in five, and how many processes a change needs."""
 
 import functools
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _KNOWN = 1_000_000
 """Degrees of freedom of an error that is as good as known."""
 
 FEW_DEGREES = 12
-"""Of a variance with so many degrees of freedom or more, few points stand for its distribution."""
+"""The degrees of freedom of a variance from which on few points stand for its distribution."""
 
 MOST_TIMES = 100
 """More than so many times what there is, nobody runs."""
@@ -76,7 +76,7 @@ def detectable_share(
 
 @functools.lru_cache(maxsize=4_096)
 def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float:
-    """How many estimated standard errors from none a difference must be for Welch's test to find it."""
+    """Returns how many estimated standard errors from none a difference must be for Welch's test to find it."""
     # Variances of few degrees of freedom differ much, and need more points to stand for all of them.
     points = 40 if min(degrees, known) < FEW_DEGREES else 16
     shares = (np.arange(points) + 0.5) / points
@@ -102,7 +102,7 @@ def _pooled_steps(degrees: int, known: int, alpha: float, wanted: float) -> floa
 
 
 def _steps(truths: np.ndarray, limits: np.ndarray, weights: np.ndarray, wanted: float) -> float:
-    """How far from none a difference must be to pass the limits with the wanted probability, over what the error may be in truth."""
+    """Returns how far from none a difference must be to pass the limits with the wanted probability, over what the error may be in truth."""
 
     def missing(steps: float) -> float:
         return float((scipy.special.ndtr(steps * truths[:, np.newaxis] - limits).sum(axis=0) * weights).sum()) - wanted
@@ -118,7 +118,7 @@ def detectable_between(error: float, runs: int, alpha: float = 0.05, wanted: flo
 
     Args:
         error: Standard error of the estimate; both sides vary alike, by what is known.
-        runs: Of each side, at least 3.
+        runs: Runs of each side, at least 3.
         alpha: The level of the two-sided test.
         wanted: The probability.
     """
@@ -137,7 +137,7 @@ def deviation_range(deviation: float, degrees: float, confidence: float) -> Inte
 def runs_needed(
     change: float, deviation: float, *, error_of_blocks: float = 0.0, alpha: float = 0.05, wanted: float = POWER
 ) -> int | None:
-    """How many processes a side a change needs to be found with the wanted probability; None where no number is enough.
+    """Returns the processes per side that a change needs to be found with the wanted probability; None where no number is enough.
 
     Args:
         change: As a log ratio, above 0.
@@ -164,10 +164,10 @@ def size_needed(
     alpha: float = 0.01,
     wanted: float = POWER,
 ) -> int | None:
-    """How many units a side an estimate needs to be told from something so far away; None where no number within reach is enough.
+    """Returns the units per side that an estimate needs to be told from a value at this distance; None where no number within reach is enough.
 
     Args:
-        distance: Of the truth from what it is to be told from, as a log ratio, above 0.
+        distance: Distance of the truth from the value that it is to be told from, as a log ratio, above 0.
         error: Standard error of the estimate from so many units as there are.
         size: How many units a side there are; of unlike sides, how many on each would tell as much.
         fixed: The part of the error that more units don't make smaller.

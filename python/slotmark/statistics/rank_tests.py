@@ -37,7 +37,7 @@ def error_share(tests: int, deciding: int, *, decides: bool) -> float:
     All have the same where none decides, or so many that they would have less than the others.
 
     Args:
-        tests: How many there are.
+        tests: Number of tests.
         deciding: How many of them decide.
         decides: Whether this one does.
     """

@@ -10,7 +10,7 @@ from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.statistics.resampling import Studentised, studentised, trimmed_count
 
 LEAST_IN_ORDER = 5
-"""Of fewer values the order tells nothing."""
+"""The fewest values whose order is taken into account."""
 
 
 class Ratio(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class Ratio(msgspec.Struct, frozen=True):
         interval: Estimate and interval.
         bounds: The same with the interval that decides.
         p: Two-sided p-value of a ratio of 1.
-        effective: Of values in their order, how many independent ones would tell as much; None of values without one.
+        effective: The number of independent values that would be as informative as these in their order; None of values without one.
     """
 
     interval: Interval
@@ -40,9 +40,9 @@ def paired_ratio(
     Args:
         baseline: At least two values, all above zero.
         candidate: As many, in the same order, that of time.
-        confidence: Of the interval, as a fraction.
-        repetitions: Of the bootstrap.
-        seed: Of the bootstrap.
+        confidence: Confidence of the interval, as a fraction.
+        repetitions: Repetitions of the bootstrap.
+        seed: Seed of the bootstrap.
     """
     logs = np.log(candidate) - np.log(baseline)
     found = studentised([logs], confidence=confidence, repetitions=repetitions, seed=seed)
@@ -62,9 +62,9 @@ def unpaired_ratio(
     Args:
         baseline: At least two values, all above zero, in the order of time.
         candidate: The same; there may be more or fewer.
-        confidence: Of the interval, as a fraction.
-        repetitions: Of the bootstrap.
-        seed: Of the bootstrap.
+        confidence: Confidence of the interval, as a fraction.
+        repetitions: Repetitions of the bootstrap.
+        seed: Seed of the bootstrap.
     """
     groups = [np.log(candidate), -np.log(baseline)]
     found = studentised(groups, confidence=confidence, repetitions=repetitions, seed=seed)
@@ -75,7 +75,7 @@ def unpaired_ratio(
 
 
 def _in_order(found: Studentised, alike: Course, size: float | None, confidence: float) -> Ratio:
-    """What the order of values makes of what the bootstrap has for independent ones; of so many, as far as one number says it."""
+    """Returns the ratio with the order of values taken into account; the bootstrap treats them as independent."""
     if alike.independent:
         return _ratio(found, size)
     wide = [_at_least(one, alike.reach(level)) for one, level in ((found.interval, confidence), (found.bounds, BOUNDS))]

@@ -49,7 +49,7 @@ class Studentised(msgspec.Struct, frozen=True):
 
 
 def trimmed_count(n: int) -> int:
-    """How many of n values are left out at each end: none below :data:`TRIM_FROM`, then a tenth, at least one."""
+    """Returns how many of n values are left out at each end: none below :data:`TRIM_FROM`, then a tenth, at least one."""
     return max(1, n // 10) if n >= TRIM_FROM else 0
 
 
@@ -74,7 +74,7 @@ def studentised(
 
     Args:
         groups: One-dimensional, at least two values each.
-        confidence: Of the interval, as a fraction.
+        confidence: Confidence of the interval, as a fraction.
         repetitions: How many draws.
         seed: The same seed gives the same result.
     """

@@ -1,4 +1,4 @@
-"""Whether values resemble the ones before them: the lag-1 autocorrelation, against that of the same values in all orders."""
+"""Tests whether values resemble the ones before them: the lag-1 autocorrelation, against that of the same values in all orders."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ class Serial(msgspec.Struct, frozen=True):
 
 
 def serial(values: np.ndarray, *, repetitions: int, seed: Sequence[int]) -> Serial:
-    """How much each value resembles the one before it, tested by putting the values in random orders.
+    """Returns how much each value resembles the one before it, tested by putting the values in random orders.
 
     Free of any distribution: without dependence, every order is as likely. Values that are all equal have a correlation of 0.
 
     Args:
         values: At least two, in their order.
         repetitions: How many orders.
-        seed: Of the orders; the same seed gives the same result.
+        seed: Seed of the orders; the same seed gives the same result.
     """
     away = values - values.mean()
     squares = float(away @ away)

@@ -74,9 +74,9 @@ def shift_function(
         baseline: Shape (processes, blocks), all above 0.
         candidate: The same blocks.
         quantiles: Each above 0 and below 1.
-        confidence: Of each interval by itself, as a fraction.
-        repetitions: Of the bootstrap over blocks, of up to 5,000 of them.
-        seed: Of it.
+        confidence: Confidence of each interval by itself, as a fraction.
+        repetitions: Repetitions of the bootstrap over blocks, of up to 5,000 of them.
+        seed: Seed of the bootstrap.
     """
     sides = [np.exp(np.log(cost).mean(axis=0)) for cost in (baseline, candidate)]
     found = [harrell_davis(side, quantiles) for side in sides]

@@ -24,7 +24,7 @@ def student(estimate: float, error: float, degrees: float, confidence: float) ->
         estimate: On a scale on which no difference is 0.
         error: Its standard error.
         degrees: Degrees of freedom of that.
-        confidence: Of the interval, as a fraction.
+        confidence: Confidence of the interval, as a fraction.
     """
     if error == 0:
         alone = Interval(estimate, estimate, estimate)
@@ -48,7 +48,7 @@ def satterthwaite(whole: float, parts: Iterable[tuple[float, float]]) -> float:
 
     Args:
         whole: The variance.
-        parts: Of each part the variance and its degrees of freedom.
+        parts: Variance and degrees of freedom of each part.
     """
     squares = sum(variance**2 / degrees for variance, degrees in parts)
     return whole**2 / squares if squares > 0 else float(np.inf)

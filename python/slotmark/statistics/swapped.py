@@ -1,4 +1,4 @@
-"""What a treatment adds to places that had it in some rounds and not in others: what a place, a round and a unit that all places share add of their own goes out.
+"""Estimates the effect of a treatment on places that had it in some rounds and not in others: effects of a place, of a round and of a unit that all places share cancel.
 
 With the value y of unit u at place h in round r, which had the treatment (x = 1) or not:
 
@@ -26,7 +26,7 @@ class Levels(msgspec.Struct, frozen=True):
     Attributes:
         places: Their numbers; shape (n,).
         values: Their levels, in the metric's unit; shape (n,).
-        counts: Of how many values; shape (n,).
+        counts: Number of values of each; shape (n,).
     """
 
     places: np.ndarray
@@ -80,7 +80,7 @@ def swapped(rounds: Sequence[Levels], treated: Sequence[np.ndarray], confidence:
     Args:
         rounds: The levels of each.
         treated: For each round, whether each of its places had the treatment.
-        confidence: Of the interval, as a fraction.
+        confidence: Confidence of the interval, as a fraction.
     """
     places = np.concatenate([one.places for one in rounds])
     number = np.repeat(np.arange(len(rounds)), [one.places.size for one in rounds])

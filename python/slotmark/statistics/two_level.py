@@ -14,7 +14,7 @@ from slotmark.statistics.student import satterthwaite, student
 from slotmark.statistics.welch import between
 
 LEAST_DEGREES = 4.0
-"""Where fewer blocks decide, Student's t with as few degrees of freedom is far wider than any resample of them."""
+"""The least degrees of freedom: with fewer blocks that decide, Student's t is far wider than any resample of them."""
 
 
 class Effects(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Effects(msgspec.Struct, frozen=True):
         of_runs: One array a side: by how much each process moves the estimate if it stood for all of its side; mean 0.
         of_blocks: By how much each block does, in the order of the chain; mean 0.
         noise_share: The share of the blocks' variance that is noise between processes; 0 where that isn't known.
-        weights: How much each block weighs in the estimate, as its share of a sum's cost; None where all weigh alike.
+        weights: Weight of each block in the estimate, as its share of a sum's cost; None where all are the same.
     """
 
     estimate: float
@@ -46,7 +46,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         degrees: Degrees of freedom of that error (Satterthwaite).
         error_of_runs: The processes' part of it; None where a side has one process, and nothing is known of it.
         error_of_blocks: The blocks' part.
-        effective: How many blocks that have nothing to do with each other would tell as much.
+        effective: The number of independent blocks that would be as informative.
         p: Two-sided, of a ratio of 1.
     """
 
@@ -62,7 +62,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def within_runs_only(self) -> bool:
-        """Whether the interval says nothing about how much processes differ."""
+        """Returns whether the interval leaves out how much processes differ."""
         return self.error_of_runs is None
 
 
@@ -71,7 +71,7 @@ def hierarchical(effects: Effects, *, confidence: float) -> Estimate:
 
     Args:
         effects: The estimate, over at least two blocks.
-        confidence: Of the interval, as a fraction.
+        confidence: Confidence of the interval, as a fraction.
     """
     known = min(one.size for one in effects.of_runs) > 1
     n = effects.of_blocks.size

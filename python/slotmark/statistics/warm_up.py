@@ -1,4 +1,4 @@
-"""Where a process has warmed up: the block from which on blocks no longer cost more than later ones of their size.
+"""Finds the end of a process's warm-up: the block from which on blocks no longer cost more than later ones of their size.
 
 Change points are those of ruptures (Truong, Oudre, Vayatis 2020): the segmentation of the least squared error with a penalty per
 change point, found exactly (PELT, Killick et al. 2012).
@@ -26,12 +26,12 @@ _CLIPPED = 3.0
 
 
 class WarmUp(msgspec.Struct, frozen=True):
-    """What a process took to warm up.
+    """The cost of a process's warm-up.
 
     Attributes:
         blocks: How many first blocks it took.
         excess: By which fraction they cost more than later blocks of their size.
-        share: Of the cost of all blocks, what that makes.
+        share: Share of that excess in the cost of all blocks.
     """
 
     blocks: int
@@ -76,7 +76,7 @@ def warm_up(costs: np.ndarray, sizes: Sequence[np.ndarray]) -> WarmUp | None:
 
 
 def _end(away: np.ndarray) -> int:
-    """How many first values belong to segments that all lie above 0 by the least excess; 0 where the first doesn't."""
+    """Returns how many first values belong to segments that all lie above 0 by the least excess; 0 where the first doesn't."""
     import ruptures  # noqa: PLC0415 - what only runs of many blocks need is loaded for them
 
     spread = MAD_SCALE * float(np.median(np.abs(np.diff(away)))) / np.sqrt(2)

@@ -1,4 +1,4 @@
-"""What differs from execution to execution, on two sides or more: runs of a cluster, processes of a build."""
+"""Differences from execution to execution, on two sides or more: runs of a cluster, processes of a build."""
 
 from collections.abc import Sequence
 

@@ -16,7 +16,7 @@ MOST_BYTES = 16 << 20
 """A larger file is no report's tables: those of three runs take 14 kB."""
 
 _MISSING = ("", "-", "—", "nan", "NaN")
-"""What reports print where they have no value."""
+"""Texts that reports print where they have no value."""
 
 _FORM = "expected the tables of a report as JSON: report, style, versions, manifest, sections (docs/archive.md)"
 
@@ -60,7 +60,7 @@ class Report(msgspec.Struct, frozen=True):
         return [row for rows in self.sections.values() for row in rows]
 
     def facts(self, place: int) -> dict[str, str]:
-        """What is known of a run: of labels that the report has a text for."""
+        """Returns the facts of a run whose labels are in the report."""
         return {label: texts[place] for label, texts in self.manifest.items() if texts[place] not in _MISSING}
 
 

@@ -33,19 +33,19 @@ def unknown_rows(report: Report) -> list[str]:
 
 
 def label_of(row: Row) -> str:
-    """What stands before a row's values."""
+    """Returns the text before a row's values."""
     return f"{row.metric}, {row.unit}" if row.unit else row.metric
 
 
 def values_of(report: Report, place: int) -> dict[str, float]:
-    """What is printed of a run, by the row's name; times in s. Rows that are no metric, and cells without a value, are left out."""
+    """Returns the printed values of a run by the row's name; times in s. Rows that are no metric, and cells without a value, are left out."""
     known = metrics_of(report)
     numbers = {row.metric: number(row.values[place]) for row in report.rows if label_of(row) in known}
     return {metric: value for metric, value in numbers.items() if value is not None}
 
 
 def began(report: Report, place: int) -> str:
-    """When a run's cluster started, ISO 8601; a report's runs are told apart by it. Empty where the report doesn't tell."""
+    """Returns when a run's cluster started, ISO 8601; a report's runs are told apart by it. Empty where the report doesn't have it."""
     facts = report.facts(place)
     at = " ".join(facts.get(f"Cluster system start {what}", "") for what in ("date", "time"))
     return f"{at.replace(' ', 'T')}Z" if _BEGAN.fullmatch(at) else ""
@@ -57,7 +57,7 @@ def write_run(file: Path, report: Report, place: int, out: Path) -> Run:
     Args:
         file: That the report was read from.
         report: The tables.
-        place: Of the column.
+        place: Place of the column.
         out: The new folder.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How the established tool, locli, prints the cells of its tables: two styles, a module each, with the same functions.
+"""Two styles of the tables of locli, the established tool: a module each, with the same functions.
 
 For published tables only. slotmark's own reports print numbers by :mod:`slotmark.numbers`.
 """
@@ -10,7 +10,7 @@ from slotmark.published.styles import org, typst
 
 
 class Style(Protocol):
-    """What both modules offer; each function takes finite, unrounded numbers in the metric's unit and returns the printed text.
+    """The functions that both modules offer; each takes finite, unrounded numbers in the metric's unit and returns the printed text.
 
     ``width`` is the metric's field width in locli's catalogue, in characters: 4 for most durations.
     """

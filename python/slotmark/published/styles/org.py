@@ -75,12 +75,12 @@ def count(samples: int) -> str:
 
 
 def _cut(value: float) -> str:
-    """What locli writes into the file that Emacs reads."""
+    """Returns the text that locli writes into the file that Emacs reads."""
     return np.format_float_positional(value, trim="0").removeprefix("0")[:WIDTH]
 
 
 def _whole(cut: str) -> bool:
-    """Whether Emacs takes the text for a whole number: no digits after the point."""
+    """Returns whether Emacs takes the text for a whole number: no digits after the point."""
     return "." not in cut[:-1]
 
 

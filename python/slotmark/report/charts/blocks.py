@@ -12,7 +12,7 @@ RIDGE = 40
 """Pixels between two ridges."""
 
 MOST_SMALL = 5
-"""Of more sides a chart is as high as a large one."""
+"""The most sides for which a chart has the height of a small one."""
 
 
 def ridgeline(comparison: Comparison, blocks: Blocks) -> dict[str, Any]:

@@ -16,8 +16,8 @@ def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
     Few distinct values make a step function, drawn as steps.
 
     Args:
-        row: Of a metric with centiles.
-        names: Of the runs.
+        row: Row of a metric with centiles.
+        names: Names of the runs.
         clipped: A linear axis ends where this share of samples does.
     """
     scale, unit = readable(row.metric)

@@ -1,4 +1,4 @@
-"""What all charts share: how a run is told from the others, the frame of a chart, how it is zoomed."""
+"""Parts that all charts share: the look of each run, the frame of a chart, zooming."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ _SHOWN = "!isValid(datum.run) || indexof(shown, datum.run) >= 0"
 
 
 class Look(msgspec.Struct, frozen=True):
-    """How a run is told from the others, the same in every chart."""
+    """The colour and line of a run, the same in every chart."""
 
     name: str
     colour: str

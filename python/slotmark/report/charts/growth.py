@@ -14,9 +14,9 @@ def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[
     """A line per target, both axes logarithmic, with the range of its processes at each size.
 
     Args:
-        curves: Of one metric and part; every size and level is above 0.
+        curves: Curves of one metric and part; every size and level is above 0.
         along: What sizes count.
-        targets: Of all charts of the page: each has its look in every chart.
+        targets: Targets of all charts of the page: each has its look in every chart.
     """
     scale, unit = readable(curves[0].metric)
     points = [

@@ -10,7 +10,7 @@ from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, zoom
 from slotmark.report.sections.cells import readable
 
 MOST_LINES = 400
-"""Of more sequences only the medians are drawn."""
+"""The most sequences that are drawn one by one; of more, only the medians are drawn."""
 
 
 def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:

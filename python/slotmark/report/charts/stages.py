@@ -1,4 +1,4 @@
-"""What took place where and when, for one sample."""
+"""Draws the stages of one sample by place and time."""
 
 from collections.abc import Sequence
 from typing import Any

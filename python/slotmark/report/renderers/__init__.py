@@ -1,1 +1,1 @@
-"""What turns a document into a form: a module per form. Each neutralises text that comes from data, once."""
+"""Renderers: each module turns a document into one form. It neutralises text that comes from data, once."""

@@ -1,4 +1,4 @@
-"""How a table is fitted to the width of a page: where words may be broken, the size of its type, the widths of its columns."""
+"""Fits a table to the width of a page: where words may be broken, the size of its type, the widths of its columns."""
 
 import re
 from collections.abc import Sequence

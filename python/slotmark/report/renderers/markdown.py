@@ -23,7 +23,7 @@ _SPECIAL = re.compile(r"[\\`*_\[\]|#~$!]")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _BEGINS_A_BLOCK = re.compile(r"^(?:[-+=]|\d+(?=[.)]))")
 _LINKED = re.compile(r"@(?=\w)|(?<=:)//|(?<=\bwww)\.|#(?=\d)", re.IGNORECASE)
-"""What GitHub makes a mention, a link or a reference of: a comment that nobody sees keeps it text."""
+"""Texts of which GitHub makes a mention, a link or a reference: an invisible comment keeps them text."""
 
 
 def markdown(document: Document) -> str:
@@ -103,7 +103,7 @@ def _shortened(block: Block) -> Block:
 
 
 def _only_figures(blocks: list[Block]) -> bool:
-    """Whether a section holds only charts and how to read them."""
+    """Returns whether a section holds only charts and how to read them."""
     return any(isinstance(block, Figure) for block in blocks) and all(
         isinstance(block, Figure | Paragraph) for block in blocks
     )

@@ -25,7 +25,7 @@ TABLE_PT, WIDE_TABLE_PT = 8.5, 6.8
 """The usual type sizes of tables, in points."""
 
 CHART_WIDTH, SMALL_CHART_WIDTH = 620, 270
-"""Of a chart, in its own pixels; it is shown as wide as a line of text, a small one as a third of it."""
+"""Widths of a chart in its own pixels; it is shown as wide as a line of text, a small one as a third of it."""
 
 CHART_CONFIG = {
     "background": "transparent",
@@ -49,7 +49,7 @@ CHART_CONFIG = {
 """The looks of charts on paper: the page's own font and colours."""
 
 _OWN_ALPHABETS = re.compile("[\x00-\u04ff\u200b▲▼−≤≥≠≈…–—‘’“”•→←Δ∶√∞�]*")
-"""What the fonts inside Typst can surely print."""
+"""Characters that the fonts inside Typst can print."""
 
 
 def pdf(document: Document) -> bytes:

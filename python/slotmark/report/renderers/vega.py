@@ -37,7 +37,7 @@ def _kept_file() -> Path | None:
 
 
 def _read(file: Path) -> str | None:
-    """What was kept; None where there is nothing, or not what was written."""
+    """Returns the kept picture; None where there is none, or the file is damaged."""
     try:
         digest, _, script = file.read_bytes().partition(b"\n")
     except OSError:

@@ -1,4 +1,4 @@
-"""Which blocks changed: sentences, and a table of those that add most to the difference."""
+"""Changed blocks: sentences, and a table of those that add most to the difference."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ _LONG = 40
 """A value that is longer has no place in a table, as a hash."""
 
 _SLOTS = 5
-"""So many slots are named in a sentence."""
+"""The most slots that are named in a sentence."""
 
 
 def changed_in_words(changes: BlockChanges) -> list[str]:
@@ -51,7 +51,7 @@ def _group(changes: BlockChanges, group: ChangedGroup) -> str:
 
 
 def _parts(group: ChangedGroup) -> str:
-    """Where in the cost of the blocks the difference lies."""
+    """Returns the parts of the blocks' cost in which the difference lies."""
     whole = sum(part.delta for part in group.parts)
     if not group.parts or whole == 0:
         return ""

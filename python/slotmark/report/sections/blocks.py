@@ -9,7 +9,7 @@ COSTS = (
     "Costs are of the median block, or the mean over all blocks. The ratio of a typical block is the middle of the blocks' own ratios: it needn't be "
     "the quotient of the two medians beside it."
 )
-"""How costs and ratios of a row belong together."""
+"""Sentences on how costs and ratios of a row belong together."""
 
 
 def block_tables(comparison: Comparison) -> list[Table]:
@@ -49,7 +49,7 @@ def block_tables(comparison: Comparison) -> list[Table]:
 
 
 def _blocks(detail: BlockDesign | None) -> str:
-    """How many blocks count, and how many independent ones would tell as much."""
+    """Returns how many blocks count, and how many independent ones would carry as much information."""
     if detail is None:
         return ""
     effective = (
@@ -87,7 +87,7 @@ def part_tables(comparison: Comparison) -> list[Table]:
 
 
 def design_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
-    """What these processes can find, and how many more would be needed."""
+    """Tables of the changes that these processes can find, and of how many more would be needed."""
     columns = [
         Column("", "left"),
         Column("of", "left"),
@@ -123,7 +123,7 @@ def design_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
 
 
 def factor_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
-    """What each level of a factor does, and levels of two factors together."""
+    """Tables of the effect of each level of a factor, and of two factors together."""
     columns = [Column("", "left"), Column("ratio [interval]"), Column("p"), Column("", "left")]
     lines = [
         [

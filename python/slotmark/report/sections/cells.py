@@ -36,8 +36,8 @@ def link_of(comparison: Comparison, row: Row, place: int) -> str:
 
     Args:
         comparison: Which has the row.
-        row: Of a metric.
-        place: Of the candidate among the candidates.
+        row: Row of a metric.
+        place: Place of the candidate among the candidates.
     """
     # The table of typical samples has all candidates below each other.
     alone = row.quantity == "typical" or len(comparison.candidates) == 1
@@ -78,7 +78,7 @@ def not_compared(base: Summary | None, theirs: Summary | None) -> Cell:
 
 
 def rests_on(basis: Basis | None) -> str:
-    """What an interval is over, in words; empty where there is none."""
+    """Returns the words for what an interval is computed over; empty where there is none."""
     if basis is None:
         return ""
     ours, theirs = basis.counts
@@ -143,8 +143,8 @@ def levels_in_words(row: Row, place: int) -> str:
     """The levels of the baseline and of a candidate, with their unit: ``71.70 → 75.60 ms``; empty where either is missing.
 
     Args:
-        row: Of a metric.
-        place: Of the candidate among the candidates.
+        row: Row of a metric.
+        place: Place of the candidate among the candidates.
     """
     ours, theirs = row.levels[0], row.levels[place + 1]
     if ours is None or theirs is None:

@@ -11,7 +11,7 @@ from slotmark.report.sections.cells import DIRECTION, by_section, titled
 from slotmark.report.sections.seeds import main_rows
 
 CLIPPED = 0.995
-"""Where the axis of a distribution on a linear scale ends: a few far samples would squeeze all others."""
+"""The quantile at which the axis of a distribution ends on a linear scale: a few far samples would squeeze all others."""
 
 MOST_IN_SMALL = 5
 """Sides whose lines, rows and names can be told apart in a small chart."""

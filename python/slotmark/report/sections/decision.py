@@ -13,10 +13,10 @@ from slotmark.verdict import MOVED, Verdict
 from slotmark.words import few, listed
 
 MOST_MARKS = 12
-"""So many rows fit the first screen; decisive ones come first."""
+"""The most rows on the first screen; decisive ones come first."""
 
 MOST_LINES = 6
-"""Of decisive rows: so many have a line each, those that stop a release first."""
+"""The most decisive rows with a line of their own, those that stop a release first."""
 
 MOST_OTHERS = 3
 """Candidates whose other metrics have a sentence."""
@@ -25,11 +25,11 @@ MOST_NAMED = 4
 """Metrics that a sentence names."""
 
 IN_MARGINS = 10
-"""Where the axis of the forest ends at most, in the largest margin of a decisive metric: what lies farther is drawn at its end."""
+"""The end of the forest's axis at most, in the largest margin of a decisive metric: what lies farther is drawn at its end."""
 
 
 def first_screen(comparison: Comparison, decision: Decision) -> list[Block]:
-    """What is compared, the forest where it has any metric, a line per decisive metric, and a few sentences."""
+    """The first screen: the sides, the forest where it has any metric, a line per decisive metric, and a few sentences."""
     forest = _forest(comparison)
     return [*compared(comparison.sides), *([forest] if forest.marks else []), *_sentences(comparison, decision)]
 
@@ -85,7 +85,7 @@ def _mark(comparison: Comparison, row: Row, place: int, difference: Difference, 
 
 
 def _reach(marks: Sequence[Mark]) -> float:
-    """Where the axis ends on both sides, as a fraction."""
+    """Returns the end of the axis on both sides, as a fraction."""
     farthest = [abs(end) for mark in marks for end in (*(mark.ends or ()), *mark.margin)]
     margins = [mark.margin[1] for mark in marks if mark.rank == "decisive"] or [mark.margin[1] for mark in marks]
     most = IN_MARGINS * max(margins, default=0.0) or 0.2
@@ -158,7 +158,7 @@ def _line(
 
 
 def _warnings(decision: Decision, several: bool) -> list[Paragraph]:
-    """Why nothing ships whatever the metrics are, once for all candidates that have the warning."""
+    """Returns the warnings that keep everything from shipping, once for all candidates that have them."""
     reasons: dict[str, list[str]] = {}
     for cause in decision.causes:
         if not cause.metric:
@@ -170,7 +170,7 @@ def _warnings(decision: Decision, several: bool) -> list[Paragraph]:
 
 
 def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragraph]:
-    """What changed of important metrics, by name, and of informative ones, in numbers."""
+    """Returns the changes of important metrics, by name, and the number of those of informative ones."""
     told = []
     for rank in ("important", "informative"):
         of_rank = [(row, difference) for row, difference in rows if row.metric.rank == rank]
@@ -202,7 +202,7 @@ def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragrap
 
 
 def _run_to_run(decision: Decision) -> list[Paragraph]:
-    """Where it is known from how much runs of one build differ; where it isn't, the note on single runs says so."""
+    """Returns the source of the figure for how much runs of one build differ; without one, the note on single runs says so."""
     if decision.run_to_run in ("", NOT_KNOWN):
         return []
     return [Paragraph(f"Variation between runs of one build: {decision.run_to_run}.")]

@@ -1,4 +1,4 @@
-"""How metrics change with the size of what runs worked on: in sentences, tables and charts."""
+"""Changes of metrics with the size of the runs' work: sentences, tables and charts."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby

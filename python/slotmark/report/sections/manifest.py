@@ -1,4 +1,4 @@
-"""Where the figures come from: what is known of each side's runs."""
+"""Manifests: the facts recorded of each side's runs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,11 +14,11 @@ SOURCES_FILE = "report-sources.csv"
 """Beside the report: what its runs were made from."""
 
 MOST_SIDES = 5
-"""So many sides are described on the first screen."""
+"""The most sides that are described on the first screen."""
 
 
 def work_done(side: Side) -> str:
-    """What the side's first run did, in a line: its bench, and those facts of its workload that the catalogue names."""
+    """Returns the work of the side's first run, in a line: its bench, and those facts of its workload that the catalogue names."""
     manifest = side.manifest
     facts = [
         f"{name} {manifest.workload[name]}" for name in catalogue(manifest.bench).about if name in manifest.workload
@@ -27,7 +27,7 @@ def work_done(side: Side) -> str:
 
 
 def manifests(sides: Sequence[Side]) -> list[Block]:
-    """What is known of each side's runs, a column per side, and the files that they were made from."""
+    """Tables of the facts of each side's runs, a column per side, and of the files that they were made from."""
     listed = [_facts(side) for side in sides]
     names = list(dict.fromkeys(name for facts in listed for name in facts))
     rows = [[Cell(name), *(Cell(facts.get(name, "-")) for facts in listed)] for name in names]
@@ -37,7 +37,7 @@ def manifests(sides: Sequence[Side]) -> list[Block]:
 
 
 def _facts(side: Side) -> dict[str, str]:
-    """Of several runs the values of all where they differ, in their order."""
+    """Returns the facts of a side; of several runs, the values of all where they differ, in their order."""
     of_runs = [dict(manifest_facts(manifest)) for manifest in side.manifests]
     several = {"runs": f"{len(of_runs)}; one value is that of each"} if side.others else {}
     names = dict.fromkeys(name for facts in of_runs for name in facts)
@@ -77,7 +77,7 @@ def sources(sides: Sequence[Side]) -> list[Source]:
 
 
 def _files(sides: Sequence[Side]) -> list[Block]:
-    """Where the source files are listed."""
+    """Tables of the source files."""
     count = len(sources(sides))
     if not count:
         return []
@@ -86,7 +86,7 @@ def _files(sides: Sequence[Side]) -> list[Block]:
 
 
 def compared(sides: Sequence[Side]) -> list[Block]:
-    """What each side is, in a line: the target, its version and commit, when its runs began, and how many there are."""
+    """Returns a line per side: the target, its version and commit, when its runs began, and how many there are."""
     facts = [(side.name, _in_a_line(side)) for side in sides]
     left = len(facts) - MOST_SIDES
     more = [("", f"{left} more: see the manifest")] if left > 0 else []
@@ -114,7 +114,7 @@ def _in_a_line(side: Side) -> str:
 
 
 def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
-    """What is known of it: of a machine that was named and never looked at, that is little."""
+    """Returns the facts of a machine; there are few of one that was only named, not examined."""
     looked_at = machine.memory_bytes > 0
     hardware = [
         machine.cpu,

@@ -29,7 +29,7 @@ def mean_tables(comparison: Comparison, style: str = "modern") -> list[Table]:
     """One table per section and candidate: both means, their difference with its interval, and the verdict.
 
     Args:
-        comparison: What to show.
+        comparison: The comparison to show.
         style: How values, differences and percentages are printed: ``modern``, or as the established tool does, ``org`` or ``typst``.
     """
     rows = [
@@ -133,7 +133,7 @@ def _mean(summary: Summary | None, metric: Metric, style: Style | None, scale: f
 
 
 def _counts(rows: Sequence[Row], place: int, comparison: Comparison) -> str:
-    """How many samples the section rests on."""
+    """Returns the numbers of samples that the section rests on."""
     sides = (comparison.baseline.name, 0), (comparison.candidates[place].name, place + 1)
     parts = []
     for name, index in sides:

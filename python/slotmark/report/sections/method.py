@@ -1,4 +1,4 @@
-"""How figures were computed, a paragraph per estimator of a comparison."""
+"""Descriptions of how figures were computed, a paragraph per estimator of a comparison."""
 
 from slotmark.compare.estimators import ESTIMATORS
 from slotmark.compare.result import Comparison

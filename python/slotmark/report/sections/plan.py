@@ -1,4 +1,4 @@
-"""How large a run must be: the smallest difference that comparisons of such runs find, and what a wanted one takes."""
+"""The size that a run must have: the smallest difference that comparisons of such runs find, and the size that a wanted one takes."""
 
 from slotmark.compare.plan import Plan, Wanted
 from slotmark.compare.result import Planned, Reach
@@ -42,7 +42,7 @@ def plan_answers(plan: Plan) -> list[Block]:
 
 
 def between_runs(planned: Planned) -> str:
-    """What is known of the variation between runs, in a sentence."""
+    """Returns a sentence on the known variation between runs."""
     if planned.repeated:
         return f"How much runs differ from each other is estimated from {planned.repeated} runs, and is part of what follows."
     return (

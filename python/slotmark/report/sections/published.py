@@ -1,4 +1,4 @@
-"""What an established tool or report would print."""
+"""Reports as an established tool would print them."""
 
 from slotmark.published import Publication, PublishedTable
 from slotmark.report.document import Cell, Column, Document, Figure, Paragraph, Section, Table

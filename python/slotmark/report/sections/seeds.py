@@ -25,7 +25,7 @@ def seed_rows(comparison: Comparison) -> list[Row]:
 
 
 def main_rows(comparison: Comparison) -> list[Row]:
-    """Those that a sweep shows: of metrics with a short name, or all where none has one."""
+    """Returns the rows that a sweep shows: metrics with a short name, or all where none has one."""
     rows = seed_rows(comparison)
     return [row for row in rows if row.metric.short] or rows
 
@@ -82,7 +82,7 @@ def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
 
 
 def seed_answer(comparison: Comparison) -> list[Paragraph]:
-    """What each candidate does to the metric that is asked for most: the first that is tested, or the first main one."""
+    """Returns the effect of each candidate on the main metric: the first that is tested, or the first with a short name."""
     rows = main_rows(comparison)
     first = next((row for row in rows if row.metric.tested), rows[0])
     scale, unit = readable(first.metric)
@@ -123,12 +123,12 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
 
 
 class ModelError(msgspec.Struct, frozen=True):
-    """How far a model is from what was published.
+    """The distance of a model from published figures.
 
     Attributes:
         profile: What both are of.
         rows: Predicted against published less 1, by metric.
-        equal: Of metrics that weren't published, the published one whose predicted values they have.
+        equal: For each metric that wasn't published, the published one with the same predicted values.
     """
 
     profile: str = msgspec.field(name="of")
@@ -137,7 +137,7 @@ class ModelError(msgspec.Struct, frozen=True):
 
 
 def model_error(comparison: Comparison) -> ModelError | None:
-    """How far the model is from what was published of the profile; None where nothing was."""
+    """Returns how far the model is from the published figures of the profile; None where there are none."""
     found = comparison.baseline.manifest.parameters.get("model error")
     try:
         return None if found is None else msgspec.convert(found, ModelError)
@@ -185,7 +185,7 @@ def _error_of_model(row: Row, error: ModelError) -> Cell:
 
 
 def _error_notes(error: ModelError | None, shown: Container[str] | None = None) -> list[str]:
-    """What the model's error is; of metrics that weren't published and are shown, whose it is."""
+    """Returns notes on the model's error; a shown metric that wasn't published has a note on which metric's error holds for it."""
     if error is None:
         return []
     return [
@@ -217,12 +217,12 @@ def _error(metric: Metric, summary: Summary | None) -> Cell:
 
 
 def _several(rows: list[Row]) -> bool:
-    """Whether there is more than one seed, so that errors are known."""
+    """Returns whether there is more than one seed, so that errors are known."""
     return any(summary and summary.n > 1 for row in rows for summary in row.summaries)
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    """Which seeds, how much was analysed, the swept parameter's own value, and what was moved along."""
+    """Returns notes on the seeds, on how much was analysed, on the swept parameter's own value, and on what was moved along."""
     baseline = comparison.baseline.manifest
     alone = "" if _several(seed_rows(comparison)) else ": one alone gives no errors"
     seeds = baseline.workload.get("seeds", "")

@@ -1,4 +1,4 @@
-"""How much runs of one build differ, as a table for readers."""
+"""A table of how much runs of one build differ."""
 
 from slotmark.compare.spread import CONFIDENCE, Measured
 from slotmark.compare.spread_table import MetricSpread

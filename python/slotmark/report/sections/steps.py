@@ -1,4 +1,4 @@
-"""Where a difference comes from: in sentences, as a waterfall of its steps, a heat map of places, timelines of the worst samples, and tables."""
+"""Causes of a difference: sentences, a waterfall of its steps, a heat map of places, timelines of the worst samples, and tables."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ from slotmark.report.sections.cells import headed, in_a_sentence
 from slotmark.words import listed
 
 _SHOWN = 3
-"""So many steps of a kind are named in the sentence."""
+"""The most steps of a kind that are named in a sentence."""
 
 _TOLD = 0.01
-"""What is a smaller share of the largest step's difference isn't named."""
+"""The smallest share of the largest step's difference at which a step is named."""
 
 _LONG = 40
-"""What stands beside a key and is longer than this is no title, as a hash."""
+"""The longest value beside a key that can be a title; longer ones, as hashes, can't."""
 
 _UNITS = {"s": (1e3, "ms")}
 """A difference is read in a smaller unit than the metric."""
@@ -33,7 +33,7 @@ TITLE = "Where it comes from"
 
 
 def origins_in_short(comparison: Comparison) -> list[Block]:
-    """Where the difference of each candidate comes from: in words, as charts, and in folded tables; nothing where the logs don't tell."""
+    """Returns the causes of each candidate's difference: in words, as charts, and in folded tables; empty where the logs don't show them."""
     found = [one for one in comparison.details if isinstance(one, Attribution) and (one.explained or one.blocks)]
     blocks: list[Block] = []
     for one in found:
@@ -60,7 +60,7 @@ def worst_sections(found: Sequence[Attribution]) -> list[Section]:
 
 
 def explained_in_words(explanation: Explanation) -> list[Block]:
-    """What changed most, and where; then a sentence per metric: its difference, the step that makes most of it, and the next ones."""
+    """Returns the largest changes and their places, then a sentence per metric: its difference, the step that makes most of it, and the next ones."""
     changes = explanation.changes
     said: list[Block] = [Paragraph(_changed(changes))] if changes and changes.found else []
     said += [Paragraph(_sentence(one)) for one in explanation.explained]
@@ -241,7 +241,7 @@ def _steps_of(one: Explained, unit: str) -> str:
 
 
 def _changed(changes: Changes) -> str:
-    """What changed most, and where; there is something."""
+    """Returns the largest changes and their places; there must be at least one."""
     scale, unit = _UNITS.get(changes.unit, (1.0, changes.unit))
     first, *others = [
         f"{one.stage} {_place(one, changes)}, {signed(scale * one.delta.estimate)} {unit}"
@@ -252,7 +252,7 @@ def _changed(changes: Changes) -> str:
 
 
 def _place(one: Change, changes: Changes) -> str:
-    """Where a change is, in words."""
+    """Returns the words for the place of a change."""
     if not one.places:
         return f"on all {changes.kind}s"
     if one.kind == "sender":
@@ -263,7 +263,7 @@ def _place(one: Change, changes: Changes) -> str:
 
 
 def _where(places: OutlierPlaces) -> str:
-    """Which places differ from the rest, the largest difference of each first."""
+    """Returns the places that differ from the rest, the largest difference of each first."""
     if not places.apart:
         return f"No {places.kind} of {places.count:,} differs from the rest."
     scale, unit = _UNITS.get(places.unit, (1.0, places.unit))

@@ -40,7 +40,7 @@ def sample_tables(comparison: Comparison) -> list[Table]:
 
 
 def _rows(comparison: Comparison) -> list[Row]:
-    """What is shown in tables: of a timeline, the chart says more."""
+    """Returns the rows that tables show; those of a timeline are left to the chart."""
     return [row for row in comparison.rows if row.quantity == "typical" and row.metric.chart != "timeline"]
 
 

@@ -1,4 +1,4 @@
-"""What was found, in sentences, and how many verdicts of each kind there are."""
+"""Findings in sentences, and the number of verdicts of each kind."""
 
 from slotmark.compare.result import ALL, Comparison, Difference, Row
 from slotmark.metrics import catalogue
@@ -9,7 +9,7 @@ from slotmark.verdict import MOVED, Verdict
 
 
 def verdicts(comparison: Comparison) -> Section:
-    """Of metrics whose means are compared what changed beyond its margin; of others each verdict on the first metric.
+    """Returns the changes beyond the margin of metrics whose means are compared, and each verdict on the first metric of the others.
 
     Nothing of runs paired by seed: what they predict is an answer of its own.
     """
@@ -65,7 +65,7 @@ def _sentence(comparison: Comparison, row: Row, place: int, difference: Differen
 
 
 def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
-    """What changed beyond its margin, section by section; of the rest, which are equivalent, and why the others are inconclusive."""
+    """Returns the changes beyond the margin, section by section; of the rest, which are equivalent, and why the others are inconclusive."""
     found: list[Paragraph] = []
     for place, side in enumerate(comparison.candidates):
         for section, inside in by_section(rows).items():
@@ -89,7 +89,7 @@ def _of_means(comparison: Comparison, rows: list[Row]) -> list[Paragraph]:
 
 
 def _kind(difference: Difference, comparison: Comparison) -> str:
-    """What a difference that is neither better nor worse shows, in words; empty for others."""
+    """Returns the words for a difference that is neither better nor worse; empty for others."""
     if difference.verdict == Verdict.EQUIVALENT:
         return f"{Verdict.EQUIVALENT} within their margins"
     if difference.verdict != Verdict.INCONCLUSIVE:

@@ -1,4 +1,4 @@
-"""Where the time of `show` and `compare` goes, and how much memory they take: one process each, by stage, for full runs."""
+"""Measures the time and memory of `show` and `compare`: one process each, by stage, for full runs."""
 
 import contextlib
 import multiprocessing

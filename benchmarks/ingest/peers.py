@@ -152,7 +152,7 @@ PEERS = {"duckdb": run_duckdb, "polars": run_polars}
 
 
 def rows(engine: str, out: Path) -> dict[str, int]:
-    """How many rows of each message an engine wrote, by our word for it."""
+    """Returns the number of rows of each message that an engine wrote, by our word for it."""
     if engine != "slotmark":
         return {EVENTS[name]: number for name, number in counted("ns", out / "all.parquet")}
     found = []

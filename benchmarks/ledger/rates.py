@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def uneven_rates(found: list[Estimate], processes: int) -> str:
-    """How often intervals cover no difference, the share of verdicts that are possible, and of those that are false; margin 0."""
+    """Returns how often intervals cover no difference, the share of verdicts that are possible, and of those that are false; margin 0."""
     covers = np.array([one.ratio.low <= 1 <= one.ratio.high for one in found])
     judged = np.array([one.effective >= LEAST_EFFECTIVE and processes >= ENOUGH_RUNS for one in found])
     return f"{covers.mean():.1%}, {judged.mean():.0%}, {(judged & ~covers).mean():.1%}"

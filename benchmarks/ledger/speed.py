@@ -1,4 +1,4 @@
-"""How long a comparison of many targets takes, and how much memory: 9 targets, 5 processes each, 100,000 blocks."""
+"""Measures the time and memory of a comparison of many targets: 9 targets, 5 processes each, 100,000 blocks."""
 
 import resource
 import sys

@@ -17,7 +17,7 @@ FLUSH_EVERY = 100
 
 
 def once(program: str, backend: str, entries: int) -> dict[str, Any]:
-    """What one process prints."""
+    """Returns the output of one process."""
     with tempfile.TemporaryDirectory() as state:
         words = [program, "--backend", backend, "--entries", str(entries), "--state", state]
         words += ["--blocks", str(BLOCKS), "--flush-every", str(FLUSH_EVERY)]

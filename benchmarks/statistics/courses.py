@@ -129,7 +129,7 @@ def _matched_hosts(pairs: int, hosts: int, again: float, *, same: bool = True) -
 
 
 def _use(draws: np.random.Generator, hosts: int, again: float, shared: float) -> list[tuple[bool, float]]:
-    """Whether intervals of one pair's difference cover none, and their half-widths: over slots, and over matched hosts."""
+    """Returns whether intervals of one pair's difference cover none, and their half-widths: over slots, and over matched hosts."""
     sides = use_of_hosts(draws, 10 * SLOTS, hosts, again, shared)
     over = (
         [by_unit(one.ravel(), np.repeat(np.arange(10 * SLOTS), hosts)) for one in sides],
@@ -145,7 +145,7 @@ def _two(sides: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def _rates(pairs: list[tuple[Units, Units]]) -> str:
-    """How often intervals cover no difference, the median effective number, the share with a verdict, and of false ones."""
+    """Returns how often intervals cover no difference, the median effective number, the share with a verdict, and of false ones."""
     found = [one for ours, theirs in pairs if (one := mean_difference([ours], [theirs], confidence=0.95))]
     covered = np.array([one.delta.low <= 0 <= one.delta.high for one in found])
     judged = np.array(

@@ -92,7 +92,7 @@ def unpaired(name: str, sizes: tuple[int, int], repetitions: int) -> str:
 
 
 def family(name: str, rounds: int, families: int) -> str:
-    """How many reports on equal runs have any verdict of better or worse after Holm."""
+    """Returns how many reports on equal runs have any verdict of better or worse after Holm."""
     draws = np.random.default_rng([SEED, rounds, FAMILY, *name.encode()])
     wrong = np.zeros((families, 2), dtype=bool)
     for index in range(families):
@@ -105,7 +105,7 @@ def family(name: str, rounds: int, families: int) -> str:
 
 
 def median(noise: Noise, rounds: int, repetitions: int) -> float:
-    """How often the interval of a run's median covers the true median."""
+    """Returns how often the interval of a run's median covers the true median."""
     draws = np.random.default_rng([SEED, rounds])
     truth = float(np.median(noise(draws, (1_000_000,))))
     intervals = [median_interval(values, CONFIDENCE) for values in noise(draws, (repetitions, rounds))]
@@ -113,7 +113,7 @@ def median(noise: Noise, rounds: int, repetitions: int) -> float:
 
 
 def others(name: str, rounds: int, repetitions: int) -> list[str]:
-    """What else could have been chosen: the mean with Student's t, and Hodges-Lehmann with the exact signed-rank interval."""
+    """Returns the results of other methods: the mean with Student's t, and Hodges-Lehmann with the exact signed-rank interval."""
     ours, theirs = rates(np.random.default_rng([SEED, rounds, *name.encode()]), NOISES[name], (repetitions, rounds))
     logs = np.log(theirs) - np.log(ours)
     mean, reach = logs.mean(axis=1), logs.std(axis=1, ddof=1) / np.sqrt(rounds) * stats.t.ppf(0.975, rounds - 1)
@@ -141,7 +141,7 @@ def _ratios(sides: tuple[np.ndarray, np.ndarray], repetitions: int) -> list[Rati
 
 
 def _truth(name: str, sizes: tuple[int, ...], draws: np.random.Generator) -> float:
-    """What the estimate is on average: 1 for noise that both sides have alike."""
+    """Returns the estimate's average: 1 for noise that both sides have alike."""
     if name in ALIKE:
         return 1.0
     ours, theirs = (noise(draws, (20_000, size)) for noise, size in zip(UNLIKE[name], (sizes * 2)[:2], strict=True))

@@ -42,13 +42,13 @@ NAMES = {
     "RTS Mutator CPU usage": "RTS mutator CPU usage",
     "RTS live GC dateset": "RTS live GC dataset",
 }
-"""What the reports call otherwise than the catalogue."""
+"""Names in the reports that differ from the catalogue's."""
 
 DEGREES = np.geomspace(4, 40, 12)
 """Degrees of freedom that are tried: of fewer, not even the variance of a variance is finite."""
 
 FEWEST = 8
-"""Of fewer pairs that have a metric it is left out."""
+"""The fewest pairs with a metric; with fewer, the metric is left out."""
 
 WORKLOAD = {"hosts": "52", "epoch, slots": "8000", "slot, s": "1", "active slots": "0.05"}
 """By which runs of that cluster are known, beside the end of their profile's name."""
@@ -65,7 +65,7 @@ def cells(folder: Path, report: str, column: int) -> dict[str, str]:
 
 
 def away(metric: Metric, ours: str, theirs: str) -> float | None:
-    """How far a run of a pair lies from what both have in common, on the metric's scale; at least what printing rounds away."""
+    """Returns the distance of a pair's run from what both have in common, on the metric's scale; at least what printing rounds away."""
     one, other = float(ours.replace(",", "")), float(theirs.replace(",", ""))
     rounded = max(map(_rounded, (ours, theirs)))
     if metric.run_scale == "identity":
@@ -82,7 +82,7 @@ def _rounded(text: str) -> float:
 
 
 def differences(folder: Path, leave_out: int | None = None) -> dict[str, list[float]]:
-    """How far runs lie from their pair's middle, by metric; of all pairs but one."""
+    """Returns the distances of runs from their pair's middle, by metric; of all pairs but one."""
     found: dict[str, list[float]] = {}
     pairs = [pair for place, pair in enumerate(PAIRS) if place != leave_out]
     read = [(cells(folder, one, i), cells(folder, other, j)) for one, i, other, j in pairs]

@@ -1,4 +1,4 @@
-//! What benchmarks of chains print with.
+//! Output of the benchmarks of chains.
 
 use std::fs;
 

@@ -53,7 +53,7 @@ fn well_formed(blocks: &[&[u8]]) {
 /// A name, and what is done to all blocks.
 type Work = (&'static str, fn(&[&[u8]]));
 
-/// What each pass measures.
+/// The work of each pass.
 const WORK: [Work; 4] = [
     ("slotmark, whole block, hash and facts", slotmark),
     ("Pallas 1.4.0, MultiEraBlock::decode", pallas_decode),

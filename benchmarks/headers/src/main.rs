@@ -68,7 +68,7 @@ fn agree(chain: &Chain, cases: &[Case<'_>], network: &Network) -> Result<(), Fai
     Ok(())
 }
 
-/// What does the checks in a pass.
+/// The code that does the checks in a pass.
 #[derive(Clone, Copy)]
 enum Way {
     /// Our crates, on so many threads.

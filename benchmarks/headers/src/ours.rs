@@ -13,7 +13,7 @@ use slotmark_praos::{certificate, kes, vrf};
 
 use crate::Case;
 
-/// How often a certificate is verified that many headers have.
+/// The number of times that a certificate is verified that many headers have.
 #[derive(Clone, Copy)]
 pub enum Verify {
     /// Once.
@@ -68,7 +68,7 @@ pub fn check_all(chain: &Chain, cases: &[Case<'_>], verify: Verify) -> Result<Ve
     Ok(cases.par_iter().zip(&headers).map(|(case, header)| check(case, header, verified.as_ref())).collect())
 }
 
-/// How many different certificates the cases have.
+/// Returns the number of different certificates of the cases.
 pub fn distinct_certificates(chain: &Chain, cases: &[Case<'_>]) -> Result<usize, ChainError> {
     let headers: Vec<Read<'_>> = cases.iter().map(|case| read(chain, case)).collect::<Result<_, _>>()?;
     Ok(verified(&headers).len())

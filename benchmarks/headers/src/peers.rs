@@ -18,7 +18,7 @@ use vrf_dalek::vrf03::{PublicKey03, VrfProof03};
 
 use crate::Case;
 
-/// What is measured.
+/// The crates that are measured.
 pub const NAMES: &str =
     "pallas-traverse, pallas-crypto (BLAKE2b, KES) and pallas-math 1.4.0, ed25519-dalek 2, amaru-vrf-dalek 0.1.0, crc32fast 1";
 
@@ -30,7 +30,7 @@ const BABBAGE: u8 = 6;
 
 type Problem = String;
 
-/// What is the same for all headers, made once.
+/// The parts that are the same for all headers, made once.
 pub struct Network {
     kes: KesPeriods,
     /// ln(1 - f); None for f = 1, where every draw leads.
@@ -57,15 +57,15 @@ fn decimal(share: Ratio) -> FixedDecimal {
 pub struct Decoded<'a> {
     era: u8,
     header: MultiEraHeader<'a>,
-    /// Where the header is in the block.
+    /// The header's place in the block.
     place: (usize, usize),
-    /// What the KES signature signs.
+    /// The bytes that the KES signature signs.
     signed: &'a [u8],
     /// Bodies, witnesses, auxiliary data, invalid transactions.
     parts: [&'a [u8]; 4],
 }
 
-/// What a header states.
+/// The fields of a header.
 pub struct Stated<'a> {
     slot: u64,
     issuer: &'a [u8],
@@ -113,7 +113,7 @@ fn cut(bytes: &[u8]) -> Result<Cut<'_>, minicbor::decode::Error> {
     Ok((era, start, header, parts, item(&mut inside)?))
 }
 
-/// What the header of a block states.
+/// Returns the fields of a block's header.
 pub fn stated<'a>(decoded: &'a Decoded<'_>) -> Result<Stated<'a>, Problem> {
     if let Some(header) = decoded.header.as_babbage() {
         let (body, certificate) = (&header.header_body, &header.header_body.operational_cert);

@@ -18,11 +18,11 @@ pub struct ChainAppender {
     chunk_slots: u64,
     places: Vec<Place>,
     open: Option<OpenChunk>,
-    /// Whether a write failed: files may then hold a part of a block, which only opening anew cuts off.
+    /// True after a failed write: files may then hold a part of a block, which only opening anew cuts off.
     broken: bool,
 }
 
-/// Where a block is.
+/// The place of a block.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     slot: u64,
@@ -36,7 +36,7 @@ struct Place {
 struct Entry {
     position: usize,
     offset: u64,
-    /// Where its block ends at the latest: where the next one begins, or the chunk ends.
+    /// The latest end of its block: the start of the next one, or the end of the chunk.
     limit: u64,
     crc32: u32,
     hash: Hash32,
@@ -160,12 +160,12 @@ impl ChainAppender {
         Ok(())
     }
 
-    /// How many blocks it has.
+    /// Returns the number of blocks.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether it has no block.
+    /// Returns whether there is no block.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -268,7 +268,7 @@ fn entries(secondary: &[u8], length: u64) -> impl Iterator<Item = Entry> {
 }
 
 impl Entry {
-    /// Whether its block lies behind the one that ends there, in a chunk of so many bytes.
+    /// Returns whether its block lies behind the one that ends at `end`, in a chunk of `length` bytes.
     fn fits(&self, end: u64, length: u64) -> bool {
         self.offset == end && end < self.limit && self.limit <= length
     }

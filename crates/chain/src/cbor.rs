@@ -12,7 +12,7 @@ pub use self::write::CborBuffer;
 pub struct DecodeError {
     /// From the beginning of the block.
     pub offset: usize,
-    /// What should have been there.
+    /// The item that was expected.
     pub expected: &'static str,
 }
 
@@ -46,7 +46,7 @@ type Result<T> = std::result::Result<T, DecodeError>;
 pub(crate) struct Cursor<'a> {
     whole: &'a [u8],
     rest: &'a [u8],
-    /// What waits for the end of an indefinite item; kept, so that deep Plutus data needn't allocate for each block.
+    /// Levels that wait for the end of an indefinite item; kept, so that deep Plutus data needn't allocate for each block.
     open: Vec<Level>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Cursor<'a> {
 pub(crate) struct Items(Option<u64>);
 
 impl Items {
-    /// Whether another item comes; takes the break of an indefinite one.
+    /// Returns whether another item comes; takes the break of an indefinite one.
     #[inline(always)]
     pub(crate) fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<bool> {
         match &mut self.0 {
@@ -87,7 +87,7 @@ struct Level {
     kind: Kind,
 }
 
-/// What a walk is in.
+/// The kind of item that a walk is in.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// The outermost level: ends with the last item.

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::point::Hash32;
 
-/// What a decoded block comes down to in the digest.
+/// The facts of a decoded block that go into the digest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockFacts {
     /// Absolute slot.

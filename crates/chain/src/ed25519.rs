@@ -2,7 +2,7 @@
 
 use ed25519_dalek::{Signature, VerifyingKey};
 
-/// Whether a signature is a key's over a message, as `crypto_sign_verify_detached` of libsodium decides.
+/// Returns whether a signature is a key's over a message, as `crypto_sign_verify_detached` of libsodium decides.
 ///
 /// Refused beside wrong signatures: keys and signatures of small order, encodings that aren't canonical, and a scalar
 /// that isn't below the group's order.
@@ -11,7 +11,7 @@ pub fn verify(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
         && VerifyingKey::from_bytes(key).is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())
 }
 
-/// Whether the y coordinate of an encoded point is below 2^255 - 19: curve25519-dalek takes others too.
+/// Returns whether the y coordinate of an encoded point is below 2^255 - 19: curve25519-dalek takes others too.
 pub fn is_canonical(point: &[u8; 32]) -> bool {
     let high = point[1..31].iter().all(|&byte| byte == 0xff) && point[31] & 0x7f == 0x7f;
     !(high && point[0] >= 0xed)

@@ -1,4 +1,4 @@
-//! What can be wrong with a chain folder.
+//! Errors of a chain folder.
 
 use std::io;
 use std::path::PathBuf;

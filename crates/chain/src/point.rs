@@ -52,7 +52,7 @@ impl FromStr for Point {
 /// A chain's last block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tip {
-    /// Where it is.
+    /// Its place on the chain.
     pub point: Point,
     /// Its number, counted from 0 (epoch boundary blocks have their predecessor's).
     pub block_no: u64,

@@ -19,7 +19,7 @@ macro_rules! rules {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What must hold, in a sentence.
+            /// Returns the requirement, in a sentence.
             pub fn requirement(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),+).trim_ascii(),)+ }
             }
@@ -121,7 +121,7 @@ rules! {
 }
 
 impl Rule {
-    /// Whether it is checked of each transaction, and not of the block.
+    /// Returns whether it is checked of each transaction, and not of the block.
     pub fn is_of_transactions(self) -> bool {
         self >= Self::InputsGiven
     }
@@ -144,12 +144,12 @@ impl Rules {
         self.0 |= 1 << rule as u64;
     }
 
-    /// Whether a rule is in it.
+    /// Returns whether a rule is in the set.
     pub fn contains(self, rule: Rule) -> bool {
         self.0 >> rule as u64 & 1 == 1
     }
 
-    /// Whether it has no rule.
+    /// Returns whether the set has no rule.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -160,16 +160,16 @@ impl Rules {
     }
 }
 
-/// What was found of one block or transaction: each rule that concerns it is in one of the sets.
+/// The result of checking one block or transaction: each rule that concerns it is in one of the sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Those that hold.
+    /// Rules that hold.
     pub held: Rules,
-    /// Those that are broken.
+    /// Rules that are broken.
     pub broken: Rules,
-    /// Those that hold with stake that lacks rewards.
+    /// Rules that hold with stake that lacks rewards.
     pub approximate: Rules,
-    /// Those that can't be decided with what is known.
+    /// Rules that can't be decided with what is known.
     pub unknown: Rules,
 }
 

@@ -1,4 +1,4 @@
-//! What a chain holds, in figures: `slotmark chain info`.
+//! Figures of a chain: `slotmark chain info`.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};

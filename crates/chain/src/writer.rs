@@ -33,7 +33,7 @@ struct OpenChunk {
 pub struct NewBlock<'a> {
     /// The whole block, `[era, block]`.
     pub bytes: &'a [u8],
-    /// Where its header begins, from its beginning.
+    /// Start of its header, from the start of the block.
     pub header_offset: u16,
     /// The header's length.
     pub header_size: u16,

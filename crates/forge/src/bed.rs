@@ -11,7 +11,7 @@ use slotmark_newfolder::NewFolder;
 use slotmark_synth::bed::{BED_SCHEMA, Bed, BedGenesis, BedHost, BedLink};
 use slotmark_synth::{LOOP, Script, SynthError};
 
-/// Why a bed couldn't be made.
+/// Reasons why a bed couldn't be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BedError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! What goes between this program and the one that started it.
+//! Messages between this program and the one that started it.
 //!
 //! Standard output has JSON lines: `{"progress":[DONE,TOTAL]}`, each of which waits for a line on standard input, and one at the end,
 //! `{"made":…}` or `{"failed":{"error":…,"message":…}}`. The end of standard input stops the work.
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// How often progress is written at most.
+/// Shortest interval at which progress is written.
 const EVERY: Duration = Duration::from_millis(50);
 
 /// A failure that a user can mend: the name of an exception of `slotmark.errors`, and its message.

@@ -29,7 +29,7 @@ use crate::conversation::{Failure, Progress};
 enum Arguments {
     /// Forges a chain into a new folder.
     ForgeChain {
-        /// What its blocks hold.
+        /// The content of its blocks.
         #[arg(long)]
         workload: String,
         #[arg(long)]
@@ -81,7 +81,7 @@ enum Arguments {
         bed: PathBuf,
         #[arg(long)]
         into: PathBuf,
-        /// When slot 0 begins, in seconds since 1970.
+        /// Start of slot 0, in seconds since 1970.
         #[arg(long)]
         start: u64,
         /// All hosts are at 127.0.0.1.
@@ -110,7 +110,7 @@ impl ScriptFiles {
     }
 }
 
-/// What a bed is made of beside the options: too long for one.
+/// The parts of a bed beside the options: too long for one.
 #[derive(Deserialize)]
 struct Plan {
     /// TOML.
@@ -127,7 +127,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was made or found, as JSON.
+/// Returns the result as JSON.
 fn run(arguments: Arguments, progress: &mut Progress) -> Result<String, Failure> {
     match arguments {
         Arguments::ForgeChain { workload, blocks, seed, security_parameter, utxo, script, out } => {

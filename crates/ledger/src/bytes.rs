@@ -15,7 +15,7 @@ pub(crate) fn failure(error: &minicbor::decode::Error) -> DecodeError {
 
 pub(crate) type Result<T> = std::result::Result<T, minicbor::decode::Error>;
 
-/// What may spend an output.
+/// The credential that may spend an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Payment {
     Credential(Credential),
@@ -23,7 +23,7 @@ pub(crate) enum Payment {
     Byron,
 }
 
-/// Who may spend what is at an address (CIP-19); None where it isn't an address that can be paid to.
+/// Returns the credential that may spend an output at an address (CIP-19); None where nothing can be paid to the address.
 pub(crate) fn payment(address: &[u8]) -> Option<Payment> {
     match address.first()? >> 4 {
         kind @ 0..=7 => {
@@ -73,7 +73,7 @@ pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<(&[u8], &[u8])>> {
     Ok(found)
 }
 
-/// Whether another item comes of so many, or of an indefinite number; takes the break of the latter.
+/// Returns whether another item comes, of `count` items or of an indefinite number; takes the break of the latter.
 fn more(decoder: &mut Decoder<'_>, count: Option<u64>, found: usize) -> Result<bool> {
     match count {
         Some(count) => Ok((found as u64) < count),
@@ -125,7 +125,7 @@ impl Balance {
         output.assets.map_or(Ok(()), |assets| self.add_assets(assets.of(bytes), times))
     }
 
-    /// Whether there are no assets left over beside lovelace.
+    /// Returns whether there is nothing beside lovelace.
     pub(crate) fn is_lovelace(&self) -> bool {
         self.assets.values().all(|amount| *amount == 0)
     }
@@ -144,7 +144,7 @@ pub(crate) type Language = u8;
 pub(crate) struct Script {
     pub(crate) hash: Hash28,
     pub(crate) language: Language,
-    /// What the hash is over, but for the language: a native script as encoded, or Plutus's own bytes.
+    /// The bytes that are hashed, but for the language: a native script as encoded, or Plutus's own bytes.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -168,7 +168,7 @@ impl Script {
     }
 }
 
-/// What an output has for a datum.
+/// The datum of an output.
 pub(crate) enum Datum {
     Hash(Hash32),
     Inline,

@@ -1,4 +1,4 @@
-//! What certificates ask of their transaction: who must sign, and what they deposit or get back.
+//! The needs of certificates: signatures, deposits and refunds.
 
 use pallas_codec::minicbor::{self, Decoder};
 use pallas_primitives::{StakeCredential, alonzo, conway};
@@ -9,13 +9,13 @@ use crate::bytes::{Result, items};
 /// One certificate's demands.
 #[derive(Default)]
 pub(crate) struct Demands {
-    /// Whose witness it needs; a script among them runs for the certificate.
+    /// Credentials whose witness it needs; a script among them runs for the certificate.
     pub(crate) credentials: Vec<Credential>,
     /// Deposits less refunds that the certificate names, in lovelace.
     pub(crate) deposit: i128,
     /// Deposits for stake credentials less refunds, each as the parameters have it.
     pub(crate) key_deposits: i128,
-    /// Whether who must sign depends on more than the transaction: the genesis keys' delegates.
+    /// True where the signers depend on more than the transaction: on the genesis keys' delegates.
     pub(crate) unknown_signers: bool,
 }
 

@@ -18,7 +18,7 @@ pub use resolved::{EncodedOutput, Resolved, encode_output};
 
 use slotmark_network::{Network, Parameters};
 
-/// What a transaction's validity depends on beside its inputs.
+/// The state that a transaction's validity depends on beside its inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment<'e> {
     /// The block's slot.

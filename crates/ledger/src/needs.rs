@@ -1,4 +1,4 @@
-//! What a transaction needs beside its inputs: keys that sign, scripts that run.
+//! The needs of a transaction beside its inputs: keys that sign, scripts that run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,19 +11,18 @@ use crate::bytes::{Balance, Payment, Result, Script, entries, hash, items, rewar
 use crate::certificates::{Demands, demands};
 use crate::resolved::Source;
 
-/// What a script runs for, as redeemers name it: the purpose (0 spend, 1 mint, 2 certificate, 3 reward, 4 vote, 5 proposal)
-/// and which of those.
+/// The item that a script runs for, as redeemers name it: its purpose (0 spend, 1 mint, 2 certificate, 3 reward, 4 vote, 5 proposal) and its index.
 pub(crate) type Pointer = (u8, u32);
 
-/// What the body of a transaction asks for, without its inputs.
+/// The needs of a transaction's body, without its inputs.
 pub(crate) struct Needs {
     /// Keys that must sign.
     pub(crate) keys: BTreeSet<Hash28>,
-    /// Whether more keys must, which the transaction doesn't tell.
+    /// True where more keys must sign, which can't be found in the transaction.
     pub(crate) unknown_keys: bool,
     /// Scripts that must be there, and what for.
     pub(crate) scripts: Vec<(Pointer, Hash28)>,
-    /// What goes in above what comes out, without inputs, outputs and deposits that hang on parameters.
+    /// Value that goes in above what comes out, without inputs, outputs and deposits that depend on parameters.
     pub(crate) balance: Balance,
     /// Deposits for stake credentials less refunds, in numbers.
     pub(crate) key_deposits: i128,

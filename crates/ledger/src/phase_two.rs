@@ -30,7 +30,7 @@ use slotmark_network::{Parameters, Units};
 use crate::Environment;
 use crate::resolved::Resolved;
 
-/// What the evaluator's stack may need for each byte that nests as deeply as it can, measured on scripts of nothing but heads.
+/// Stack that the evaluator may need for each byte that nests as deeply as it can, measured on scripts of nothing but heads.
 const STACK_PER_BYTE: usize = 4_096;
 /// Bytes of a transaction and all that it refers to, beyond which its scripts aren't run.
 const MOST_BYTES: usize = 256 * 1_024;
@@ -39,22 +39,22 @@ const CONWAY: u64 = 9;
 /// Room that the evaluator begins with.
 const ARENA_BYTES: usize = 256 * 1_024;
 
-/// How one script ended.
+/// The result of one script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptRun {
-    /// What it ran for, as redeemers name it: 0 spend, 1 mint, 2 certificate, 3 reward, 4 vote, 5 proposal.
+    /// The purpose that it ran for, as redeemers name it: 0 spend, 1 mint, 2 certificate, 3 reward, 4 vote, 5 proposal.
     pub purpose: u8,
-    /// Which of those.
+    /// Index within its purpose.
     pub index: u32,
-    /// What the redeemer allows it.
+    /// The budget that the redeemer allows.
     pub budget: Units,
-    /// What it used; up to where it failed, if it did.
+    /// The budget that it used; up to its failure, if it failed.
     pub used: Units,
     /// Its end.
     pub end: ScriptEnd,
 }
 
-/// How a script ends.
+/// The end of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptEnd {
     /// It succeeds.
@@ -208,7 +208,7 @@ fn redeemers(tx: &Tx<'_>) -> Vec<Redeemer> {
     }
 }
 
-/// What scripts of each version of Plutus see of the transaction, made once each.
+/// The view of the transaction for scripts of each version of Plutus, made once each.
 struct Contexts<'c> {
     tx: &'c Tx<'c>,
     sources: &'c [ResolvedInput<'c>],

@@ -1,4 +1,4 @@
-//! What a transaction's inputs stand for.
+//! The outputs that a transaction's inputs refer to.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ pub type EncodedOutput = Arc<[u8]>;
 /// The outputs that a transaction refers to, each where its input is; None where there is no such unspent output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// Of its inputs.
+    /// Outputs of its inputs.
     pub inputs: Vec<Option<EncodedOutput>>,
-    /// Of its collateral.
+    /// Outputs of its collateral.
     pub collateral: Vec<Option<EncodedOutput>>,
-    /// Of its reference inputs.
+    /// Outputs of its reference inputs.
     pub references: Vec<Option<EncodedOutput>>,
-    /// How many pools it registers that weren't registered before, for each of which it makes a deposit.
+    /// Number of pools that it registers for the first time; it makes a deposit for each.
     pub new_pools: u64,
 }
 

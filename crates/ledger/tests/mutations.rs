@@ -106,7 +106,7 @@ struct Draft {
     datums: Vec<Vec<u8>>,
     /// Plutus V3.
     scripts: Vec<Vec<u8>>,
-    /// Of the first input.
+    /// Budget of the first input.
     budget: Option<Units>,
     collateral: Vec<NewOutput>,
     /// Changes what the script data's hash is over.

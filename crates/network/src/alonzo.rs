@@ -15,7 +15,7 @@ use crate::ratio::Ratio;
 const WORD_BYTES: u64 = 8;
 const LANGUAGES: [&str; 3] = ["PlutusV1", "PlutusV2", "PlutusV3"];
 
-/// What forged networks state, which the public networks do.
+/// The parameters of forged networks, which are those of the public networks.
 pub const PARAMETERS: Parameters = Parameters {
     collateral_percent: 150,
     prices: Prices { memory: Ratio::new(577, 10_000).expect("a fraction"), steps: Ratio::new(721, 10_000_000).expect("a fraction") },
@@ -38,7 +38,7 @@ pub struct Alonzo {
     extra_config: Option<ExtraConfig>,
 }
 
-/// What later eras than Alonzo begin with.
+/// The initial state for later eras than Alonzo.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ExtraConfig {
@@ -110,10 +110,10 @@ pub struct Parameters {
 /// Prices of units of scripts, in lovelace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prices {
-    /// Of a memory unit.
+    /// Price of a memory unit.
     #[serde(rename = "prMem")]
     pub memory: Ratio,
-    /// Of a step.
+    /// Price of a step.
     #[serde(rename = "prSteps")]
     pub steps: Ratio,
 }
@@ -144,7 +144,7 @@ impl Parameters {
         }
     }
 
-    /// How many of [`crate::Parameters::encode`] they are, with the cost models.
+    /// Their number in [`crate::Parameters::encode`], with the cost models.
     pub(crate) const ENCODED: usize = 8;
 
     pub(crate) fn encode(&self, cost_models: &CostModels, out: &mut Vec<u8>) {

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::blake2b_256;
 
-/// What is read of a Byron genesis file.
+/// The fields of a Byron genesis file that are read.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Byron {
-    /// When slot 0 begins, in seconds since 1970.
+    /// Start of slot 0, in seconds since 1970.
     pub start_time: i64,
-    /// What the protocol never changes.
+    /// Constants of the protocol.
     pub protocol_consts: Constants,
-    /// What updates may change.
+    /// Parameters that updates may change.
     pub block_version_data: BlockVersionData,
     /// Lovelace in digits by address in base 58.
     pub non_avvm_balances: BTreeMap<String, String>,
@@ -24,7 +24,7 @@ pub struct Byron {
     pub avvm_distr: BTreeMap<String, IgnoredAny>,
 }
 
-/// What the protocol never changes.
+/// Constants of the protocol.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Constants {
@@ -34,11 +34,11 @@ pub struct Constants {
     pub protocol_magic: u64,
 }
 
-/// What updates may change.
+/// Parameters that updates may change.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlockVersionData {
-    /// How long a slot is, in ms, in digits.
+    /// Length of a slot, in ms, in digits.
     pub slot_duration: String,
 }
 

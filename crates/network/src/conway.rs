@@ -10,7 +10,7 @@ use crate::ratio::Ratio;
 /// The epoch in which the DReps of forged networks expire.
 const DREP_EXPIRY: u64 = 1_000;
 
-/// What forged networks state.
+/// The parameters of forged networks.
 pub const PARAMETERS: Parameters = Parameters {
     pool_thresholds: PoolThresholds {
         motion_no_confidence: hundredths(51),
@@ -87,16 +87,16 @@ pub struct Parameters {
     pub drep_thresholds: DRepThresholds,
     /// Members of the committee at least.
     pub committee_min_size: u64,
-    /// How long a member of the committee serves at most.
+    /// Longest term of a member of the committee.
     pub committee_max_term_length: u64,
-    /// How long an action can be voted on.
+    /// Time in which an action can be voted on.
     pub gov_action_lifetime: u64,
     /// Deposit for an action.
     pub gov_action_deposit: u64,
     /// Deposit for a DRep.
     #[serde(rename = "dRepDeposit")]
     pub drep_deposit: u64,
-    /// How long a DRep who doesn't vote counts.
+    /// Time for which a DRep who doesn't vote counts.
     #[serde(rename = "dRepActivity")]
     pub drep_activity: u64,
     /// Least fee, for each byte of a script that is referred to.
@@ -153,7 +153,7 @@ thresholds! {
 }
 
 impl Parameters {
-    /// How many of [`crate::Parameters::encode`] they are.
+    /// Their number in [`crate::Parameters::encode`].
     pub(crate) const ENCODED: usize = 9;
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What forged networks state. Nothing here depends on it.
+/// Returns the genesis of forged networks. Nothing here depends on it.
 pub fn stated() -> Value {
     json!({
         "maxRefScriptSizePerBlock": 1_048_576,

@@ -31,8 +31,8 @@ impl GenesisError {
     }
 }
 
-/// Where an era's genesis file is beside Shelley's: at the same name with the other era in it, as `genesis.alonzo.json` beside
-/// `genesis.shelley.json`; else at `alonzo-genesis.json`.
+/// Returns the path of an era's genesis file beside Shelley's: the same name with the other era in it, as `genesis.alonzo.json` beside
+/// `genesis.shelley.json`; else `alonzo-genesis.json`.
 pub fn genesis_beside(shelley: &Path, era: &str) -> PathBuf {
     let era = era.to_lowercase();
     let name = shelley.file_name().and_then(|name| name.to_str()).filter(|name| name.contains("shelley"));

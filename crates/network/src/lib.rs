@@ -1,4 +1,4 @@
-//! What a network begins with: the genesis file of each era, and the protocol parameters that they state.
+//! The initial state of a network: the genesis file of each era, and the protocol parameters in them.
 //!
 //! A file per era (`shelley`, `byron`, `alonzo`, `conway`, `dijkstra`) has what is read of its genesis, what the networks of slotmark state in
 //! it, and, of its parameters, how updates change them and how the ledger encodes them. `parameters` puts the parameters together.

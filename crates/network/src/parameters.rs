@@ -26,13 +26,13 @@ pub type CostModels = [Option<Vec<i64>>; 3];
 /// Protocol parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameters {
-    /// Those of Shelley's genesis.
+    /// Parameters of Shelley's genesis.
     pub shelley: shelley::Parameters,
-    /// Those of Alonzo's genesis.
+    /// Parameters of Alonzo's genesis.
     pub alonzo: alonzo::Parameters,
-    /// Those of Conway's genesis; None where they aren't known.
+    /// Parameters of Conway's genesis; None where they aren't known.
     pub conway: Option<conway::Parameters>,
-    /// What instructions of scripts cost.
+    /// Costs of the instructions of scripts.
     pub cost_models: CostModels,
 }
 
@@ -53,7 +53,7 @@ impl Units {
         Self { memory: self.memory.saturating_add(other.memory), steps: self.steps.saturating_add(other.steps) }
     }
 
-    /// Whether neither kind is above another's.
+    /// Returns whether neither kind is above the limit's.
     pub fn within(self, limit: Self) -> bool {
         self.memory <= limit.memory && self.steps <= limit.steps
     }
@@ -128,7 +128,7 @@ impl Parameters {
         size.checked_add(run)?.checked_add(referred)
     }
 
-    /// What scripts that are referred to cost (`tierRefScriptFee`): rounded down, over all of them.
+    /// Returns the fee for scripts that are referred to (`tierRefScriptFee`): rounded down, over all of them.
     fn script_fee(&self, script_bytes: u64) -> Option<u128> {
         let price = self.conway?.fee_per_script_byte;
         // As a fraction over the price's denominator * 5^stretches; there are 200 kB of scripts in a transaction at most, eight stretches.
@@ -145,7 +145,7 @@ impl Parameters {
         }
     }
 
-    /// What an output must hold at least, in lovelace, from the size of its encoding (Babbage).
+    /// Returns the least lovelace of an output, from the size of its encoding (Babbage).
     pub fn least_lovelace(&self, output_bytes: u64) -> u64 {
         self.alonzo.lovelace_per_byte().saturating_mul(OUTPUT_OVERHEAD_BYTES + output_bytes)
     }

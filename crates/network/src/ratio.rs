@@ -10,7 +10,7 @@ pub struct Ratio {
     denominator: u64,
 }
 
-/// How genesis files have it.
+/// The forms in genesis files.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -58,17 +58,17 @@ impl Ratio {
         self.denominator
     }
 
-    /// Whether it is from 0 to 1.
+    /// Returns whether it is from 0 to 1.
     pub fn is_share(&self) -> bool {
         self.numerator <= self.denominator
     }
 
-    /// Whether it is nothing.
+    /// Returns whether it is 0.
     pub fn is_zero(&self) -> bool {
         self.numerator == 0
     }
 
-    /// Whether it is all.
+    /// Returns whether it is 1.
     pub fn is_one(&self) -> bool {
         self.numerator == self.denominator
     }

@@ -20,7 +20,7 @@ use crate::ratio::Ratio;
 pub const NETWORK_MAGIC: u32 = 42;
 /// Network id in addresses of forged networks: a test network.
 pub const NETWORK_ID: u8 = 0;
-/// When slot 0 of forged networks begins: 2025-01-01T00:00:00Z, in seconds since 1970.
+/// Start of slot 0 of forged networks: 2025-01-01T00:00:00Z, in seconds since 1970.
 pub const SYSTEM_START_S: u64 = 1_735_689_600;
 /// The same as the Shelley genesis states it.
 pub const SYSTEM_START: &str = "2025-01-01T00:00:00Z";
@@ -35,7 +35,7 @@ pub const PUBLIC_KES_PERIOD_SLOTS: u64 = 129_600;
 /// Lovelace that can exist.
 pub const MAX_LOVELACE: u64 = 45_000_000_000_000_000;
 
-/// What forged networks state: sizes and fees of the public networks, and the block size of the benchmarking cluster.
+/// The parameters of forged networks: sizes and fees of the public networks, and the block size of the benchmarking cluster.
 pub const PARAMETERS: Parameters = Parameters {
     a0: Ratio::new(3, 10).expect("a fraction"),
     decentralisation: Ratio::ZERO,
@@ -87,7 +87,7 @@ pub struct Shelley<F = Entries<HexText, u64>, S = Staking> {
     /// Blocks after which a block is settled: k of Praos.
     #[serde(rename = "securityParam")]
     pub security_parameter: u64,
-    /// How long a slot is, in seconds.
+    /// Length of a slot, in seconds.
     #[serde(serialize_with = "whole_where_it_is")]
     pub slot_length: f64,
     /// Slots of a KES period.
@@ -96,9 +96,9 @@ pub struct Shelley<F = Entries<HexText, u64>, S = Staking> {
     /// The pools, and who delegates to them.
     #[serde(default)]
     pub staking: S,
-    /// When slot 0 begins, as RFC 3339 has times.
+    /// Start of slot 0, in the format of RFC 3339.
     pub system_start: String,
-    /// How many genesis keys decide an update.
+    /// Number of genesis keys that decide an update.
     pub update_quorum: u64,
 }
 
@@ -150,7 +150,7 @@ pub struct Staking {
     pub stake: Entries<Hex<28>, Hex<28>>,
 }
 
-/// What is read of a pool.
+/// The fields of a pool that are read.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct StakingPool {
     /// Hash of its VRF key.
@@ -160,16 +160,16 @@ pub struct StakingPool {
 /// A network, as far as its transactions depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
-    /// What addresses hold: 1 for mainnet, 0 for test networks.
+    /// The network's number in addresses: 1 for mainnet, 0 for test networks.
     pub id: u8,
-    /// When slot 0 begins, in ms after 1970-01-01 UTC.
+    /// Start of slot 0, in ms after 1970-01-01 UTC.
     pub start_ms: u64,
-    /// How long a slot is, in ms.
+    /// Length of a slot, in ms.
     pub slot_ms: u64,
 }
 
 impl<F, S> Shelley<F, S> {
-    /// What forged chains state, with these funds and this staking.
+    /// Returns the genesis of forged chains, with these funds and this staking.
     pub fn stated(funds: F, staking: S) -> Self {
         Self {
             funds,
@@ -213,14 +213,14 @@ impl<F, S> Shelley<F, S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parameters {
-    /// How much a pool's pledge counts.
+    /// Weight of a pool's pledge.
     pub a0: Ratio,
     /// Share of the slots that belong to the genesis keys; not used from Babbage on.
     #[serde(rename = "decentralisationParam")]
     pub decentralisation: Ratio,
     /// Epochs ahead that a pool may retire at most.
     pub e_max: u64,
-    /// What an epoch's nonce is combined with; not used from Babbage on.
+    /// Entropy that an epoch's nonce is combined with; not used from Babbage on.
     #[serde(with = "entropy")]
     pub extra_entropy: Option<Hash32>,
     /// Deposit for a stake credential.
@@ -240,13 +240,13 @@ pub struct Parameters {
     /// Least fee of a transaction.
     #[serde(rename = "minFeeB")]
     pub fee_constant: u64,
-    /// What a pool takes of an epoch's rewards at least.
+    /// Least cost that a pool takes of an epoch's rewards.
     #[serde(default)]
     pub min_pool_cost: u64,
     /// Least amount in an output; not used from Alonzo on.
     #[serde(rename = "minUTxOValue")]
     pub min_output_lovelace: u64,
-    /// How many pools rewards are made for.
+    /// Number of pools that rewards are made for.
     pub n_opt: u64,
     /// Deposit for a pool.
     pub pool_deposit: u64,
@@ -279,7 +279,7 @@ impl Parameters {
         set(&mut self.pool_deposit, update.pool_deposit);
     }
 
-    /// How many of [`crate::Parameters::encode`] they are.
+    /// Their number in [`crate::Parameters::encode`].
     pub(crate) const ENCODED: usize = 14;
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
@@ -354,7 +354,7 @@ pub fn with_start(text: &str, start: &str) -> Result<String, serde_json::Error> 
 /// # Errors
 /// It is no object, or a key is written with escapes.
 pub fn without_entries(text: &str) -> Result<String, serde_json::Error> {
-    /// Where the keys of an object are in the text, and which of them are wanted.
+    /// The places of an object's keys in the text, and which of them are wanted.
     struct Keys<'a>(Vec<&'a str>);
 
     impl<'de> Deserialize<'de> for Keys<'de> {

@@ -62,7 +62,7 @@ impl NewFolder {
         }
     }
 
-    /// Where to write.
+    /// Returns the path to write to.
     pub fn path(&self) -> &Path {
         &self.partial
     }

@@ -20,7 +20,7 @@ const TIE_SLOTS: u64 = 5;
 /// Stands for what is before the first block.
 pub const ORIGIN: Hash32 = [0; 32];
 
-/// What chain selection compares.
+/// The facts that chain selection compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// The block's number.
@@ -31,13 +31,13 @@ pub struct View {
     pub issuer: [u8; 28],
     /// Number of its operational certificate.
     pub sequence: u64,
-    /// What the VRF gave.
+    /// The output of the VRF.
     pub vrf: [u8; 64],
 }
 
 impl View {
-    /// Whether a chain that ends in this is preferred to one that ends in another: by length; of the same slot and pool, by
-    /// the certificate's number; where slots are near each other, by the lower VRF output. Else a node keeps its own.
+    /// Returns whether a chain that ends in this is preferred to one that ends in another: by length; of the same slot and pool, by the certificate's
+    /// number; where slots are near each other, by the lower VRF output. Else a node keeps its own.
     pub fn is_preferred_to(&self, other: &Self) -> bool {
         if self.number != other.number {
             return self.number > other.number;
@@ -53,24 +53,24 @@ impl View {
 pub struct Entry {
     /// The hash before it.
     pub parent: Hash32,
-    /// What selection compares.
+    /// The facts that selection compares.
     pub view: View,
     /// Its header, as encoded.
     pub header: Arc<[u8]>,
     /// Bytes of its body, as it states them.
     pub body_bytes: u64,
-    /// Whether its block is here.
+    /// True where its block is here.
     pub has_block: bool,
-    /// Whether its block was refused, or one before it.
+    /// True where its block was refused, or one before it.
     pub invalid: bool,
-    /// What headers behind it are held against.
+    /// The state that headers behind it are checked against.
     state: Arc<ChainState>,
     children: Vec<Hash32>,
     /// Takes its block back, while it is on the selected chain.
     undo: Option<Undo>,
 }
 
-/// Why a header isn't taken.
+/// Reasons why a header isn't taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderFault {
     /// It can't be read.
@@ -79,7 +79,7 @@ pub enum HeaderFault {
     NoParent,
     /// It breaks a rule.
     Breaks(Rule),
-    /// What its proofs are held against isn't known.
+    /// The state that its proofs are checked against isn't known.
     Unchecked,
     /// It is behind a block that was refused.
     BehindInvalid,
@@ -97,7 +97,7 @@ impl std::fmt::Display for HeaderFault {
     }
 }
 
-/// What a header states, as far as it is looked at before it is taken.
+/// The fields of a header that are read before it is taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary {
     /// Its hash.
@@ -115,7 +115,7 @@ pub struct Summary {
 pub struct Adopted {
     /// Its hash.
     pub hash: Hash32,
-    /// What was compared.
+    /// The facts that were compared.
     pub view: View,
 }
 
@@ -130,7 +130,7 @@ pub struct Switch {
     pub joined: Vec<Adopted>,
 }
 
-/// What came of looking for a better chain.
+/// The result of looking for a better chain.
 #[derive(Debug, Default)]
 pub struct Selection {
     /// The change, where there is a better chain.
@@ -256,7 +256,7 @@ impl ChainDb {
         self.entries.get(hash)
     }
 
-    /// Whether a block is on the selected chain behind the last settled block, or is that one.
+    /// Returns whether a block is on the selected chain behind the last settled block, or is that one.
     pub fn on_chain(&self, hash: &Hash32) -> bool {
         *hash == self.root || self.place(hash).is_some()
     }
@@ -277,7 +277,7 @@ impl ChainDb {
         self.tip_of(hash).map(|tip| tip.point)
     }
 
-    /// What a block in a slot is to be made under on a block of the tree.
+    /// Returns the conditions for a block in a slot, on a block of the tree.
     pub fn outlook(&self, on: &Hash32, slot: u64) -> Option<Outlook> {
         if *on == self.tip_hash() {
             return self.ledger.outlook(Era::Conway, slot);
@@ -298,7 +298,7 @@ impl ChainDb {
         Ok(Summary { hash: header.hash, parent: parent_of(&header)?, slot: header.slot, number: header.block_no })
     }
 
-    /// Whether a header can be held against what is known: not where stake isn't known so far ahead of the ledger.
+    /// Returns whether a header can be checked: not where stake isn't known so far ahead of the ledger.
     pub fn can_check(&self, header: &Summary) -> bool {
         let epoch = |slot: u64| slot / self.genesis.shelley.epoch_slots;
         let tip_slot = self.ledger.tip().map_or(0, |tip| slot_of(&tip.point));

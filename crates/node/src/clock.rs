@@ -30,12 +30,12 @@ impl SlotClock {
         u64::try_from((at_ns - self.start_ns).div_euclid(self.slot_ns)).ok()
     }
 
-    /// When a slot begins, in ns since 1970.
+    /// Returns the start of a slot, in ns since 1970.
     pub fn start_of(&self, slot: u64) -> i128 {
         self.start_ns.saturating_add(self.slot_ns.saturating_mul(i128::from(slot)))
     }
 
-    /// How long it is until the slot after one begins, or the first one: nothing where it has begun.
+    /// Returns the time until the slot after one begins, or the first one; 0 where it has begun.
     pub fn until_after(&self, slot: Option<u64>) -> Duration {
         let ns = self.start_of(slot.map_or(0, |slot| slot.saturating_add(1))) - now_ns();
         Duration::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))

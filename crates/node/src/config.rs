@@ -21,7 +21,7 @@ use crate::eras::Eras;
 use crate::error::NodeError;
 use crate::options::Run;
 
-/// What the configuration and the genesis files decide.
+/// The values from the configuration and the genesis files.
 pub struct Settings {
     /// The network's genesis.
     pub genesis: Arc<Genesis>,
@@ -31,9 +31,9 @@ pub struct Settings {
     pub magic: u32,
     /// The host's name in log lines.
     pub name: String,
-    /// How often resources are logged.
+    /// Interval at which resources are logged.
     pub resources_every: Duration,
-    /// How long a peer may ask for no header; None for no limit.
+    /// Longest time that a peer may ask for no header; None for no limit.
     pub chain_sync_idle: Option<Duration>,
     /// The history of eras.
     pub eras: Eras,
@@ -59,7 +59,7 @@ struct File {
     others: serde_json::Map<String, Value>,
 }
 
-/// Where a peer listens.
+/// The address of a peer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct AccessPoint {
     /// An IP address or a name.
@@ -71,9 +71,9 @@ pub struct AccessPoint {
 /// A peer of the topology file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Where it listens.
+    /// The peer's address.
     pub access_point: AccessPoint,
-    /// Whether it may be silent for as long as it likes.
+    /// True where it may be silent for any time.
     pub trustable: bool,
 }
 
@@ -93,7 +93,7 @@ struct Root {
     trustable: bool,
 }
 
-/// What a node makes blocks with.
+/// The keys and the certificate that a node makes blocks with.
 pub struct Credentials {
     /// The pool's cold key.
     pub cold_key: [u8; 32],

@@ -37,7 +37,7 @@ use upstream::Upstream;
 /// Fetch decisions are at least so far apart (ouroboros-network, `BlockFetch/State.hs`).
 const DECISION_EVERY: Duration = Duration::from_millis(10);
 
-/// What happens to the node.
+/// An event for the node.
 pub enum Event {
     /// A connection is there, its handshake done.
     Connected(Connected),
@@ -45,7 +45,7 @@ pub enum Event {
     Disconnected(u32),
     /// A peer sent a message.
     Message(u32, Message),
-    /// How long a peer took to answer a keep-alive message.
+    /// The time that a peer took to answer a keep-alive message.
     Rtt(u32, Duration),
     /// The node is to stop.
     Stop,
@@ -57,13 +57,13 @@ pub struct Connected {
     pub peer: u32,
     /// Takes what is to be done with it.
     pub commands: UnboundedSender<Command>,
-    /// Whether this node follows the peer's chain.
+    /// True where this node follows the peer's chain.
     pub is_client: bool,
-    /// Whether it is a local client.
+    /// True for a local client.
     pub is_local: bool,
 }
 
-/// What is to be done with a connection.
+/// A command for a connection.
 pub enum Command {
     /// Send a message.
     Send(Message),
@@ -98,12 +98,12 @@ pub struct Core {
     db: ChainDb,
     credentials: Option<Credentials>,
     mempool: Mempool,
-    /// What transactions are under, by the tip and the epoch that it is for.
+    /// The conditions for transactions, with the tip and the epoch that they are for.
     outlook: Option<((Hash32, u64), Outlook)>,
     peers: BTreeMap<u32, PeerState>,
     /// Blocks that were asked for, and of whom.
     in_flight: HashMap<Hash32, u32>,
-    /// Whether something changed that fetching depends on, and since when.
+    /// The time since when something that fetching depends on has changed; None where nothing has.
     undecided: Option<Instant>,
     last_decision: Instant,
     /// A header that is announced before its block is validated.
@@ -166,7 +166,7 @@ impl Core {
         }
     }
 
-    /// How long there is nothing to do but for events.
+    /// Returns the time without anything to do but for events.
     fn wait(&self) -> Duration {
         let mut wait = self.clock.until_after(self.last_slot);
         if let Some(since) = self.undecided {

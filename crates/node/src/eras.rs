@@ -22,7 +22,7 @@ pub struct Eras {
     later: Parameters,
 }
 
-/// What holds within an era.
+/// The parameters of an era.
 #[derive(Clone, Copy)]
 struct Parameters {
     epoch_slots: u64,

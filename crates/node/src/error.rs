@@ -1,4 +1,4 @@
-//! What ends a node.
+//! Errors that end a node.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use slotmark_network::GenesisError;
 use slotmark_praos::base::BaseError;
 use slotmark_praos::envelope::EnvelopeError;
 
-/// Why a node can't start, or go on.
+/// Reasons why a node can't start, or go on.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message is its documentation")]
 pub enum NodeError {

@@ -19,7 +19,7 @@ pub struct Leadership {
 }
 
 impl Credentials {
-    /// Whether the pool leads a slot under what its block would be made under.
+    /// Returns the proof that the pool leads a slot, under the conditions for its block; None where it doesn't.
     pub fn leads(&self, slot: u64, outlook: &Outlook, genesis: &Genesis) -> Option<Leadership> {
         let Leader::Pool(pool) = outlook.epoch.distribution.as_ref()?.leader(&self.pool) else { return None };
         let input = praos_input(slot, outlook.epoch.nonce);

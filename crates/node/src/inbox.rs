@@ -1,4 +1,4 @@
-//! What waits for the core: events of neighbours and local clients, and behind them those of all others.
+//! The queue of the core: events of neighbours and local clients, and behind them those of all others.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::core::Event;
 
-/// Whose turn it is first.
+/// The rank by which events are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
     /// Neighbours of the topology, local clients, and the node itself.
@@ -15,7 +15,7 @@ pub enum Rank {
     Later,
 }
 
-/// Where events go; copies of it share the queues. Events of one rank stay in their order.
+/// The sender of events; copies of it share the queues. Events of one rank stay in their order.
 #[derive(Clone, Default)]
 pub struct Events(Arc<Shared>);
 

@@ -16,7 +16,7 @@ pub enum Local {
     Submit(Arc<[u8]>),
     /// The transaction is in the mempool.
     Accepted,
-    /// Why the transaction is not in the mempool.
+    /// The reason why the transaction is not in the mempool.
     Refused(String),
     /// From the client: hold the ledger's state at a point.
     Acquire(Target),
@@ -40,7 +40,7 @@ pub enum Local {
     Tx(Option<Arc<[u8]>>),
     /// From the client: whether a transaction is in the held mempool.
     HasTx(Hash32),
-    /// Whether it is.
+    /// True where it is in the mempool.
     Has(bool),
     /// From the client: the sizes of the held mempool.
     GetSizes,
@@ -52,14 +52,14 @@ pub enum Local {
     Done(u16),
 }
 
-/// Which state is asked for.
+/// The state that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// That at a block, or at the origin.
+    /// The state at a block, or at the origin.
     At(Point),
-    /// That at the chain's tip.
+    /// The state at the chain's tip.
     Tip,
-    /// That at the last settled block.
+    /// The state at the last settled block.
     Immutable,
 }
 
@@ -76,7 +76,7 @@ impl Local {
         }
     }
 
-    /// Whether the node sends it.
+    /// Returns whether the node sends it.
     pub fn is_from_responder(&self) -> bool {
         matches!(
             self,

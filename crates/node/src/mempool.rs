@@ -14,10 +14,10 @@ use slotmark_network::{Parameters, Units};
 use slotmark_praos::stake::Stake;
 use slotmark_synth::assembly::Transactions;
 
-/// How many blocks' worth of transactions there may be.
+/// Capacity in blocks' worth of transactions.
 const BLOCKS: u64 = 2;
 
-/// Where an output is.
+/// The place of an output.
 type Place = (Hash32, u64);
 
 /// A transaction that waits.
@@ -29,7 +29,7 @@ pub struct Waiting {
     pub bytes: Arc<[u8]>,
     parts: Parts,
     units: Units,
-    /// What it spends and what it refers to.
+    /// The outputs that it spends and refers to.
     spends: Vec<Place>,
     refers: Vec<Place>,
     makes: Vec<(Place, EncodedOutput)>,
@@ -38,7 +38,7 @@ pub struct Waiting {
     pub ticket: u64,
 }
 
-/// Where a transaction's parts are.
+/// The places of a transaction's parts.
 #[derive(Clone, Debug)]
 struct Parts {
     body: Range<usize>,
@@ -48,18 +48,18 @@ struct Parts {
     auxiliary: Range<usize>,
 }
 
-/// What transactions are held against.
+/// The rules that transactions are checked against.
 #[derive(Clone, Copy)]
 pub struct Rules<'r> {
     /// The unspent outputs at the tip.
     pub stake: &'r Stake,
     /// Slot, network and parameters.
     pub environment: Environment<'r>,
-    /// Whether scripts are run.
+    /// True where scripts are run.
     pub with_scripts: bool,
 }
 
-/// Why a transaction isn't taken.
+/// Reasons why a transaction isn't taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It is here already.
@@ -84,12 +84,12 @@ pub struct Mempool {
 }
 
 impl Mempool {
-    /// How many there are.
+    /// Returns the number of transactions.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -99,12 +99,12 @@ impl Mempool {
         self.bytes
     }
 
-    /// Whether a transaction is there.
+    /// Returns whether a transaction is there.
     pub fn has(&self, id: &Hash32) -> bool {
         self.ids.contains(id)
     }
 
-    /// Those with a number above one, in order.
+    /// Returns the transactions with a number above one, in order.
     pub fn after(&self, ticket: u64) -> impl Iterator<Item = &Waiting> {
         let start = self.waiting.partition_point(|waiting| waiting.ticket <= ticket);
         self.waiting.range(start..)
@@ -271,7 +271,7 @@ pub fn transaction_id(bytes: &[u8]) -> Hash32 {
 
 type Places = (Vec<Place>, Vec<Place>, Vec<(Place, EncodedOutput)>);
 
-/// What a transaction spends, refers to and makes.
+/// Returns the outputs that a transaction spends, refers to and makes.
 fn places(block: &Block<'_, '_>, transaction: &Transaction, id: Hash32, valid: bool) -> Result<Places, slotmark_chain::DecodeError> {
     let place = |input: &slotmark_chain::block::Input| -> Place {
         (block.bytes[input.transaction as usize..][..32].try_into().expect("32 bytes"), input.index)

@@ -33,24 +33,24 @@ const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// A connection that lived so long was a good one.
 const GOOD: Duration = Duration::from_secs(10);
-/// How long a peer may take to answer a dial.
+/// Longest time that a peer may take to answer a dial.
 const DIAL_LIMIT: Duration = Duration::from_secs(10);
 
-/// What all connections share.
+/// The parts that all connections share.
 pub struct Network {
-    /// Where to listen, and from where to dial.
+    /// The address to listen on and to dial from.
     pub address: SocketAddr,
     /// The network's number.
     pub magic: u32,
-    /// Where what comes from peers goes.
+    /// The queue for events of peers.
     pub events: Events,
     /// The node's log.
     pub log: Arc<Log>,
     /// The node's blocks.
     pub store: Arc<Store>,
-    /// How long a peer may ask for no header; None for no limit.
+    /// Longest time that a peer may ask for no header; None for no limit.
     pub chain_sync_idle: Option<Duration>,
-    /// What others may take up.
+    /// Limits for others.
     pub bounds: Bounds,
     state: State,
 }
@@ -65,7 +65,7 @@ struct State {
     door: RefCell<Door>,
 }
 
-/// How a connection came to be.
+/// The origin of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Dialled,

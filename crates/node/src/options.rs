@@ -11,12 +11,12 @@ use clap::{Args, Parser, Subcommand};
 #[derive(Parser, Debug)]
 #[command(name = "slotmark-node", version, about)]
 pub struct Options {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What there is to do.
+/// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Run a node until SIGINT or SIGTERM.
@@ -25,18 +25,18 @@ pub enum Command {
     Prepare(Prepare),
 }
 
-/// What a ledger base is made of.
+/// The sources of a ledger base.
 #[derive(Args, Debug, Clone)]
 pub struct Prepare {
     /// Configuration file, which names the genesis files.
     #[arg(long)]
     pub config: PathBuf,
-    /// Where to write the base.
+    /// Path of the base.
     #[arg(long)]
     pub out: PathBuf,
 }
 
-/// How a node is run.
+/// The options of a node.
 #[derive(Args, Debug, Clone)]
 pub struct Run {
     /// Configuration file, which names the genesis files.
@@ -106,12 +106,12 @@ pub enum Stage {
     Forge,
 }
 
-/// So much time in a stage.
+/// A delay in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
-    /// Where.
+    /// The stage.
     pub stage: Stage,
-    /// How long.
+    /// The delay.
     pub time: Duration,
 }
 

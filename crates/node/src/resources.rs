@@ -1,4 +1,4 @@
-//! What the process uses, once a second, from /proc. Figures of a garbage collector are 0: there is none.
+//! The process's use of resources, once a second, from /proc. Figures of a garbage collector are 0: there is none.
 
 use std::fs;
 use std::sync::Arc;

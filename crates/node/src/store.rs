@@ -21,7 +21,7 @@ use crate::message::length;
 const LOG_BYTES: u64 = 8 << 20;
 /// Bytes before a block in a log: its length and its CRC-32.
 const RECORD_HEAD: usize = 8;
-/// What a block of Conway begins with: `[7, [`, the second of five items.
+/// The first bytes of a block of Conway: `[7, [`, the second of five items.
 const BLOCK_HEAD: [u8; HEADER_OFFSET] = [0x82, 0x07, 0x85];
 /// The most bytes that a block may have.
 const MAX_BLOCK_BYTES: usize = 2_500_000;
@@ -153,7 +153,7 @@ impl Store {
         Ok(StoredBlock::new(blocks.settled.block(index)?.into()))
     }
 
-    /// How many blocks are settled.
+    /// Returns the number of settled blocks.
     pub fn settled_len(&self) -> usize {
         self.lock().settled.len()
     }

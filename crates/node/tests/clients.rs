@@ -135,7 +135,7 @@ fn a_local_client_follows_asks_and_submits() {
     nodes.into_iter().for_each(Node::stop);
 }
 
-/// Where a pool's funds are in the genesis.
+/// Returns the place of a pool's funds in the genesis.
 fn place_of(bed: &Bed, pool: usize) -> queries_v16::TransactionInput {
     queries_v16::TransactionInput { transaction_id: blake2b_256(&[&bed.funds[pool].0]).into(), index: 0 }
 }

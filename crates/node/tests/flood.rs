@@ -57,7 +57,7 @@ fn requests(bytes: usize) -> Vec<u8> {
     wire
 }
 
-/// Whether the other end closes a connection in time; what it sends before is read.
+/// Returns whether the other end closes a connection in time; what it sends before is read.
 fn is_closed(stream: &mut TcpStream) -> bool {
     let began = Instant::now();
     while began.elapsed() < DEADLINE {
@@ -162,7 +162,7 @@ fn who_does_not_wait_for_answers_is_dropped_and_honest_peers_are_served_in_betwe
     nodes.into_iter().for_each(Node::stop);
 }
 
-/// How long blocks of one node took to be adopted by the other in this time, in ms: the typical and the longest, both ways.
+/// Returns how long blocks of one node took to be adopted by the other in this time, in ms: the typical and the longest, both ways.
 fn delays(nodes: &mut [Node; 2], work: impl FnOnce() -> Vec<TcpStream>) -> [(f64, f64); 2] {
     let known = [forged(&nodes[0]).len(), forged(&nodes[1]).len()];
     let held = work();

@@ -29,7 +29,7 @@ const POOL: usize = 0;
 const NODE: usize = 1;
 const PEER: usize = 2;
 
-/// What a peer makes of a block.
+/// A change that a peer makes to a block.
 type Spoil = fn(&[u8]) -> Vec<u8>;
 
 /// Waits until a node's standard error has some words.

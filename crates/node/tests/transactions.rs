@@ -34,7 +34,7 @@ async fn submit(client: &mut NodeClient, transaction: &Signed) -> bool {
     matches!(client.submission().submit_tx(EraTx(6, transaction.bytes.clone())).await.unwrap(), Response::Accepted)
 }
 
-/// What log lines have of a transaction's id.
+/// Returns a transaction's id as log lines have it.
 fn short(transaction: &Signed) -> String {
     hex::encode(&transaction.id[..4])
 }

@@ -29,7 +29,7 @@ use slotmark_network::shelley::without_entries;
 use crate::genesis::Genesis;
 use crate::holdings::{Account, Delegated, Owner};
 
-/// How the file begins.
+/// The first bytes of the file.
 const MAGIC: &[u8; 8] = b"smbase1\n";
 /// Bytes before the head.
 const BEFORE_HEAD: u64 = 20;
@@ -54,24 +54,24 @@ pub enum BaseError {
     Genesis { path: PathBuf, what: String },
 }
 
-/// What is read at once.
+/// The part of the file that is read at once.
 #[derive(Serialize, Deserialize)]
 struct Head {
     /// BLAKE2b-256 of the Shelley genesis file.
     genesis_hash: String,
     /// BLAKE2b-256 of the Byron genesis file, where there was one.
     byron_hash: Option<String>,
-    /// That file without its entries, which are `initialFunds` and `staking`.
+    /// The Shelley genesis without its entries, which are `initialFunds` and `staking`.
     shelley: String,
     has_all_funds: bool,
     has_pointers: bool,
     /// Pools that are there from the beginning, with the hash of their VRF key.
     pools: Vec<(String, String)>,
-    /// What accounts delegate: pool, lovelace, how many accounts.
+    /// Delegations by pool: pool, lovelace, number of accounts.
     delegated: Vec<(String, u64, u64)>,
     outputs: u64,
     accounts: u64,
-    /// What all outputs hold.
+    /// The lovelace of all outputs.
     lovelace: u64,
     /// Bytes of the longest address.
     address_bytes: usize,
@@ -80,7 +80,7 @@ struct Head {
 /// Records of one size in ascending order of their keys.
 #[derive(Clone, Copy, Debug)]
 struct Table {
-    /// Where it begins in the file.
+    /// Its start in the file.
     start: u64,
     records: u64,
     record_bytes: usize,
@@ -201,8 +201,8 @@ impl Base {
         &self.shelley
     }
 
-    /// Whether all records that were looked up could be read. One that couldn't looks as if it weren't there: what was decided since the
-    /// last time that this was asked is then to be thrown away.
+    /// Checks that all records looked up so far could be read. A record that couldn't is treated as missing: what was decided since the last check
+    /// must then be thrown away.
     ///
     /// # Errors
     /// One couldn't; which, and why.
@@ -222,17 +222,17 @@ impl Base {
         &self.pools
     }
 
-    /// What accounts delegate to each pool, in the order by which accounts name them.
+    /// Returns the delegations to each pool, in the order by which accounts name them.
     pub(crate) fn delegated(&self) -> &[(Hash28, Delegated)] {
         &self.delegated
     }
 
-    /// What all outputs hold.
+    /// Returns the lovelace of all outputs.
     pub(crate) fn lovelace(&self) -> u64 {
         self.lovelace
     }
 
-    /// How many outputs there are.
+    /// Returns the number of outputs.
     pub(crate) fn outputs(&self) -> u64 {
         self.outputs.records
     }
@@ -304,7 +304,7 @@ impl Base {
     }
 }
 
-/// What goes into a file.
+/// The parts of a file.
 struct Parts {
     head: Head,
     /// Addresses with their lovelace, in any order.

@@ -12,7 +12,7 @@ use crate::ed25519;
 pub struct Certificate {
     /// The root of the KES key.
     pub hot_key: [u8; 32],
-    /// How many certificates came before it.
+    /// Number of earlier certificates.
     pub sequence: u64,
     /// The KES period from which it is valid.
     pub kes_period: u64,
@@ -33,7 +33,7 @@ impl Certificate {
     }
 }
 
-/// Whether a certificate has the signature of a cold key.
+/// Returns whether a certificate has the signature of a cold key.
 pub fn verify(cold_key: &[u8; 32], certificate: &OperationalCertificate<'_>) -> bool {
     ed25519::verify(cold_key, &message(certificate.hot_key, certificate.sequence, certificate.kes_period), certificate.signature)
 }
@@ -80,7 +80,7 @@ impl Counters {
 }
 
 impl Sequence {
-    /// What a number is after another; a first certificate is held against 0.
+    /// Compares a number with the one before it; a first certificate is compared with 0.
     pub fn after(last: u64, sequence: u64) -> Self {
         if sequence < last {
             Self::TooSmall

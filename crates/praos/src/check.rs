@@ -24,7 +24,7 @@ const BATCH_BLOCKS: usize = 1_024;
 /// Failures that are kept with their place; the rest are counted.
 const FAILURES_KEPT: usize = 20;
 
-/// What was found of a chain.
+/// The results of checking a chain.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The folder.
@@ -54,17 +54,17 @@ pub struct Report {
 pub struct RuleCounts {
     /// Its name.
     pub rule: &'static str,
-    /// What must hold.
+    /// The requirement, in a sentence.
     pub requirement: &'static str,
-    /// What is counted: `blocks` or `transactions`.
+    /// The unit of the counts: `blocks` or `transactions`.
     pub counted: &'static str,
-    /// Those that keep it.
+    /// Number that meet it.
     pub held: u64,
-    /// Those that keep it with stake that lacks rewards.
+    /// Number that meet it with stake that lacks rewards.
     pub approximate: u64,
-    /// Those of which it isn't known.
+    /// Number that can't be decided.
     pub unknown: u64,
-    /// Those that break it.
+    /// Number that break it.
     pub broken: u64,
 }
 
@@ -83,7 +83,7 @@ pub struct EpochFacts {
     pub pools: Option<usize>,
     /// Lovelace delegated to pools.
     pub stake: Option<u64>,
-    /// Whether no stake is missing.
+    /// True where no stake is missing.
     pub exact: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Failure {
     pub transaction: Option<u32>,
     /// The rule's name.
     pub rule: &'static str,
-    /// What must hold.
+    /// The requirement, in a sentence.
     pub requirement: &'static str,
 }
 

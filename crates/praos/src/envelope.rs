@@ -30,7 +30,7 @@ pub enum EnvelopeError {
 /// A text envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
-    /// What is in it.
+    /// The type of its content.
     #[serde(rename = "type")]
     kind: String,
     description: String,
@@ -73,12 +73,12 @@ impl Envelope {
         format!("{{\n    \"type\": {kind},\n    \"description\": {description},\n    \"cborHex\": \"{}\"\n}}\n", self.cbor_hex)
     }
 
-    /// What is in it, by name of its type.
+    /// Returns the name of the type of its content.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// What is in it, in CBOR; None where it isn't in hexadecimal digits.
+    /// Returns its content, in CBOR; None where it isn't in hexadecimal digits.
     pub fn content(&self) -> Option<Vec<u8>> {
         hex::decode(&self.cbor_hex).ok()
     }

@@ -1,4 +1,4 @@
-//! What the validity of headers depends on of genesis files.
+//! The parts of genesis files that the validity of headers depends on.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::header::KesPeriods;
 use crate::lottery::ActiveSlots;
 use crate::overlay::Delegation;
 
-/// What a network begins with.
+/// The initial state of a network.
 #[derive(Clone, Debug)]
 pub struct Genesis {
     /// BLAKE2b-256 of the Shelley genesis file's bytes: the first nonce.
@@ -34,15 +34,15 @@ pub struct Genesis {
     pub delegators: Vec<(Hash28, Hash28)>,
     /// BLAKE2b-256 of the Byron genesis file's bytes, whose balances are in `funds`; None where it wasn't there.
     pub byron_hash: Option<Hash32>,
-    /// Whether `funds` has Byron's, all of them: the Byron genesis was read, and it had no vouchers to redeem.
+    /// True where `funds` has all of Byron's: the Byron genesis was read, and it had no vouchers to redeem.
     pub has_all_funds: bool,
-    /// What transactions depend on; None without Alonzo's genesis file.
+    /// The part that transactions depend on; None without Alonzo's genesis file.
     pub ledger: Option<Ledger>,
-    /// Where entries are looked up: funds and delegators of a genesis on a base are there, and not here.
+    /// The base in which entries are looked up: it has the funds and delegators of a genesis on a base.
     pub base: Option<Arc<Base>>,
 }
 
-/// What transactions depend on from a network's beginning.
+/// The part of a network's initial state that transactions depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger {
     /// The network itself.
@@ -85,7 +85,7 @@ impl Genesis {
         Ok(Self { pools, byron_hash, has_all_funds, base: Some(Arc::new(base)), ..rest })
     }
 
-    /// How long KES keys are good for.
+    /// Returns the periods in which KES keys are valid.
     pub fn kes(&self) -> KesPeriods {
         KesPeriods { slots: self.shelley.kes_period_slots, max_evolutions: self.shelley.max_kes_evolutions }
     }
@@ -96,7 +96,7 @@ impl Genesis {
         self.funds.iter().fold(of_base, |sum, (_, lovelace)| sum.saturating_add(*lovelace))
     }
 
-    /// Whether all that was looked up in its base could be read: see [`Base::sound`].
+    /// Checks that every entry looked up in its base could be read: see [`Base::sound`].
     ///
     /// # Errors
     /// Something couldn't.

@@ -17,7 +17,7 @@ use crate::overlay::Delegation;
 use crate::rule::{Outcome, Rule};
 use crate::vrf;
 
-/// How long KES keys are good for.
+/// The periods in which KES keys are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KesPeriods {
     /// Slots of a KES period.
@@ -26,18 +26,18 @@ pub struct KesPeriods {
     pub max_evolutions: u64,
 }
 
-/// Whose a slot is, as far as it is known.
+/// The leader of a slot, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Leader {
     /// Not known.
     Unknown,
     /// Nobody's, by the overlay schedule.
     Nobody,
-    /// That of a genesis key's delegate, by the overlay schedule.
+    /// A genesis key's delegate, by the overlay schedule.
     Delegate(Delegation),
-    /// That of whoever wins the lottery; the issuer is a pool.
+    /// The winner of the lottery; the issuer is a pool.
     Pool(PoolStake),
-    /// That of whoever wins the lottery; the issuer isn't a registered pool.
+    /// The winner of the lottery; the issuer isn't a registered pool.
     NotRegistered,
 }
 
@@ -48,11 +48,11 @@ pub struct PoolStake {
     pub share: Ratio,
     /// BLAKE2b-256 of the VRF key that it registered.
     pub vrf_key_hash: Hash32,
-    /// Whether the share is exact; without rewards it isn't, once there were any.
+    /// True where the share is exact; it is not once rewards were paid, as they are not counted.
     pub exact: bool,
 }
 
-/// What a header is checked against; None is what isn't known.
+/// The state that a header is checked against; None is what isn't known.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
     /// KES periods, from the genesis.
@@ -61,7 +61,7 @@ pub struct Surroundings<'a> {
     pub active_slots: Option<&'a ActiveSlots>,
     /// The nonce of the slot's epoch.
     pub epoch_nonce: Option<Nonce>,
-    /// Whose the slot is.
+    /// The leader of the slot.
     pub leader: Leader,
 }
 
@@ -142,7 +142,7 @@ fn check_leader(issuer: &Hash28, vrf_key: &[u8; 32], draw: Option<Draw>, surroun
     }
 }
 
-/// What a block contributes to the nonce; None in Byron.
+/// Returns the block's contribution to the nonce; None in Byron.
 pub fn contribution(header: &Header<'_>) -> Option<Hash32> {
     let stated = header.vrf[0]?;
     Some(if header.era >= Era::Babbage { praos_contribution(stated.output) } else { tpraos_contribution(stated.output) })

@@ -1,4 +1,4 @@
-//! Who holds what: unspent outputs and stake accounts, those of a [`Base`] and what has changed since.
+//! Unspent outputs and stake accounts: those of a [`Base`], and the changes since.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ use slotmark_ledger::{EncodedOutput, encode_output};
 
 use crate::base::Base;
 
-/// Where an output is: its transaction's id and its index.
+/// The place of an output: its transaction's id and its index.
 pub(crate) type Place = (Hash32, u64);
 
 /// An unspent output.
@@ -30,14 +30,14 @@ pub(crate) struct Account {
     pub(crate) pool: Option<Hash28>,
 }
 
-/// What accounts delegate to a pool.
+/// The delegations of accounts to a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delegated {
     pub(crate) lovelace: u64,
     pub(crate) accounts: u64,
 }
 
-/// Whose stake an output at an address is (CIP-19).
+/// The owner of the stake of an output at an address (CIP-19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Account(Credential),
@@ -59,7 +59,7 @@ impl Owner {
     }
 }
 
-/// What a block changed, one change after the other.
+/// The changes that a block made, in their order.
 #[derive(Default)]
 pub(crate) struct Journal(Vec<Change>);
 
@@ -85,14 +85,14 @@ pub(crate) struct Holdings {
     /// Accounts that the base doesn't have, and those of the base that something was looked up for: they are kept here from then on.
     accounts: Vec<Account>,
     by_credential: HashMap<Credential, u32>,
-    /// What all other accounts of the base delegate, by pool.
+    /// Delegations of all other accounts of the base, by pool.
     delegated: HashMap<Hash28, Delegated>,
-    /// What has changed since someone began to keep track.
+    /// Changes since the record of them began; None without a record.
     journal: Option<Journal>,
 }
 
 impl Holdings {
-    /// Those of a base; nothing without one.
+    /// Makes the holdings of a base; empty without one.
     pub(crate) fn new(base: Option<Arc<Base>>) -> Self {
         let delegated = base.iter().flat_map(|base| base.delegated().iter().copied()).collect();
         Self { base, delegated, ..Self::default() }
@@ -103,7 +103,7 @@ impl Holdings {
         self.journal = Some(Journal::default());
     }
 
-    /// What has changed since [`Holdings::begin_journal`]; nothing is kept track of any longer.
+    /// Takes the changes since [`Holdings::begin_journal`] and ends the record.
     pub(crate) fn take_journal(&mut self) -> Journal {
         self.journal.take().unwrap_or_default()
     }
@@ -130,7 +130,7 @@ impl Holdings {
         }
     }
 
-    /// How many outputs are unspent.
+    /// Returns the number of unspent outputs.
     pub(crate) fn len(&self) -> usize {
         self.base.as_ref().map_or(0, |base| base.outputs() as usize) - self.spent.len() + self.unspent.len()
     }
@@ -149,7 +149,7 @@ impl Holdings {
         self.added_outputs().chain(of_base.map(|(id, address, lovelace)| (id, 0, encode_output(&address, lovelace))))
     }
 
-    /// Those of them that the base doesn't have.
+    /// Returns the unspent outputs that the base doesn't have.
     pub(crate) fn added_outputs(&self) -> impl Iterator<Item = (Hash32, u64, EncodedOutput)> {
         self.unspent.iter().map(|((id, index), unspent)| (*id, *index, unspent.encoded.clone()))
     }
@@ -264,7 +264,7 @@ impl Holdings {
         }
     }
 
-    /// What is delegated: pools with what one account delegates to each, or some accounts together; a pool may come more than once.
+    /// Returns pools with the delegation of one account, or of several together; a pool may come more than once.
     pub(crate) fn delegated(&self) -> impl Iterator<Item = (Hash28, Delegated)> {
         let of_accounts = self.accounts.iter().filter(|account| account.registered);
         let of_accounts = of_accounts.filter_map(|account| Some((account.pool?, Delegated { lovelace: account.lovelace, accounts: 1 })));

@@ -10,7 +10,7 @@ use crate::ed25519;
 
 /// Levels of the tree above its leaves.
 const DEPTH: usize = 6;
-/// How many evolutions a key has.
+/// Number of evolutions of a key.
 pub const EVOLUTIONS: u32 = 1 << DEPTH;
 /// Bytes of a signature: the leaf's, and two keys a level.
 pub const SIGNATURE_BYTES: usize = 64 + DEPTH * 64;
@@ -25,7 +25,7 @@ pub type Signature = [u8; SIGNATURE_BYTES];
 pub struct SigningKey {
     evolution: u32,
     leaf: [u8; 32],
-    /// Of the nodes on the way from the leaf to the root, lowest first.
+    /// Levels of the nodes on the way from the leaf to the root, lowest first.
     levels: [Level; DEPTH],
 }
 
@@ -76,7 +76,7 @@ impl SigningKey {
         blake2b_256(&[&root.left, &root.right])
     }
 
-    /// How often it has evolved.
+    /// Returns the number of times that it has evolved.
     pub fn evolution(&self) -> u32 {
         self.evolution
     }
@@ -124,7 +124,7 @@ impl SigningKey {
         nodes
     }
 
-    /// Whether a right half that is yet to come has another key than the tree says.
+    /// Returns whether a right half that is yet to come has another key than the tree has for it.
     fn is_torn(&self) -> bool {
         (0..DEPTH).any(|number| {
             let level = &self.levels[number];
@@ -133,7 +133,7 @@ impl SigningKey {
     }
 }
 
-/// Whether a signature is the one of a key's evolution over a message.
+/// Returns whether a signature is the one of a key's evolution over a message.
 ///
 /// An evolution of 64 or more has no signature.
 pub fn verify(verification_key: &[u8; 32], evolution: u32, message: &[u8], signature: &Signature) -> bool {

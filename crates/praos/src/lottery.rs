@@ -9,7 +9,7 @@ use slotmark_network::Ratio;
 use crate::nonce::Nonce;
 use crate::vrf::Output;
 
-/// What a TPraos proof is for: each has an input of its own.
+/// The purpose of a TPraos proof: each has an input of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To contribute to the nonce.
@@ -36,12 +36,12 @@ pub fn tpraos_input(slot: u64, epoch_nonce: Nonce, purpose: Purpose) -> Hash32 {
     input
 }
 
-/// What a block contributes to the nonce in Praos.
+/// Returns a block's contribution to the nonce in Praos.
 pub fn praos_contribution(output: &[u8]) -> Hash32 {
     blake2b_256(&[&blake2b_256(&[b"N", output])])
 }
 
-/// What a block contributes to the nonce in TPraos, from the output of its nonce proof.
+/// Returns a block's contribution to the nonce in TPraos, from the output of its nonce proof.
 pub fn tpraos_contribution(nonce_output: &[u8]) -> Hash32 {
     blake2b_256(&[nonce_output])
 }
@@ -124,7 +124,7 @@ impl ActiveSlots {
         self.share
     }
 
-    /// Whether a draw leads with this share of the stake: below 1 - (1 - f)^stake.
+    /// Returns whether a draw leads with this share of the stake: below 1 - (1 - f)^stake.
     ///
     /// As `checkLeaderNatValue` of cardano-protocol-tpraos decides: 1 / (1 - p) against e^(-stake ln(1 - f)), with 34
     /// decimals; what the series can't decide is no leader.
@@ -160,7 +160,7 @@ impl ActiveSlots {
     }
 }
 
-/// Whether a number is certainly below e^x, for x of 0 or more: `taylorExpCmp` of the ledger's non-integral package.
+/// Returns whether a number is certainly below e^x, for x of 0 or more: `taylorExpCmp` of the ledger's non-integral package.
 fn is_below_exponential(number: &FixedDecimal, x: &FixedDecimal) -> bool {
     let (mut sum, mut term) = (FixedDecimal::from(1u64), x.clone());
     for divisor in 2..MAX_TERMS + 2 {

@@ -24,7 +24,7 @@ pub fn combine(one: Nonce, other: Nonce) -> Nonce {
     }
 }
 
-/// How many slots before an epoch's end blocks no longer count for the next nonce: 3k/f, from Conway on 4k/f.
+/// Returns how many slots before an epoch's end blocks no longer count for the next nonce: 3k/f, from Conway on 4k/f.
 pub fn settling_slots(era: Era, security_parameter: u64, active_slots: Ratio) -> u64 {
     let multiple = if era >= Era::Conway { SETTLING_FROM_CONWAY } else { SETTLING_FROM_SHELLEY };
     active_slots.ceil_div(security_parameter.saturating_mul(multiple))
@@ -35,9 +35,9 @@ pub fn settling_slots(era: Era, security_parameter: u64, active_slots: Ratio) ->
 pub struct Nonces {
     /// The one that VRF proofs of this epoch are for.
     pub epoch: Nonce,
-    /// Of all outputs so far.
+    /// The nonce of all outputs so far.
     pub evolving: Nonce,
-    /// Of the outputs that count for the next epoch.
+    /// The nonce of the outputs that count for the next epoch.
     pub candidate: Nonce,
     /// The hash in the last block of its predecessor.
     pub previous_hash: Nonce,

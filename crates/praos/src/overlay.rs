@@ -19,19 +19,19 @@ pub struct Delegation {
     pub vrf_key_hash: Hash32,
 }
 
-/// Whose a slot is.
+/// The owner of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotOwner {
-    /// That of the pools, by lottery.
+    /// The pools, by lottery.
     Pools,
-    /// That of one genesis key's delegate.
+    /// The delegate of one genesis key.
     Delegate(Delegation),
     /// Nobody's: no block may be in it.
     Nobody,
 }
 
-/// Whose a slot of an epoch is, counted from its first slot, with the decentralisation parameter d and the active slot
-/// coefficient f. The delegations are in ascending order of their genesis keys.
+/// Returns the owner of a slot of an epoch, counted from its first slot, with the decentralisation parameter d and the active slot coefficient f. The
+/// delegations are in ascending order of their genesis keys.
 pub fn slot_owner(slot_of_epoch: u64, d: Ratio, f: Ratio, delegations: &[Delegation]) -> SlotOwner {
     let position = d.ceil_of(slot_of_epoch);
     if position >= d.ceil_of(slot_of_epoch.saturating_add(1)) {

@@ -22,7 +22,7 @@ use crate::holdings::{Holdings, Journal, Owner, Place};
 pub struct Distribution {
     pools: HashMap<Hash28, (u64, Hash32)>,
     total: u64,
-    /// Whether nothing is missing in it.
+    /// True where nothing is missing in it.
     pub exact: bool,
 }
 
@@ -34,7 +34,7 @@ impl Distribution {
         Self { pools, total, exact: true }
     }
 
-    /// What the lottery holds for an issuer.
+    /// Returns the lottery's view of an issuer: a pool with its share, or not registered.
     pub fn leader(&self, issuer: &Hash28) -> Leader {
         let Some(&(lovelace, vrf_key_hash)) = self.pools.get(issuer) else { return Leader::NotRegistered };
         let share = Ratio::new(lovelace, self.total).unwrap_or(Ratio::ZERO);
@@ -48,7 +48,7 @@ impl Distribution {
         pools
     }
 
-    /// How many pools have stake in it.
+    /// Returns the number of pools with stake.
     pub fn pools_with_stake(&self) -> usize {
         self.pools.values().filter(|(lovelace, _)| *lovelace > 0).count()
     }
@@ -72,11 +72,11 @@ pub struct Stake {
     mark: Arc<Distribution>,
     /// Stake that the running epoch uses.
     current: Arc<Distribution>,
-    /// Whether everything that counts has been seen.
+    /// True where everything that counts has been seen.
     exact: bool,
     /// The epoch from whose beginning on stake lacks rewards.
     lacking_from: Option<u64>,
-    /// Where outputs and accounts are left out: the distribution at the next boundary, as far as it is known.
+    /// Without outputs and accounts: the distribution at the next boundary, as far as it is known.
     next_mark: Option<Arc<Distribution>>,
 }
 
@@ -128,7 +128,7 @@ impl Stake {
         self.holdings.begin_journal();
     }
 
-    /// What has changed since [`Stake::begin_journal`]; nothing is kept track of any longer.
+    /// Takes the changes since [`Stake::begin_journal`] and ends the record.
     pub(crate) fn take_journal(&mut self) -> Journal {
         self.holdings.take_journal()
     }
@@ -141,7 +141,7 @@ impl Stake {
         (self.holdings, self.next_mark) = (holdings, next_mark);
     }
 
-    /// How many outputs are unspent.
+    /// Returns the number of unspent outputs.
     pub fn unspent_outputs(&self) -> usize {
         self.holdings.len()
     }
@@ -168,7 +168,7 @@ impl Stake {
         added.chain(of_base)
     }
 
-    /// How many accounts delegate to a pool.
+    /// Returns the number of accounts that delegate to a pool.
     pub fn delegations(&self) -> usize {
         self.holdings.delegated().map(|(_, delegated)| delegated.accounts as usize).sum()
     }
@@ -245,7 +245,7 @@ impl Stake {
         Ok(resolved)
     }
 
-    /// How many pools these certificates register that aren't registered.
+    /// Returns the number of pools that these certificates register for the first time.
     fn new_pools(&self, certificates: &[Certificate]) -> u64 {
         let new = certificates.iter().filter_map(|certificate| match certificate {
             Certificate::PoolRegistration { pool, .. } if !self.pools.contains_key(pool) => Some(pool),

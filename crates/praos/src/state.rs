@@ -1,4 +1,4 @@
-//! What a chain hands on from block to block: its last header, counters, nonces, parameters and stake.
+//! The state of a chain from block to block: its last header, counters, nonces, parameters and stake.
 
 use std::sync::Arc;
 
@@ -41,16 +41,16 @@ pub struct Step {
     pub outcome: Outcome,
     /// The epoch that it is in; None where that isn't known.
     pub epoch: Option<Arc<Epoch>>,
-    /// Whose its slot is.
+    /// The leader of its slot.
     pub leader: Leader,
-    /// What each of its transactions refers to; empty without any, and in Byron.
+    /// The outputs that each of its transactions refers to; empty without any, and in Byron.
     pub resolved: Vec<Resolved>,
     /// The protocol parameters that its transactions are under; None where they aren't known.
     pub parameters: Option<Arc<Parameters>>,
 }
 
 impl Step {
-    /// What the header is to be checked against.
+    /// Returns the state that the header is to be checked against.
     pub fn surroundings<'a>(&self, genesis: Option<&'a Genesis>) -> Surroundings<'a> {
         Surroundings {
             kes: genesis.map(Genesis::kes),
@@ -60,7 +60,7 @@ impl Step {
         }
     }
 
-    /// What the transactions of a block in this slot are to be checked against.
+    /// Returns the state that the transactions of a block in this slot are to be checked against.
     pub fn environment(&self, genesis: Option<&Genesis>, slot: u64) -> Environment<'_> {
         let network = genesis.and_then(|genesis| Some(genesis.ledger.as_ref()?.network));
         Environment { slot, network, parameters: self.parameters.as_deref() }
@@ -70,13 +70,13 @@ impl Step {
 /// A chain's state before its next block.
 pub struct ChainState {
     previous: Option<Previous>,
-    /// Whether the chain's very first block was seen: from then on nothing is missing.
+    /// True where the chain's very first block was seen: from then on nothing is missing.
     from_origin: bool,
     counters: Counters,
     network: Option<Network>,
 }
 
-/// What a block changed: enough to take it back.
+/// The changes of a block: enough to take it back.
 pub struct Undo {
     before: ChainState,
     journal: Journal,
@@ -89,14 +89,14 @@ impl Undo {
     }
 }
 
-/// What the next block is to be made under.
+/// The conditions for making the next block.
 #[derive(Clone, Debug)]
 pub struct Outlook {
     /// The slot's epoch.
     pub epoch: Arc<Epoch>,
     /// Bytes that its body has at most.
     pub max_body_bytes: u64,
-    /// What its transactions are under; None where it isn't known.
+    /// Parameters for its transactions; None where they aren't known.
     pub parameters: Option<Arc<Parameters>>,
 }
 
@@ -108,7 +108,7 @@ struct Previous {
     is_boundary: bool,
 }
 
-/// What is known of a network by its genesis.
+/// Facts of a network from its genesis.
 struct Network {
     genesis: Arc<Genesis>,
     nonces: Nonces,
@@ -118,11 +118,11 @@ struct Network {
     epoch: Option<Arc<Epoch>>,
     /// First slot and epoch after Byron.
     after_byron: Option<(u64, u64)>,
-    /// Whether no proposal of Conway's governance may have changed the limits.
+    /// True where no proposal of Conway's governance may have changed the limits.
     limits_known: bool,
-    /// Whether the delegates are still those of the genesis.
+    /// True where the delegates are still those of the genesis.
     delegates_known: bool,
-    /// Whether pools may be rewarded: unless the genesis gives all to the treasury, and nothing was proposed that may change that.
+    /// True where pools may be rewarded: unless the genesis gives all to the treasury, and nothing was proposed that may change that.
     may_have_rewards: bool,
 }
 
@@ -250,7 +250,7 @@ impl ChainState {
         self.network.as_mut()?.stake.as_mut()
     }
 
-    /// What a block of a later slot is to be made under, in the era of the last blocks; None without a genesis.
+    /// Returns the conditions for a block of a later slot, in the era of the last blocks; None without a genesis.
     pub fn outlook(&self, era: Era, slot: u64) -> Option<Outlook> {
         let mut network = self.of_next_header(slot).network?;
         let epoch = network.enter_epoch_of(era, slot, self.previous.is_none());
@@ -293,7 +293,7 @@ impl ChainState {
     }
 }
 
-/// What transactions refer to where the unspent outputs aren't known.
+/// Returns each transaction's references as unknown: there are no unspent outputs to look them up in.
 fn unresolved(block: &Block<'_, '_>) -> Result<Vec<Resolved>, DecodeError> {
     block.transactions.iter().map(|transaction| Resolved::of(block, transaction, 0, |_, _| None)).collect()
 }

@@ -9,16 +9,16 @@ use slotmark_network::{Parameters, Ratio, shelley};
 /// Proposals that wait for the end of an epoch, and the parameters that they change.
 #[derive(Clone, Debug)]
 pub struct Updates {
-    /// Those of headers.
+    /// Parameters of headers.
     headers: shelley::Parameters,
-    /// Those of transactions; None where they aren't known.
+    /// Parameters of transactions; None where they aren't known.
     transactions: Option<Arc<Parameters>>,
     quorum: u64,
     /// By the epoch at whose end they are decided and the genesis key that made them.
     proposals: BTreeMap<u64, BTreeMap<Hash28, Proposal>>,
 }
 
-/// What a genesis key proposes.
+/// A genesis key's proposal.
 #[derive(Clone, Debug)]
 struct Proposal {
     /// The parameters as encoded, which must be alike to be counted together.

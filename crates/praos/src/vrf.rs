@@ -24,7 +24,7 @@ const TO_OUTPUT: u8 = 3;
 
 /// A proof that an output is a key's for an input.
 pub type Proof = [u8; PROOF_BYTES];
-/// What the function gives.
+/// The output of the function.
 pub type Output = [u8; OUTPUT_BYTES];
 
 /// A secret key.
@@ -33,7 +33,7 @@ pub struct SigningKey {
     seed: [u8; 32],
     verification_key: [u8; 32],
     secret: Scalar,
-    /// What the nonce of a proof is made of, so that the same input always has the same proof.
+    /// Key for the nonce of a proof: the same input always has the same proof.
     nonce_key: [u8; 32],
 }
 
@@ -110,7 +110,7 @@ pub fn output(proof: &Proof) -> Option<Output> {
     Parts::of(proof).map(|parts| output_of(&parts.gamma.mul_by_cofactor()))
 }
 
-/// What a proof consists of.
+/// The parts of a proof.
 struct Parts {
     gamma: EdwardsPoint,
     challenge: [u8; 16],

@@ -105,7 +105,7 @@ impl Network {
         if self.tpraos { Era::Alonzo } else { Era::Conway }
     }
 
-    /// Whether the pool may make a block in a slot.
+    /// Returns whether the pool may make a block in a slot.
     fn leads(&self, slot: u64) -> bool {
         if self.tpraos {
             return slot.is_multiple_of(2); // every slot is the overlay's, and every second one of them is active
@@ -326,7 +326,7 @@ fn sound_chains_keep_every_rule() {
     }
 }
 
-/// What is changed, the change, and the rules that it breaks.
+/// The name of the change, the change, and the rules that it breaks.
 type Case = (&'static str, fn(&mut Header, &Network), &'static [&'static str]);
 
 #[test]

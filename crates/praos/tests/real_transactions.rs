@@ -48,7 +48,7 @@ fn first_of<const N: usize>(genesis: &Arc<Genesis>, wanted: [fn(&Block<'_, '_>, 
 }
 
 impl Found {
-    /// What both phases find of it, with changes.
+    /// Returns the results of both phases, with changes.
     fn check(&self, genesis: &Genesis, change: impl FnOnce(&mut Changed)) -> (Outcome, Outcome) {
         let mut changed = Changed {
             bytes: self.bytes.clone(),
@@ -70,7 +70,7 @@ impl Found {
     }
 }
 
-/// What of a transaction can be changed.
+/// The parts of a transaction that can be changed.
 struct Changed {
     bytes: Vec<u8>,
     slot: u64,
@@ -92,12 +92,12 @@ fn names(outcome: Outcome) -> Vec<&'static str> {
     outcome.broken.iter().map(Rule::name).collect()
 }
 
-/// Where a transaction's first signature begins.
+/// Returns the start of a transaction's first signature.
 fn signature(block: &Block<'_, '_>, place: usize) -> usize {
     block.vkeys[block.transactions[place].witnesses.vkeys.start as usize].signature as usize
 }
 
-/// Where a transaction's fee is, of four bytes behind the key 2 and its head.
+/// Returns the place of a transaction's fee, four bytes behind the key 2 and its head.
 fn fee(block: &Block<'_, '_>, place: usize) -> usize {
     let transaction = &block.transactions[place];
     let encoded = [&[0x02, 0x1a][..], &(transaction.fee as u32).to_be_bytes()].concat();

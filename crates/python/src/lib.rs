@@ -27,9 +27,9 @@ use slotmark_wire::framing::FramedChain;
 use slotmark_wire::relay::{Account, Mode, Relay, Route};
 use slotmark_wire::server::{Config, Pace, Server};
 
-/// How much framed chain the server keeps at most.
+/// Bytes of framed chain that the server keeps at most.
 const FRAMED_BYTES: usize = 4 << 30;
-/// How often an ingest says how far it is.
+/// Interval at which an ingest reports its progress.
 const TELL_EVERY: Duration = Duration::from_millis(50);
 
 /// An exception of `slotmark.errors`.

@@ -1,4 +1,4 @@
-//! How fast a store takes in blocks, with a set of a given size: what `benchmarks/replay/run` calls.
+//! Measures how fast a store takes in blocks, with a set of a given size, for `benchmarks/replay/run`.
 //!
 //! A set is filled with so many outputs. Then blocks spend outputs anywhere in it and make as many, as value-only blocks of 90 kB do:
 //! 600 of each. Places are hashes, so that neighbours in time are anywhere in the set. Prints one JSON object.

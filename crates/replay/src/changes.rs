@@ -1,4 +1,4 @@
-//! What a block refers to among the unspent outputs, and what it does to them.
+//! The unspent outputs that a block refers to, and its changes of them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use slotmark_ledger::Resolved;
 use crate::place::Place;
 use crate::store::{Entry, Store, StoreError};
 
-/// What a block does to the unspent outputs. Outputs that it makes and spends itself are in neither list.
+/// A block's changes of the unspent outputs. Outputs that it makes and spends itself are in neither list.
 #[derive(Debug, Default)]
 pub struct Changes {
     /// Unspent before, and spent by it.
@@ -20,12 +20,12 @@ pub struct Changes {
     pub made: Vec<(Place, Entry)>,
 }
 
-/// How many outputs a block's transactions refer to.
+/// Number of outputs that a block's transactions refer to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
     /// Inputs, collateral and reference inputs that were looked up.
     pub up: u64,
-    /// Those of them that weren't there.
+    /// Number of them that weren't there.
     pub missing: u64,
 }
 
@@ -62,14 +62,14 @@ impl From<DecodeError> for ResolveError {
     }
 }
 
-/// What a block's transactions refer to, and what it does to the unspent outputs.
+/// The outputs that a block's transactions refer to, and the block's changes of the unspent outputs.
 #[derive(Debug, Default)]
 pub struct Work {
-    /// What it changes.
+    /// Its changes.
     pub changes: Changes,
-    /// How many outputs were looked up.
+    /// Number of outputs that were looked up.
     pub looked: Looked,
-    /// What each of its transactions refers to, in order. Pools that they register aren't in it.
+    /// The outputs that each of its transactions refers to, in order. Pools that they register aren't in it.
     pub resolved: Vec<Resolved>,
 }
 
@@ -119,7 +119,7 @@ impl Resolving<'_> {
         Place::new(id, input.index)
     }
 
-    /// Where among what this block made an output is; few of those are looked up.
+    /// Returns the index of an output among those that this block made; few of those are looked up.
     fn made_here(&self, place: &Place) -> Option<usize> {
         self.work.changes.made.iter().rposition(|(made, _)| made == place)
     }
@@ -164,7 +164,7 @@ impl Resolving<'_> {
     }
 }
 
-/// Where an output was found.
+/// The place where an output was found.
 enum Found {
     /// In the set, as it was before the block.
     Before(Place),

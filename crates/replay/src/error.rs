@@ -1,4 +1,4 @@
-//! Why a replay can't go on.
+//! Reasons why a replay can't go on.
 
 use std::io;
 use std::path::PathBuf;

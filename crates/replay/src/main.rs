@@ -13,10 +13,10 @@ struct Arguments {
     /// The ImmutableDB folder.
     #[arg(long)]
     chain: PathBuf,
-    /// Where to write JSON lines.
+    /// Path of the JSON lines.
     #[arg(long)]
     out: PathBuf,
-    /// Where unspent outputs are kept.
+    /// The store of unspent outputs.
     #[arg(long, value_enum, required_unless_present = "prepare")]
     backend: Option<Backend>,
     /// The folder for a set on disk; one that holds a set is gone on with.
@@ -25,7 +25,7 @@ struct Arguments {
     /// Replay nothing: only read off chain and genesis what --prepared takes, and write it to --out.
     #[arg(long, requires = "genesis", conflicts_with_all = ["backend", "state"])]
     prepare: bool,
-    /// What --prepare wrote for the same blocks, in the place of the genesis file.
+    /// File that --prepare wrote for the same blocks, in the place of the genesis file.
     #[arg(long, conflicts_with_all = ["prepare", "genesis"])]
     prepared: Option<PathBuf>,
     /// The network's Shelley genesis file, with byron-genesis.json beside it.
@@ -34,7 +34,7 @@ struct Arguments {
     /// Blocks between two flushes.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     flush_every: u64,
-    /// How many blocks, from the chain's first one on; all by default.
+    /// Number of blocks, from the chain's first one on; all by default.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     blocks: Option<u64>,
 }

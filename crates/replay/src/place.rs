@@ -1,4 +1,4 @@
-//! Where an unspent output is.
+//! The place of an unspent output.
 
 use std::hash::{Hash, Hasher};
 

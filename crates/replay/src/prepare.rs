@@ -1,4 +1,4 @@
-//! What the headers and transactions of a chain are to be checked against, read off the chain before anything is timed.
+//! The state that the headers and transactions of a chain are to be checked against, read off the chain before anything is timed.
 //!
 //! Nonces and stake follow from all blocks before, and rebuilding stake takes a set of unspent outputs of its own. That is done
 //! here, once, and forgotten: only what each header needs is kept. A process of its own can do it, and leave it in a file with the
@@ -31,26 +31,26 @@ pub type Fund = (Vec<u8>, u64);
 /// The longest address that a file may hold; Shelley's are shorter, and Byron's with all of their attributes too.
 const MOST_ADDRESS_BYTES: usize = 1 << 16;
 
-/// What a replay takes beside the chain.
+/// The input of a replay beside the chain.
 pub struct Prepared {
-    /// What headers and transactions are checked against.
+    /// The state that headers and transactions are checked against.
     pub expected: Expected,
-    /// How many first unspent outputs there are.
+    /// Number of first unspent outputs.
     pub funds: u64,
     source: Source,
 }
 
-/// Where the first unspent outputs are.
+/// The source of the first unspent outputs.
 enum Source {
     Genesis(Vec<Fund>),
     File(BufReader<File>),
 }
 
-/// What a file begins with, behind its length; the first unspent outputs follow, and then the hash of all that.
+/// The head of a file, behind its length; the first unspent outputs follow, and then the hash of all that.
 #[derive(Serialize, Deserialize)]
 struct Head {
     version: String,
-    /// How many blocks it is for, and the last one's hash.
+    /// Number of blocks that it is for, and the last one's hash.
     blocks: u64,
     last: Hash32,
     expected: Expected,
@@ -129,7 +129,7 @@ impl Prepared {
     }
 }
 
-/// Whether a file ends with the hash of all before that. Leaves the file at its beginning.
+/// Returns whether a file ends with the hash of all before that. Leaves the file at its beginning.
 ///
 /// What isn't whole is never decoded: parts that don't belong together would be found only while blocks are replayed.
 fn is_whole(file: &mut File) -> io::Result<bool> {
@@ -143,7 +143,7 @@ fn is_whole(file: &mut File) -> io::Result<bool> {
     Ok(found == stated)
 }
 
-/// What every header and transaction of a chain is to be checked against.
+/// The state that every header and transaction of a chain is to be checked against.
 #[derive(Serialize, Deserialize)]
 pub struct Expected {
     kes: KesPeriods,
@@ -156,7 +156,7 @@ pub struct Expected {
     blocks: Vec<(u32, Leader)>,
     /// Protocol parameters, each with the block from which on they are those of transactions; None where they aren't known.
     parameters: Vec<(usize, Option<Parameters>)>,
-    /// How many pools a transaction registers that weren't registered, by block and place; without those that register none.
+    /// Number of pools that a transaction registers for the first time, by block and place; without those that register none.
     new_pools: HashMap<(usize, usize), u64>,
 }
 
@@ -208,24 +208,24 @@ impl Expected {
         check_header(header, &surroundings)
     }
 
-    /// Whether the block at an index is the first of an epoch that another epoch's blocks come before.
+    /// Returns whether the block at an index is the first of an epoch, with blocks of another epoch before it.
     pub fn begins_epoch(&self, index: usize) -> bool {
         index.checked_sub(1).is_some_and(|before| self.blocks[before].0 != self.blocks[index].0)
     }
 
-    /// Whether transactions can be held against rules: the genesis has what those need.
+    /// Returns whether transactions can be checked against rules: the genesis has what those need.
     pub fn has_rules(&self) -> bool {
         self.network.is_some()
     }
 
-    /// What the transactions of the block at an index, in this slot, are to be checked against.
+    /// Returns the state that the transactions of the block at an index, in this slot, are to be checked against.
     pub fn environment(&self, index: usize, slot: u64) -> Environment<'_> {
         let after = self.parameters.partition_point(|(first, _)| *first <= index);
         let parameters = after.checked_sub(1).and_then(|place| self.parameters[place].1.as_ref());
         Environment { slot, network: self.network, parameters }
     }
 
-    /// How many pools a transaction registers that weren't registered before.
+    /// Returns the number of pools that a transaction registers for the first time.
     pub fn new_pools(&self, index: usize, place: usize) -> u64 {
         self.new_pools.get(&(index, place)).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! What a replay writes: JSON lines, by the contract of docs/replay.md.
+//! The output of a replay: JSON lines, by the contract of docs/replay.md.
 
 use serde::Serialize;
 
@@ -18,9 +18,9 @@ pub struct Process {
     pub engine: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// Where unspent outputs are.
+    /// The kind of store for unspent outputs.
     pub backend: &'static str,
-    /// What keeps them there.
+    /// The library and version of that store.
     pub store: String,
     /// The phases that are timed, in order.
     pub phases: Vec<&'static str>,
@@ -78,7 +78,7 @@ pub struct End {
     pub blocks: u64,
     /// Unspent outputs.
     pub entries: u64,
-    /// Of the set of unspent outputs, in hex.
+    /// Digest of the set of unspent outputs, in hex.
     pub digest: String,
     /// Loading the outputs of the genesis.
     pub load_ns: u64,
@@ -86,7 +86,7 @@ pub struct End {
     pub elapsed_ns: u64,
     /// Bytes that the set takes on disk; None where it isn't on disk.
     pub disk_bytes: Option<u64>,
-    /// What the process used, from before the genesis was loaded to after the last block.
+    /// Resources of the process, from before the genesis was loaded to after the last block.
     #[serde(flatten)]
     pub used: Used,
 }

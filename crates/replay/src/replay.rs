@@ -26,26 +26,26 @@ use crate::store::{Backend, Store, Tip};
 /// Outputs of a genesis that are loaded between two flushes.
 const LOADED_TOGETHER: usize = 10_000;
 
-/// What is replayed, and how.
+/// The settings of a replay.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The ImmutableDB folder.
     pub chain: PathBuf,
     /// The network's Shelley genesis file; without it headers aren't checked and the set begins empty.
     pub genesis: Option<PathBuf>,
-    /// What [`prepare`] wrote, in the place of the genesis file.
+    /// File that [`prepare`] wrote, in the place of the genesis file.
     pub prepared: Option<PathBuf>,
-    /// Where unspent outputs are kept.
+    /// The store of unspent outputs.
     pub backend: Backend,
     /// The folder for a set on disk. One that holds a set is gone on with.
     pub state: PathBuf,
     /// Blocks between two flushes; the last block ends with one too.
     pub flush_every: u64,
-    /// How many blocks of the chain, from its first one on; None for all.
+    /// Number of blocks of the chain, from its first one on; None for all.
     pub blocks: Option<u64>,
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
     /// Blocks that were replayed by this process.
@@ -157,7 +157,7 @@ pub fn prepare(chain: &Path, genesis: &Path, blocks: Option<u64>, out: &Path) ->
     Prepared::of(&chain, genesis, blocks)?.write(&chain, blocks, out)
 }
 
-/// How many of a chain's first blocks are meant.
+/// Returns the number of a chain's blocks to replay.
 fn count(chain: &Chain, blocks: Option<u64>) -> Result<usize, ReplayError> {
     let count = blocks.map_or(chain.len(), |blocks| chain.len().min(usize::try_from(blocks).unwrap_or(usize::MAX)));
     if count == 0 { Err(slotmark_chain::ChainError::Empty { path: chain.path().to_path_buf() }.into()) } else { Ok(count) }
@@ -191,7 +191,7 @@ fn load_funds(mut funds: impl Iterator<Item = io::Result<Fund>>, store: &mut dyn
     }
 }
 
-/// What goes from block to block.
+/// The state from block to block.
 struct Work<'c> {
     chain: &'c Chain,
     settings: &'c Settings,

@@ -1,10 +1,10 @@
-//! What a process used, as its kernel counts it.
+//! Resources of a process, as its kernel counts them.
 
 use std::fs;
 
 use serde::Serialize;
 
-/// What a process used between two moments. None where the kernel doesn't tell.
+/// Resources of a process between two moments. None where the kernel doesn't tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Used {
     /// Largest resident set since the first moment, in bytes; what LMDB has mapped and touched counts.
@@ -55,7 +55,7 @@ impl Counters {
         }
     }
 
-    /// What was used since then. The peak is that of the whole process where the kernel couldn't begin a new one.
+    /// Returns the resources used since then. The peak is that of the whole process where the kernel couldn't begin a new one.
     pub fn used(&self) -> Used {
         let now = Self::now();
         let since = |then: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(then?));
@@ -70,7 +70,7 @@ impl Counters {
         }
     }
 
-    /// Whether the peak is one since the beginning.
+    /// Returns whether the peak is one since the beginning.
     pub fn peak_is_new(&self) -> bool {
         self.peak_is_new
     }

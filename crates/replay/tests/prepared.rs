@@ -1,4 +1,4 @@
-//! What was prepared for a replay, cut and changed at many places.
+//! Tests files that were prepared for a replay, cut and changed at many places.
 
 use std::fs;
 use std::ops::ControlFlow;

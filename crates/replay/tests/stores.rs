@@ -10,7 +10,7 @@ use slotmark_replay::place::Place;
 use slotmark_replay::store::{Entry, Store};
 use slotmark_replay::{Backend, Tip};
 
-/// What is done to a set: blocks that make and spend outputs, flushes, and opening it again.
+/// A step on a set: blocks that make and spend outputs, flushes, and opening it again.
 #[derive(Clone, Debug)]
 enum Step {
     Block { made: Vec<u8>, spent: Vec<prop::sample::Index> },

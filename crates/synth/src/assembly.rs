@@ -96,7 +96,7 @@ impl Body {
     }
 }
 
-/// What a header states, beside its body.
+/// The fields of a header, beside its body.
 #[derive(Clone, Copy, Debug)]
 pub struct NewHeader<'h> {
     /// Number of the block.
@@ -109,7 +109,7 @@ pub struct NewHeader<'h> {
     pub cold_key: [u8; 32],
     /// The pool's VRF key.
     pub vrf_key: [u8; 32],
-    /// What the VRF gave for the slot.
+    /// The output of the VRF for the slot.
     pub output: &'h vrf::Output,
     /// The proof of it.
     pub proof: &'h vrf::Proof,

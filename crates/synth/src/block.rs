@@ -47,7 +47,7 @@ pub(crate) struct Headers {
     pools: Arc<Vec<Pool>>,
     hot_keys: HotKeys,
     nonces: Nonces,
-    /// Whether the nonces have gone into an epoch since the last block: epochs without blocks change them once.
+    /// True where the nonces have gone into an epoch since the last block: epochs without blocks change them once.
     between_epochs: bool,
     epoch_slots: u64,
     settling_slots: u64,

@@ -1,4 +1,4 @@
-//! What can go wrong while forging.
+//! Errors of forging.
 
 use std::path::PathBuf;
 

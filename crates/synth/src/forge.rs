@@ -31,7 +31,7 @@ use crate::workload::Sources;
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_BLOCKS: usize = 512;
 
-/// How far the work has come.
+/// Progress of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Blocks written.
@@ -42,7 +42,7 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// What was forged.
+/// The forged chain's facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forged {
     /// Blocks.

@@ -1,4 +1,4 @@
-//! What is unspent before the first block.
+//! Unspent outputs before the first block.
 
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::blake2b_256;
@@ -7,13 +7,13 @@ use crate::address::Address;
 use crate::keys::{Keys, Owner, PAYMENT_KEYS, STAKE_KEYS};
 use crate::recipe::Recipe;
 
-/// How many outputs there always are.
+/// Number of outputs that are always there.
 const OUTPUTS: u64 = 16_384;
 /// Lovelace of each of them: 1,600,000 ada, 26.2 thousand million ada in all.
 const LOVELACE: u64 = 1_600_000_000_000;
 /// Lovelace of each extra one: 1,000 ada.
 pub(crate) const EXTRA_LOVELACE: u64 = 1_000_000_000;
-/// How many extra ones there may be, so that no more lovelace is unspent than can exist.
+/// Most extra ones, so that no more lovelace is unspent than can exist.
 pub(crate) const MAX_EXTRA_OUTPUTS: u64 = 16_000_000;
 
 /// The unspent outputs before a chain's first block: they depend on the recipe's seed and its extra outputs.
@@ -34,9 +34,9 @@ pub struct GenesisOutput {
     pub transaction: Hash32,
     /// The index that a transaction spends it by: 0.
     pub index: u16,
-    /// Where it is.
+    /// Its address.
     pub address: Address,
-    /// How much it holds.
+    /// Its amount.
     pub lovelace: u64,
 }
 

@@ -10,11 +10,11 @@ use crate::address::{Address, Hash28};
 use crate::random::{Stream, secret};
 use crate::transaction::Signers;
 
-/// How many payment keys, and how many stake keys that delegate.
+/// Number of payment keys, and of stake keys that delegate.
 pub(crate) const PAYMENT_KEYS: u16 = 4_096;
 pub(crate) const STAKE_KEYS: u32 = 16;
 
-/// Who an output belongs to.
+/// The owner of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) payment: u16,

@@ -23,9 +23,9 @@ use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, S
 const FEE: u64 = 1_000_000;
 /// The metadata label of the payload.
 const LABEL: u64 = 0;
-/// What an output holds at least, in lovelace: well above what the ledger asks for.
+/// Least lovelace of an output: well above what the ledger asks for.
 const LEAST: u64 = 2_000_000;
-/// What each fund keeps as collateral, in lovelace: more than one and a half of any fee.
+/// Lovelace that each fund keeps as collateral: more than one and a half of any fee.
 const COLLATERAL: u64 = 20_000_000;
 /// Outputs that a fund is split into at most: they fit into one transaction.
 const MOST_OUTPUTS: u64 = 250;
@@ -58,12 +58,12 @@ pub(crate) fn fund_address(key: &[u8; 32]) -> Address {
     Address::key(&blake2b_224(&[key]))
 }
 
-/// What is to be submitted.
+/// The transactions to submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
     /// The kind of transactions.
     pub kind: LoadKind,
-    /// How many.
+    /// Number of transactions.
     pub transactions: u64,
     /// Bytes of payload each, as metadata; 0 for none.
     pub payload_bytes: usize,
@@ -83,7 +83,7 @@ pub enum LoadKind {
     },
     /// One run of the loop script each.
     PlutusLoop {
-        /// What the script counts down from; None for as much as a transaction's budget allows.
+        /// The number that the script counts down from; None for as much as a transaction's budget allows.
         count: Option<u64>,
     },
     /// One run of a script of a file each.
@@ -102,7 +102,7 @@ pub struct SignedTransaction {
 /// A workload that is signed.
 #[derive(Clone, Debug)]
 pub struct SignedLoad {
-    /// What must be in blocks before the rest: a transaction for each fund.
+    /// The transactions that must be in blocks before the rest: one for each fund.
     pub split: Vec<SignedTransaction>,
     /// The transactions, in the order in which they are to be offered.
     pub transactions: Vec<SignedTransaction>,
@@ -198,7 +198,7 @@ fn signed(draft: &Draft, keys: &Keys<'_>) -> Result<SignedTransaction, SynthErro
     Ok(SignedTransaction { id: draft.id, bytes })
 }
 
-/// What makes transactions, one after the other.
+/// A source of transactions, one after the other.
 trait Source {
     /// Splits a fund into so many outputs for later ones; None where it holds too little.
     fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft>;
@@ -282,9 +282,9 @@ impl ValueOnly<'_> {
 /// Outputs that a script locks, each with the collateral of the fund that it came from.
 struct Scripted {
     script: Script,
-    /// What a run uses; None where each run has to be tried.
+    /// The budget that a run uses; None where each run has to be tried.
     known: Option<Budget>,
-    /// What a run was found to use.
+    /// The budget that a run was found to use.
     usual: Budget,
     locked: VecDeque<Coin>,
     collateral: Vec<OutputReference>,

@@ -1,4 +1,4 @@
-//! Who leads which slot of an epoch: every pool draws in every slot, as the protocol has it.
+//! The leaders of an epoch's slots: every pool draws in every slot, as the protocol has it.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -13,7 +13,7 @@ use crate::address::Hash28;
 use crate::keys::STAKE_KEYS;
 use crate::random::secret;
 
-/// How many of the wallet's stake keys delegate to each pool of a forged chain.
+/// Number of the wallet's stake keys that delegate to each pool of a forged chain.
 ///
 /// Few pools, since each of them draws in each slot: a block costs 20 draws a pool, of about 60 us each.
 pub(crate) const DELEGATORS: [u32; 2] = [10, 6];
@@ -65,7 +65,7 @@ pub(crate) struct HotKeys {
 
 /// A KES key, and the certificate that a pool's cold key signed for it.
 pub(crate) struct HotKey {
-    /// What the key grew from.
+    /// The seed of the key.
     pub(crate) seed: [u8; 32],
     pub(crate) certificate: Certificate,
     key: kes::SigningKey,

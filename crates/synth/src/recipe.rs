@@ -1,4 +1,4 @@
-//! What is to be forged.
+//! The settings of a forged chain.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ use crate::random::Stream;
 
 /// Chunk files of 10k slots can't be shorter than the mean gap between blocks, nor have an index that fills the memory.
 const SECURITY_PARAMETERS: RangeInclusive<u64> = 2..=100_000;
-/// How many workloads there are that are no mix.
+/// Number of workloads that are no mix.
 const KINDS: usize = 4;
 /// Weights of a mix stay so small that nothing overflows.
 const MAX_WEIGHT: u32 = 1_000_000;
@@ -22,9 +22,9 @@ const MAX_WEIGHT: u32 = 1_000_000;
 /// All that decides a chain's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recipe {
-    /// What the blocks hold.
+    /// The content of its blocks.
     pub workload: Workload,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
     /// Decides everything that is random.
     pub seed: u64,
@@ -37,7 +37,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// So many blocks of a workload by seed 1, on a network like preview, without extra outputs.
+    /// Makes a recipe for blocks of a workload by seed 1, on a network like preview, without extra outputs.
     pub fn new(workload: Workload, blocks: u64) -> Self {
         Self {
             workload,
@@ -59,7 +59,7 @@ impl Recipe {
         self.chunk_slots() * shelley::SLOTS_PER_BLOCK
     }
 
-    /// How long KES keys are good for.
+    /// Returns the periods in which KES keys are valid.
     pub fn kes_periods(&self) -> KesPeriods {
         KesPeriods { slots: self.kes_period_slots, max_evolutions: shelley::MAX_KES_EVOLUTIONS }
     }
@@ -82,7 +82,7 @@ impl Recipe {
     }
 }
 
-/// What a chain's blocks hold.
+/// The content of a chain's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Workload {
     /// Full blocks of transactions with two inputs, two outputs, two signatures and 100 bytes of payload.
@@ -99,12 +99,12 @@ pub enum Workload {
     Mix(Weights),
 }
 
-/// How often a mix has a block of each of [`Workload::KINDS`], in their order.
+/// Weights of a mix: how often it has a block of each of [`Workload::KINDS`], in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Weights([u32; KINDS]);
 
 impl Workload {
-    /// Those that a mix may have.
+    /// Workloads that a mix may have.
     pub const KINDS: [Workload; KINDS] = [Workload::ValueOnly, Workload::PlutusLoop, Workload::Empty, Workload::PreviewLike];
 
     /// A mix of these by weight; None where a kind is there twice or is a mix, a weight is 0 or above 1,000,000, or there is none.

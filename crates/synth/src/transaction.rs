@@ -15,7 +15,7 @@ use crate::plutus::{Budget, Language, Script};
 /// Bytes of a key witness, `[key, signature]`.
 const KEY_WITNESS_BYTES: usize = 101;
 
-/// Which output of which transaction.
+/// A transaction's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OutputReference {
     pub(crate) transaction: Hash32,
@@ -47,11 +47,11 @@ impl NewOutput<'_> {
     }
 }
 
-/// How a script that locks the first input gets run.
+/// The parts for running a script that locks the first input.
 #[derive(Clone)]
 pub(crate) struct ScriptSpend<'a> {
     pub(crate) script: &'a Script,
-    /// Where the script is, if not in the witnesses.
+    /// The output with the script, if it is not in the witnesses.
     pub(crate) reference: Option<OutputReference>,
     /// The redeemer, encoded.
     pub(crate) redeemer: &'a [u8],
@@ -59,7 +59,7 @@ pub(crate) struct ScriptSpend<'a> {
     /// Given up if the script fails.
     pub(crate) collateral: OutputReference,
     pub(crate) collateral_lovelace: u64,
-    /// Where what's left of the collateral comes back to; None gives all of it up.
+    /// The address for the rest of the collateral; None gives all of it up.
     pub(crate) collateral_address: Option<Address>,
 }
 
@@ -253,7 +253,7 @@ impl Draft {
         1 + self.body.len() + self.witness_bytes() + 1 + self.auxiliary.len().max(1)
     }
 
-    /// What it adds to a block, but for the number before its auxiliary data.
+    /// Returns its bytes in a block, but for the number before its auxiliary data.
     pub(crate) fn block_bytes(&self) -> usize {
         self.body.len() + self.witness_bytes() + self.auxiliary.len()
     }

@@ -24,7 +24,7 @@ pub(crate) struct Wallet {
 }
 
 impl Wallet {
-    /// What the genesis holds, with so many extra entries.
+    /// Makes the wallet of the genesis, with extra entries.
     pub(crate) fn new(keys: Arc<Keys>, extra: u64) -> Self {
         let mut wallet = Self { coins: Vec::new(), stake: [0; STAKE_KEYS as usize], keys: Arc::clone(&keys) };
         for (owner, output) in genesis::outputs(&keys, extra) {

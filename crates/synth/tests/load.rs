@@ -36,7 +36,7 @@ fn unspent() -> HashMap<(Hash32, u64), EncodedOutput> {
     secrets().iter().map(output).collect()
 }
 
-/// What a bed's genesis says of transactions.
+/// Returns the ledger parameters of a bed's genesis.
 fn genesis() -> Ledger {
     let folder = tempfile::tempdir().expect("a folder");
     let genesis = BedGenesis {

@@ -252,7 +252,7 @@ fn envelopes_are_of_the_types_of_another_network() {
     }
 }
 
-/// Where a header's parts are in a block, found by their bytes.
+/// Returns the place of a header's part in a block, found by its bytes.
 fn place_of(block: &[u8], part: &[u8]) -> usize {
     block.windows(part.len()).position(|window| window == part).expect("a part of the block")
 }

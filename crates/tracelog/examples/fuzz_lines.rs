@@ -24,7 +24,7 @@ const BUILT_IN: [&str; 8] = [
     r#"{"at":"2025-12-01T07:06:58.003Z","ns":"ChainDB.AddBlockEvent.AddedToCurrentChain","data":{"kind":"AddedToCurrentChain","newTipSelectView":{"a":[[1,{"b":"\"}"}],{}]},"newtip":"30536f56@13"},"sev":"Notice","thread":"31","host":"a"}"#,
     r#"{"at":"2025-12-01T07:06:43.96Z","ns":"Net.PeerSelection.Counters","data":{"kind":"PeerSelectionCounters","known":0},"sev":"Info","thread":"5","host":"a"}"#,
 ];
-/// What a byte becomes: mostly what means something.
+/// Bytes that others are changed into: mostly those with a meaning in JSON.
 const SIGNS: &[u8] = b"\"\"\"\\\\{}[]:,,0123456789-+.eE \t\ntfnulras@Z\x00\x7f\xc3\xff";
 
 /// Numbers that follow from a seed (SplitMix64).

@@ -20,29 +20,29 @@ use crate::reason::Reason;
 use crate::strings::{EndMap, Map};
 use crate::tables::{Rows, Written, part_file};
 
-/// Of each part, so many rejected lines are kept; all are counted.
+/// Rejected lines that are kept of each part; all are counted.
 const KEPT_REJECTIONS: usize = 20_000;
-/// Of each part, so many names of messages are counted by themselves: ten times what a node has, so that no log fills the memory.
+/// Names of messages that are counted by themselves in each part: ten times those of a node, so that no log fills the memory.
 const MOST_NAMES: usize = 5_000;
-/// Of a message's name, so much is kept.
+/// Bytes that are kept of a message's name.
 const MOST_OF_A_NAME: usize = 200;
-/// What the messages of all further names are counted as.
+/// The name under which the messages of all further names are counted.
 const OTHER_NAMES: &[u8] = b"(others)";
 /// A line may be this much older than one before it without being remarked on: threads write side by side.
 const BACKWARDS_NS: i64 = 1_000_000_000;
 
-/// What is known of a file.
+/// Facts of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct SourceFacts {
     /// As given.
     pub path: PathBuf,
     /// As it lies on the disk, packed or not.
     pub bytes: u64,
-    /// Of the same bytes, with its algorithm before it, as [`crate::SourceDigest`] gives it.
+    /// Digest of the same bytes, with its algorithm before it, as [`crate::SourceDigest`] gives it.
     pub digest: String,
 }
 
-/// What is known of a host.
+/// Facts of a host.
 #[derive(Clone, Debug, Default, Serialize, PartialEq)]
 pub struct HostFacts {
     /// Its name.
@@ -67,7 +67,7 @@ pub struct HostFacts {
     pub first_ts_ns: Option<i64>,
     /// Time of the last.
     pub last_ts_ns: Option<i64>,
-    /// Which node wrote its log; empty where that is not known.
+    /// The node that wrote its log; empty where that is not known.
     pub node: String,
     /// The node's version, where the log tells it.
     pub version: String,
@@ -80,36 +80,36 @@ pub struct HostFacts {
 /// A line that couldn't be read.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct Rejection {
-    /// Whose log it is in.
+    /// The host of the log that it is in.
     pub host: String,
     /// The file.
     pub file: String,
     /// Counted from 1.
     pub line: u64,
-    /// Where it begins in the (unpacked) file.
+    /// Its start in the (unpacked) file.
     pub offset: u64,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// How it begins.
+    /// The beginning of the line.
     pub text: String,
 }
 
 /// A packed file that can't be read to its end.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 pub struct DamagedFile {
-    /// Whose log it is.
+    /// The host of the log.
     pub host: String,
     /// The file.
     pub file: String,
-    /// Where in it, as it is packed.
+    /// The place in the file, as it is packed.
     pub at: u64,
     /// Its packed bytes from there on: what is in them is not known.
     pub unread_bytes: u64,
-    /// What the unpacker found.
+    /// The unpacker's error.
     pub what: String,
 }
 
-/// What came of it.
+/// The results of an ingest.
 #[derive(Debug, Serialize)]
 pub struct Ingested {
     /// Rows of each table that was made.
@@ -120,9 +120,9 @@ pub struct Ingested {
     pub sources: Vec<SourceFacts>,
     /// Lines in all, without empty ones.
     pub lines: u64,
-    /// Of them, those that couldn't be read.
+    /// Number of them that couldn't be read.
     pub rejected: u64,
-    /// How many of them for which reason, the most frequent first.
+    /// Number of them by reason, the most frequent first.
     pub reasons: Vec<(String, u64)>,
     /// The first ones.
     pub first_rejections: Vec<Rejection>,
@@ -142,7 +142,7 @@ pub struct LineTables {
     account: Account,
 }
 
-/// What lines gave, besides rows.
+/// Results of reading lines, besides rows.
 #[derive(Default)]
 pub struct Account {
     hosts: Vec<HostFacts>,
@@ -164,7 +164,7 @@ impl LineTables {
         Self { rows: Rows::new(tables, part), newest: i64::MIN, hosts: Hosts::of(CARDANO_NODE.node()), account: Account::default() }
     }
 
-    /// Which dialect the lines that follow are in; cardano-node's, if nothing else is told.
+    /// Sets the dialect of the lines that follow; without one, they are cardano-node's.
     pub(crate) fn written_by(&mut self, dialect: Option<&dyn Dialect>) {
         self.hosts.node = dialect.map_or("", |dialect| dialect.node());
     }

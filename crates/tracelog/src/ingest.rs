@@ -21,7 +21,7 @@ use crate::tables::part_file;
 
 /// A plain file is cut into segments of at least this many bytes.
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// Of each rejected line, so much is kept.
+/// Bytes that are kept of each rejected line.
 const KEPT_OF_A_LINE: usize = 300;
 /// The file of a host is a number above this many bits of the place of a line.
 const PLACE_BITS: u32 = 44;
@@ -35,7 +35,7 @@ pub struct Source {
     pub path: PathBuf,
 }
 
-/// Where a host's name comes from.
+/// The source of a host's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostFrom {
     /// From where the file lies, as [`Source`] says. Lines aren't asked.
@@ -44,19 +44,19 @@ pub enum HostFrom {
     Field,
 }
 
-/// What to ingest.
+/// The files to ingest, and the settings for it.
 pub struct Plan {
     /// The files, in any order.
     pub sources: Vec<Source>,
     /// A folder that is there and empty: `NAME/part-NNNNN.parquet` are made in it.
     pub tables: PathBuf,
-    /// How many segments at once.
+    /// Number of segments that are read at once.
     pub threads: usize,
-    /// Where host names come from.
+    /// The source of host names.
     pub host_from: HostFrom,
 }
 
-/// Why ingest failed. Bad lines are no failure; they are counted.
+/// Reasons why ingest failed. Bad lines are no failure; they are counted.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message is its documentation")]
 pub enum IngestError {
@@ -177,13 +177,13 @@ fn in_parallel<T: Sync, R: Send>(
     Ok(done.into_iter().map(|(_, done)| done).collect())
 }
 
-/// What a thread does next.
+/// The next task of a thread.
 enum Task<'a> {
     Hash(usize),
     Read { part: usize, segment: &'a Segment, hash: bool },
 }
 
-/// What came of a [`Task`].
+/// The result of a [`Task`].
 enum Done {
     Hash(usize, String),
     Read(Box<Account>),
@@ -223,7 +223,7 @@ fn hash_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Which files begin with a line, by host.
+/// Returns the files that begin with each line, by host.
 fn heads<'a>(sources: &'a [Source], firsts: &[Option<FirstLine>]) -> HashMap<&'a str, Map<LineHash, Vec<usize>>> {
     let mut heads: HashMap<&str, Map<LineHash, Vec<usize>>> = HashMap::new();
     for (index, (source, first)) in sources.iter().zip(firsts).enumerate() {
@@ -372,7 +372,7 @@ fn dialect(path: &Path, packing: Packing) -> io::Result<Option<&'static dyn Dial
     Ok(most.map(|(dialect, _)| dialect))
 }
 
-/// What the first line of a stretch is that is looked for.
+/// Returns the result of `look` for the first line of a stretch that has one.
 fn first_that<T>(path: &Path, packing: Packing, range: Range<u64>, look: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
     enum Stop<T> {
         Found(T),
@@ -390,7 +390,7 @@ fn first_that<T>(path: &Path, packing: Packing, range: Range<u64>, look: impl Fn
     }
 }
 
-/// When a line of interest was written. A file that is in no dialect is read as cardano-node's: its lines are rejected.
+/// Returns when a line of interest was written. A file that is in no dialect is read as cardano-node's: its lines are rejected.
 fn time(dialect: Option<&dyn Dialect>, line: &[u8]) -> Option<i64> {
     dialect.unwrap_or(&CARDANO_NODE).time(line)
 }
@@ -423,18 +423,18 @@ fn segments(
     segments
 }
 
-/// What is known of the other files of a host while one is read.
+/// Facts of the other files of a host, for the one that is being read.
 #[derive(Clone, Copy)]
 enum Others<'a> {
     /// There are none.
     None,
-    /// Which files begin with a line.
+    /// The files that begin with each line.
     FirstLines(&'a Map<LineHash, Vec<usize>>),
     /// The turn of the first file that has a line.
     Lines(&'a Map<LineHash, usize>),
 }
 
-/// Why a segment stops early.
+/// Reasons why a segment stops early.
 enum Stop {
     Read(io::Error),
     Write(ParquetError),
@@ -456,12 +456,12 @@ struct Taking<'a> {
     whose: &'a [u8],
     tables: LineTables,
     recent: Recent,
-    /// Whether the first line of another file is here.
+    /// True where the first line of another file is in it.
     overlaps: bool,
 }
 
 impl Taking<'_> {
-    /// Whether a line of interest was there before.
+    /// Returns whether a line of interest was there before.
     fn repeats(&mut self, line: &[u8], offset: u64, ts_ns: i64) -> bool {
         let hash = hash_line(line);
         let elsewhere = match self.others {

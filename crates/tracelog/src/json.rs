@@ -6,10 +6,10 @@ use std::borrow::Cow;
 
 use crate::scan::find;
 
-/// What stands at a place.
+/// A value in JSON.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// What is between the quotes, escapes as they are.
+    /// The bytes between the quotes, escapes as they are.
     String(&'a [u8]),
     /// As it is written.
     Number(&'a [u8]),
@@ -27,7 +27,7 @@ pub enum Value<'a> {
     Real(f64),
 }
 
-/// Why bytes are no JSON.
+/// Reasons why bytes are no JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// They end in the middle.
@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What is between quotes; the cursor stands behind the first.
+    /// Reads the bytes between quotes; the cursor stands behind the first.
     #[inline]
     fn string(&mut self) -> Result<&'a [u8]> {
         let start = self.at;
@@ -328,20 +328,20 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether nothing but blanks is left.
+    /// Returns whether nothing but blanks is left.
     pub(crate) fn at_end(&mut self) -> bool {
         self.skip_blanks();
         self.at == self.bytes.len()
     }
 }
 
-/// Whether bytes are UTF-8, which nearly always is ASCII.
+/// Returns whether bytes are UTF-8; nearly always they are ASCII.
 #[inline]
 pub(crate) fn is_text(bytes: &[u8]) -> bool {
     bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
 }
 
-/// What a string that was passed says: its escapes are replaced by what they stand for.
+/// Returns the text of a string that was passed, with its escapes replaced.
 pub(crate) fn unescaped(string: &[u8]) -> Cow<'_, [u8]> {
     if !string.contains(&b'\\') {
         return Cow::Borrowed(string);

@@ -10,14 +10,14 @@ use std::rc::Rc;
 use flate2::bufread::MultiGzDecoder;
 use memchr::{memchr, memrchr};
 
-/// How much is read at once: little enough to stay near the CPU until it was hashed and taken apart.
+/// Bytes that are read at once: few enough to stay near the CPU until they were hashed and parsed.
 const READ_BYTES: usize = 256 << 10;
 /// A line longer than this is no log line.
 const MOST_BYTES: usize = 64 << 20;
-/// Of a line that is too long, so much is kept.
+/// Bytes that are kept of a line that is too long.
 const KEPT_BYTES: usize = 1 << 10;
 
-/// How a file is packed: by its first bytes, or by its name where those are of no packing, so that damage there is found.
+/// The packing of a file: by its first bytes, or by its name where those are of no packing, so that damage there is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     Plain,
@@ -91,17 +91,17 @@ fn open(path: &Path, packing: Packing, from: u64, taken: &Rc<Cell<u64>>) -> io::
 /// Damage in a packed file: it can't be read further.
 #[derive(Debug)]
 pub(crate) struct Damage {
-    /// Where in the packed file.
+    /// The place in the packed file.
     pub(crate) at: u64,
-    /// What the unpacker found.
+    /// The unpacker's error.
     pub(crate) error: io::Error,
 }
 
-/// How far a stretch could be read.
+/// The part of a stretch that could be read.
 pub(crate) struct Extent {
     /// Its lines.
     pub(crate) lines: u64,
-    /// What ended it early.
+    /// The damage that ended it early.
     pub(crate) damage: Option<Damage>,
 }
 
@@ -109,13 +109,13 @@ pub(crate) struct Extent {
 pub(crate) struct Line<'a> {
     /// Without its end; only the beginning of one that is too long.
     pub(crate) bytes: &'a [u8],
-    /// Whether it is longer than 64 MiB.
+    /// True where it is longer than 64 MiB.
     pub(crate) too_long: bool,
-    /// Where it begins in the file's (unpacked) content.
+    /// Its start in the file's (unpacked) content.
     pub(crate) offset: u64,
     /// Counted from 0 in the stretch.
     pub(crate) number: u64,
-    /// Whether a line end follows; the last line of a file may be without.
+    /// True where a line end follows; the last line of a file may be without.
     pub(crate) ended: bool,
 }
 

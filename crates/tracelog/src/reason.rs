@@ -1,8 +1,8 @@
-//! Why lines are rejected.
+//! Reasons why lines are rejected.
 
 use crate::json::Broken;
 
-/// Why a line can't be used.
+/// Reasons why a line can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
     /// It doesn't begin as an object, or is no JSON.

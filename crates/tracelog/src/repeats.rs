@@ -6,10 +6,10 @@ use twox_hash::XxHash3_64;
 
 /// A line repeats another of its file that begins at most so many bytes before it: more than collectors send at once.
 pub(crate) const RECENT_BYTES: u64 = 4 << 20;
-/// So many lines are kept or passed over together.
+/// Lines that are kept or passed over together.
 const GROUP: usize = 256;
 
-/// What stands for a line: its time is a part of it, so that two lines of a node aren't alike.
+/// The hash of a line: its time is a part of it, so that no two lines of a node are alike.
 pub(crate) type LineHash = u64;
 
 pub(crate) fn hash_line(line: &[u8]) -> LineHash {
@@ -37,7 +37,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Whether a line repeats one of them; it is one of them from now on. `offset` is where it begins, above those before.
+    /// Returns whether a line repeats one of the set, and adds it to the set. `offset` is where it begins, above those before.
     ///
     /// Lines mostly come in the order of their times: one that is later than all before it is new.
     #[inline]

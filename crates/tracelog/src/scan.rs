@@ -1,6 +1,6 @@
 //! Finding bytes, sixteen at a time.
 
-/// How many bytes are looked at together.
+/// Bytes that are compared together.
 const WIDTH: usize = 16;
 
 /// Sixteen bytes. A comparison gives one bit a byte, the lowest for the first.
@@ -13,13 +13,13 @@ impl Wide {
         Self(imp::load(bytes))
     }
 
-    /// Which bytes are this one.
+    /// Returns the bytes that equal this one, as a mask.
     #[inline(always)]
     pub(crate) fn is(self, byte: u8) -> u32 {
         imp::equal(self.0, byte)
     }
 
-    /// Which bytes are this one or less.
+    /// Returns the bytes that are at most this one, as a mask.
     #[inline(always)]
     pub(crate) fn at_most(self, byte: u8) -> u32 {
         imp::at_most(self.0, byte)

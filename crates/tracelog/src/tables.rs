@@ -88,7 +88,7 @@ fn numbers<R, T: ArrowPrimitiveType>(rows: &[R], get: impl Fn(&R) -> Option<T::N
 }
 
 row!(
-    /// What happened to a block on a host.
+    /// Events of a block on a host.
     BlockRow, "block_events", {
         host: Word, ts_ns: Whole, event: Word, block: Word, slot: Optional, block_no: Optional, previous: Text, size_bytes: Optional,
         length: Optional, local: Text, remote: Text, place: Whole,
@@ -107,7 +107,7 @@ row!(
     }
 );
 row!(
-    /// What happened to transactions on a host.
+    /// Events of transactions on a host.
     TransactionRow, "transactions", {
         host: Word, ts_ns: Whole, event: Word, thread: Text, count: Optional, accepted: Optional, rejected: Optional,
     }
@@ -120,11 +120,11 @@ row!(
 /// One segment's part of every table.
 pub(crate) struct Rows {
     strings: Strings,
-    /// Where an address is put together.
+    /// Buffer in which an address is put together.
     address: Vec<u8>,
     /// The host of the row before: its place among hosts, and its name's number.
     host: Option<(usize, Id)>,
-    /// Of each message, by its number, the word in the column `event`.
+    /// The word in the column `event` of each message, by its number.
     events: [Option<Id>; Message::COUNT],
     blocks: Part<BlockRow>,
     slots: Part<SlotRow>,
@@ -135,7 +135,7 @@ pub(crate) struct Rows {
     pub(crate) short_hashes: u64,
 }
 
-/// How many rows a table's part got, and how many came too late to find their place.
+/// Number of rows that a table's part got, and of those that came too late to find their place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     pub(crate) table: &'static str,
@@ -364,7 +364,7 @@ fn properties<R: Row>() -> WriterProperties {
     }
     builder.build()
 }
-/// Where a part of a table lies.
+/// Returns the path of a part of a table.
 pub(crate) fn part_file(table: &Path, part: usize) -> PathBuf {
     table.join(format!("part-{part:05}.parquet"))
 }

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// What shows that an attack can pass, and that it can fail.
+/// Shows that an attack can pass, and that it can fail.
 #[derive(Default)]
 pub struct Control {
     /// Inputs are left as they are.
@@ -129,7 +129,7 @@ impl Draw {
     }
 }
 
-/// How long a connection may go on after what was sent to it; less where a fault is planted, as many connections wait for that.
+/// Returns the longest time that a connection may go on after the last input; shorter where a fault is planted, as many connections wait for it.
 fn patience(control: &Control) -> Duration {
     Duration::from_secs(if control.planted.is_empty() { 30 } else { 1 })
 }
@@ -264,7 +264,7 @@ fn served(socket: &Path) -> bool {
     followed.is_ok() && blocks == 20
 }
 
-/// What a client might send: a session that makes sense, mostly spoilt in some places, or noise.
+/// Makes input that a client might send: a valid session, mostly damaged in some places, or noise.
 fn input(draw: &mut Draw, side: Side, points: &[Point]) -> Vec<u8> {
     if draw.below(20) == 0 {
         let length = draw.below(3_000);

@@ -11,7 +11,7 @@ use slotmark_chain::{Chain, ChainError, Tip};
 use crate::message::{put_tip, put_uint};
 use crate::mux::{frame, protocol};
 
-/// What is framed of each block.
+/// The part of each block that is framed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// Node-to-client chain-sync: roll-forward with the block.
@@ -31,7 +31,7 @@ pub struct Framed {
 }
 
 impl Framed {
-    /// What is framed of each block.
+    /// Returns the part of each block that is framed.
     pub fn framing(&self) -> Framing {
         self.framing
     }
@@ -180,7 +180,7 @@ fn wrapped_head(length: usize) -> Vec<u8> {
     head
 }
 
-/// What stands before the wrapped header: `[era index, …` from Shelley on, `[0, [[kind, size], …` in Byron.
+/// Returns the bytes before the wrapped header: `[era index, …` from Shelley on, `[0, [[kind, size], …` in Byron.
 fn header_era(block: &[u8]) -> Vec<u8> {
     let era = block.get(1).copied().unwrap_or(0);
     if Era::from_tag(u64::from(era)).is_some_and(|era| era > Era::Byron) {

@@ -7,7 +7,7 @@ use minicbor::{Decoder, Encoder};
 
 use crate::message::{Decoded, MessageError};
 
-/// Which side of a node is spoken to.
+/// A side of a node: for clients or for other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Node-to-client, over a unix socket.
@@ -40,10 +40,10 @@ impl fmt::Display for Side {
     }
 }
 
-/// How one side of a connection takes part in the handshake.
+/// The versions and data with which one side of a connection takes part in the handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Which side of a node is spoken to.
+    /// The side of the node.
     pub side: Side,
     /// The versions that are spoken, as they stand on the wire.
     pub versions: std::ops::RangeInclusive<u64>,
@@ -53,7 +53,7 @@ pub struct Terms {
     pub initiator_only: bool,
 }
 
-/// What a side states of a version.
+/// The data that a side gives with a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stated {
     /// The version.
@@ -62,18 +62,18 @@ pub struct Stated {
     pub magic: u64,
     /// Node-to-node: whether the side answers nothing by itself.
     pub initiator_only: bool,
-    /// Whether it only asks what there is.
+    /// True where the client only asks for the versions.
     pub query: bool,
 }
 
-/// What a client proposes.
+/// A client's proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// Versions whose data have another form are left out.
     pub versions: Vec<Stated>,
 }
 
-/// What a server answers.
+/// A server's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The version that is spoken from here on, with what the server states of it.
@@ -85,22 +85,22 @@ pub enum Answer {
 }
 
 impl Terms {
-    /// Those of a client or server that speaks the versions of current nodes.
+    /// Returns the terms of a client or server of a node's side, with the versions of current nodes.
     pub fn of(side: Side, magic: u64) -> Self {
         Self { side, versions: side.versions(), magic, initiator_only: true }
     }
 
-    /// What is stated of a version.
+    /// Returns the data that belong to a version.
     fn state(&self, version: u64) -> Stated {
         Stated { version, magic: self.magic, initiator_only: self.initiator_only, query: false }
     }
 
-    /// What a client proposes.
+    /// Returns a client's proposal.
     pub fn proposal(&self) -> Proposal {
         Proposal { versions: self.versions.clone().map(|version| self.state(version)).collect() }
     }
 
-    /// What a server answers: the highest version that both speak.
+    /// Returns a server's answer: the highest version that both support.
     pub fn answer(&self, proposal: &Proposal) -> Answer {
         let best = proposal.versions.iter().filter(|stated| self.versions.contains(&stated.version)).max_by_key(|stated| stated.version);
         match best {
@@ -160,7 +160,7 @@ impl Proposal {
     }
 }
 
-/// What version data state: `[magic, query]`, `[magic, initiator only, peer sharing, query, …]`, or a bare magic.
+/// Reads version data: `[magic, query]`, `[magic, initiator only, peer sharing, query, …]`, or a bare magic.
 fn data(version: u64, bytes: &[u8]) -> Option<Stated> {
     let mut decoder = Decoder::new(bytes);
     let mut stated = Stated { version, magic: 0, initiator_only: false, query: false };

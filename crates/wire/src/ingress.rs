@@ -22,13 +22,13 @@ impl Ingress {
         self.bytes.extend_from_slice(payload);
     }
 
-    /// What is held.
+    /// Returns the bytes that are held.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether to try what is held again: where a message is whole, or where there is twice as much as at the last try, so
-    /// that nonsense is found out long before its end.
+    /// Returns whether to parse the held bytes again: the message is complete, or there is twice as much as at the last try. Invalid input is found
+    /// long before its end.
     pub fn ripe(&mut self) -> bool {
         let ripe = self.walk.reaches_end(&self.bytes) || self.bytes.len() >= 2 * self.tried;
         if ripe {
@@ -47,7 +47,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Whether the item ends within these bytes, or isn't CBOR.
+    /// Returns whether the item ends within these bytes, or isn't CBOR.
     fn reaches_end(&mut self, bytes: &[u8]) -> bool {
         let mut decoder = Decoder::new(bytes);
         decoder.set_position(self.at);

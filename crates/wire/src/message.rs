@@ -5,7 +5,7 @@ use minicbor::decode::Error;
 use minicbor::{Decoder, Encoder};
 use slotmark_chain::{Hash32, Point, Tip};
 
-/// Why bytes are no message (yet).
+/// Reasons why bytes are no message, or not yet one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     /// The message goes on in bytes that aren't here.
@@ -25,7 +25,7 @@ impl From<Error> for MessageError {
 /// A decoded message and how many bytes it took.
 pub type Decoded<T> = Result<(T, usize), MessageError>;
 
-/// What a client says in chain-sync.
+/// A client's message in chain-sync.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChainSyncRequest {
     /// Asks for the next block or rollback.
@@ -36,7 +36,7 @@ pub enum ChainSyncRequest {
     Done,
 }
 
-/// What a client says in block-fetch.
+/// A client's message in block-fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockFetchRequest {
     /// The blocks from one point to another, both included.
@@ -45,7 +45,7 @@ pub enum BlockFetchRequest {
     Done,
 }
 
-/// What a client says in keep-alive.
+/// A client's message in keep-alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeepAliveRequest {
     /// Send this number back.
@@ -54,23 +54,23 @@ pub enum KeepAliveRequest {
     Done,
 }
 
-/// What a server asks for in tx-submission.
+/// A server's request in tx-submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TxSubmissionRequest {
     /// Ids of further transactions.
     Ids {
-        /// Whether to wait until there is one.
+        /// True where the client waits until it has one.
         blocking: bool,
-        /// So many of those offered first were taken.
+        /// The number of transactions, from the first offered on, that were taken.
         acknowledged: u16,
-        /// How many at most.
+        /// The most transactions to offer.
         requested: u16,
     },
     /// The transactions of these ids.
     Transactions(Vec<Hash32>),
 }
 
-/// What a client says in tx-submission.
+/// A client's message in tx-submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TxSubmissionReply<'t> {
     /// Go on and ask.
@@ -88,7 +88,7 @@ const CONWAY: u8 = 6;
 /// The tag of CBOR inside CBOR.
 const ENCODED: u64 = 24;
 
-/// What a server says in chain-sync besides roll-forward, which has a reader of its own.
+/// A server's message in chain-sync; roll-forward has a reader of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChainSyncReply {
     /// Nothing new yet.
@@ -243,7 +243,7 @@ impl TxSubmissionRequest {
     }
 }
 
-/// What stands behind the era of Conway: `[6, …]`.
+/// Reads the content behind the era of Conway: `[6, …]`.
 fn of_conway<'b, T>(decoder: &mut Decoder<'b>, read: impl FnOnce(&mut Decoder<'b>) -> Result<T, MessageError>) -> Result<T, MessageError> {
     let length = array(decoder, &[2])?;
     let era = decoder.u8()?;

@@ -41,7 +41,7 @@ pub mod protocol {
 pub struct Header {
     /// The mini-protocol's number.
     pub protocol: u16,
-    /// Whether the protocol's responder (the server) sent it.
+    /// True where the protocol's responder (the server) sent it.
     pub from_responder: bool,
     /// Bytes of payload.
     pub length: u16,
@@ -118,14 +118,14 @@ impl Segments {
         Header::decode(begun)
     }
 
-    /// When a segment that isn't whole was first seen here, where there is one; to be called with the time after each read.
+    /// Returns when an incomplete segment was first seen, where there is one; to be called with the time after each read.
     pub fn unfinished_since(&mut self, now: Instant) -> Option<Instant> {
         let within = self.open.is_some() || self.begun.1 > 0;
         within.then(|| *self.since.get_or_insert(now))
     }
 }
 
-/// What was read last off a connection, and its payloads one by one.
+/// The last read of a connection, and its payloads one by one.
 pub struct Received {
     bytes: Vec<u8>,
     unread: Range<usize>,
@@ -138,7 +138,7 @@ impl Received {
         Self { bytes: vec![0; bytes], unread: 0..0, segments: Segments::default() }
     }
 
-    /// Where to read to, once all that was read before is taken.
+    /// Returns the place to read to, once all that was read before is taken.
     pub fn room(&mut self) -> &mut [u8] {
         &mut self.bytes
     }

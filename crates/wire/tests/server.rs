@@ -550,7 +550,7 @@ fn busy_time_never_goes_back() {
     });
 }
 
-/// What our client says of a server that answers the handshake with these bytes and then closes.
+/// Returns our client's error for a server that answers the handshake with these bytes and then closes.
 fn said_of(answer: &'static [u8]) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

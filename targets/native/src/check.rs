@@ -1,4 +1,4 @@
-//! Whether what a server sends is a chain: each header names the one before it by its hash, and each body is that of its header.
+//! Checks that a server sends a chain: each header names the one before it by its hash, and each body is that of its header.
 
 use slotmark_chain::block::{Header, body_is_proven};
 use slotmark_chain::{Block, Hash32, Point};

@@ -11,7 +11,7 @@ use slotmark_chain::Point;
 use slotmark_chain::block::Header;
 use slotmark_wire::client::{Client, ClientError, decode_wire_header};
 
-/// What is done to each block.
+/// The work on each block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// Receive the bytes of blocks.
@@ -56,10 +56,10 @@ pub struct Job {
     /// The point before the first block.
     #[arg(long)]
     pub start: Point,
-    /// How many blocks.
+    /// Number of blocks.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub blocks: u64,
-    /// What to do to each.
+    /// The work on each.
     #[arg(long, value_enum)]
     pub mode: Mode,
     /// Requests in flight.
@@ -88,12 +88,12 @@ pub struct AtTip {
     /// The point before the first block.
     #[arg(long)]
     pub start: Point,
-    /// What to do to each.
+    /// The work on each.
     #[arg(long, value_enum)]
     pub mode: Mode,
 }
 
-/// What a target folds into its digest.
+/// The part of each block that a target folds into its digest.
 pub trait Fold {
     /// The digest so far; None for a target that folds nothing.
     fn digest(&self) -> Option<String>;
@@ -144,12 +144,12 @@ impl Records {
     }
 }
 
-/// What a run ends with: the last block's slot and hash in hex, where they are known.
+/// The end of a run: the last block's slot and hash in hex, where they are known.
 pub type Last = Option<(u64, String)>;
 
 /// A target in Rust on our own client.
 pub trait Target: Fold {
-    /// What it answers to `describe`: its name and the modes with their greatest depths.
+    /// Returns its answer to `describe`: its name and the modes with their greatest depths.
     fn describe() -> (&'static str, Value);
 
     /// Follows the chain; the intersection is to be found first, then [`Records::started`] called.

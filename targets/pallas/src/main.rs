@@ -17,7 +17,7 @@ use serde_json::json;
 /// The longest block-fetch range that `fetch` asks for.
 const LONGEST_RANGE: u64 = 1000;
 
-/// What can go wrong is said in one line by the `error` record; nothing is done about any of it.
+/// The result of a step; an error goes into one line of the `error` record, and is not handled otherwise.
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 #[derive(Parser)]
@@ -52,10 +52,10 @@ struct Job {
     /// The point before the first block, SLOT.HASH or origin.
     #[arg(long, value_parser = point)]
     start: Point,
-    /// How many blocks.
+    /// Number of blocks.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     blocks: u64,
-    /// What to do to each.
+    /// The work on each.
     #[arg(long)]
     mode: Mode,
     /// Requests in flight: only 1; in fetch, blocks a range.
@@ -81,7 +81,7 @@ struct AtTip {
     /// The point before the first block, SLOT.HASH or origin.
     #[arg(long, value_parser = point)]
     start: Point,
-    /// What to do to each.
+    /// The work on each.
     #[arg(long)]
     mode: Mode,
 }

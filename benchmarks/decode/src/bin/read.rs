@@ -16,7 +16,7 @@ type Failure = Box<dyn std::error::Error>;
 
 const PASSES: usize = 9;
 
-/// How many blocks were read, and their bytes.
+/// Number of blocks that were read, and their bytes.
 type Read = (usize, usize);
 
 fn slotmark(folder: &Path, decode: bool) -> Result<Read, Failure> {

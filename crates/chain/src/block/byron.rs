@@ -101,7 +101,7 @@ fn difficulty(cursor: &mut Cursor<'_>) -> Result<u64, DecodeError> {
     Ok(number)
 }
 
-/// Whether the body and the extra data of a Byron block are those whose hashes its header holds.
+/// Returns whether the body and the extra data of a Byron block have the hashes that its header holds.
 ///
 /// Of a main block these are the number of transactions, their Merkle root, the hash of their witnesses, and the hashes of
 /// delegations, updates and extra data; of a boundary block the hash of the body. The shared seed computation is left out, as

@@ -6,10 +6,10 @@ use crate::point::Hash32;
 /// Hash of a key or a script: BLAKE2b-224.
 pub type Hash28 = [u8; 28];
 
-/// What stake belongs to.
+/// The owner of stake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Credential {
-    /// Whether the hash is that of a script, and not of a key.
+    /// True where the hash is that of a script, and not of a key.
     pub script: bool,
     /// The hash.
     pub hash: Hash28,

@@ -9,9 +9,9 @@ use crate::point::Hash32;
 /// A header of any era.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
-    /// Where it is in the bytes that were decoded.
+    /// Its place in the bytes that were decoded.
     pub span: Span,
-    /// Of the block.
+    /// Era of the block.
     pub era: Era,
     /// Number of the block on the chain.
     pub block_no: u64,
@@ -35,7 +35,7 @@ pub struct Header<'a> {
     pub certificate: Option<OperationalCertificate<'a>>,
     /// Major and minor protocol version.
     pub protocol_version: (u64, u64),
-    /// What the KES signature signs: the header without it, as encoded; None in Byron.
+    /// The bytes that the KES signature signs: the header without it, as encoded; None in Byron.
     pub signed: Option<&'a [u8]>,
     /// The KES signature; None in Byron.
     pub signature: Option<&'a [u8]>,
@@ -55,7 +55,7 @@ pub struct VrfCertificate<'a> {
 pub struct OperationalCertificate<'a> {
     /// The KES key.
     pub hot_key: &'a [u8; 32],
-    /// How many certificates came before it.
+    /// Number of earlier certificates.
     pub sequence: u64,
     /// The KES period from which it is valid.
     pub kes_period: u64,

@@ -95,7 +95,7 @@ impl Decoder {
 }
 
 impl Block<'_, '_> {
-    /// What the digest of `docs/targets.md` folds.
+    /// Returns the facts that the digest of `docs/targets.md` folds.
     pub fn facts(&self) -> BlockFacts {
         BlockFacts {
             slot: self.header.slot,
@@ -140,7 +140,7 @@ impl Block<'_, '_> {
     }
 }
 
-/// Whether the body of a block, `[era, block]`, is the one whose hash its header holds.
+/// Returns whether the body of a block, `[era, block]`, has the hash that its header holds.
 ///
 /// In Byron, the shared seed computation is not covered, since no node checks it.
 pub fn body_is_proven(bytes: &[u8], header: &Header<'_>) -> bool {
@@ -200,7 +200,7 @@ pub fn decode_header_alone(era: Era, bytes: &[u8]) -> Result<Header<'_>, DecodeE
     if cursor.position() == bytes.len() { Ok(header) } else { cursor.error("the end of the header") }
 }
 
-/// What is decoded of a block beside its transactions.
+/// The parts of a block that are decoded beside its transactions.
 struct Decoded<'a> {
     header: Header<'a>,
     body: Span,

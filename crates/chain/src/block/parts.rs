@@ -1,4 +1,4 @@
-//! What a block's transactions come down to.
+//! The parts of a block's transactions.
 
 use std::ops::Range;
 
@@ -16,9 +16,9 @@ pub struct Listing {
 /// An input: an output of an earlier transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Where the earlier transaction's id of 32 bytes begins.
+    /// Start of the earlier transaction's id of 32 bytes.
     pub transaction: u32,
-    /// Which of its outputs; `u64::MAX` for a kind of Byron input that later clients don't know.
+    /// Index of the output; `u64::MAX` for a kind of Byron input that later clients don't know.
     pub index: u64,
 }
 
@@ -42,18 +42,18 @@ pub struct Output {
 /// A signature on a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VkeyWitness {
-    /// Where the key of 32 bytes begins.
+    /// Start of the key of 32 bytes.
     pub key: u32,
-    /// Where the signature of 64 bytes begins.
+    /// Start of the signature of 64 bytes.
     pub signature: u32,
 }
 
 /// A script's argument and budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redeemer {
-    /// What it is for: 0 spend, 1 mint, 2 certificate, 3 reward, 4 vote, 5 proposal.
+    /// Its purpose: 0 spend, 1 mint, 2 certificate, 3 reward, 4 vote, 5 proposal.
     pub purpose: u8,
-    /// Which of those.
+    /// Index within its purpose.
     pub index: u32,
     /// The argument, as Plutus data.
     pub data: Span,
@@ -117,7 +117,7 @@ pub struct Transaction {
     pub required_signers: Listing,
     /// 0 for test networks, 1 for mainnet.
     pub network: Option<u64>,
-    /// What is left of the collateral.
+    /// The output that returns the rest of the collateral.
     pub collateral_return: Option<Output>,
     /// Lovelace.
     pub total_collateral: Option<u64>,
@@ -127,7 +127,7 @@ pub struct Transaction {
     pub votes: Listing,
     /// Proposals.
     pub proposals: Listing,
-    /// What the treasury is said to hold, in lovelace.
+    /// The stated value of the treasury, in lovelace.
     pub treasury: Option<u64>,
     /// Lovelace given to the treasury.
     pub donation: Option<u64>,

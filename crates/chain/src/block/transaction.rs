@@ -7,8 +7,8 @@ use crate::cbor::{Cursor, DecodeError, Span};
 
 const NONE: Listing = Listing { span: Span { start: 0, end: 0 }, count: 0 };
 
-/// What every transaction begins as. A constant is copied at once; fields that are set one after the other and then moved
-/// cost a tenth of the whole decoding.
+/// The initial value of every transaction. A constant is copied at once; fields that are set one after the other and then moved cost a tenth of the
+/// whole decoding.
 const EMPTY: Transaction = Transaction {
     body: NONE.span,
     inputs: 0..0,
@@ -367,7 +367,7 @@ fn take_redeemers(cursor: &mut Cursor<'_>, redeemers: &mut Vec<Redeemer>) -> Res
     Ok(first..redeemers.len() as u32)
 }
 
-/// Where the auxiliary data of each transaction is that has any, by its place, from the map that [`auxiliary`] checked.
+/// Returns the place of the auxiliary data of each transaction that has any, from the map that [`auxiliary`] checked.
 pub(super) fn auxiliary_spans(bytes: &[u8], span: Span) -> Result<Vec<(u32, Span)>> {
     let mut spans = Vec::new();
     if let Some(mut cursor) = Cursor::at(bytes, span) {

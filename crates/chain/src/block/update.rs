@@ -9,7 +9,7 @@ use crate::point::Hash32;
 pub struct Update {
     /// The epoch at whose end it is to be decided.
     pub epoch: u64,
-    /// What each genesis key proposes.
+    /// Each genesis key's proposal.
     pub proposals: Vec<(Hash28, ParameterUpdate)>,
 }
 

@@ -2,10 +2,10 @@
 
 use super::{Cursor, Kind, Level, Result, Span, TOO_EARLY};
 
-/// How deep indefinite items may nest: more than fits into the largest block that any network allows.
+/// Deepest nesting of indefinite items: more than fits into the largest block that any network allows.
 const MAX_DEPTH: usize = 1 << 16;
 
-/// What a walk over items does at an initial byte.
+/// The step of a walk over items at an initial byte.
 #[derive(Clone, Copy)]
 struct Step {
     /// Bytes to go on by; 0 where that hangs on more than the initial byte.

@@ -1,6 +1,6 @@
 //! Writing CBOR (RFC 8949), always in the shortest form.
 
-/// What is appended to a buffer.
+/// A buffer that CBOR is appended to.
 pub trait CborBuffer {
     /// The head of an item.
     fn head(&mut self, major: u8, argument: u64);

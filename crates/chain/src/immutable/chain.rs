@@ -13,7 +13,7 @@ use crate::point::{Hash32, Point, Tip};
 use super::chunk::{Chunk, chunk_numbers};
 use super::index::{index_error, load};
 
-/// What the indexes say of one block.
+/// The entry of one block in the indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEntry {
     /// Absolute slot; of an epoch boundary block, the first slot of its epoch.
@@ -22,15 +22,15 @@ pub struct BlockEntry {
     pub hash: Hash32,
     /// zlib's CRC-32 of the whole block.
     pub crc32: u32,
-    /// Where the block begins in its chunk file.
+    /// Start of the block in its chunk file.
     pub offset: u64,
     /// The block's length in bytes.
     pub size: u32,
-    /// Where the header begins, from the block's beginning.
+    /// Start of the header, from the start of the block.
     pub header_offset: u16,
     /// The header's length in bytes.
     pub header_size: u16,
-    /// Whether it is an epoch boundary block.
+    /// True for an epoch boundary block.
     pub is_ebb: bool,
 }
 
@@ -77,17 +77,17 @@ impl Chain {
         &self.path
     }
 
-    /// How many blocks it has.
+    /// Returns the number of blocks.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no block.
+    /// Returns whether there is no block.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many chunks it has.
+    /// Returns the number of chunks.
     pub fn chunk_count(&self) -> usize {
         self.chunks.len()
     }
@@ -104,7 +104,7 @@ impl Chain {
         self.chunks.partition_point(|chunk| chunk.first + chunk.count <= index)
     }
 
-    /// What the indexes say of a block.
+    /// Returns the entry of a block in the indexes.
     pub fn entry(&self, index: usize) -> BlockEntry {
         let chunk = &self.chunks[self.chunk_of(index)];
         let position = index - chunk.first;

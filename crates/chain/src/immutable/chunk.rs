@@ -76,7 +76,7 @@ pub(crate) fn chunk_numbers(folder: &Path) -> Result<Vec<u64>, ChainError> {
     }
 }
 
-/// Why a file of a chunk can't be read.
+/// Makes the error for a file of a chunk that can't be read.
 pub(super) fn io_error(path: &Path, source: std::io::Error) -> ChainError {
     match source.kind() {
         std::io::ErrorKind::NotFound => ChainError::MissingFile { path: path.to_path_buf() },

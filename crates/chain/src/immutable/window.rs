@@ -20,7 +20,7 @@ pub struct Window {
     pub first: Point,
     /// Its last block.
     pub last: Point,
-    /// How many blocks it has.
+    /// Number of blocks.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,

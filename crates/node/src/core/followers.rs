@@ -10,15 +10,15 @@ use crate::log::Log;
 use crate::message::Message;
 use crate::store::StoredBlock;
 
-/// How far someone is who follows the chain.
+/// The position of a peer that follows the chain.
 #[derive(Debug)]
 pub(super) struct Follower {
     at: Point,
-    /// Whether it must be sent back to `at` first.
+    /// True where it must be sent back to `at` first.
     goes_back: bool,
     /// Requests that aren't answered.
     requests: u32,
-    /// Whether it knows that it has to wait.
+    /// True where it was sent the message to wait.
     waits: bool,
 }
 
@@ -28,7 +28,7 @@ impl Default for Follower {
     }
 }
 
-/// What comes after a follower's point.
+/// The item behind a follower's point.
 enum Next {
     Entry(Hash32),
     Settled(usize),
@@ -72,7 +72,7 @@ impl Core {
         }
     }
 
-    /// What comes after a point of the chain.
+    /// Returns the item behind a point of the chain.
     fn next_after(&self, at: &Point, with_tentative: bool) -> Option<Next> {
         let hash = hash_of(at);
         let chain = self.db.chain();

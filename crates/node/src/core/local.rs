@@ -1,4 +1,4 @@
-//! What local clients ask: transactions to submit, the state at the tip, and what is in the mempool.
+//! Requests of local clients: transactions to submit, the state at the tip, and the content of the mempool.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::local::{Local, Target};
 use crate::mempool::{Mempool, Refused};
 use crate::message::Message;
 
-/// What a local client holds.
+/// The state of a local client.
 #[derive(Debug, Default)]
 pub(super) struct LocalState {
     /// The tip when a state was acquired.
     acquired: Option<Option<Tip>>,
     mempool: Option<HeldMempool>,
-    /// Whether it waits for the mempool to change.
+    /// True while it waits for the mempool to change.
     waits: bool,
     /// A transaction that waits for room in the mempool.
     submitted: Option<Arc<[u8]>>,
 }
 
 impl LocalState {
-    /// Whether a transaction waits for room.
+    /// Returns whether a transaction waits for room.
     pub(super) fn submits(&self) -> bool {
         self.submitted.is_some()
     }

@@ -1,4 +1,4 @@
-//! What each slot brings: the leadership check, a block where the pool leads, and a look at the ledger.
+//! The work of each slot: the leadership check, a block where the pool leads, and a look at the ledger.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::NodeError;
 use crate::options::Stage;
 use crate::store::StoredBlock;
 
-/// What a log line has for the hash of no block.
+/// The text for the hash of no block in a log line.
 const GENESIS_HASH: &str = "GenesisHash";
 
 impl Core {

@@ -13,18 +13,18 @@ use crate::mempool::{Refused, transaction_id};
 use crate::message::Message;
 use crate::network::WINDOW;
 
-/// What this node offers a peer.
+/// The transactions that this node offers a peer.
 #[derive(Debug, Default)]
 pub(super) struct Offering {
     /// The number of the last transaction that was offered.
     ticket: u64,
     /// Ids that aren't acknowledged, the oldest first.
     unacknowledged: VecDeque<Hash32>,
-    /// How many the peer waits for.
+    /// Number of ids that the peer waits for.
     waits_for: u16,
 }
 
-/// What a peer offers this node.
+/// The transactions that a peer offers this node.
 #[derive(Debug, Default)]
 pub(super) struct Offered {
     /// Ids of the last reply, which are to be acknowledged.
@@ -205,7 +205,7 @@ impl Core {
     }
 }
 
-/// What a log line has of a transaction's id.
+/// Returns a transaction's id as log lines have it.
 fn short(id: &Hash32) -> u32 {
     u32::from_be_bytes([id[0], id[1], id[2], id[3]])
 }

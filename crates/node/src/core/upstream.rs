@@ -24,7 +24,7 @@ const HIGH_MARK: u32 = 300;
 const MAX_IN_FLIGHT_BYTES: u64 = 2 * 196_608;
 /// Requests for blocks of one peer that aren't answered.
 const MAX_REQUESTS: usize = 100;
-/// How long a peer without a block in common with ours is left alone.
+/// Interval at which a peer without a block in common with ours is asked for an intersection.
 const INTERSECT_EVERY: Duration = Duration::from_secs(1);
 /// Headers that begin so much later by this clock are a breach; sooner ones wait (ouroboros-consensus, `InFutureCheck`).
 const FUTURE_NS: i128 = 2_000_000_000;
@@ -38,13 +38,13 @@ pub(super) struct Upstream {
     tip: Option<Tip>,
     /// Requests that aren't answered.
     requests: u32,
-    /// What came and wasn't looked at yet, for a reason that passes.
+    /// Instructions that came and can't be looked at yet.
     held: VecDeque<Instruction>,
     /// Blocks that were asked for, in order; an empty place ends each request.
     expected: VecDeque<Option<Hash32>>,
     /// A candidate whose blocks the peer doesn't have.
     lacking: Option<Hash32>,
-    /// When its chain had no block in common with ours: it may be about to catch up.
+    /// The time since when its chain has had no block in common with ours: it may be about to catch up.
     unmatched: Option<Instant>,
 }
 
@@ -276,7 +276,7 @@ impl Core {
         }
     }
 
-    /// Whether a peer's chain, which ends in `own`, has a block that is on the way to `candidate`.
+    /// Returns whether a peer's chain, which ends in `own`, has a block that is on the way to `candidate`.
     fn descends(&self, own: &Hash32, candidate: &Hash32, block: &Hash32) -> bool {
         if own == candidate {
             return true;

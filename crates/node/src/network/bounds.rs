@@ -1,4 +1,4 @@
-//! How much of the node others may take up: connections, and the work of each.
+//! Limits on what others may use of the node: connections, and the work of each.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::options::Run;
 
 /// Requests for headers that a peer may have unanswered: cardano-node pipelines 300 at most.
 const PIPELINED: u32 = 1_000;
-/// Of these, how many are at the core at the same time.
+/// Number of these that are at the core at the same time.
 const AT_CORE: u32 = 16;
 /// Requests for blocks that a peer may have unanswered: cardano-node's clients have 100 at most.
 const RANGES: u32 = 100;
@@ -21,19 +21,19 @@ const MESSAGES: u32 = 2_000;
 const ENDS: u32 = 4;
 /// Bytes that wait for a peer that doesn't read them.
 const UNREAD_BYTES: usize = 8 << 20;
-/// How often it is told that connections are refused.
+/// Interval at which refused connections are logged.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// What others may take up.
+/// Limits on what others may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Connections that others opened, beside those of the topology's peers.
     pub connections: usize,
-    /// Of these, from one address.
+    /// Number of these from one address.
     pub per_address: usize,
     /// Requests for headers that a peer may have unanswered.
     pub pipelined: u32,
-    /// Of these, how many are at the core.
+    /// Number of these that are at the core.
     pub at_core: u32,
     /// Requests for blocks that a peer may have unanswered.
     pub ranges: u32,
@@ -42,12 +42,12 @@ pub struct Bounds {
     pub ends: u32,
     /// Bytes that wait for a peer that doesn't read them.
     pub unread_bytes: usize,
-    /// Whether neighbours come first, and who says nothing is dropped.
+    /// True where neighbours come first, and a silent connection is dropped.
     pub is_strict: bool,
 }
 
 impl Bounds {
-    /// Those of a node that is run so.
+    /// Returns the limits for the options of a node.
     pub fn of(options: &Run) -> Self {
         let all = usize::MAX;
         if options.no_limits {
@@ -118,7 +118,7 @@ impl Door {
     }
 }
 
-/// What came of a peer in what was read at once.
+/// The messages of a peer from one read.
 #[derive(Default)]
 pub(super) struct Turn {
     messages: u32,

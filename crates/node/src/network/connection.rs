@@ -29,17 +29,17 @@ use crate::message::{Message, length};
 
 /// The versions between nodes that this one speaks.
 const VERSIONS: RangeInclusive<u64> = 14..=15;
-/// What is read at once.
+/// Bytes that are read at once.
 const READ_BYTES: usize = 65_536;
-/// How long a handshake may take.
+/// Longest time of a handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-/// How long another may be connected without a message of any protocol (cardano-node's protocolIdleTimeout).
+/// Longest time that another may be connected without a message of any protocol (cardano-node's protocolIdleTimeout).
 const SILENCE_LIMIT: Duration = Duration::from_secs(5);
-/// How long a segment may take.
+/// Longest time of a segment.
 const SEGMENT_LIMIT: Duration = Duration::from_secs(30);
-/// How often time limits are looked at.
+/// Interval at which time limits are checked.
 const TICK: Duration = Duration::from_secs(1);
-/// How often a client sends a keep-alive message.
+/// Interval at which a client sends a keep-alive message.
 const PING_EVERY: Duration = Duration::from_secs(10);
 /// Answers that wait for their way out make further requests wait.
 const FULL_BYTES: usize = 1 << 20;
@@ -204,11 +204,11 @@ fn accepted(answer: Answer) -> Result<Stated, String> {
 struct Connection {
     network: Rc<Network>,
     peer: u32,
-    /// Whether the core sees to it before others.
+    /// The rank of its events at the core.
     rank: Rank,
     /// By when some message must have come; None where one has, or none need come.
     silent_until: Option<Instant>,
-    /// What came in what was read last.
+    /// The messages of the last read.
     turn: Turn,
     /// Requests for headers that are at the core, and whether one for an intersection is.
     at_core: u32,
@@ -218,14 +218,14 @@ struct Connection {
     outbox: Outbox,
     /// None for local clients.
     limits: Option<Limits>,
-    /// Whether responders of the other side may send, and its initiators.
+    /// True where responders of the other side may send, and its initiators.
     may_answer: bool,
     may_ask: bool,
-    /// What came of messages that aren't whole, by protocol and direction.
+    /// Incomplete messages, by protocol and direction.
     begun: HashMap<(u16, bool), Ingress>,
     /// Requests for headers that wait until answers are on their way.
     held: u32,
-    /// Whether a query of a local client isn't answered, and that query where it waits as requests for headers do.
+    /// True while a query of a local client has no answer; a query that waits as requests for headers do is the held one.
     asks: bool,
     held_query: Option<Local>,
     /// Ranges of blocks for the task that sends them, and what ends it.
@@ -342,7 +342,7 @@ impl Connection {
         self.network.events.send(self.rank, Event::Message(self.peer, message));
     }
 
-    /// Whether a further request for a header has to wait.
+    /// Returns whether a further request for a header has to wait.
     fn is_busy(&self) -> bool {
         self.at_core >= self.network.bounds.at_core || self.outbox.queued() >= FULL_BYTES
     }

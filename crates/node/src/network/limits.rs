@@ -1,4 +1,4 @@
-//! What a peer may send when, how much of it, and how long it may take: the limits of the protocols between nodes.
+//! The limits of the protocols between nodes: which messages a peer may send when, their size, and their time.
 //!
 //! After the network specification, and `TimeLimits.hs`, `Limits.hs` and the codecs of ouroboros-network.
 
@@ -47,7 +47,7 @@ pub(super) struct Limits {
     pinged: Deadline,
 }
 
-/// What is asked of a client of tx-submission.
+/// The request to a client of tx-submission.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Offers {
     NotBegun,
@@ -241,7 +241,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Whether nothing is overdue.
+    /// Checks that nothing is overdue.
     ///
     /// # Errors
     /// What is.

@@ -57,7 +57,7 @@ impl Outbox {
     }
 }
 
-/// What one protocol has to send.
+/// The messages that one protocol has to send.
 struct Lane {
     protocol: u16,
     from_responder: bool,

@@ -45,7 +45,7 @@ pub fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(DEADLINE, work).await.expect("an answer in time") })
 }
 
-/// What a network is like.
+/// The shape of a network.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub pools: usize,
@@ -59,7 +59,7 @@ pub struct Shape {
 pub struct Bed {
     pub folder: tempfile::TempDir,
     pub shape: Shape,
-    /// What each pool's funds are at, and the key that spends them.
+    /// The address of each pool's funds, and the key that spends them.
     pub funds: Vec<(Vec<u8>, SigningKey)>,
     net: u32,
 }
@@ -198,7 +198,7 @@ impl Bed {
     }
 }
 
-/// What a bed's addresses are made of.
+/// Returns a number for a bed's addresses.
 fn net() -> u32 {
     std::process::id() ^ BEDS.fetch_add(1, Ordering::Relaxed) << 12
 }

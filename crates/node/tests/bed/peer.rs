@@ -14,7 +14,7 @@ use super::{Bed, DEADLINE};
 pub struct Peer {
     stream: TcpStream,
     segments: Segments,
-    /// What came of each protocol and isn't a whole message yet.
+    /// Incomplete messages of each protocol.
     begun: HashMap<u16, Vec<u8>>,
 }
 

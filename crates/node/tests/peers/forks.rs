@@ -25,11 +25,11 @@ pub struct Forks {
     /// All blocks of the shorter fork, and of the longer one.
     pub first: Vec<Vec<u8>>,
     pub second: Vec<Vec<u8>>,
-    /// How many blocks both begin with.
+    /// Number of blocks that both begin with.
     pub common: usize,
 }
 
-/// What a client sees of a chain.
+/// An event that a client sees of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// A block, whole.
@@ -83,7 +83,7 @@ impl Forks {
         funds.iter().find(|(address, _)| !spent.contains(&blake2b_256(&[address])[..])).unwrap().clone()
     }
 
-    /// What a client sees that follows from the origin on.
+    /// Returns the events that a client sees that follows from the origin on.
     pub fn seen(&self) -> Vec<Seen> {
         let blocks = |blocks: &[Vec<u8>]| blocks.iter().cloned().map(Seen::Block).collect::<Vec<_>>();
         let header = decode_header(&self.first[self.common - 1]).unwrap();

@@ -117,7 +117,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// How many blocks it has had.
+    /// Returns the number of blocks that it has had.
     pub fn blocks(&self) -> usize {
         self.digests.lock().unwrap().len()
     }

@@ -193,7 +193,7 @@ impl Client {
         Self { seen, thread }
     }
 
-    /// Whether a block is the last thing it saw.
+    /// Returns whether a block is the last one that it received.
     pub fn has(&self, block: &[u8]) -> bool {
         matches!(self.seen.lock().unwrap().last(), Some(Seen::Block(last)) if last == block)
     }

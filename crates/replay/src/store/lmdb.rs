@@ -31,7 +31,7 @@ struct Lmdb {
     environment: Env<WithoutTls>,
     outputs: Database<Bytes, Bytes>,
     facts: Database<Bytes, Bytes>,
-    /// What is read until the next change: the set as the last flush left it.
+    /// The view for reads until the next change: the set as the last flush left it.
     view: Option<RoTxn<'static, WithoutTls>>,
 }
 

@@ -25,7 +25,7 @@ use crate::place::Place;
 /// An unspent output as its transaction encodes it.
 pub type Entry = Arc<[u8]>;
 
-/// Why a store can't be read or written, in the words of whoever keeps it.
+/// Reasons why a store can't be read or written, in the words of its library.
 #[derive(Debug)]
 pub struct StoreError(pub String);
 
@@ -71,7 +71,7 @@ pub trait Store {
     /// The tip of the last flush that is on disk; None where there is none.
     fn tip(&self) -> Option<Tip>;
 
-    /// How many outputs there are.
+    /// Returns the number of outputs.
     fn entries(&self) -> u64;
 
     /// Bytes on disk; None for a set that isn't on disk.
@@ -91,9 +91,9 @@ pub trait Store {
 pub struct Backend {
     name: &'static str,
     about: &'static str,
-    /// What it is built on, and the package of the lock file that has its version.
+    /// The library that it is built on, and the package of the lock file that has its version.
     library: (&'static str, &'static str),
-    /// Whether a set outlives its process.
+    /// True where a set outlives its process.
     pub is_on_disk: bool,
     open: fn(&Path) -> Result<Box<dyn Store>, ReplayError>,
 }
@@ -113,7 +113,7 @@ impl Backend {
         self.name
     }
 
-    /// What it is built on, with the version.
+    /// Returns the library that it is built on, with the version.
     pub fn library(self) -> String {
         let (words, package) = self.library;
         format!("{words} {}", locked::version(package))

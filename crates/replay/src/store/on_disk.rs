@@ -16,12 +16,12 @@ const KEPT_BYTES: usize = 49;
 /// A change since the last flush: the new output, or None for one that was spent.
 pub(super) type Change = (Place, Option<Entry>);
 
-/// What is written beside the outputs, in one step with them.
+/// Data that are written beside the outputs, in one step with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
     /// None while the first outputs are being loaded.
     pub(super) tip: Option<Tip>,
-    /// How many outputs there are.
+    /// Number of outputs.
     pub(super) entries: u64,
 }
 
@@ -50,7 +50,7 @@ pub(super) trait Disk {
     /// The output at a place.
     fn get(&self, place: &Place) -> Result<Option<Entry>, StoreError>;
 
-    /// What was written with the last change; None in a new folder.
+    /// Returns the data written with the last change; None in a new folder.
     fn kept(&self) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Makes all of these changes, given in ascending order of places, durably and in one step.

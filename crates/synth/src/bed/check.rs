@@ -1,4 +1,4 @@
-//! What is wrong with a bed that somebody changed.
+//! Checks for a bed that somebody changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -32,9 +32,9 @@ const ANEW: &str = "make the bed anew with `slotmark cluster create`";
 pub struct Fault {
     /// The file, from the bed's folder on.
     pub file: String,
-    /// What is wrong with it.
+    /// The fault.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -122,7 +122,7 @@ impl Check<'_> {
         parsed.map_err(|error| self.fault(file, format!("isn't what it should be: {error}"), format!("mend it there, or {ANEW}"))).ok()
     }
 
-    /// What is in a text envelope.
+    /// Returns the content of a text envelope.
     fn envelope<T: Enveloped>(&mut self, file: &str) -> Option<T> {
         let text = self.text(file)?;
         let content = Envelope::read(&text).and_then(|envelope| envelope.open());
@@ -306,7 +306,7 @@ impl Check<'_> {
         }
     }
 
-    /// What nodes ask of a genesis, and a little more.
+    /// Checks the rules of nodes for a genesis, and a few more.
     fn rules(&mut self, shelley: &Shelley) {
         let file = genesis_file("Shelley");
         let (share, k) = (shelley.active_slots_coeff, shelley.security_parameter);

@@ -61,24 +61,24 @@ pub struct Bed {
     pub schema: u32,
     /// Decides all keys.
     pub seed: u64,
-    /// What every node agrees on.
+    /// The genesis, the same for every node.
     pub genesis: BedGenesis,
     /// From how many peers one block may be fetched at the same time.
     pub concurrency: u32,
     /// The hosts by number.
     pub hosts: Vec<BedHost>,
-    /// Who follows whom, and how far they are apart.
+    /// Links between hosts, with their distance.
     pub links: Vec<BedLink>,
-    /// What was asked for that the profile has otherwise: parameter to the profile's value and the bed's.
+    /// Parameters that were changed from the profile's: parameter to the profile's value and the bed's.
     pub changed: BTreeMap<String, (Value, Value)>,
     /// The profile that the bed was made from, with the changes in it.
     pub profile: Value,
-    /// What the workload's transactions run; None for those that run nothing, and in beds of versions that had the loop alone.
+    /// The script of the workload's transactions; None for those that run nothing, and in beds of versions that had the loop alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
 }
 
-/// What every node of a bed agrees on.
+/// The genesis of a bed, the same for every node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BedGenesis {
     /// Number of the network.
@@ -108,9 +108,9 @@ pub struct BedGenesis {
 pub struct BedHost {
     /// Its name, which is also its folder's: `node-I`.
     pub name: String,
-    /// Where it is.
+    /// The host's region.
     pub region: String,
-    /// Where it listens, in a network of its own.
+    /// Address to listen on, in a network of its own.
     pub host_addr: Ipv4Addr,
     /// On which port, in any network.
     pub port: u16,
@@ -127,11 +127,11 @@ pub struct BedLink {
     pub follower: u32,
     /// The number of the host that is followed.
     pub producer: u32,
-    /// How long a message travels, in ns.
+    /// Time that a message travels, in ns.
     pub latency_ns: u64,
 }
 
-/// Where the hosts of a cluster are reached.
+/// The addresses at which the hosts of a cluster are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
     /// Each at an address of its own.
@@ -155,7 +155,7 @@ impl BedHost {
         }
     }
 
-    /// Where it is reached.
+    /// Returns the address at which it is reached.
     pub fn address(&self, addresses: Addresses) -> Ipv4Addr {
         match addresses {
             Addresses::OwnNetworks => self.host_addr,
@@ -332,7 +332,7 @@ impl Bed {
 struct Excess {
     /// The parameter of profiles that it comes from.
     parameter: &'static str,
-    /// What it is, and what is expected.
+    /// The value, and what is expected.
     what: String,
 }
 

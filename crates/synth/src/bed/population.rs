@@ -1,4 +1,4 @@
-//! Who holds what before the first block of a bed's chain.
+//! The funds before the first block of a bed's chain.
 
 use slotmark_chain::hash::blake2b_224;
 
@@ -41,7 +41,7 @@ impl Population {
         Ok(Self { seed, pools: pools(seed, delegators), lovelace, utxo_entries: genesis.utxo_entries, funds: genesis.funds })
     }
 
-    /// How many unspent outputs there are.
+    /// Returns the number of unspent outputs.
     pub(super) fn entries(&self) -> u64 {
         let delegators = self.pools.iter().map(|pool| pool.delegators.len() as u64).sum::<u64>();
         u64::from(self.funds) + delegators + self.utxo_entries
@@ -84,7 +84,7 @@ impl Population {
     }
 }
 
-/// What each of so many funds holds, in lovelace.
+/// Returns the lovelace of each of this many funds.
 pub(super) fn lovelace_of_fund(funds: u32) -> u64 {
     FUNDS_LOVELACE / u64::from(funds)
 }

@@ -57,7 +57,7 @@ pub(crate) fn configuration(file: impl Fn(&str) -> String, hashes: &[Hash32; 5])
     configuration
 }
 
-/// What the configuration of a node in a bed has beside: peers that stay as they are, and logs.
+/// Returns the additional configuration of a node in a bed: peers that stay as they are, and logs.
 ///
 /// `degree` is how many the node follows, `concurrency` from how many it may fetch one block at the same time.
 pub(crate) fn bed_options(name: &str, degree: usize, concurrency: u32) -> impl Iterator<Item = (String, Value)> {

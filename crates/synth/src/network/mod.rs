@@ -19,7 +19,7 @@ use crate::pools::Pool;
 /// The eras that have a genesis file, as the configuration names them.
 pub(crate) const ERAS: [&str; 5] = ["Byron", "Shelley", "Alonzo", "Conway", "Dijkstra"];
 
-/// What one network's genesis files state that others' don't; [`crate::parameters`] has the rest.
+/// The part of a network's genesis files that differs from other networks; [`crate::parameters`] has the rest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Network {
     pub(crate) seed: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// How long KES keys are good for.
+    /// Returns the periods in which KES keys are valid.
     pub(crate) fn kes_periods(&self) -> KesPeriods {
         KesPeriods { slots: self.kes_period_slots, max_evolutions: shelley::MAX_KES_EVOLUTIONS }
     }

@@ -17,7 +17,7 @@ pub(crate) const MOST: Budget =
     Budget { memory: alonzo::PARAMETERS.max_transaction_units.memory, steps: alonzo::PARAMETERS.max_transaction_units.steps };
 /// A transaction is made anew so many times at most until it names what its script uses.
 const TRIES: usize = 6;
-/// What the output of the first run holds.
+/// Lovelace of the first run's output.
 const PROBED_LOVELACE: u64 = 100_000_000_000;
 
 /// An output that a script locks.

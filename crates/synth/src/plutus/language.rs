@@ -22,7 +22,7 @@ impl Language {
         self as u64
     }
 
-    /// What text envelopes call its scripts.
+    /// Returns the type of its scripts in text envelopes.
     pub(crate) fn envelope_type(self) -> &'static str {
         match self {
             Self::V1 => "PlutusScriptV1",
@@ -40,7 +40,7 @@ impl Language {
         }
     }
 
-    /// What its instructions cost on forged networks, in the ledger's order.
+    /// Returns the costs of its instructions on forged networks, in the ledger's order.
     pub(crate) fn cost_model(self) -> &'static [i64] {
         match self {
             Self::V1 => &PLUTUS_V1_COST_MODEL,

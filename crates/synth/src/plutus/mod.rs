@@ -17,10 +17,10 @@ use flat::{Builtin, Term};
 pub use language::Language;
 pub use script::Script;
 
-/// What the loop is called.
+/// The name of the loop.
 pub const LOOP: &str = "Loop";
 
-/// What a script may use, or does use.
+/// The budget that a script may use, or does use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Memory units.
@@ -74,15 +74,15 @@ fn countdown() -> Term {
     start.lambda().apply(step.lambda().lambda()).lambda()
 }
 
-/// What the script uses for each step of the count: 23 steps of the machine (16,000 steps and 100 memory units each),
-/// one equalsInteger (52,333 and 1), one subtractInteger (101,208 and 2), one ifThenElse (76,049 and 1).
+/// Budget for each step of the count: 23 steps of the machine (16,000 steps and 100 memory units each), one equalsInteger (52,333 and 1), one
+/// subtractInteger (101,208 and 2), one ifThenElse (76,049 and 1).
 ///
 /// Holds for [`PLUTUS_V3_COST_MODEL`](slotmark_network::PLUTUS_V3_COST_MODEL), as an evaluator with it finds too.
 const EACH: Budget = Budget { memory: 2_304, steps: 597_590 };
-/// What it uses to count down from 0.
+/// Budget for counting down from 0.
 const START: Budget = Budget { memory: 4_262, steps: 1_120_619 };
 
-/// What the script uses to count down from a number below 2^63.
+/// Returns the budget for counting down from a number below 2^63.
 pub fn loop_budget(count: u64) -> Budget {
     Budget { memory: START.memory + count * EACH.memory, steps: START.steps + count * EACH.steps }
 }

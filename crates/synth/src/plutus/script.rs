@@ -18,7 +18,7 @@ use crate::transaction::NewDatum;
 /// Bytes of a file of a script, a datum or a redeemer at most: more than fits into a transaction in any of their forms.
 const MOST_FILE_BYTES: u64 = 65_536;
 
-/// What a locked output holds at least, in lovelace: well above what the ledger asks for.
+/// Least lovelace of a locked output: well above what the ledger asks for.
 const LEAST: u64 = 2_000_000;
 
 /// A Plutus script, and what each run of it is given.
@@ -36,7 +36,7 @@ pub struct Script {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Stated {
     name: String,
-    /// What text envelopes call it.
+    /// Its type in text envelopes.
     #[serde(rename = "type")]
     kind: String,
     hash: String,
@@ -75,7 +75,7 @@ impl Script {
         Ok(read)
     }
 
-    /// What it is called: `Loop`, or its file's name.
+    /// Returns its name: `Loop`, or its file's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -100,12 +100,12 @@ impl Script {
         &self.bytes
     }
 
-    /// What its outputs hold, encoded.
+    /// Returns the datum of its outputs, encoded.
     pub(crate) fn datum(&self) -> &[u8] {
         &self.datum
     }
 
-    /// What it is run with, encoded.
+    /// Returns the redeemer that it is run with, encoded.
     pub(crate) fn redeemer(&self) -> &[u8] {
         &self.redeemer
     }
@@ -118,7 +118,7 @@ impl Script {
         }
     }
 
-    /// What an output that it locks must hold at least, in lovelace.
+    /// Returns the least lovelace of an output that it locks.
     pub(crate) fn least_lovelace(&self) -> u64 {
         STATED.least_lovelace(80 + self.datum.len() as u64).max(LEAST)
     }
@@ -170,7 +170,7 @@ fn inner(content: &[u8]) -> Option<Vec<u8>> {
     Some(if byte_string(outer).is_some() { outer.to_vec() } else { content.to_vec() })
 }
 
-/// What is in a CBOR byte string of definite length that has nothing behind it.
+/// Returns the content of a CBOR byte string of definite length that has nothing behind it.
 fn byte_string(bytes: &[u8]) -> Option<&[u8]> {
     let (head, length) = match *bytes {
         [head @ 0x40..0x58, ..] => (1, usize::from(head & 0x1f)),

@@ -10,27 +10,27 @@ use crate::random::Stream;
 use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, settle};
 use crate::wallet::{Coin, Wallet};
 
-/// How many genesis outputs are locked, and into how many outputs at most: 100,000 ada each, or more.
+/// Number of genesis outputs that are locked, and of outputs at most that they are locked into: 100,000 ada each, or more.
 const COINS: usize = 16;
 const OUTPUTS: u64 = 64;
-/// What the output with the script to refer to holds, in lovelace.
+/// Lovelace of the output with the script to refer to.
 const REFERENCE_LOVELACE: u64 = 10_000_000;
-/// What each of them holds at least, in lovelace: they pay for all that the script runs.
+/// Least lovelace of each of them: they pay for all that the script runs.
 const LEAST_SET_UP: u64 = 100_000_000_000;
-/// What collateral holds at least, in lovelace: more than one and a half of any fee, and an output beside it.
+/// Least lovelace of collateral: more than one and a half of any fee, and an output beside it.
 const LEAST_COLLATERAL: u64 = 20_000_000;
 /// All unspent outputs that a script locks.
 pub(super) struct Locked {
     pub(super) script: Script,
     outputs: VecDeque<LockedOutput>,
-    /// Where the script is published, if it is.
+    /// The output that publishes the script, if any.
     reference: Option<OutputReference>,
     address: Address,
 }
 
-/// How a locked output is to be spent.
+/// The parts for spending a locked output.
 pub(super) struct Run {
-    /// What the script is given, encoded.
+    /// The script's redeemer, encoded.
     pub(super) redeemer: Vec<u8>,
     /// Refers to the script instead of carrying it.
     pub(super) by_reference: bool,
@@ -79,12 +79,12 @@ impl Locked {
         Some((draft, Self { script, outputs, reference, address }))
     }
 
-    /// How many there are.
+    /// Returns the number of locked outputs.
     pub(super) fn count(&self) -> usize {
         self.outputs.len()
     }
 
-    /// Those unspent for longest, at most so many.
+    /// Returns those unspent for longest, at most `most`.
     pub(super) fn first(&self, most: usize) -> impl Iterator<Item = LockedOutput> {
         self.outputs.iter().take(most).copied()
     }

@@ -1,4 +1,4 @@
-//! What blocks are filled with: one source of transactions a workload.
+//! The content of blocks: one source of transactions per workload.
 
 mod empty;
 mod locked;

@@ -18,7 +18,7 @@ use crate::wallet::{Coin, Wallet};
 const EMPTY_BLOCK_BYTES: u64 = 860;
 /// A transaction of one input and one output, with a slot until which it is valid.
 const SMALLEST_TX_BYTES: u64 = 234;
-/// What a further input, with its signature, and a further output add.
+/// Bytes of a further input, with its signature, and of a further output.
 const INPUT_BYTES: u64 = 137;
 const OUTPUT_BYTES: u64 = 73;
 /// Transactions stay so far below the limit of the ledger.
@@ -28,8 +28,8 @@ const AUXILIARY_BYTES: u64 = 60;
 /// From here on a transaction may run a script.
 const SCRIPT_TX_BYTES: u64 = 620;
 
-/// Of 1,000 transactions that are large enough, how many have a script that runs (preview: 158 redeemers for 1,000
-/// transactions, large and small), a further input, a further output, metadata, a slot until which they are valid.
+/// Number of 1,000 transactions that are large enough which have a script that runs (preview: 158 redeemers for 1,000 transactions, large and small),
+/// a further input, a further output, metadata, a slot until which they are valid.
 const SCRIPTS: u64 = 300;
 const FURTHER_INPUT: u64 = 350;
 const FURTHER_OUTPUT: u64 = 600;
@@ -39,7 +39,7 @@ const METADATA: u64 = 600;
 const LEAST: u64 = 100_000_000;
 /// More than any fee.
 const MOST_FEE: u64 = 10_000_000;
-/// How far ahead transactions end.
+/// Slots ahead at which transactions end.
 const VALID_SLOTS: u64 = 7_200;
 /// Metadata labels are drawn below this.
 const LABELS: u64 = 2_000;
@@ -156,7 +156,7 @@ fn coins(wallet: &mut Wallet, count: usize, lovelace: u64, stream: &mut Stream) 
     Some(coins)
 }
 
-/// How many inputs and outputs a transaction of so many bytes gets.
+/// Returns the number of inputs and outputs of a transaction of this size.
 fn shape(bytes: u64, stream: &mut Stream) -> (usize, usize) {
     let (mut inputs, mut outputs, mut left) = (1, 1, bytes.saturating_sub(SMALLEST_TX_BYTES));
     while left >= INPUT_BYTES && inputs < 8 && stream.per_mille(FURTHER_INPUT) {

@@ -1,4 +1,4 @@
-//! How large blocks are on the preview network, and how many transactions they hold.
+//! Sizes of blocks on the preview network, and their numbers of transactions.
 //!
 //! Taken from its first 59,315 blocks (slots 0 to 1,295,990; Alonzo and Babbage). Draws are independent: that busy
 //! times follow busy times isn't modelled.

@@ -14,7 +14,7 @@ use crate::random::Stream;
 use crate::transaction::Draft;
 use crate::wallet::Wallet;
 
-/// What a block's body has beside its transactions at most, and what each adds by its number.
+/// Bytes of a block's body beside its transactions at most, and of each one's number.
 const BODY_BYTES: usize = 64;
 const NUMBER_BYTES: usize = 3;
 
@@ -81,7 +81,7 @@ impl Scripted {
     }
 }
 
-/// How many transactions of a budget a block still takes, where others use so much.
+/// Returns the number of transactions of a budget that a block still takes, where others use `used`.
 fn room(used: Budget, each: Budget) -> usize {
     let times = |limit: u64, used: u64, each: u64| (limit - used).checked_div(each).unwrap_or(u64::MAX);
     let (memory, steps) = (

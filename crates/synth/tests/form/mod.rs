@@ -10,7 +10,7 @@ pub fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
 }
 
-/// Of each era's genesis file, the paths that only ours has, and those that only the shared development network's has.
+/// Paths, for each era's genesis file, that only ours has, and those that only the shared development network's has.
 pub const OTHERWISE: [(&str, &[&str], &[&str]); 5] = [
     ("byron", &[], &[]),
     // The ledger reads both spellings; other makes of node read only ours.

@@ -21,14 +21,14 @@ fn signed(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
 
 type Reference = ([u8; 32], u64);
 
-/// What the ledger keeps of an unspent output.
+/// The ledger's entry of an unspent output.
 struct Unspent {
     address: Vec<u8>,
     lovelace: u64,
     script: bool,
 }
 
-/// What a chain was found to hold.
+/// The facts found of a chain.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     pub blocks: u64,
@@ -218,7 +218,7 @@ impl Ledger {
         findings.with_auxiliary += 1;
     }
 
-    /// Of `[body, witnesses, auxiliary data or null]`.
+    /// Returns the size of `[body, witnesses, auxiliary data or null]`.
     fn size(&self, block: &Block<'_, '_>, transaction: &Transaction) -> u64 {
         let data = auxiliary(block, transaction).map_or(1, <[u8]>::len);
         let span = transaction.body;

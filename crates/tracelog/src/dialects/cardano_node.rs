@@ -91,7 +91,7 @@ fn refuse_long_names(entry: Option<&Entry<'_>>) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Whether a kind of interest may be anywhere in a line; false only where there is none for certain.
+/// Returns whether a kind of interest may be anywhere in a line; false only where there is none for certain.
 fn names_a_kind(line: &[u8]) -> bool {
     const KEY: &[u8] = b"\"kind\"";
     static KIND: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(KEY));

@@ -1,4 +1,4 @@
-//! What a dialect has to tell of itself, and the dialects that there are.
+//! The interface of a dialect, and the table of dialects.
 
 use memchr::memmem;
 use parquet::errors::ParquetError;
@@ -14,18 +14,18 @@ pub(crate) static DIALECTS: [&dyn Dialect; 2] = [&CARDANO_NODE, &Dingo];
 /// The dialect of a file that is in none: its lines are rejected.
 pub(crate) static CARDANO_NODE: CardanoNode = CardanoNode;
 
-/// How a kind of node writes its log.
+/// The log format of one kind of node.
 pub(crate) trait Dialect: Sync {
     /// The node that writes it.
     fn node(&self) -> &'static str;
 
-    /// Whether a line, which is an object of JSON, is in it.
+    /// Returns whether a line, which is an object of JSON, is in it.
     fn has(&self, line: &[u8]) -> bool;
 
-    /// When a line of interest was written, in ns since 1970, UTC; None where it is of none, or can't be read.
+    /// Returns when a line of interest was written, in ns since 1970, UTC; None where it is of none, or can't be read.
     fn time(&self, line: &[u8]) -> Option<i64>;
 
-    /// Whether a file may be read in pieces: no row takes more than one line.
+    /// Returns whether a file may be read in pieces: no row takes more than one line.
     fn can_be_split(&self) -> bool;
 
     /// A reader of the lines of a file, or of a piece of one, from first to last.
@@ -55,7 +55,7 @@ pub(crate) trait Taker {
     fn row(&mut self, entry: &Entry<'_>, place: i64) -> Result<(), ParquetError>;
 }
 
-/// Why a line isn't read.
+/// Reasons why a line isn't read.
 pub(crate) enum Unread {
     /// It is rejected.
     Rejected(Reason),
@@ -81,13 +81,13 @@ pub(crate) fn dialect_of(line: &[u8]) -> Option<usize> {
     if line.first() == Some(&b'{') { DIALECTS.iter().position(|dialect| dialect.has(line)) } else { None }
 }
 
-/// Whether a line is in a dialect.
+/// Returns whether a line is in a dialect.
 #[must_use]
 pub fn is_log_line(line: &[u8]) -> bool {
     dialect_of(line).is_some()
 }
 
-/// Whether a line has all of these keys, each with its quotation marks and colon, anywhere.
+/// Returns whether a line has all of these keys, each with its quotation marks and colon, anywhere.
 pub(super) fn has_keys(line: &[u8], keys: &[&str]) -> bool {
     keys.iter().all(|key| memmem::find(line, key.as_bytes()).is_some())
 }

@@ -132,16 +132,16 @@ impl Reader for Joins {
 /// A line that could be read.
 #[derive(Debug, PartialEq)]
 struct Told<'a> {
-    /// What its messages are counted under.
+    /// The name under which its messages are counted.
     name: Cow<'a, [u8]>,
-    /// What it tells; None where it is of no interest.
+    /// Its content; None where it is of no interest.
     part: Option<Part<'a>>,
 }
 
 /// A part of rows: what one line tells.
 #[derive(Debug, PartialEq)]
 struct Part<'a> {
-    /// When, in ns since 1970, UTC.
+    /// Time of the line, in ns since 1970, UTC.
     ts_ns: i64,
     tells: Tells<'a>,
 }
@@ -155,7 +155,7 @@ enum Tells<'a> {
     Of(&'a [u8], On<'a>),
 }
 
-/// What happens on a connection.
+/// An event on a connection.
 #[derive(Debug, PartialEq)]
 enum On<'a> {
     Header { slot: i64 },
@@ -228,7 +228,7 @@ fn kind_of(text: &[u8]) -> Option<(&'static str, Line)> {
     LINES.iter().find(|(known, _)| is(known)).copied()
 }
 
-/// What lines of no interest are counted under: their text up to the word with the first sign that differs from line to line.
+/// Returns the name under which lines of no interest are counted: their text up to the word with the first sign that differs from line to line.
 fn name_of(text: &[u8]) -> Cow<'_, [u8]> {
     let varies = |byte: &u8| byte.is_ascii_digit() || b"([{\\=".contains(byte);
     let Some(end) = text.iter().position(varies) else { return Cow::Borrowed(text) };
@@ -273,7 +273,7 @@ impl<'a> Fields<'a> {
         *field = Some(value);
     }
 
-    /// What the line tells; `rest` is its text behind the words by which it is known. None where it is about a local client.
+    /// Reads the line; `rest` is its text behind the words by which it is known. None where it is about a local client.
     fn read(&self, kind: Line, rest: &'a [u8]) -> Result<Option<Tells<'a>>, Reason> {
         let row = |message, slot| Tells::Row(message, Body::Slot(Slot { slot: Some(slot), block_no: None }));
         let on = match kind {
@@ -405,15 +405,14 @@ fn ends(name: &[u8]) -> Option<Connection<'_>> {
     connected(local, remote)
 }
 
-/// So many connections are followed at once, headers of all of them together, ranges asked for on each, and own blocks: far more than a
-/// node has.
+/// Most connections that are followed at once, headers of all of them together, ranges asked for on each, and own blocks: far more than a node has.
 const MOST_CONNECTIONS: usize = 1_000;
 const MOST_HEADERS: usize = 20_000;
 const MOST_ASKED: usize = 100;
 const MOST_OWN: usize = 100;
 const MOST_NUMBERS: usize = 10_000;
 
-/// What the lines before tell of the lines that come: parts that wait for the rest of their rows.
+/// Parts of rows from earlier lines that wait for the lines with the rest.
 ///
 /// Lines are taken in their order; a row is given with the line that completes it, under the time and the place of its own line.
 #[derive(Default)]
@@ -436,7 +435,7 @@ struct At {
 #[derive(Default)]
 struct Peer {
     headers: VecDeque<Header>,
-    /// How often they were rolled back.
+    /// Number of times that they were rolled back.
     rollbacks: u32,
     asked: VecDeque<Asked>,
     offered: Option<Offered>,
@@ -454,7 +453,7 @@ struct Header {
 struct Asked {
     first: Hash,
     last: Hash,
-    /// Whether the peer began to send it.
+    /// True once the peer began to send it.
     started: bool,
     /// The latest block that was returned.
     returned: Option<At>,
@@ -473,7 +472,7 @@ struct Own {
     block: Hash,
     slot: i64,
     size_bytes: Option<i64>,
-    /// When it was adopted, and by how much the chain grew.
+    /// The time of its adoption, and by how much the chain grew.
     adopted: Option<(At, Option<i64>)>,
 }
 
@@ -631,7 +630,7 @@ impl Joins {
         Ok(())
     }
 
-    /// Where as many headers wait as may, the connection with the most loses its oldest.
+    /// Removes the oldest header of the connection with the most, where as many headers wait as may.
     fn make_room_for_a_header(&mut self) {
         if self.connections.values().map(|peer| peer.headers.len()).sum::<usize>() == MOST_HEADERS
             && let Some((_, peer)) =

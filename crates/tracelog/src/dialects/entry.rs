@@ -1,4 +1,4 @@
-//! What a line gives.
+//! The content of a line.
 
 use std::borrow::Cow;
 
@@ -9,16 +9,16 @@ use crate::messages::{Body, Message};
 pub struct Seen<'a> {
     /// Its namespace, parts joined by full stops; where that is only a legacy component, `component:kind`.
     pub name: Cow<'a, [u8]>,
-    /// What it tells; None where it is of no interest.
+    /// Its content; None where it is of no interest.
     pub entry: Option<Entry<'a>>,
 }
 
-/// What a line of interest tells.
+/// The content of a line of interest.
 #[derive(Debug, PartialEq)]
 pub struct Entry<'a> {
-    /// When, in ns since 1970, UTC.
+    /// Time of the line, in ns since 1970, UTC.
     pub ts_ns: i64,
-    /// Who says so, as the line itself has it.
+    /// The host, as the line itself has it.
     pub host: Option<&'a [u8]>,
     /// The thread, where it matters.
     pub thread: Option<&'a [u8]>,

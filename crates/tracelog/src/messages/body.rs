@@ -1,4 +1,4 @@
-//! What messages tell: the columns of the rows that they become.
+//! The content of messages: the columns of the rows that they become.
 
 use super::values::RESOURCES;
 
@@ -15,7 +15,7 @@ pub enum Body<'a> {
     Block(Block<'a>),
     /// A row of `transactions`.
     Transactions(Transactions),
-    /// What `hosts` has about the node.
+    /// The node's facts for `hosts`.
     Version(Version<'a>),
 }
 
@@ -36,7 +36,7 @@ pub struct Ledger {
     pub chain_density: Option<f64>,
 }
 
-/// What happened to a block.
+/// An event of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "as above")]
 pub struct Block<'a> {
@@ -49,7 +49,7 @@ pub struct Block<'a> {
     pub connection: Option<Connection<'a>>,
 }
 
-/// Which two addresses a message went between.
+/// The two addresses of a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connection<'a> {
     /// The node's own end.
@@ -67,7 +67,7 @@ pub struct Address<'a> {
     pub port: &'a [u8],
 }
 
-/// What happened to transactions.
+/// An event of transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "as above")]
 pub struct Transactions {
@@ -76,7 +76,7 @@ pub struct Transactions {
     pub rejected: Option<i64>,
 }
 
-/// Who the node says it is.
+/// Name and version of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "as above")]
 pub struct Version<'a> {

@@ -72,7 +72,7 @@ pub trait Datum<'a>: Copy {
     /// Writes it as JSON.
     fn write(&self, out: &mut impl Out);
 
-    /// What a reader takes from it.
+    /// Returns the value that a reader takes from it.
     fn value(&self) -> Value<'a>;
 }
 
@@ -186,7 +186,7 @@ impl Peer {
     }
 }
 
-/// How full a mempool is.
+/// Size of a mempool.
 #[derive(Clone, Copy, Debug)]
 pub struct MempoolSize {
     /// Bytes of its transactions.
@@ -245,7 +245,7 @@ fn write_transactions(numbers: impl Iterator<Item = u32>, out: &mut impl Out) {
 pub struct TransactionList {
     /// The number of the first.
     pub first: u32,
-    /// How many.
+    /// Number of transactions.
     pub count: u32,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Datum<'a> for AnyTransactions<'_> {
     }
 }
 
-/// What a node decides by between chains.
+/// The facts by which a node decides between chains.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectView {
     /// The tip's block number.
@@ -328,7 +328,7 @@ pub(crate) struct Made<'f, 'c, F> {
 
 #[cfg(feature = "ingest")]
 impl<'f, 'c, F: Form<'f>> Made<'f, 'c, F> {
-    /// Of a form that writes a connection for its peer: `LOCAL:PORT REMOTE:PORT`.
+    /// Makes a form that writes a connection for its peer: `LOCAL:PORT REMOTE:PORT`.
     pub(crate) fn new(form: F, connection: &'c [u8]) -> Self {
         Self { form, connection, values: PhantomData }
     }

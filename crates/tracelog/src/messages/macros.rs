@@ -1,4 +1,4 @@
-//! What an entry of the table of messages becomes: one place in each lookup, one reader, one type for each form that is written.
+//! The expansion of an entry of the table of messages: one place in each lookup, one reader, one type for each form that is written.
 
 /// Makes the lookups, the readers and the forms of all messages.
 macro_rules! messages {
@@ -14,14 +14,14 @@ macro_rules! messages {
             )*
         }
     )*) => {
-        /// What a log line tells.
+        /// A message of a log line.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Message {
             $($(#[$doc])* $message,)*
         }
 
         impl Message {
-            /// How many messages there are.
+            /// Number of messages.
             #[cfg(feature = "ingest")]
             pub(crate) const COUNT: usize = [$(Self::$message),*].len();
 
@@ -37,7 +37,7 @@ macro_rules! messages {
         pub(crate) const NAMESPACES: &[(Message, &[&str])] = &[$((Message::$message, &$names)),*];
         pub(crate) const KINDS: &[(Message, &[&str])] = &[$((Message::$message, &$kinds)),*];
 
-        /// What a message tells in the members of its data; None where this one is of no interest after all.
+        /// Reads a message from the members of its data; None where it is of no interest after all.
         #[inline]
         pub(crate) fn read<'a>(message: Message, members: &mut impl Members<'a>) -> Result<Option<Body<'a>>, Reason> {
             match message {

@@ -157,7 +157,7 @@ messages! {
         names: ["BlockFetch.Client.CompletedBlockFetch", "BlockFetchClient.CompletedBlockFetch"];
         kinds: ["CompletedBlockFetch"];
         row: Block "fetched" { block: hash("block"), connection: connection("peer") };
-        /// So many seconds after its slot began.
+        /// Seconds between the start of the slot and this message.
         form: CompletedBlockFetch Info (peer 2_200) {
             "block": block, "delay": delay_s, "kind" = "CompletedBlockFetch", "peer" = peer, "size": size_bytes
         };
@@ -175,11 +175,11 @@ messages! {
         form: SendingHeader Info (peer 4_200) {
             "addBlock": block, "blockingRead" = true, "kind" = "ChainSyncServer.Update", "peer" = peer, "risingEdge" = true, "tip": tip
         };
-        /// When it is sent.
+        /// Logged when the header is sent.
         form: HeaderSent Debug (peer 4_200) {
             "addBlock": block, "blockingRead" = true, "kind" = "ChainSyncServer.Update", "peer" = peer, "tip": tip
         };
-        /// Of going back.
+        /// Logged when the chain goes back.
         form: RollingBack Info (peer 4_200) {
             "blockingRead" = true, "kind" = "ChainSyncServer.Update", "peer" = peer, "risingEdge" = true, "rollBackTo": to, "tip": tip
         };
@@ -227,7 +227,7 @@ messages! {
         kinds: ["TookSnapshot", "TraceLedgerEvent.TookSnapshot", "TraceSnapshotEvent.TookSnapshot"];
         row: Slot "ledger_snapshot" {};
     }
-    /// How large the ledger is.
+    /// Size of the ledger.
     LedgerMetrics {
         names: ["LedgerMetrics"];
         kinds: ["LedgerMetrics"];
@@ -285,18 +285,18 @@ messages! {
         kinds: ["TraceBenchTxSubServAck"];
         row: Transactions "acknowledged" {};
     }
-    /// What the generator did in all.
+    /// Totals of the generator.
     GeneratorSummary {
         names: [];
         kinds: ["TraceBenchTxSubSummary"];
         row: Transactions "generator_summary" (generator_summary);
     }
-    /// Who the node says it is.
+    /// Name and version of the node.
     Version {
         names: ["Version.NodeVersion"];
         kinds: [];
         row: Version "" (version);
-        /// When it starts.
+        /// Logged when the node starts.
         form: NodeVersion Notice (on "5") { "applicationName": name, "applicationVersion": version, "kind" = "NodeVersion" };
     }
 }
@@ -321,7 +321,7 @@ pub(crate) fn by_kind(kind: &[u8]) -> Option<Message> {
     BY_KIND.find(kind.strip_prefix(b"Cardano.Node.").unwrap_or(kind))
 }
 
-/// Where legacy nodes tell local clients of headers, under the kind that they use for other nodes too.
+/// The namespace in which legacy nodes log headers for local clients, under the kind that they use for other nodes too.
 pub(crate) const LEGACY_LOCAL_SERVER: &[u8] = b"cardano.node.ChainSyncBlockServer";
 
 #[cfg(test)]

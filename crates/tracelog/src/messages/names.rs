@@ -11,7 +11,7 @@ pub(super) struct Names<const COUNT: usize> {
 
 const SLOTS: usize = 512;
 
-/// How many names there are in a table.
+/// Returns the number of names in a table.
 pub(super) const fn count(table: &[(Message, &[&str])]) -> usize {
     let (mut all, mut message) = (0, 0);
     while message < table.len() {

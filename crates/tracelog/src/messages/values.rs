@@ -162,13 +162,13 @@ pub(crate) fn number(field: &'static str, value: Option<Value<'_>>) -> Result<i6
     within(field, value, -1, MOST_SLOTS)
 }
 
-/// How many.
+/// Reads a count.
 #[inline]
 pub(crate) fn count(field: &'static str, value: Option<Value<'_>>) -> Result<i64, Reason> {
     within(field, value, 0, MOST_COUNTED)
 }
 
-/// How many, where that may be missing, or null.
+/// Reads a count that may be missing, or null.
 pub(super) fn maybe_count(field: &'static str, value: Option<Value<'_>>) -> Result<Option<i64>, Reason> {
     maybe(count, field, value)
 }
@@ -227,7 +227,7 @@ pub(super) fn maybe_density(field: &'static str, value: Option<Value<'_>>) -> Re
     value.map(|value| density(field, Some(value))).transpose()
 }
 
-/// How many transactions a mempool has, out of its size: `{"bytes": 556, "numTxs": 1}`.
+/// Reads the number of transactions in a mempool, out of its size: `{"bytes": 556, "numTxs": 1}`.
 pub(super) fn mempool_transactions(field: &'static str, value: Option<Value<'_>>) -> Result<Option<i64>, Reason> {
     let size = match value {
         Some(Value::Object(size)) => size,

@@ -29,16 +29,16 @@ pub struct WantedHost {
     pub name: String,
     /// The number that stands for it in the result.
     pub number: u32,
-    /// What is taken from all its times.
+    /// Time that is subtracted from all its times.
     pub shift_ns: i64,
 }
 
-/// How times are slots.
+/// The clock that turns times into slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// When slot 0 began, since 1970.
+    /// Start of slot 0, in ns since 1970.
     pub system_start_ns: i64,
-    /// How long a slot is; above 0.
+    /// Length of a slot; above 0.
     pub slot_ns: i64,
 }
 
@@ -55,31 +55,31 @@ impl Clock {
     }
 }
 
-/// Why there is no result.
+/// Reasons why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SlotRowsError {
     /// A file can't be read.
     #[error("{path}: {source}")]
     Parquet {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: ParquetError,
     },
     /// A file isn't as `ingest` writes it.
     #[error("{path}: its column '{column}' is {found}")]
     Column {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// The column.
         column: &'static str,
-        /// What it is.
+        /// The type that it has.
         found: String,
     },
     /// A file can't be what it says.
     #[error("{path}: its bytes are no Parquet file")]
     Damaged {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
     /// The result can't be put together.
@@ -123,7 +123,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What some work gives; None where it panics, of which nothing is printed.
+/// Returns the result of some work; None where it panics, of which nothing is printed.
 fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -195,9 +195,9 @@ impl<'a, T: Copy> Numbered<'a, T> {
 /// The hosts whose rows are wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'h> {
-    /// Which.
+    /// The hosts.
     pub hosts: &'h [WantedHost],
-    /// Whether all rows of the files are of the first one, so that the host's name needn't be read.
+    /// True where all rows of the files are of the first one, so that the host's name needn't be read.
     pub alone: bool,
 }
 
@@ -221,7 +221,7 @@ pub(super) fn whole<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'
     numbers::<Int64Type>(batch, name)
 }
 
-/// What a column of whole numbers holds where nothing is told. A file that has this number tells nothing with it: no log has.
+/// The value of a column of whole numbers without an entry. A file that has this number tells nothing with it: no log has.
 pub(super) const NONE: i64 = i64::MIN;
 
 /// Adds a column's values of a batch to those of the batches before.

@@ -1,4 +1,4 @@
-//! What the tables of a run tell, put together host by host: `slots` by slot, `usage` by sample of resources.
+//! Rows of a run's tables, put together host by host: `slots` by slot, `usage` by sample of resources.
 
 mod columns;
 mod slots;

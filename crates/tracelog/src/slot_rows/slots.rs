@@ -57,7 +57,7 @@ struct Slots {
     slots: Vec<i64>,
     values: [Vec<i64>; COLUMNS.len() - 1],
     chain_density: Vec<Option<f64>>,
-    /// How many slots at the beginning of `slots` are rising: there are more only where a slot was first told of after later ones.
+    /// Number of slots at the beginning of `slots` that are rising: there are more only where rows of a slot came after those of later ones.
     rising: usize,
     /// The places of those others: all new slots from the first such one on.
     late: HashMap<i64, usize>,

@@ -12,7 +12,7 @@ use rustix::net::{RecvFlags, recv};
 
 use super::ClientError;
 
-/// How often to look for more before going to sleep: about as long as a sleep and a wake-up take.
+/// Number of looks for more input before going to sleep: about as long as a sleep and a wake-up take.
 const MOST_LOOKS: u32 = 32;
 
 enum Socket {
@@ -47,12 +47,12 @@ impl Bearer {
         Self { socket, more_expected: false, looks: 1 }
     }
 
-    /// Whether there are replies to come besides the one that is waited for.
+    /// Sets whether there are replies to come besides the one that is waited for.
     pub(super) fn expect_more(&mut self, more_expected: bool) {
         self.more_expected = more_expected;
     }
 
-    /// How long a read may take from now on; for ever where there is no limit.
+    /// Sets the longest time that a read may take from now on; None sets no limit.
     pub(super) fn read_within(&self, limit: Option<Duration>) -> io::Result<()> {
         match &self.socket {
             Socket::Unix(stream) => stream.set_read_timeout(limit),

@@ -1,4 +1,4 @@
-//! What has come in: one buffer, in which a protocol's stream is put together in place.
+//! The input buffer, in which a protocol's stream is put together in place.
 
 use std::io::{self, Read};
 
@@ -6,7 +6,7 @@ use super::ClientError;
 use crate::handshake::Side;
 use crate::mux::{Header, Segments, protocol};
 
-/// How much to ask the socket for at once.
+/// Bytes to ask the socket for at once.
 pub(super) const READ_BYTES: usize = 256 << 10;
 
 /// `stream` is what has been put together of the protocol and not taken yet, `raw` what came in behind it.
@@ -25,7 +25,7 @@ impl Inbox {
         Self { segments: Segments::default(), buffer: vec![0; 2 * READ_BYTES], stream: (0, 0), raw: (0, 0) }
     }
 
-    /// What has been put together and not taken yet.
+    /// Returns the bytes that were put together and are not taken yet.
     #[inline]
     pub(super) fn stream(&self) -> &[u8] {
         &self.buffer[self.stream.0..self.stream.1]

@@ -21,10 +21,10 @@ use inbox::Inbox;
 use pacer::Pacer;
 use skim::Skimmer;
 
-/// How long the answer to the handshake may take: a node's own limit.
+/// Time limit for the answer to the handshake; the same as a node's.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
-/// What can go wrong between a client and its server.
+/// Errors between a client and its server.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message is its documentation")]
 pub enum ClientError {
@@ -56,10 +56,10 @@ pub enum ClientError {
     WrongBytes(String),
 }
 
-/// What a client offers in the handshake, in words.
+/// The client's offer in the handshake, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// Which side of a node was spoken to.
+    /// The side of a node that the client spoke to.
     pub side: Side,
     /// The network's magic.
     pub magic: u64,
@@ -92,7 +92,7 @@ pub struct Client {
     inbox: Inbox,
     side: Side,
     version: u64,
-    /// Whether the next reply to a request for a block is the roll-backward to the intersection.
+    /// True where the next reply to a request for a block is the roll-backward to the intersection.
     rolls_back: bool,
 }
 
@@ -132,7 +132,7 @@ impl Client {
         Ok(client)
     }
 
-    /// What an error means where it comes instead of the answer to the handshake.
+    /// Returns the meaning of an error that comes instead of the answer to the handshake.
     fn handshake_error(&self, error: ClientError, offer: Offer) -> ClientError {
         let beginning = self.inbox.untaken();
         match error {
@@ -472,7 +472,7 @@ pub(crate) fn wrapped(bytes: &[u8]) -> Result<(&[u8], usize), MessageError> {
     Ok((inner, start + length))
 }
 
-/// How many bytes a tip takes.
+/// Returns the number of bytes that a tip takes.
 fn tip_length(bytes: &[u8]) -> Result<usize, MessageError> {
     let mut decoder = minicbor::Decoder::new(bytes);
     decoder.skip()?;

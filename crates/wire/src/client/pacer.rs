@@ -1,4 +1,4 @@
-//! When to ask for more, and for how much.
+//! Decides when to ask for more, and for how much.
 
 use std::io::{self, Write};
 
@@ -46,7 +46,7 @@ impl Pacer {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// Whether more than one reply is to come.
+    /// Returns whether more than one reply is to come.
     #[inline]
     pub(super) fn several_in_flight(&self) -> bool {
         self.in_flight > 1

@@ -1,4 +1,4 @@
-//! What a node announced to one client: every block with its times, and the digest that the client must reach with it.
+//! The blocks that a node announced to one client: each with its times, and the digest that the client must reach with it.
 
 use serde::Serialize;
 use slotmark_chain::{Decoder, Digest};
@@ -7,7 +7,7 @@ use super::watch::{Times, What};
 use crate::client::{WireHeader, decode_wire_header, roll_forward_block, roll_forward_header};
 use crate::mux::protocol;
 
-/// What the client does to each block, as `docs/targets.md` defines it.
+/// The work that the client does on each block, as `docs/targets.md` defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Receives it.
@@ -29,9 +29,9 @@ pub struct Announced {
     pub arrived_ns: u64,
     /// The longest time that bytes of it were in the relay.
     pub held_ns: u64,
-    /// Whether the client's request waited for it at the tip.
+    /// True where the client's request waited for it at the tip.
     pub awaited: bool,
-    /// Of the block; of the header in `headers`.
+    /// Size of the block; of the header in `headers`.
     pub bytes: u64,
     /// Absolute slot.
     pub slot: u64,
@@ -41,29 +41,29 @@ pub struct Announced {
     pub digest: String,
 }
 
-/// What happened between a node and a client.
+/// An event between a node and a client.
 #[derive(Clone, Debug, Serialize, PartialEq, Eq)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The client's request waits at the tip.
     Waits {
-        /// When the node's answer came.
+        /// Time of the node's answer.
         at_ns: u64,
     },
     /// The node announced a block.
     Announced(Announced),
     /// The node rolled back.
     RolledBack {
-        /// When its message came.
+        /// Time of the client's message.
         at_ns: u64,
         /// To which point, `SLOT.HASH` or `origin`.
         to: String,
     },
     /// Nothing is known of the connection from here on.
     Ended {
-        /// When.
+        /// Time of the event.
         at_ns: u64,
-        /// Whether the node ended it, or sent what it shouldn't; else it was the client.
+        /// True where the node ended it, or sent an invalid message; false where the client did.
         by_node: bool,
         /// In words.
         why: String,

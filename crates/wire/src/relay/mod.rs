@@ -24,7 +24,7 @@ use watch::{Watch, What};
 
 const READ_BYTES: usize = 256 << 10;
 
-/// Where the node is, and where its client finds the relay.
+/// Addresses of the node and of the relay that its client connects to.
 #[derive(Clone, Debug)]
 pub enum Route {
     /// From a socket of the relay's own to the node's, node-to-client.
@@ -38,7 +38,7 @@ pub enum Route {
     Address(String),
 }
 
-/// What the relay saw, not yet decoded.
+/// A message that the relay saw, not yet decoded.
 struct Seen {
     connection: u64,
     what: What,
@@ -87,7 +87,7 @@ impl Relay {
         Ok(Self { shared, listening, address, listener: Some(listener) })
     }
 
-    /// Where a client connects: the path of a socket, or `HOST:PORT`.
+    /// Returns the address that a client connects to: the path of a socket, or `HOST:PORT`.
     pub fn place(&self) -> String {
         match (&self.shared.route, self.address) {
             (Route::Socket { relay, .. }, _) => relay.display().to_string(),

@@ -1,4 +1,4 @@
-//! What a node sends, cut into messages with the times at which they arrived.
+//! A node's output, cut into messages with the times at which they arrived.
 
 use slotmark_chain::Point;
 
@@ -9,7 +9,7 @@ use crate::mux::{Segments, protocol};
 /// The most of an unfinished message that is kept: far more than a block has.
 const MOST: usize = 16 << 20;
 
-/// When a message arrived, and how long the relay had it; by the monotonic clock, in ns.
+/// The time at which a message arrived, and how long the relay held it; by the monotonic clock, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
     /// The read returned that its first byte was in.
@@ -20,7 +20,7 @@ pub(super) struct Times {
     pub held_ns: u64,
 }
 
-/// What was seen of a node.
+/// An event in a node's output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// A roll-forward's message, from the first byte to the last.

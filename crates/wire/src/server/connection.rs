@@ -22,14 +22,14 @@ const READ_BYTES: usize = 64 << 10;
 /// The most of an unfinished message that is kept for a protocol: a request is far smaller.
 const MAX_UNFINISHED: usize = 64 << 10;
 
-/// How a connection is to be served.
+/// The settings by which a connection is served.
 pub(super) struct Manner {
     pub(super) limits: TimeLimits,
     pub(super) delay: Duration,
     pub(super) look: Duration,
 }
 
-/// Why a connection ends.
+/// A reason why a connection ends.
 #[derive(Debug, thiserror::Error)]
 enum End {
     #[error("the client closed the connection")]
@@ -93,7 +93,7 @@ struct Turns {
     keep_alive: Option<Instant>,
 }
 
-/// Where a client stands on the chain.
+/// A client's place on the chain.
 #[derive(Default)]
 struct Follower {
     next: usize,
@@ -373,7 +373,7 @@ impl<'c> Connection<'c> {
         }
     }
 
-    /// How many blocks of the chain are there.
+    /// Returns the number of blocks that the chain has now.
     fn blocks(&self) -> usize {
         self.growth.map_or(self.chain.chain().len(), Growth::blocks)
     }

@@ -3,12 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a connection looks whether the chain has grown.
+/// Interval at which a connection looks whether the chain has grown.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// How many blocks a roll-backward takes off.
+/// Blocks that a roll-backward takes off.
 const ROLLED_BACK: usize = 2;
 
-/// How a chain grows.
+/// The pace at which a chain grows.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Blocks that are there from the beginning, at least 1.
@@ -19,7 +19,7 @@ pub struct Pace {
     pub roll_back_every: Option<u64>,
 }
 
-/// How much of a chain is there.
+/// The part of a chain that is there already.
 pub(super) struct Growth(Mutex<State>);
 
 struct State {
@@ -27,7 +27,7 @@ struct State {
     /// The most that there ever were.
     most: usize,
     released: u64,
-    /// How many blocks were left by each roll-backward, in order.
+    /// The number of blocks left by each roll-backward, in order.
     rolled_back: Vec<usize>,
 }
 
@@ -36,17 +36,17 @@ impl Growth {
         Self(Mutex::new(State { blocks: from, most: from, released: 0, rolled_back: Vec::new() }))
     }
 
-    /// How many blocks are there.
+    /// Returns the number of blocks that are there.
     pub(super) fn blocks(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).blocks
     }
 
-    /// How many blocks there are or were: a node still has those that it rolled back, and hands them out.
+    /// Returns the highest number of blocks so far: a node keeps those that it rolled back, and serves them.
     pub(super) fn most(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).most
     }
 
-    /// How many roll-backwards there were, and how many blocks the lowest of those after the first `seen` left.
+    /// Returns the number of roll-backwards so far, and the fewest blocks that any after the first `seen` left.
     pub(super) fn lowest_after(&self, seen: usize) -> (usize, Option<usize>) {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (state.rolled_back.len(), state.rolled_back.get(seen..).and_then(|later| later.iter().copied().min()))

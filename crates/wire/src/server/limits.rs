@@ -1,9 +1,9 @@
-//! How long a client may take, state by state.
+//! Time limits of a client, state by state.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a client may take in each state in which it is the client's turn.
+/// Time limits of a client in each state in which it is the client's turn.
 ///
 /// The defaults are those of a node (the network specification of ouroboros-network, and its `TimeLimits` modules). A node sets
 /// none for a client of its local socket after the handshake; [`TimeLimits::spare`] keeps such clients from locking others out.
@@ -19,9 +19,9 @@ pub struct TimeLimits {
     pub chain_sync_idle: Duration,
     /// Node-to-node: from one keep-alive message to the next, once there was one.
     pub keep_alive: Duration,
-    /// How long replies may be left unread.
+    /// Longest time that replies may stay unread.
     pub write: Duration,
-    /// How long a client must have been silent before it gives way to a new one where all places are taken.
+    /// Time of silence after which a client gives way to a new one where all places are taken.
     pub spare: Duration,
 }
 
@@ -40,14 +40,14 @@ impl Default for TimeLimits {
 }
 
 impl TimeLimits {
-    /// How often a connection that waits is to look at its limits.
+    /// Returns the interval at which a waiting connection checks its limits.
     pub(super) fn tick(&self) -> Duration {
         let shortest = [self.handshake, self.segment, self.first_message, self.chain_sync_idle, self.keep_alive].into_iter().min();
         shortest.unwrap_or_default().clamp(Duration::from_millis(1), Duration::from_secs(1))
     }
 }
 
-/// When a client was last heard, as its connection's thread notes it and others read it.
+/// The time of a client's last message, as its connection's thread notes it and others read it.
 pub(super) struct Heard {
     since: Instant,
     at_ms: AtomicU64,

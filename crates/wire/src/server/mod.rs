@@ -33,15 +33,15 @@ use limits::Heard;
 pub use limits::TimeLimits;
 use stream::Stream;
 
-/// How a server is to behave.
+/// Settings of a server.
 pub struct Config {
-    /// What it serves.
+    /// The chain that it serves.
     pub chain: FramedChain,
     /// The network's magic.
     pub magic: u64,
-    /// Where to serve node-to-client.
+    /// Path of the node-to-client socket.
     pub socket: Option<PathBuf>,
-    /// Where to serve node-to-node, as `HOST:PORT`.
+    /// Address of the node-to-node side, as `HOST:PORT`.
     pub listen: Option<String>,
     /// Wait so long, busily, before each reply.
     pub reply_delay: Duration,
@@ -49,11 +49,11 @@ pub struct Config {
     pub look: Duration,
     /// Frame these blocks before listening.
     pub prepare: Option<Range<usize>>,
-    /// How the chain grows while it is served; None where all of it is there.
+    /// The pace at which the chain grows while it is served; None where all of it is there.
     pub pace: Option<Pace>,
-    /// How long a client may take.
+    /// Time limits of a client.
     pub limits: TimeLimits,
-    /// How many clients at once; when there are more, one that has been silent for long gives way, or the new one is refused.
+    /// The most clients at once; when there are more, one that has been silent for long gives way, or the new one is refused.
     pub max_connections: usize,
 }
 
@@ -75,7 +75,7 @@ impl Config {
     }
 }
 
-/// Why a server can't start.
+/// Reasons why a server can't start.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message is its documentation")]
 pub enum ServerError {
@@ -91,14 +91,14 @@ pub enum ServerError {
     Listen { address: String, source: io::Error },
 }
 
-/// How a connection went, told when it has ended.
+/// A report on a connection that has ended.
 #[derive(Debug, Clone, Serialize)]
 pub struct ConnectionReport {
     /// Counted from 1.
     pub connection: u64,
     /// `node-to-client` or `node-to-node`.
     pub side: &'static str,
-    /// Who it was with, where that has a name.
+    /// The client's address, where it has one.
     pub peer: String,
     /// The negotiated version; None where it didn't come to that.
     pub version: Option<u64>,
@@ -110,7 +110,7 @@ pub struct ConnectionReport {
     pub duration_ns: u64,
     /// CPU time of the connection's thread.
     pub cpu_ns: u64,
-    /// Why it ended.
+    /// The reason why it ended.
     pub reason: String,
 }
 
@@ -201,7 +201,7 @@ impl Server {
         Ok(Self { shared, listeners, sockets, address })
     }
 
-    /// Where node-to-node is served, with the port that was taken.
+    /// Returns the node-to-node address, with the port that was taken.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
@@ -214,7 +214,7 @@ impl Server {
         self.shared.busy_ns.fetch_max(busy, Ordering::Relaxed).max(busy)
     }
 
-    /// How many connections are open.
+    /// Returns the number of open connections.
     pub fn open_connections(&self) -> usize {
         self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

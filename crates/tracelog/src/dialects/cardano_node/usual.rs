@@ -7,11 +7,11 @@ use crate::reason::Reason;
 use crate::scan::find;
 use crate::time::line_time;
 
-/// How a line begins that is as new tracing writes it: `{"at":"…","ns":"…"`.
+/// The head of a line as new tracing writes it: `{"at":"…","ns":"…"`.
 pub(super) struct Head<'a> {
     at: &'a [u8],
     pub(super) name: &'a [u8],
-    /// Where the line goes on.
+    /// The place where the line goes on.
     pub(super) end: usize,
 }
 

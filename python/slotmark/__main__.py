@@ -12,10 +12,10 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command: what it began is undone, what it started is ended."""
 
 LEAST_BYTES = 512 << 20
-"""Of addresses, which loading any command takes at most."""
+"""Bytes of addresses that loading any command takes at most."""
 
 _NO_MEMORY = ("can't start new thread", "failed to map segment from shared object")
-"""What Python and the loader have in their errors where memory is short, which are no MemoryError."""
+"""Parts of errors of Python and the loader where memory is short and they raise no MemoryError."""
 
 
 class Stopped(KeyboardInterrupt):

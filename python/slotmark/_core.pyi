@@ -32,10 +32,10 @@ def digests(chain: str, start: str, blocks: int, mode: str, every: int) -> list[
     """The digests of docs/targets.md over a window after every `every` blocks and at its end: blocks so far, digest, the last block's point."""
 
 def chain_info(chain: str, start: str | None, blocks: int | None, progress: Callable[[int, int], None]) -> str:
-    """What `slotmark chain info` prints, as JSON; `progress` is told bytes done and bytes in all, and may raise to stop."""
+    """Returns the output of `slotmark chain info`, as JSON; `progress` gets bytes done and bytes in all, and may raise to stop."""
 
 def is_log_line(line: bytes) -> bool:
-    """Whether a line is one of a node's log, in any dialect that `ingest` reads."""
+    """Returns whether a line is one of a node's log, in any dialect that `ingest` reads."""
 
 def ingest(
     sources: list[tuple[str, str]],
@@ -50,7 +50,7 @@ def ingest(
     """
 
 def parameter_reach(parameter: str) -> str:
-    """What a parameter of a profile, by its full name, changes of a simulation: ``blocks``, ``logs``, ``name`` or ``nothing``."""
+    """Returns what a parameter of a profile, by its full name, changes in a simulation: ``blocks``, ``logs``, ``name`` or ``nothing``."""
 
 def cluster_profile(layers: list[str], settings: list[str]) -> str:
     """A cluster profile as one TOML text: `layers` are TOML texts, the base first; `settings` are `key=value`, laid over them."""
@@ -118,7 +118,7 @@ class NewFolder:
     """
 
     path: Path
-    """Where to write until it is finished."""
+    """The path to write to until it is finished."""
 
     def __init__(self, place: Path) -> None:
         """Makes the temporary folder, and the folders above it. Raises OSError, also where something is at the place already."""
@@ -133,7 +133,7 @@ class Server:
     """A server that replays a chain from threads of its own, from when it is made until it is stopped."""
 
     address: str | None
-    """Where it serves node-to-node, with the port that was taken."""
+    """The node-to-node address, with the port that was taken."""
 
     def __init__(
         self,
@@ -172,13 +172,13 @@ class Relay:
     """A relay between one client and a node, which notes when the node's messages arrive; threads of its own, from when it is made until it is stopped."""
 
     place: str
-    """Where the client connects: the path of a socket, or HOST:PORT."""
+    """The address that the client connects to: the path of a socket, or HOST:PORT."""
 
     def __init__(self, node: str, own_socket: str | None, mode: str) -> None:
         """Listens: on a socket for a node's socket, on a free port of this machine for a node's HOST:PORT. Raises OSError."""
 
     def events(self) -> str:
-        """What was seen since the last call, in order, as a JSON array of `slotmark_ouroboros::relay::Event`."""
+        """Returns the events since the last call, in order, as a JSON array of `slotmark_wire::relay::Event`."""
 
     def stop(self) -> None:
         """Ends the client's connection and stops listening."""

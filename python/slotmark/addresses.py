@@ -5,7 +5,7 @@ import resource
 
 
 def addresses_are_limited(needed_bytes: int) -> bool:
-    """Whether this process may have only so many addresses. MemoryError where fewer than are needed are left."""
+    """Returns whether the addresses of this process are limited. MemoryError where fewer than are needed are left."""
     limits = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
     if all(resource.getrlimit(limit)[0] == resource.RLIM_INFINITY for limit in limits):
         return False

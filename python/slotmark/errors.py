@@ -36,7 +36,7 @@ class ProofError(TargetError):
 
 
 class PlatformError(SlotmarkError):
-    """What this system can't do; another can."""
+    """An operation that this system doesn't support; another does."""
 
 
 class ServerError(SlotmarkError):

@@ -72,7 +72,7 @@ class Verdict(StrEnum):
 
     @property
     def explained(self) -> bool:
-        """Whether its reason stands below a table: that of ``equivalent`` is the same for all rows."""
+        """Returns whether its reason stands below a table: that of ``equivalent`` is the same for all rows."""
         return self is not Verdict.EQUIVALENT
 
     @property
@@ -86,7 +86,7 @@ MOVED = (Verdict.BETTER, Verdict.WORSE)
 
 
 class Conditional(StrEnum):
-    """What verdicts that hold for these runs only may do: hold and ship a release, hold it, or neither."""
+    """The effect of verdicts that hold for these runs only: they hold and ship a release, hold it, or neither."""
 
     COUNT = "count"
     HOLD = "hold"

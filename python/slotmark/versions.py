@@ -1,4 +1,4 @@
-"""Which slotmark this is."""
+"""The version of this slotmark."""
 
 import platform
 import subprocess

@@ -18,7 +18,7 @@ ENOUGH_ROUNDS = 5
 """Below so many rounds no verdict is given."""
 
 TELLING_ROUNDS = 20
-"""So many rounds mostly show whether their ratios resemble the ones before; fewer have wide intervals in case they do."""
+"""The number of rounds that mostly show whether their ratios resemble the ones before; with fewer, intervals are wide in case they do."""
 
 ENOUGH_BLOCKS = 10
 """With fewer blocks at a node's tip no verdict is given."""
@@ -215,7 +215,7 @@ def machine_loaded(load: float, cores: int) -> Warning:
 
 
 def machine_shared(mean_us: float, worst_us: float, limit_us: float) -> Warning:
-    """What a timer woke on a live cluster's machine went on late, and so did its nodes; in us."""
+    """Returns the warning that processes on a live cluster's machine went on late after a timer, and so did its nodes; in us."""
     return Warning(
         "machine_shared",
         f"A process that a timer woke on this machine went on {mean_us / 1e3:,.2f} ms late in the mean, {worst_us / 1e3:,.0f} ms at the worst (the "
@@ -284,7 +284,7 @@ def no_workload() -> Warning:
 
 
 def workload_broke(words: str) -> Warning:
-    """What submits transactions to a live cluster didn't end as it should."""
+    """Returns the warning that the program that submits transactions to a live cluster didn't end as it should."""
     return Warning(
         "workload_broke",
         f"What submits transactions didn't end as it should ({words}): what became of them is known in part, or not at all.",

@@ -71,13 +71,13 @@ app.command("predict", epilog="Example: slotmark predict value-only-10.5 --sweep
 
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says of a write where a disk is full, and of one beyond a limit."""
+"""The system's errors for a write where a disk is full, and for one beyond a limit."""
 
 _POSSIBLE = re.compile(r" \((?:Possible options: |Did you mean )([^()]*?)\??\)$")
-"""What the library says of an option that isn't there."""
+"""The end of the library's message for an unknown option."""
 
 INTERRUPTED = 130
-"""What typer makes of Ctrl-C."""
+"""The exit code that typer makes of Ctrl-C."""
 
 
 def _version(asked: bool) -> None:

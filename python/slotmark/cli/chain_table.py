@@ -1,4 +1,4 @@
-"""What `slotmark chain info` and `slotmark chain check` show to a person."""
+"""Tables of `slotmark chain info` and `slotmark chain check` for a person."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def print_chain(facts: dict[str, Any]) -> None:
 
 
 def check_table(facts: dict[str, Any]) -> Group:
-    """What was checked, a rule a row and an epoch a row, from the JSON of ``slotmark-forge check-chain``; then the first failures."""
+    """Returns the results of the checks, a row per rule and per epoch, from the JSON of ``slotmark-forge check-chain``; then the first failures."""
     whole = Table(box=None, show_header=False, pad_edge=False)
     whole.add_column(style="bold")
     whole.add_column(justify="left")

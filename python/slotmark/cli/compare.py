@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Method(StrEnum):
-    """How figures are computed."""
+    """The method by which figures are computed."""
 
     slotmark = "slotmark"
     published = "published"
 
 
 class Style(StrEnum):
-    """How means are printed."""
+    """The style in which means are printed."""
 
     modern = "modern"
     org = "org"

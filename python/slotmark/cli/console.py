@@ -1,4 +1,4 @@
-"""Where words go: results to standard output, progress and remarks to standard error."""
+"""Output: results to standard output, progress and remarks to standard error."""
 
 import codecs
 import io
@@ -73,7 +73,7 @@ class ProgressLines:
     """Progress as lines, as a log of a continuous integration shows them.
 
     Args:
-        unit: Of what is counted.
+        unit: Unit of the count.
         say: Prints a line.
         clock: Seconds that never go back.
     """
@@ -137,7 +137,7 @@ PLAIN = {
     "µ": "u",
     "\N{REPLACEMENT CHARACTER}": "?",
 }
-"""What stands for signs that slotmark prints, where the encoding of the output hasn't them."""
+"""Replacements of signs that slotmark prints, where the encoding of the output doesn't have them."""
 
 
 def print_what_the_encoding_has() -> None:
@@ -158,7 +158,7 @@ def print_what_the_encoding_has() -> None:
 
 @contextmanager
 def reader_may_leave() -> Iterator[None]:
-    """What is printed inside may find nobody who reads: then the rest goes nowhere, and the command goes on to its end."""
+    """Lets the reader of the output leave: then the rest goes nowhere, and the command goes on to its end."""
     try:
         yield
         sys.stdout.flush()

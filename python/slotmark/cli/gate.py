@@ -18,7 +18,7 @@ EXIT_CODES = {"ship": 0, "hold": 1, "run again": 3}
 
 
 class FailOn(StrEnum):
-    """What makes the command fail."""
+    """The verdicts that make the command fail."""
 
     worse = Verdict.WORSE.value
     inconclusive = Verdict.INCONCLUSIVE.value
@@ -30,7 +30,7 @@ def deciding_policy(
     """The policy that the options make: of the file, of the gate's metrics alone, of all tested metrics; None where no option makes one.
 
     Args:
-        bench: Of the runs.
+        bench: Bench of the runs.
         policy: A policy file.
         gate: A file with the metrics that decide, and their margins.
         fail_on: Without any file, all tested metrics decide where it is given.
@@ -78,7 +78,7 @@ def refuse_blind_gate(comparison: "Comparison") -> None:
 
 
 def exit_code(comparison: "Comparison", *, decides: bool, fail_on: FailOn | None, gated: bool) -> int:
-    """How the command ends: by the decision where the options ask for that, else with 0.
+    """Returns the exit code: by the decision where the options ask for that, else 0.
 
     Args:
         comparison: With its decision; where no metric is decisive, nothing fails.

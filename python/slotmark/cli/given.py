@@ -1,4 +1,4 @@
-"""Which options were typed, where a command has forms that take other ones."""
+"""Options that were typed, where a command has forms that take other ones."""
 
 from collections.abc import Iterator
 

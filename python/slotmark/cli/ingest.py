@@ -11,7 +11,7 @@ from slotmark.cli.quantities import duration_us, fraction
 
 
 class HostFrom(StrEnum):
-    """Where the host of a log line comes from."""
+    """The source of a log line's host."""
 
     path = "path"
     field = "field"

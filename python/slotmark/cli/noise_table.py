@@ -1,4 +1,4 @@
-"""What `slotmark ledger noise` prints."""
+"""Table of `slotmark ledger noise`."""
 
 from collections.abc import Iterator
 

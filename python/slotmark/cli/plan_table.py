@@ -1,4 +1,4 @@
-"""What `slotmark ledger run PLAN` prints: every cell, and how to compare the targets of each fragment."""
+"""Table of `slotmark ledger run PLAN`: every cell, and the commands that compare the targets of each fragment."""
 
 from collections.abc import Iterator, Sequence
 
@@ -46,7 +46,7 @@ def _total_us(run: Run) -> float:
 
 
 def commands(cells: Sequence[Cell]) -> Iterator[str]:
-    """How to compare the targets of each fragment that has two or more."""
+    """Yields the commands that compare the targets of each fragment that has two or more."""
     for fragment in dict.fromkeys(cell.fragment for cell in cells):
         runs = [cell.run for cell in cells if cell.run and cell.fragment == fragment]
         if len(runs) > 1:

@@ -1,4 +1,4 @@
-"""How commands are given a profile of a cluster, and changes of its parameters."""
+"""Arguments and options for a profile of a cluster, and for changes of its parameters."""
 
 from typing import Annotated, Any
 

@@ -19,7 +19,7 @@ def duration_us(option: str, text: str) -> float:
 
 
 LEAST_MEMORY_BYTES = 4 << 20
-"""What a process needs to start at all."""
+"""Memory that a process needs to start at all."""
 
 
 def memory_bytes(option: str, text: str) -> int | None:

@@ -1,4 +1,4 @@
-"""What commands that write reports have in common: which runs they read, where reports go, and how they are printed."""
+"""Common parts of commands that write reports: the runs that they read, the places of reports, and their output."""
 
 import ctypes
 import sys
@@ -34,11 +34,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in the place of
 
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-"""Of mallopt, in glibc's malloc.h."""
+"""Parameters of mallopt, in glibc's malloc.h."""
 
 
 ANALYSIS_BYTES = 768 << 20
-"""Of addresses, which an analysis takes at least, beside what is loaded before it."""
+"""Bytes of addresses that an analysis takes at least, beside what is loaded before it."""
 
 
 def opened_run(path: Path | str) -> "Run":

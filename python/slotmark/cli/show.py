@@ -11,7 +11,7 @@ from slotmark.errors import ArgumentError
 
 
 class Format(StrEnum):
-    """What to write samples as."""
+    """The format in which samples are written."""
 
     parquet = "parquet"
     csv = "csv"

@@ -1,4 +1,4 @@
-"""What `slotmark simulate --validate` and `slotmark cluster validate` show: simulated beside published, and beside measured."""
+"""Tables of `slotmark simulate --validate` and `slotmark cluster validate`: simulated beside published, and beside measured."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

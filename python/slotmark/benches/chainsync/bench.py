@@ -85,7 +85,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     """Measures, and writes a run folder per target.
 
     Args:
-        request: What to do.
+        request: The request to carry out.
         on_remark: Called with what a person should know: what can't be done, which blocks are followed.
         on_step: Called before and after each invocation.
 

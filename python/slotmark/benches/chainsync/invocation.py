@@ -61,7 +61,7 @@ class First(msgspec.Struct, tag_field="event", tag="first"):
 
 
 class Progress(msgspec.Struct, tag_field="event", tag="progress"):
-    """So far."""
+    """The progress of a client."""
 
     blocks: _Count
     at_ns: _Time
@@ -97,10 +97,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         address: A socket's path, or ``HOST:PORT`` where the setting is node-to-node.
         magic: The network's.
         start: The point before the first block.
-        blocks: How many.
+        blocks: Number of blocks.
         progress_every: Blocks between two progress records.
         cores: Where it may run; empty for anywhere.
-        timeout_s: How long the whole may take.
+        timeout_s: Time limit of the whole.
         check: Whether it also checks every hash on the way; only our own client does, and its times are then no measurement.
     """
 
@@ -154,7 +154,7 @@ def invoke(
 
     Args:
         program: The target.
-        job: What to do.
+        job: The job to run.
         server_cpu: The server's CPU time so far in ns, or None where it can't be known.
         server_alive: Called about once a second while waiting; raises when there's no use in waiting on.
 

@@ -26,7 +26,7 @@ def first_difference(proof: Proof, records: Sequence[Progress]) -> str:
 
     Args:
         proof: What it must be.
-        records: Of an invocation with a progress record every block.
+        records: Progress records of an invocation that has one every block.
     """
     for number, (record, (digest, block)) in enumerate(zip(records, proof.trail(), strict=False)):
         if record.digest != digest:

@@ -38,7 +38,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         floor: Our client that pipelines and discards: the limit that every figure is shown against.
         settings: Modes and depths; a target is measured in those that it can do.
         rounds: Counted rounds; one more, the warm-up, comes first and isn't counted.
-        seed: Of the order within each round.
+        seed: Seed of the order within each round.
         magic: The network's.
         start: The point before the window's first block.
         blocks: The window's length.
@@ -98,7 +98,7 @@ def conduct(
     """Carries the plan out: see :func:`slotmark.measure.session.conduct`.
 
     Args:
-        plan: What to do.
+        plan: The plan to carry out.
         server: A running server.
         proofs: For each mode that has one, the digest that every target must reach.
         on_step: Called at each step.

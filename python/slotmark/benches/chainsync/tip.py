@@ -97,7 +97,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
     """Follows, and writes a run folder per target.
 
     Args:
-        request: What to do.
+        request: The request to carry out.
         on_remark: Called with what a person should know.
         on_look: Called at each look.
 

@@ -15,7 +15,7 @@ from slotmark.measure.forge import Progress, forge
 
 
 class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What only a live cluster needs of a profile: its table ``[live]``.
+    """Settings of a profile that only a live cluster needs: its table ``[live]``.
 
     Attributes:
         funds: Unspent outputs that the workload begins with, each with a key of its own.
@@ -53,7 +53,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Genesis(msgspec.Struct, frozen=True):
-    """What every node of a bed agrees on."""
+    """The genesis, the same for every node of a bed."""
 
     network_magic: int
     slot_length_ns: int
@@ -220,7 +220,7 @@ def stamp_bed(bed: Path, into: Path, start_s: int, *, loopback: bool, node: str)
 
 
 def _changed_by_hosts(network: dict[str, Any], hosts: int) -> dict[str, tuple[Any, Any]]:
-    """What of a profile's network becomes of another number of hosts: the parameter, its value, the new one."""
+    """Returns the parameters of a profile's network that another number of hosts changes: the parameter, its value, the new one."""
     pools = min(network["pools"], hosts) if network["pools"] < network["hosts"] else hosts
     new = {"network.hosts": hosts, "network.pools": pools}
     if stake := network.get("stake"):

@@ -26,7 +26,7 @@ _COLUMNS = ("host", "ts_ns", "event", "block", "local", "remote")
 
 
 class Clocks(msgspec.Struct, frozen=True):
-    """What the logs tell of clocks.
+    """The clocks of a cluster's hosts, from the logs.
 
     Attributes:
         connections: One row a host and connection: ``host``, ``local``, ``remote``, ``peer`` (null where it isn't known), ``messages``.

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection: hosts by their addresses, learnt from what both ends log."""
+"""Hosts at the other ends of connections, by their addresses, which both ends log."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 _ANY = frozenset({"0.0.0.0", "[::]", "::"})
-"""What a node logs as its own end where it listens on all its addresses."""
+"""Addresses that a node logs as its own end where it listens on all its addresses."""
 
 
 class Connection(msgspec.Struct, frozen=True, order=True):

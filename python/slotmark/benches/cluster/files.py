@@ -1,4 +1,4 @@
-"""Which files of a folder of logs can be read: plain files of a disk, in a form that ingest knows."""
+"""Checks which files of a folder of logs can be read: plain files of a disk, in a form that ingest reads."""
 
 import stat
 from pathlib import Path
@@ -28,13 +28,13 @@ _OTHER_FORMS = {
 
 
 def packing_of(path: Path) -> str | None:
-    """How a file is packed, by its first bytes: ``gzip``, ``zstd``, or None."""
+    """Returns a file's packing, by its first bytes: ``gzip``, ``zstd``, or None."""
     start = _start(path)
     return next((packing for magic, packing in PACKINGS.items() if start.startswith(magic)), None)
 
 
 def unreadable(path: Path) -> str:
-    """Why a file can't be read as a log, in words; empty where it can, where it is a folder or a socket, or where nothing is there.
+    """Returns the reason why a file can't be read as a log, in words; empty where it can, where it is a folder or a socket, or where nothing is there.
 
     Raises:
         OSError: The file can't be opened.
@@ -55,13 +55,13 @@ def unreadable(path: Path) -> str:
 
 
 def is_of_the_kernel(path: Path) -> bool:
-    """Whether a path leads to where the kernel shows itself as files: reading there may wait forever."""
+    """Returns whether a path leads to files of the kernel, as in /proc: reading there may wait forever."""
     real = path.resolve()
     return any(real.is_relative_to(place) for place in _OF_THE_KERNEL) and not real.is_relative_to(_IN_MEMORY)
 
 
 def content_of(path: Path) -> bytes:
-    """What a file beside logs holds, as a genesis.
+    """Returns the content of a file beside logs, as a genesis.
 
     Raises:
         LogError: It is no plain file of a disk, or can't be read.

@@ -67,7 +67,7 @@ def predict_column(
     scripts: bool,
     settings: Sequence[str] = (),
 ) -> Tables:
-    """What is predicted of a column, with its own rows as what was published.
+    """Returns the prediction for a column, with its own rows as the published ones.
 
     Args:
         rows: As of :func:`settings_of`.

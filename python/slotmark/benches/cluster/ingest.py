@@ -51,7 +51,7 @@ _IN_THEIR_SLOT = {
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What to ingest.
+    """The logs to ingest, and the settings for it.
 
     Attributes:
         logs: The run directory, or any folder with a folder or a file a host.
@@ -81,7 +81,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasuredHere(msgspec.Struct, frozen=True):
-    """What slotmark knows of a cluster that it ran itself.
+    """Facts of a cluster that slotmark ran itself.
 
     Attributes:
         machine: Facts about the machine before the run.
@@ -103,7 +103,7 @@ class MeasuredHere(msgspec.Struct, frozen=True):
 
 
 class Host(msgspec.Struct):
-    """What the logs of a host gave; as ``slotmark_tracelog::HostFacts``."""
+    """Results of a host's logs; as ``slotmark_tracelog::HostFacts``."""
 
     host: str
     lines: int
@@ -142,7 +142,7 @@ class DamagedFile(msgspec.Struct):
 
 
 class Ingested(msgspec.Struct):
-    """What became of the lines; as ``slotmark_tracelog::Ingested``."""
+    """Results of the lines; as ``slotmark_tracelog::Ingested``."""
 
     tables: dict[str, int]
     hosts: list[Host]
@@ -156,7 +156,7 @@ class Ingested(msgspec.Struct):
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a cluster and its run besides the lines.
+    """Facts of a cluster and its run besides the lines.
 
     Attributes:
         name: What the run is called where its metadata has no tag.
@@ -195,7 +195,7 @@ def ingest(
     """Reads the logs of a cluster into a new run folder.
 
     Args:
-        request: What to ingest.
+        request: The request to carry out.
         on_step: Called with bytes done and in all; may raise to stop.
         here: What is known of the run where it was made on this machine.
 
@@ -365,7 +365,7 @@ def _refuse_other_genesis(tables: Path, genesis: Genesis) -> None:
 
 
 def _lateness(part: Path, end: int, events: Sequence[str], start_ns: int, slot_ns: int) -> list[int]:
-    """How long after the beginning of their slots the events in the first rows of a file were, or the last; by a genesis."""
+    """Returns how long after the beginning of their slots the events in the first rows of a file were, or the last; by a genesis."""
     file = pq.ParquetFile(part)
     if not file.metadata.num_rows:
         return []
@@ -455,7 +455,7 @@ def _logged_slots(ingested: Ingested, genesis: Genesis) -> tuple[int, int]:
 
 
 def _begin_after(filters: Sequence[str], last_slot: int, genesis: Genesis) -> list[str]:
-    """Those of a profile's filters, conditions or named sets, by which what is analysed begins after a slot."""
+    """Returns the conditions and named sets of a profile's filters by which the analysis begins after a slot."""
     slots = {"SlotGEq": 1, "EpochGEq": genesis.epoch_length}
     return [
         asked

@@ -39,7 +39,7 @@ class HostLog(msgspec.Struct, frozen=True, order=True):
 
 
 class HostLogs(msgspec.Struct, frozen=True):
-    """What was found in a folder.
+    """The log files in a folder.
 
     Attributes:
         logs: The log files, sorted.
@@ -143,7 +143,7 @@ def _refuse_other_names(paths: Iterable[Path]) -> None:
 
 
 def _is_log(path: Path) -> bool:
-    """Whether a line near its beginning is a message.
+    """Returns whether a line near its beginning is a message.
 
     A file without any line counts where its name says that it's a log. A packed one of which no line can be unpacked counts
     too: what it was is not known, and ingest counts it as damaged.

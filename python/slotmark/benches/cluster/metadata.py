@@ -1,4 +1,4 @@
-"""What a run directory says about itself: ``meta.json``, the Shelley genesis, the profile's filters."""
+"""Metadata of a run directory: ``meta.json``, the Shelley genesis, the profile's filters."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ PACKAGES = (
 """The packages whose versions published reports show, in their order."""
 
 UNKNOWN = "unknown"
-"""What files have where a version or commit isn't known."""
+"""The text in files where a version or commit isn't known."""
 
 _MOST_SLOTS = 2**31 - 1
 """Ingest takes no later slot: times of slots stay far within 64 bits, with slots of 3 s at the most."""
@@ -50,7 +50,7 @@ class _ProtocolParams(msgspec.Struct):
 
 
 class Genesis(msgspec.Struct, rename="camel"):
-    """What is used of a Shelley genesis. Slots are counted from its system start."""
+    """The fields of a Shelley genesis that are used. Slots are counted from its system start."""
 
     system_start: str
     epoch_length: int
@@ -61,7 +61,7 @@ class Genesis(msgspec.Struct, rename="camel"):
 
     @property
     def system_start_ns(self) -> int:
-        """When slot 0 begins, ns since 1970."""
+        """Returns the start of slot 0, ns since 1970."""
         moment = datetime.fromisoformat(self.system_start)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         seconds = int(moment.replace(microsecond=0).timestamp())
@@ -85,7 +85,7 @@ class Package(msgspec.Struct):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """What is known about a cluster run besides its logs.
+    """Facts of a cluster run besides its logs.
 
     Attributes:
         tag: The run directory's tag.
@@ -93,7 +93,7 @@ class Metadata(msgspec.Struct, frozen=True):
         profile: The profile's name.
         era: The ledger era.
         ident: What reports call it.
-        ghc_version: Of the node's compiler.
+        ghc_version: Version of the node's compiler.
         packages: Versions by package name.
         workload: What the generator did and the size of the ledger, one entry a fact.
         filters: The profile's own filter names, then its filter expressions in words, as ``EpochGEq 2``.
@@ -160,7 +160,7 @@ def _refuse_implausible(genesis: Genesis, path: Path) -> None:
 
 
 def read_metadata(folder: Path, given: Path | None) -> Metadata:
-    """What ``meta.json`` and ``profile.json`` of a run directory say; all fields at their defaults where they aren't there.
+    """Returns the content of ``meta.json`` and ``profile.json`` of a run directory; all fields at their defaults where they aren't there.
 
     Raises:
         LogError: A file is damaged.
@@ -242,7 +242,7 @@ def _condition(entry: object, path: Path) -> str:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    """What a file holds, with all names in it cleaned."""
+    """Returns the content of a file, with all names in it cleaned."""
     try:
         return cleaned(msgspec.json.decode(content_of(path), type=dict[str, Any]))
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""What the simulator's model has of a profile: what it hasn't is refused where it is set, and warned of where two profiles differ in it."""
+"""Parameters that the simulator's model has: one that it lacks is refused where it is set, and warned of where two profiles differ in it."""
 
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from slotmark.warnings import Warning
 
 
 class Reach(Enum):
-    """What a change of a parameter changes of a simulation; crates/clustersim/src/profile/reach.rs has it for each."""
+    """The effect of a parameter on a simulation; crates/clustersim/src/profile/reach.rs has it for each."""
 
     blocks = "blocks"
     logs = "logs"
@@ -21,17 +21,17 @@ class Reach(Enum):
 
 
 PREDICTED = frozenset({Reach.blocks})
-"""What may be set where blocks are predicted."""
+"""Reaches of parameters that may be set where blocks are predicted."""
 
 SIMULATED = frozenset({Reach.blocks, Reach.logs, Reach.label})
-"""What may be set where logs are written."""
+"""Reaches of parameters that may be set where logs are written."""
 
 _IN_FULL = 3
-"""Of so many parameters of one table each is named."""
+"""The most parameters of one table that are named one by one."""
 
 
 def reach(parameter: str) -> Reach:
-    """How far a parameter reaches, by its full name."""
+    """Returns the reach of a parameter, by its full name."""
     return Reach(_core.parameter_reach(parameter))
 
 
@@ -98,7 +98,7 @@ def _grouped(names: Sequence[str]) -> list[str]:
 
 
 def _model(text: str, taken: frozenset[Reach]) -> str:
-    """What of a profile reaches so far, in words: ``genesis (slot_length, epoch_slots), network, tcp``."""
+    """Returns the parameters with a reach among those, in words: ``genesis (slot_length, epoch_slots), network, tcp``."""
     tables: dict[str, dict[str, bool]] = {}
     for name in parameters(tomllib.loads(text)):
         table, _, inner = name.partition(".")

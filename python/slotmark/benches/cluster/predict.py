@@ -1,4 +1,4 @@
-"""What-if answers: what a changed profile predicts beside the unchanged one, and what a parameter does over a range.
+"""What-if answers: predictions of a changed profile beside the unchanged one, and the effect of a parameter over a range.
 
 Each variant becomes a run folder of the bench ``prediction``, one row per seed; comparing and reporting is as for any runs.
 """
@@ -38,11 +38,11 @@ UNCHANGED = "unchanged"
 _SHOWN = 5
 
 LOAD = ("workload.tps", "workload.refill_tps", "workload.tx_count", "genesis.max_block_body_size")
-"""What moves with the transactions that fill a block, unless it is set: blocks are then full as often as before."""
+"""Parameters that move with the transactions that fill a block, unless they are set: blocks are then full as often as before."""
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a profile comes from.
+    """The source of a profile.
 
     Attributes:
         profile: A file, or the name of a shipped profile.
@@ -289,7 +289,7 @@ def _written(
 
 
 def _is_published(variant: Variant) -> bool:
-    """Whether it is a shipped profile that nothing was changed of but how long it runs."""
+    """Returns whether it is a shipped profile in which nothing was changed but its duration."""
     return not (
         Path(variant.source.profile).is_file()
         or variant.sweep
@@ -298,7 +298,7 @@ def _is_published(variant: Variant) -> bool:
 
 
 def _model_error(variant: Variant, found: Sequence[Tables]) -> dict[str, Any] | None:
-    """How far simulations of a shipped profile are from what was published of it; None where nothing was.
+    """Returns the distance of simulations of a shipped profile from its published figures; None where there are none.
 
     Returns:
         ``of``: the profile; ``rows``: by metric, as a fraction; ``equal to``: of metrics that weren't published and have the predicted

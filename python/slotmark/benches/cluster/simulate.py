@@ -40,14 +40,14 @@ LIVE = ("value-only-5",)
 """The profiles made for live clusters on one machine: no report has them, and their stages are assumed."""
 
 VALIDATION_SEEDS = 5
-"""How many simulations a validation averages: with one, the end-to-end rows vary by up to 1 % from seed to seed."""
+"""Simulations that a validation averages: with one, the end-to-end rows vary by up to 1 % from seed to seed."""
 
 Progress = Callable[[int, int], None]
 """Told slots done and slots in all; may raise to stop."""
 
 
 class RunFacts(msgspec.Struct, frozen=True):
-    """What a simulated run directory holds."""
+    """The facts of a simulated run directory."""
 
     hosts: int
     slots: int
@@ -74,7 +74,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Tables(msgspec.Struct, frozen=True):
-    """What the established analysis would print for a simulation, from what really happened in it."""
+    """Tables that the established analysis would print for a simulation, from its true events."""
 
     blocks: int
     rejected: int
@@ -95,7 +95,7 @@ def shipped_profiles() -> tuple[str, ...]:
 
 
 def described_profiles() -> dict[str, str]:
-    """What each shipped profile is, in a line, by its name."""
+    """Returns the description of each shipped profile, in a line, by its name."""
     return {
         name: str(tomllib.loads((PROFILES / f"{name}.toml").read_text(encoding="utf-8"))["description"])
         for name in shipped_profiles()
@@ -162,7 +162,7 @@ def extended_profile(profile: str | Path) -> tuple[str, str]:
 
 
 def _meant(layers: Sequence[str], settings: Sequence[str]) -> str:
-    """Which parameter the first setting means that names none; nothing where all do, or the profile is wrong by itself."""
+    """Returns the parameter that the first unknown setting probably means; empty where all are known, or the profile is wrong by itself."""
     try:
         known = parameters(tomllib.loads(_core.cluster_profile(list(layers), [])))
     except SimulationError:
@@ -216,7 +216,7 @@ def simulate(profile_toml: str, seed: int, out: Path, progress: Progress) -> Run
 
 
 def predict(profile_toml: str, seeds: Sequence[int], progress: Progress) -> Tables:
-    """What the published tables would say of a profile: simulated without logs, once a seed, the rows averaged.
+    """Returns the published tables for a profile: simulated without logs, once a seed, the rows averaged.
 
     Returns:
         Counts are sums over the seeds; a row's standard error is that of the average, over the blocks of all seeds.

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def workers_for(simulations: int) -> int:
-    """How many of so many simulations run at a time on this machine."""
+    """Returns how many of these simulations run at a time on this machine."""
     return max(1, min(simulations, MOST_WORKERS, usable_cores()))
 
 

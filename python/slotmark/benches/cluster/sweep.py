@@ -16,7 +16,7 @@ _RANGE = re.compile(r"\s*([A-Za-z_][\w.]*(?:\[[^\]=]*\][\w.]*)?)\s*=\s*(.+?)\s*\
 
 
 class Spacing(Enum):
-    """How the steps of a sweep lie."""
+    """The spacing of a sweep's steps."""
 
     auto = "auto"
     linear = "linear"
@@ -35,7 +35,7 @@ class Sweep(msgspec.Struct, frozen=True):
 
     @property
     def geometric(self) -> bool:
-        """Whether consecutive steps have one ratio; else one difference."""
+        """Returns whether consecutive steps have one ratio; else one difference."""
         if self.spacing is Spacing.auto:
             return self.low > 0 and self.high >= GEOMETRIC_FROM * self.low
         return self.spacing is Spacing.geometric

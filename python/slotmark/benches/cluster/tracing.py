@@ -1,4 +1,4 @@
-"""What a node's tracing kept out of its log, and which of its messages ingest knows nothing of."""
+"""Messages that a node's tracing kept out of its log, and its messages that ingest doesn't read."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from slotmark.benches.cluster.logs import HostLog, first_lines
 from slotmark.cleaning import one_name
 
 NODE = "cardano-node"
-"""Whose tracing it is."""
+"""The node whose tracing it is."""
 
 COUNTED = (
     "Resources",
@@ -155,7 +155,7 @@ def limits(logs: Sequence[HostLog]) -> dict[str, float]:
 
 
 def _json(text: bytes | str) -> Any:
-    """What a text holds as JSON; None where it is none."""
+    """Returns a text's JSON value; None where it is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -180,7 +180,7 @@ def _frequencies(content: Any, name: str = "", depth: int = 0) -> Iterator[tuple
 
 
 def held_back(tables: Path, hosts: Sequence[str]) -> int:
-    """How often hosts' tracing began to hold messages back, went on with that, or ended it."""
+    """Returns how often hosts' tracing began to hold messages back, went on with that, or ended it."""
     return sum(lines for name, lines in _names(tables, hosts) if name.rpartition(".")[2] in _LIMITERS)
 
 

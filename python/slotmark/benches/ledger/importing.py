@@ -44,7 +44,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
         files: Each one process of it.
         factors: What distinguishes it from others, as ``{"ghc": "9.6", "branch": "baseline"}``.
         out: The new run folder.
-        commit: Of the build; empty where the files say it.
+        commit: Commit of the build; empty where the files have it.
     """
 
     target: str
@@ -67,7 +67,7 @@ def import_recordings(
         recordings: One a target, with one file or more each.
         subtract_table_read: Whether to take the table read out of totals that hold it.
         machine: Where the files were recorded.
-        session: Of targets that were recorded together, interleaved; empty where they weren't.
+        session: Name of the session of targets that were recorded together, interleaved; empty where they weren't.
 
     Raises:
         ArgumentError: A target has no files, or targets have other factors.
@@ -239,5 +239,5 @@ def _listed(factors: Mapping[str, str]) -> str:
 
 
 def _written(path: Path) -> str:
-    """When a file was last written: a process whose record has no time of its own ended then."""
+    """Returns when a file was last written: a process whose record has no time of its own ended then."""
     return datetime.fromtimestamp(int(path.stat().st_mtime), UTC).isoformat(timespec="seconds")

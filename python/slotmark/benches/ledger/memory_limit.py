@@ -114,7 +114,7 @@ class _Hierarchy(msgspec.Struct, frozen=True):
 
 
 def _hierarchies() -> Iterator[_Hierarchy]:
-    """Those of this machine in which memory is limited, version 1 first."""
+    """Yields the hierarchies of this machine in which memory is limited, version 1 first."""
     v1: list[Path] = []
     v2: list[Path] = []
     for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():

@@ -44,7 +44,7 @@ class PlannedTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         name: What to call it.
         command: As behind ``--target NAME=``; empty for our engine.
-        backend: Of our engine; empty for a command.
+        backend: Store of our engine; empty for a command.
     """
 
     name: str
@@ -81,10 +81,10 @@ class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         target: What is measured.
         fragment: Over what.
         rounds: Processes of each target.
-        seed: Of the order within rounds.
+        seed: Seed of the order within rounds.
         flush_every: Blocks between two flushes of our stores to disk.
-        timeout: Of one process, as ``6h``.
-        memory_limit: Of each process, as ``200MB``; empty for none.
+        timeout: Time limit of one process, as ``6h``.
+        memory_limit: Memory limit of each process, as ``200MB``; empty for none.
         machine: What to call the machine; empty for no name.
         store: The folder for the runs.
     """

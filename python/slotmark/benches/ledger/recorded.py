@@ -50,7 +50,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         entries: Unspent outputs in the end.
-        digest: Of them, in hex.
+        digest: Digest of them, in hex.
         load_ns: Loading the first of them.
         elapsed_ns: From the first block to the last, with what isn't timed between them.
         disk_bytes: What they take on disk.
@@ -81,7 +81,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         engine: The program that did the work, with its version.
         compiler: As ``ghc-9.6``.
-        commit: Of the consensus repository.
+        commit: Commit of the consensus repository.
         mode: ``full-application`` or ``reapplication``.
         backend: Where the UTxO set was held.
         chain: beacon's name of the chain.

@@ -40,13 +40,13 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         file: That it was recorded in.
-        format: Of the file, in words.
-        blocks: How many.
+        format: Format of the file, in words.
+        blocks: Number of blocks.
         facts: What the file says about it.
         unknown: Names in the file that aren't kept.
         at_odds: The share of its blocks whose total isn't the mutator's time plus GC.
         missing: Inputs that it didn't find among the unspent outputs.
-        warm_up: Of how many first blocks that cost more than later ones; None where none do.
+        warm_up: The first blocks, where they cost more than later ones; None where they don't.
         warm_slot: The slot of the last of them.
         workload: What must be equal between processes to be compared.
         place: In the session's order over all targets, from 0; None where slotmark didn't start it.

@@ -33,7 +33,7 @@ class Blocks(msgspec.Struct, frozen=True):
     hashes: list[str]
 
     def behind(self, count: int) -> "Blocks":
-        """Those behind so many first ones."""
+        """Returns the blocks behind the first ones."""
         return Blocks(self.slots[count:], self.hashes[count:])
 
 
@@ -45,8 +45,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         chain: The chain's folder.
         blocks: What is kept of each process.
         skip: How many blocks before those each process replays too.
-        rounds: How many.
-        seed: Of the order within each round.
+        rounds: Number of rounds.
+        seed: Seed of the order within each round.
         timeout_s: Of one process.
         limited: How each is started.
         prepared: What our engine takes in the place of a genesis; None where there is none.

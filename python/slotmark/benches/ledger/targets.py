@@ -21,7 +21,7 @@ class Program(msgspec.Struct, frozen=True):
         name: As the user calls it; its run folder's name too.
         words: The words that start it, with ``{chain}`` or ``{db}``, ``{out}`` and ``{state}`` in them.
         ours: Whether it is our engine.
-        with_prepared: Of our engine with a genesis, the words by which it takes ``{prepared}`` in its place.
+        with_prepared: Arguments by which our engine takes ``{prepared}`` in place of a genesis.
         from_snapshot: Whether it begins at a snapshot of the ledger, so that those beside the chain are in ``{db}`` too.
     """
 

@@ -1,4 +1,4 @@
-"""Whether nodes answer at their sockets."""
+"""Checks that nodes answer at their sockets."""
 
 from contextlib import suppress
 from threading import Thread
@@ -25,12 +25,12 @@ class TipQuery:
 
     @property
     def answered(self) -> bool:
-        """Whether the node has answered."""
+        """Returns whether the node has answered."""
         return self.tip is not None
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended without an answer."""
+        """Returns whether it has ended without an answer."""
         return not self._thread.is_alive() and not self.answered
 
     def wait(self, limit_s: float) -> None:

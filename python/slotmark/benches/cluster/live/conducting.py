@@ -79,20 +79,20 @@ _MOST_RESTARTS = 3
 """A node that lived so short, so often one after the other, isn't started again."""
 
 _WORKLOAD_MORE_S = 60
-"""How much longer than for nodes the workload's beginning is waited for."""
+"""Time to wait for the workload's beginning, beyond that for nodes."""
 
 _QUERIES_END_S = 5
-"""How long queries may take to end after their nodes: other processes may still hold the nodes' sockets."""
+"""Time that queries may take to end after their nodes: other processes may still hold the nodes' sockets."""
 
 _MEMORY_LOOK_S = 0.1
-"""How often the memory is looked at: fifty nodes that read a large genesis take a gigabyte a second."""
+"""Interval at which the memory is checked: fifty nodes that read a large genesis take a gigabyte a second."""
 
 LATE_LIMIT_US = 1_000
 """The router's median lateness above which latencies of a run are warned of."""
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Where a live run is.
+    """The progress of a live run.
 
     Attributes:
         doing: What is going on, in words.
@@ -140,7 +140,7 @@ class _MemoryError(_DiedError):
 
 
 def _why(error: BaseException) -> str:
-    """Why a measurement ended before its time, in words."""
+    """Returns the reason why a measurement ended before its time, in words."""
     if isinstance(error, KeyboardInterrupt):
         return "stopped by a signal"
     if isinstance(error, OSError):
@@ -160,7 +160,7 @@ def run_live(
     that is marked as cut, or where none can be made as the run directory. Before the measurement, nothing is.
 
     Args:
-        request: What to run.
+        request: The request to carry out.
         on_progress: Called about once a second.
         on_remark: Called with what a user should know at once, as the last lines of a node that died.
         memory: What nodes can still have. Where it is short the run ends.
@@ -232,7 +232,7 @@ def run_live(
 
 
 def _genesis_lead_s(bed: Path) -> float:
-    """How long nodes, or what prepares them, may take for a genesis."""
+    """Returns how long nodes, or programs that prepare for them, may take for a genesis."""
     return sum(file.stat().st_size for file in (bed / "genesis").glob("genesis.*.json")) * _LEAD_PER_GENESIS_BYTE_S
 
 
@@ -460,7 +460,7 @@ class _Cluster:
         return self._is_answering(node)
 
     def _is_answering(self, node: Running) -> bool:
-        """Whether a node has answered a query of its tip, which is made where there is none."""
+        """Returns whether a node has answered a query of its tip; starts the query where there is none."""
         query = self._queries.get(node.host.name)
         if query is None or query.failed:
             # By the process's own folder: a socket's path may have only 107 bytes, and the run directory's can be longer.
@@ -513,12 +513,12 @@ class _Cluster:
 
     @property
     def measures(self) -> bool:
-        """Whether the measurement has begun."""
+        """Returns whether the measurement has begun."""
         return self._began is not None
 
     @property
     def measured_s(self) -> float:
-        """How long the measurement has lasted, or lasted in all; 0 before it."""
+        """Returns how long the measurement has lasted, or lasted in all; 0 before it."""
         return 0.0 if self._began is None else (self._ended or time.monotonic()) - self._began
 
     @property

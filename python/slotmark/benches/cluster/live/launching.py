@@ -34,7 +34,7 @@ def wan_program() -> Path:
 
 
 def start_of(pid: int) -> int:
-    """When a process was started, in the kernel's ticks: with its id, what no other process has. OSError where there is none."""
+    """Returns when a process was started, in the kernel's ticks; with its id, this is unique. OSError where there is none."""
     return int(stat_fields(pid)[19])
 
 
@@ -180,7 +180,7 @@ class Preparation:
         command: Its words.
         folder: Where it is run.
         output: Where its output is kept.
-        name: Of the files that have its output.
+        name: Name of the files with its output.
 
     Raises:
         TargetError: It can't be started.
@@ -288,7 +288,7 @@ def stop_nodes(nodes: Sequence[Running], grace_s: float, on_wait: Callable[[int]
 
     Args:
         nodes: Which ones; those that have ended are let be.
-        grace_s: How long they may take.
+        grace_s: Time that they may take to end.
         on_wait: Called with how many are still there, about ten times a second; may raise.
     """
     for node in nodes:

@@ -1,4 +1,4 @@
-"""How much memory there is for a live cluster, and when it is too little to go on."""
+"""Measures the memory for a live cluster, and decides when it is too little to go on."""
 
 import re
 from collections import defaultdict
@@ -30,23 +30,23 @@ class Memory(msgspec.Struct, frozen=True):
 
     @property
     def floor_bytes(self) -> float:
-        """What has to be available: :data:`FLOOR` of it, and no more than :data:`FLOOR_MOST_BYTES`."""
+        """Returns the memory that has to be available: :data:`FLOOR` of it, and no more than :data:`FLOOR_MOST_BYTES`."""
         return min(FLOOR * self.total_bytes, FLOOR_MOST_BYTES)
 
     @property
     def is_short(self) -> bool:
-        """Whether less than that is available."""
+        """Returns whether less than that is available."""
         return self.available_bytes < self.floor_bytes
 
 
 _NAMED = 3
-"""So many holders of memory are named."""
+"""The most holders of memory that are named."""
 
 FILES_IN_MEMORY = "files in memory and shared memory (tmpfs, /dev/shm)"
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """What holds memory that can't be had by giving up caches.
+    """A holder of memory that can't be had by giving up caches.
 
     Attributes:
         name: The program's name, with how many processes it is where it is several; or :data:`FILES_IN_MEMORY`.
@@ -69,7 +69,7 @@ def memory_left(root: Path = Path("/")) -> Memory:
 
 
 def memory_holders(memory: Memory, but: Collection[int], root: Path = Path("/")) -> list[Holder]:
-    """What holds most memory beside some processes, the largest first.
+    """Returns the largest holders of memory beside some processes, the largest first.
 
     Where the memory is that of a cgroup, only processes of the group that this one is in are looked at.
 
@@ -113,7 +113,7 @@ def _kib(root: Path) -> dict[str, int]:
 
 
 def _of_groups(root: Path) -> Iterator[Memory]:
-    """What cgroups leave, those of this process and all above them, of version 1 and 2; none without a limit."""
+    """Yields the memory that cgroups leave: those of this process and all above them, of version 1 and 2; none without a limit."""
     try:
         # A group's name may have any bytes, and what looks like a line's end beside a newline.
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").split("\n")

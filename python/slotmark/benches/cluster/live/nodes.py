@@ -32,7 +32,7 @@ PLACES = (
     "certificate",
     "prepared",
 )
-"""What may stand in braces in a command or an environment; ``magic`` is the network's, ``port_2000`` is the host's port and 2000, ``prepared`` what ``prepare`` makes."""
+"""Names that may stand in braces in a command or an environment; ``magic`` is the network's, ``port_2000`` is the host's port and 2000, ``prepared`` what ``prepare`` makes."""
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,7 +98,7 @@ def _filled(text: str, places: Mapping[str, str]) -> str:
 
 
 def nodes_folder() -> Path:
-    """Where the shipped nodes are: ``$SLOTMARK_NODES``, or ``nodes/``."""
+    """Returns the folder of the shipped nodes: ``$SLOTMARK_NODES``, or ``nodes/``."""
     named = os.environ.get("SLOTMARK_NODES")
     return Path(named) if named else root() / "nodes"
 

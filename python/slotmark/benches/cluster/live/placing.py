@@ -1,4 +1,4 @@
-"""What each host of a live cluster runs: one node on all, what the bed's ``hosts.toml`` names, or two nodes mixed in one cluster."""
+"""Nodes for the hosts of a live cluster: one node on all, those that the bed's ``hosts.toml`` names, or two nodes mixed in one cluster."""
 
 import os
 import random
@@ -63,7 +63,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """What one host runs.
+    """The node of one host.
 
     Attributes:
         name: What it is called in the session: a side of a mixed cluster, else the node's name.
@@ -85,7 +85,7 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 def place(request: Request, bed: Bed) -> dict[str, Placed]:
-    """What each host of a bed runs.
+    """Returns the node of each host of a bed.
 
     Raises:
         BedError: ``hosts.toml`` is damaged, names a host that isn't there, or both it and ``--node`` name nodes.
@@ -183,12 +183,12 @@ def host_nodes(placed: Mapping[str, Placed]) -> pa.Table:
 
 
 def halves(hosts: Sequence[Host], names: Sequence[str], seed: int, number: int) -> dict[str, str]:
-    """Which of two nodes each host runs in a round of a mixed session: balanced over regions and stake, drawn for two rounds and swapped in the second.
+    """Returns which of two nodes each host runs in a round of a mixed session: balanced over regions and stake, drawn for two rounds and swapped in the second.
 
     Args:
-        hosts: Of the bed.
+        hosts: Hosts of the bed.
         names: The two.
-        seed: Of the session.
+        seed: Seed of the session.
         number: The round, from 1.
     """
     draws = random.Random(f"{seed} {(number - 1) // 2}")

@@ -1,4 +1,4 @@
-"""What is asked for of a live run, and the network that its hosts meet."""
+"""Settings of a live run, and the network that its hosts meet."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from slotmark.benches.cluster.bed import Bed, Host
 
 Network = Literal["wan", "loopback"]
-"""How hosts reach each other: over the emulated network, or at once."""
+"""The network between hosts: emulated, or the loopback device without delays."""
 
 OnDeath = Literal["stop", "restart", "go-on"]
-"""What becomes of a run in which a node ends by itself."""
+"""The end or the continuation of a run in which a node ends by itself."""
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """Which run of a session a live run is: the session's name, the round from 1 on, and the name of what ran."""
+    """A live run's place in a session: the session's name, the round from 1 on, and the name of its node."""
 
     session: str
     round: int
@@ -39,13 +39,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         network: How hosts reach each other.
         on_death: What becomes of the run when a node ends by itself.
         start_within_s: Between the start of the nodes and slot 0; 0 for as long as so many nodes are given.
-        ready_within_s: How long nodes may take until they answer, and then until they agree on a block; before that, what prepares for them.
-        grace_s: How long nodes may take to end before they are killed.
-        seed: Of jitter and losses of the network, and of transactions.
+        ready_within_s: Time that nodes may take until they answer, and then until they agree on a block; before that, the time for their preparation.
+        grace_s: Time that nodes may take to end before they are killed.
+        seed: Seed of jitter and losses of the network, and of transactions.
         workload: Whether the profile's transactions are submitted.
         turn: Which run of a session it is; None where it stands alone.
-        nodes: Of a mixed cluster: name to node, in place of ``node``.
-        sides: Of a mixed cluster: host to the name of what it runs.
+        nodes: Nodes of a mixed cluster: name to node, in place of ``node``.
+        sides: Sides of a mixed cluster: host to the name of its node.
     """
 
     bed: Path
@@ -70,7 +70,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 GENERATOR = "generator"
-"""What submits transactions, and asks nodes whether they listen, as a host of the emulated network."""
+"""The host of the emulated network that submits transactions, and asks nodes whether they listen."""
 
 
 def generator_address(bed: "Bed") -> str:

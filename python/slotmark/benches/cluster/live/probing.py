@@ -48,7 +48,7 @@ class Probe:
     Args:
         places: ``ADDRESS:PORT`` of each host.
         magic: The network's.
-        seconds: How long hosts may take.
+        seconds: Time that hosts may take.
         wan: The emulated network; None for loopback.
         folder: Where its standard error is kept.
     """

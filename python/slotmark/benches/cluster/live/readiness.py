@@ -1,4 +1,4 @@
-"""What is looked at before anything is measured, so that a cluster that can't be measured ends at once and with the reason."""
+"""Checks before anything is measured, so that a cluster that can't be measured ends at once and with the reason."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from slotmark.errors import TargetError
 from slotmark.words import few, listed
 
 LIMIT_S = 30
-"""How long each look may take. Where nodes are given less time to get ready, so much."""
+"""Time limit of each check. Where nodes are given less time to get ready, so much."""
 
 LAG_S = 15
 """Tips that are younger than this may still be on their way to other hosts."""

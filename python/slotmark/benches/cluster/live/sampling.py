@@ -1,4 +1,4 @@
-"""What nodes and the machine used, once a second, from /proc.
+"""Samples of what nodes and the machine used, once a second, from /proc.
 
 Counters are since the start of a process, or of the machine: what a second took is a difference of two rows.
 """
@@ -101,7 +101,7 @@ class Sampler:
         }
 
     def _runqueue_ns(self, pid: int) -> int:
-        """How long threads of a process could have run and had no processor; threads that ended since count until they were last seen."""
+        """Returns how long threads of a process could have run and had no processor; threads that ended since count until they were last seen."""
         waited = self._waited.setdefault(pid, {})
         for thread in Path(f"/proc/{pid}/task").iterdir():
             with suppress(OSError, IndexError):  # the thread ended; or a kernel without these counters
@@ -147,7 +147,7 @@ def _pressure_ns(what: str) -> int | None:
 
 
 def read_samples(path: Path, schema: pa.Schema) -> pa.Table:
-    """What a stream holds, up to where it was cut."""
+    """Returns the rows of a stream, up to where it was cut."""
     batches = []
     with suppress(pa.ArrowInvalid, OSError), pa.OSFile(str(path), "rb") as file:
         batches.extend(pa.ipc.open_stream(file))
@@ -155,10 +155,10 @@ def read_samples(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 class Busyness(msgspec.Struct, frozen=True):
-    """How busy the machine was with a cluster.
+    """The load of the machine during a cluster's run.
 
     Attributes:
-        waiting: Of the time that nodes could have run, the share in which they had no processor.
+        waiting: Share of the time that nodes could have run in which they had no processor.
         busy: The share of all processors' time in which they ran something.
     """
 
@@ -167,11 +167,11 @@ class Busyness(msgspec.Struct, frozen=True):
 
 
 def busyness(usage: pa.Table, machine: pa.Table, began_ns: int, ended_ns: int) -> Busyness | None:
-    """How busy the machine was between two moments, by the samples from then; None with fewer than two of the machine.
+    """Returns the load of the machine between two moments, by the samples from then; None with fewer than two of the machine.
 
     Args:
-        usage: Of :data:`USAGE_SCHEMA`.
-        machine: Of :data:`MACHINE_SCHEMA`.
+        usage: Samples of nodes, of :data:`USAGE_SCHEMA`.
+        machine: Samples of the machine, of :data:`MACHINE_SCHEMA`.
         began_ns: The first moment, since 1970 as ``ts_ns``.
         ended_ns: The last moment.
     """

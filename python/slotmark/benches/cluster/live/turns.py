@@ -73,7 +73,7 @@ class Round(msgspec.Struct, frozen=True):
 
     Attributes:
         number: From 1.
-        part: Of the session: 0, and one more after each time that it was cut and resumed.
+        part: Part of the session: 0, and one more after each time that it was cut and resumed.
         seconds: How long each of its runs took as a whole.
         runs: The folders of its runs below the session's, in the order in which they were made.
         failed: What went wrong, by the node's name; its pair is not compared.
@@ -95,7 +95,7 @@ def run_in_turns(
     node has ever run.
 
     Args:
-        session: What to run.
+        session: The session to run.
         on_progress: As of ``run_live``, with how far the session is.
         on_remark: As of ``run_live``.
 
@@ -136,7 +136,7 @@ def run_in_turns(
 
 
 def _asked(session: Session) -> Iterator[tuple[str, str]]:
-    """What a session is, in words: the same for one that is resumed."""
+    """Yields a session's settings, in words: the same for one that is resumed."""
     each = session.each
     yield from ((f"node {name}", node) for name, node in session.nodes.items())
     yield "the bed", f"{each.bed.resolve()}, {digest_of(each.bed / 'bed.json')}"

@@ -26,7 +26,7 @@ AGREES_WITHIN = 0.10
 """A simulated mean agrees with the measured one where all of the interval of their ratio lies within this share of 1."""
 
 _CONFIDENCE = 0.95
-"""Of all intervals together: each of n is at 1 - 0.05 / n (Bonferroni)."""
+"""Confidence of all intervals together: each of n is at 1 - 0.05 / n (Bonferroni)."""
 
 _SEGMENTS = 10
 """A block of so many segments is sent at once: its time on the wire is the link's latency."""
@@ -54,7 +54,7 @@ METRICS = (
     "peer_fetched",
     *(f"adopted_by_{centile}" for centile in ("050", "080", "090", "092", "094", "096", "098", "100")),
 )
-"""What is compared."""
+"""The metrics that are compared."""
 
 _ON_THE_WIRE = """
 SELECT
@@ -92,7 +92,7 @@ class Beside(msgspec.Struct, frozen=True):
     """One metric, measured and simulated, in s; or several that have the same samples, as centiles that few hosts share.
 
     Attributes:
-        names: Of the metrics.
+        names: Names of the metrics.
         blocks: How many blocks of the run have it: what its interval rests on.
         measured: Mean over the run's samples; None where there are none.
         measured_error: Its standard error over blocks, which may resemble their neighbours; None with fewer than two.
@@ -113,7 +113,7 @@ class Beside(msgspec.Struct, frozen=True):
 
 
 class Validation(msgspec.Struct, frozen=True):
-    """What a live run and its simulation say of the same cluster.
+    """The figures of a live run and of its simulation.
 
     Attributes:
         blocks: Blocks of the live run that were analysed.
@@ -189,7 +189,7 @@ def _beside(names: list[str], samples: Samples, row: Row, rows: int) -> Beside:
     """A metric beside what is simulated of it.
 
     Args:
-        names: Of the metrics that it stands for.
+        names: Names of the metrics that it stands for.
         samples: Measured.
         row: Simulated.
         rows: How many intervals are to hold together.

@@ -1,4 +1,4 @@
-"""How late this machine lets a process go on that a timer woke: what every step of a node on it waits, whatever the node does.
+"""Measures how late a process on this machine continues after a timer: every step of a node waits as long.
 
 ``python -m slotmark.benches.cluster.live.waking`` prints a JSON line a second until it is ended.
 """
@@ -53,7 +53,7 @@ class Waking:
 
 
 def read_delays(file: Path) -> pa.Table:
-    """What it printed, up to where it was cut, as a table of :data:`SCHEMA`."""
+    """Returns the delays that it printed, up to where the file was cut, as a table of :data:`SCHEMA`."""
     rows = []
     with suppress(OSError):
         for line in file.read_bytes().splitlines():
@@ -63,17 +63,17 @@ def read_delays(file: Path) -> pa.Table:
 
 
 class Lateness(msgspec.Struct, frozen=True):
-    """How late wakes were: in the mean, and the latest, in us."""
+    """Delays of wakes: the mean, and the longest, in us."""
 
     mean_us: float
     worst_us: float
 
 
 def lateness(delays: pa.Table, began_ns: int, ended_ns: int) -> Lateness | None:
-    """How late wakes were between two moments; None where none is recorded.
+    """Returns the delays of wakes between two moments; None where none is recorded.
 
     Args:
-        delays: Of :data:`SCHEMA`.
+        delays: Delays, of :data:`SCHEMA`.
         began_ns: The first moment, since 1970.
         ended_ns: The last moment.
     """

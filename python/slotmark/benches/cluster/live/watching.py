@@ -1,4 +1,4 @@
-"""What nodes did so far, from the ends of their logs: tips and blocks."""
+"""Tips and blocks of nodes so far, from the ends of their logs."""
 
 import re
 import time
@@ -15,7 +15,7 @@ _AT_ONCE = 16 << 20
 
 
 ENOUGH_TIPS = 3
-"""So many blocks decide between two chains: the shorter one is left, or one has nobody who follows it."""
+"""The number of blocks that decides between two chains: the shorter one is left, or nobody follows it."""
 
 
 class Tip(msgspec.Struct, frozen=True):
@@ -26,11 +26,11 @@ class Tip(msgspec.Struct, frozen=True):
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How far hosts agree.
+    """The agreement of hosts on a block.
 
     Attributes:
         hosts: How many have the most frequent tip.
-        of: How many there are.
+        of: Number of all hosts.
         tip: That tip; None where no host has a block.
     """
 
@@ -40,7 +40,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
-        """Whether all hosts have the same block at their tips."""
+        """Returns whether all hosts have the same block at their tips."""
         return self.tip is not None and self.hosts == self.of
 
 
@@ -106,7 +106,7 @@ class Watch:
         return len(set().union(*self._seen.values()))
 
     def alone(self, hosts: Sequence[str], lag_s: float) -> dict[str, int]:
-        """Those of these hosts that follow nobody else, each with how many blocks of its own it has had as tips.
+        """Returns those of these hosts that follow no other host, each with how many blocks of its own it has had as tips.
 
         Such a host has had no tip that another one has had, though it has had :data:`ENOUGH_TIPS`, or another one has: with so many blocks,
         no two chains stay side by side.
@@ -123,7 +123,7 @@ class Watch:
         return {host: len(self._seen[host]) for host in hosts if all(sharers[tip] == 1 for tip in self._seen[host])}
 
     def agreement(self, hosts: Sequence[str]) -> Agreement:
-        """How far these hosts agree."""
+        """Returns the agreement of these hosts."""
         tips = Counter(self.logs[host].tip for host in hosts)
         del tips[None]
         if not tips:

@@ -109,7 +109,7 @@ class Generator:
         bed_folder: Where the bed is.
         folder: The run directory.
         seconds: How long transactions are submitted, once their inputs are in blocks.
-        within_s: How long inputs may take to be in blocks.
+        within_s: Time that inputs may take to be in blocks.
         seed: Decides payloads and who is paid.
         wan: The emulated network; None for loopback.
         ahead: The folder of the node whose chain is read, and its socket's name in it.

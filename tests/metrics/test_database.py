@@ -37,6 +37,7 @@ def test_relations_are_the_same_however_many_hosts_share_a_statement(
     found = []
     for at_once in (1, 2, 4, 100):
         monkeypatch.setattr(database, "MEMBERS_AT_ONCE", at_once)
+        monkeypatch.setattr(database, "ROWS_AT_ONCE", 1)
         with Analysis(uneven, filters=[]) as analysis:
             relations = {name: analysis.relation(name) for name in analysis.catalogue.members.relations}
         found.append(

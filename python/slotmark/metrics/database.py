@@ -29,8 +29,12 @@ from slotmark.run import Run, usable_cores
 MEMORY_LIMIT = "350MiB"
 """Memory that the database may use; beyond it, it writes to a temporary folder."""
 
+ROWS_AT_ONCE = 2_000_000
+"""Rows of the run's tables, about, that a statement reads where a relation is made some members at a time. In short runs most of the time
+would go into planning statements."""
+
 MEMBERS_AT_ONCE = 4
-"""Members per statement where a relation is made member by member. With one member, up to half of the time goes into planning."""
+"""Members that share such a statement at least. With one member, up to half of the time goes into planning."""
 
 _LAST = "\U0010ffff" * 8
 """A text above the names of members."""
@@ -139,7 +143,9 @@ class Database:
         if name == self._column:
             ((names,),) = self._connection.sql(f"SELECT ENUM_RANGE(NULL::{_identifier(name)})").fetchall()
             self._members = list(names)
-            each = (names[start : start + MEMBERS_AT_ONCE] for start in range(0, len(names), MEMBERS_AT_ONCE))
+            rows = sum(self.run.manifest.tables.values()) / max(1, len(names))
+            at_once = max(MEMBERS_AT_ONCE, int(ROWS_AT_ONCE / max(1.0, rows)))
+            each = (names[start : start + at_once] for start in range(0, len(names), at_once))
             self._together = [_Piece(some[0], some[-1], "", None) for some in each]
 
     def shift(self, column: str, sql: str) -> None:

@@ -77,7 +77,7 @@ wheel: build ## the package to install elsewhere, with our clients and other pro
 demo: extension ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	examples/cluster/run.sh
 
-demo-cluster: build ## run two clusters of five real nodes for a minute each, compare, say where the report is
+demo-cluster: build ## run five real nodes, half of them with a planted delay, for four minutes; compare, say where the report is
 	examples/live/run.sh
 
 demo-chainsync: build $(PREVIEW) ## run clients over a chain, print the comparison, say where the report is

@@ -59,7 +59,8 @@ def test_the_cluster_demo_goes_from_logs_to_a_report(environment: dict[str, str]
 def test_the_live_demo_finds_the_delay_that_it_plants(environment: dict[str, str], tmp_path: Path) -> None:
     skip_without_programs()
     out = tmp_path / "demo"
-    run_demo("live", environment, tmp_path, "25", out, "loopback")
+    printed = run_demo("live", environment, tmp_path, "15", out, "loopback")
+    assert printed.splitlines()[-2].startswith("HOLD delayed: worse in Adoption by a host")
     report = json.loads((out / "report" / "report.json").read_text(encoding="utf-8"))
     (adopted,) = (row for row in report["rows"] if row["metric"]["name"] == "Fetched to adopted")
     usual, delayed = (side["minimum"] for side in adopted["summaries"])

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from slotmark import published
+from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.simulate import load_profile
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, catalogue, parse_filters
 from slotmark.published import METHODS, publication, published_report
@@ -87,6 +89,20 @@ def test_few_hosts_all_count(clusters: dict[str, Run]) -> None:
     assert found.num_rows <= LOWEST_HOSTS
     starts = next(row for row in table.rows if row[0].text.startswith(catalogue("cluster")["forge_starts"].name))
     assert starts[1].value == pytest.approx(float(np.mean(found["value_mean"].to_numpy())), rel=1e-12)
+
+
+def test_a_host_without_a_stretch_above_85_percent_counts_as_one_of_length_0(tmp_path: Path) -> None:
+    profile = load_profile("value-only-10.5", ["hosts=5", "pools=5", "run.slots=900"])
+    run, _ = simulate_direct(profile, 1, tmp_path / "run", lambda *_: None)
+    with Analysis(run, published=True) as analysis:
+        spans = analysis.samples("busy_span_slots").table
+    of_hosts: dict[str, list[float]] = {}
+    for host, length in zip(spans["host"].to_pylist(), spans["value"].to_pylist(), strict=True):
+        of_hosts.setdefault(host, []).append(length)
+    assert 0 < len(of_hosts) < 5
+    (table,) = [one for one in published_report([{"run": run}]).tables if one.title == "Resource usage"]
+    row = next(row for row in table.rows if row[0].text.startswith(catalogue("cluster")["busy_span_slots"].name))
+    assert row[1].value == pytest.approx(sum(np.mean(one) for one in of_hosts.values()) / 5, rel=1e-12)
 
 
 @pytest.mark.parametrize(("style", "label"), [("org", "Forge loop starts, #"), ("typst", "Forge loop starts, units")])

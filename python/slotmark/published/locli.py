@@ -112,7 +112,8 @@ def _mean(samples: Samples, hosts: Sequence[str]) -> float | None:
     of = samples.within("")["host"].combine_chunks().dictionary_encode()
     codes, names = of.indices.to_numpy(zero_copy_only=False), of.dictionary.to_pylist()
     sums, counts = np.bincount(codes, weights=values, minlength=len(names)), np.bincount(codes, minlength=len(names))
-    means = {name: total / count for name, total, count in zip(names, sums.tolist(), counts.tolist(), strict=True)}
+    of_hosts = zip(names, sums.tolist(), counts.tolist(), strict=True)
+    means = {name: total / count for name, total, count in of_hosts if count}  # the names are those of all hosts
     if samples.metric.relation == "busy_spans":
         means = {host: means.get(host, 0.0) for host in hosts}  # a host without a stretch has stretches of length 0
     return float(np.mean(sorted(means.values())[:LOWEST_HOSTS])) if means else None

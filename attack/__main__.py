@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from attack import bombs, disks, kills, networks, plans, programs, tampering
+from attack import bombs, disks, kills, networks, plans, programs, resuming, tampering
 from attack.control import Attack, Controlled, controlled
 from attack.ground import Ground
 from attack.signals import default_for_children
@@ -25,6 +25,7 @@ ATTACKS = {
     "wire": programs.WIRE,
     "chains": programs.CHAINS,
     "kills": kills.ATTACK,
+    "resumes": resuming.ATTACK,
     "networks": networks.ATTACK,
     "runs": tampering.ATTACK,
     "plans": plans.ATTACK,

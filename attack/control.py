@@ -18,7 +18,7 @@ class Attack:
     Attributes:
         name: Its row of the table.
         tries: How many inputs it tries.
-        share: Its share of the time.
+        share: Its share of the time, beside those of the others.
         run: Tries so many inputs that follow from a seed.
         unharmed: Gives an input that nobody changed to what is attacked; what is wrong with what came of it, empty where it is as expected.
         faults: What it must find where it is planted.

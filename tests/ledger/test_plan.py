@@ -17,6 +17,7 @@ from slotmark.benches.ledger.plan_file import read_plan
 from slotmark.errors import ArgumentError, TargetError
 from tests.conftest import slotmark
 from tests.ledger.db_analysers import db_analyser
+from tests.measure.ends import killed_at
 
 # Writes a line per start, beside itself, and the whole chain as JSON lines.
 COUNTED = """
@@ -207,6 +208,22 @@ def test_a_plan_that_was_cut_is_resumed(place: Place) -> None:
     assert not list((place.folder / "runs").glob("*/unfinished-session.jsonl"))
 
 
+def test_a_plan_that_was_killed_while_it_wrote_its_runs_goes_on_with_that_session(place: Place) -> None:
+    """What had a run counted as measured, and the rest was measured in another session."""
+    two = '[[target]]\nname = "a"\nbackend = "memory"\n[[target]]\nname = "b"\nbackend = "memory"\n'
+    place.write(f'rounds = 2\n{two}[[fragment]]\nname = "whole"\nchain = "chain"\n')
+    killed = slotmark("ledger", "run", place.file, env=killed_at("after the first run", place.folder / "killed"))
+    assert killed.returncode == -signal.SIGKILL
+    assert [path.name for path in place.runs()] == ["a"]
+    made = place.run("--resume")
+    assert made.returncode == 0, made.stderr
+    assert sorted(path.name for path in place.runs()) == ["a", "b"]
+    assert len({open_run(path).manifest.session for path in place.runs()}) == 1
+    assert not list((place.folder / "runs").glob("*/unfinished-session.jsonl"))
+    again = place.run()
+    assert "0 to measure, 2 there" in again.stderr
+
+
 TARGET = '[[target]]\nname = "a"\nbackend = "memory"\n'
 FRAGMENT = '[[fragment]]\nname = "f"\nchain = "chain"\n'
 
@@ -256,7 +273,7 @@ def test_what_a_plan_cannot_measure_is_named(place: Place) -> None:
     assert "--again is of a plan" in alone.stderr
     neither = slotmark("ledger", "run", "--backend", "memory")
     assert neither.returncode == 2
-    assert "give --chain DIR and -o DIR, or the file of a plan" in neither.stderr
+    assert "give --chain DIR or --live DIR, and -o DIR; or the file of a plan" in neither.stderr
 
 
 def test_a_damaged_run_in_the_store_is_left_out(place: Place) -> None:

@@ -20,6 +20,7 @@ from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.errors import TargetError
 from slotmark.metrics import catalogue, samples
 from tests.conftest import slotmark
+from tests.measure.ends import KILLED, killed_at
 
 BLOCK_COUNT = 300
 CHUNKS = ("00000.chunk", "00001.chunk")
@@ -258,6 +259,32 @@ def test_a_session_that_was_cut_is_resumed(small_chain: Path, tmp_path: Path) ->
     assert run.table("blocks").num_rows == 4 * BLOCK_COUNT
     assert "resumed" in {warning.kind for warning in run.manifest.warnings}
     assert [path.name for path in out.iterdir()] == ["slow"]
+
+
+@pytest.mark.parametrize("place", KILLED)
+def test_a_session_that_was_killed_while_its_runs_were_written_is_resumed(
+    place: str, small_chain: Path, tmp_path: Path
+) -> None:
+    """It was refused for the runs that it had written itself."""
+    out = tmp_path / "runs"
+    words = ["ledger", "run", "--chain", small_chain, "--blocks", "40", "--backend", "a=memory,b=memory", "-o", out]
+    words += ["--rounds", "2"]
+    killed = slotmark(*words, env=killed_at(place, tmp_path / "killed"))
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    there = {
+        path.name: path.joinpath("run.json").read_bytes() for path in out.iterdir() if (path / "run.json").exists()
+    }
+    assert sorted(there) == (["a"] if place == "after the first run" else ["a", "b"])
+    assert (out / "unfinished-session.jsonl").exists()
+    refused = slotmark(*words)
+    assert refused.returncode == 2
+    made = slotmark(*words, "--resume")
+    assert made.returncode == 0, made.stderr
+    assert sorted(path.name for path in out.iterdir()) == ["a", "b"]
+    runs = [open_run(out / name) for name in "ab"]
+    assert [run.table("processes").num_rows for run in runs] == [2, 2]
+    assert len({run.manifest.session for run in runs}) == 1
+    assert {name: (out / name / "run.json").read_bytes() for name in there} == there
 
 
 def test_what_a_killed_session_left_is_removed_and_what_another_uses_is_not(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Run folders of a session: all of them or none, and tables that are in files already."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -61,3 +63,31 @@ def test_either_all_runs_are_there_or_none(harm: str, parts: list[Path], tmp_pat
     ):
         write_runs([new_run(out / "a", parts), new_run(out / "b", of_second)])
     assert [path.name for path in out.iterdir()] == (["b"] if harm == "a folder is there" else [])
+
+
+def test_a_run_that_its_session_wrote_before_it_was_cut_stays_and_the_others_are_written(
+    parts: list[Path], tmp_path: Path
+) -> None:
+    (first,) = write_runs([new_run(tmp_path / "a", parts)])
+    before = (first.path / "run.json").read_bytes()
+    runs = write_runs([new_run(tmp_path / "a", [tmp_path / "gone.parquet"]), new_run(tmp_path / "b", parts)])
+    assert [run.path.name for run in runs] == ["a", "b"]
+    assert (first.path / "run.json").read_bytes() == before
+    other = msgspec.structs.replace(
+        new_run(tmp_path / "a", parts), head=msgspec.structs.replace(HEAD, session="20261201T000000-2")
+    )
+    with pytest.raises(RunError, match="already there"):
+        write_runs([other])
+
+
+def test_no_run_is_there_where_another_writer_takes_the_place_of_one(parts: list[Path], tmp_path: Path) -> None:
+    def runs() -> Iterator[NewRun]:
+        yield new_run(tmp_path / "a", parts)
+        yield new_run(tmp_path / "b", parts)
+        (tmp_path / "b" / "theirs").mkdir(parents=True)
+
+    with pytest.raises(RunError, match="b: already there"):
+        write_runs(runs())
+    assert not (tmp_path / "a").exists()
+    assert [path.name for path in (tmp_path / "b").iterdir()] == ["theirs"]
+    assert not list(tmp_path.glob(".*"))

@@ -1,5 +1,7 @@
 """The rounds of a session that is cut."""
 
+import resource
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -111,3 +113,45 @@ def test_a_case_that_fails_is_left_out_also_where_the_session_is_resumed() -> No
 def test_a_session_ends_where_what_is_needed_fails_or_all_else(failing: set[str]) -> None:
     with pytest.raises(TargetError, match="failed"):
         conduct(taking_turns(3, fails=lambda case, _: case in failing), lambda *_: None)
+
+
+def test_two_sessions_are_never_in_one_folder(tmp_path: Path) -> None:
+    """The second appended its rounds to the file of the first, and the first that ended removed what was kept of both."""
+
+    def session_of(rounds: list[int], out: Path) -> list[str]:
+        head, remarks = session.new_session(machine_facts(), utc_now(), {}), list[str]()
+        with session.open_session(out, head, Round, rounds=3, resume=False, on_remark=remarks.append) as kept:
+            for number in rounds:
+                kept.keep(finished(number))
+            with pytest.raises(RunError, match="another session is going on in this folder"):
+                session_of([], out)
+            kept.remove()
+        return remarks
+
+    assert session_of([], tmp_path / "out") == []
+    assert not (tmp_path / "out").exists()  # nothing was kept, so nothing is left
+    tmp_path.joinpath("out").mkdir()
+    assert session_of([1, 2], tmp_path / "out") == []
+    assert tmp_path.joinpath("out").is_dir()
+
+
+@pytest.mark.parametrize("room", ["for a part of the first line", "for a round and a part of the next"])
+def test_a_line_that_is_written_in_part_is_taken_away_again(room: str, tmp_path: Path) -> None:
+    head, before = session.new_session(machine_facts(), utc_now(), {}), 1 if "next" in room else 0
+    whole = b""
+    usual, on_signal = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with (
+            pytest.raises(RunError, match="Make room, and go on with --resume"),
+            session.open_session(tmp_path, head, Round, rounds=3, resume=False, on_remark=lambda _: None) as kept,
+        ):
+            for number in range(1, before + 1):
+                kept.keep(finished(number))
+            whole = kept.path.read_bytes() if before else b""
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, usual[1]))
+            kept.keep(finished(before + 1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+        signal.signal(signal.SIGXFSZ, on_signal)
+    assert (kept.path.read_bytes() if kept.path.exists() else b"") == whole
+    assert kept.path.exists() == bool(before)

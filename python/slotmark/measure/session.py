@@ -6,10 +6,11 @@ The first line is what the session is; each other line is a round with all that 
 counts: a session that is cut in its warm-up leaves nothing. The file goes when the run folders are written.
 """
 
+import fcntl
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -249,14 +250,16 @@ class Unfinished(Generic[R]):
         self._waiting.append(msgspec.json.encode(one))
         if one.number == 0:
             return
+        before = self.path.stat().st_size if self.path.exists() else None
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
                 file.write(b"".join(line + b"\n" for line in self._waiting))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             self.done.pop()
+            with suppress(OSError):  # what there was room for is no whole line
+                self.path.unlink() if before is None else os.truncate(self.path, before)
             raise RunError(
                 f"{self.path}: can't be written ({error.strerror}). Make room, and go on with --resume."
             ) from error
@@ -286,7 +289,7 @@ def open_session(
     rounds: int,
     resume: bool,
     on_remark: Callable[[str], None],
-    check: Callable[[Sequence[R]], None] = lambda _: None,
+    check: Callable[["Unfinished[R]"], None] = lambda _: None,
 ) -> Iterator[Unfinished[R]]:
     """Begins a session, or resumes the one that was cut; a remark tells what is kept of one that is cut here.
 
@@ -297,22 +300,54 @@ def open_session(
         rounds: How many count.
         resume: Whether to go on with the session that was cut.
         on_remark: Called with what a person should know.
-        check: Raises RunError where something is missing that these finished rounds need.
+        check: Raises RunError where something is missing that its finished rounds need.
 
     Raises:
         ArgumentError: There is none to resume, or something was asked for that it isn't.
-        RunError: There is one, and it isn't to be resumed; or its file is damaged, or what belongs to it.
+        RunError: There is one, and it isn't to be resumed; or its file is damaged, or what belongs to it; or another process measures there.
     """
-    kept: Unfinished[R] = _resume(out, head, kind) if resume else Unfinished(_new(out), head, [])
-    check(kept.rounds)
-    if kept.rounds:
-        on_remark(f"resumed after round {kept.rounds[-1].number} of {rounds}")
+    if resume:
+        _refuse_nothing_to_resume(out)
+    with _alone(out):
+        kept: Unfinished[R] = _resume(out, head, kind) if resume else Unfinished(_new(out), head, [])
+        check(kept)
+        if kept.rounds:
+            on_remark(f"resumed after round {kept.rounds[-1].number} of {rounds}")
+        try:
+            yield kept
+        except BaseException:
+            finished = sum(one.number > 0 for one in kept.done)
+            if finished and kept.path.exists():
+                on_remark(f"{finished} of {rounds} rounds are finished and kept: the same with --resume goes on")
+            raise
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keeps other sessions out of a folder; one that this made and that is still empty is removed. RunError where there is another.
+
+    The lock is the system's, so it ends with this process, however it ends.
+    """
+    made = not out.exists()
     try:
-        yield kept
-    except BaseException:
-        if finished := sum(one.number > 0 for one in kept.done):
-            on_remark(f"{finished} of {rounds} rounds are finished and kept: the same with --resume goes on")
-        raise
+        out.mkdir(parents=True, exist_ok=True)
+        held = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise RunError(f"{out}: can't make this folder ({error.strerror}). Choose another place with -o.") from error
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunError(
+                    f"{out}: another session is going on in this folder. Wait for its end, or choose another -o."
+                ) from None
+        yield
+    finally:
+        os.close(held)
+        if made:
+            with suppress(OSError):  # there is something in it
+                out.rmdir()
 
 
 def _new(out: Path) -> Path:
@@ -324,10 +359,13 @@ def _new(out: Path) -> Path:
     return path
 
 
+def _refuse_nothing_to_resume(out: Path) -> None:
+    if not (out / FILE).is_file():
+        raise ArgumentError(f"--resume: {out} holds no session that was cut. Leave --resume out.")
+
+
 def _resume(out: Path, head: Head, kind: type[R]) -> Unfinished[R]:
     path = out / FILE
-    if not path.is_file():
-        raise ArgumentError(f"--resume: {out} holds no session that was cut. Leave --resume out.")
     whole = path.read_bytes()
     lines = whole[: whole.rfind(b"\n") + 1].splitlines()  # what is behind the last line end was being written
     try:

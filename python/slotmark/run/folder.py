@@ -7,6 +7,7 @@ A folder is written under a temporary name beside its place and renamed when com
 ``_core.NewFolder``, as chains and simulated run directories are.
 """
 
+import errno
 import os
 import re
 import shutil
@@ -219,6 +220,8 @@ class RunWriter:
                 os.fsync(file.fileno())
             self._unfinished.finish()
         except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                refuse_existing(self.path)  # another writer was faster
             raise RunError(
                 f"{self.path}: can't write the run ({error}). Nothing was kept; make room and run again."
             ) from error

@@ -15,7 +15,7 @@ from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
 from slotmark.errors import ArgumentError, TargetError
 from slotmark.measure import session
-from slotmark.measure.manifest import write_runs
+from slotmark.measure.manifest import refuse_others, write_runs
 from slotmark.measure.process import refuse_without_linux, split_cores
 from slotmark.measure.session import OnStep
 from slotmark.run import Run, SourceFile, machine_facts, utc_now
@@ -100,8 +100,10 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     settings = [Setting(mode, depth) for mode in request.modes for depth in request.depths]
     floor = next((program for program in programs if program.name == FLOOR), None) or resolve([FLOOR])[0]
     programs = _able(programs, settings, bool(request.targets), on_remark)
-    for name in dict.fromkeys([*(program.name for program in programs), FLOOR]):
-        refuse_existing(request.out / name)
+    places = [request.out / name for name in dict.fromkeys([*(program.name for program in programs), FLOOR])]
+    if not request.resume:
+        for place in places:
+            refuse_existing(place)
 
     machine, started = machine_facts(), utc_now()
     server_cores, client_cores = split_cores() if request.pin else (frozenset[int](), frozenset[int]())
@@ -143,24 +145,24 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         with session.open_session(
             request.out, head, Round, rounds=plan.rounds, resume=request.resume, on_remark=on_remark
         ) as kept:
+            refuse_others(places, kept.head.session)
             measured, failures = conduct(plan, server, proofs, on_step, kept.rounds, kept.keep)
-        server_peak = server.peak_bytes()
-    facts = SessionFacts(
-        head=kept.head,
-        workload=workload,
-        parameters=parameters,
-        sources=sources,
-        pinned=bool(client_cores),
-        node="" if window else server.label,
-        node_program=server.program if isinstance(server, Node) else None,
-        rounds=request.rounds,
-        reply_delay_us=request.reply_delay_us,
-        server_peak_bytes=server_peak,
-        warnings=kept.warnings(),
-    )
-    descriptions = {program.name: program.description for program in taking_part}
-    runs = write_runs(new_runs(request.out, facts, measured, failures, descriptions))
-    kept.remove()
+            facts = SessionFacts(
+                head=kept.head,
+                workload=workload,
+                parameters=parameters,
+                sources=sources,
+                pinned=bool(client_cores),
+                node="" if window else server.label,
+                node_program=server.program if isinstance(server, Node) else None,
+                rounds=request.rounds,
+                reply_delay_us=request.reply_delay_us,
+                server_peak_bytes=server.peak_bytes(),
+                warnings=kept.warnings(),
+            )
+            descriptions = {program.name: program.description for program in taking_part}
+            runs = write_runs(new_runs(request.out, facts, measured, failures, descriptions))
+            kept.remove()
     return runs, failures
 
 

@@ -32,7 +32,7 @@ from slotmark.benches.ledger.session import Blocks, Failure, Measured, Plan, Rou
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
 from slotmark.errors import RunError
 from slotmark.measure import session
-from slotmark.measure.manifest import NewRun, write_runs
+from slotmark.measure.manifest import NewRun, refuse_others, write_runs, written
 from slotmark.measure.process import refuse_without_linux
 from slotmark.measure.session import OnStep
 from slotmark.run import Run, SourceFile, Target, machine_facts, utc_now
@@ -127,8 +127,10 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         programs = [
             msgspec.structs.replace(program, name=f"{program.name}-{side}") for program in programs for side in "ab"
         ]
-    for program in programs:
-        refuse_existing(request.out / program.name)
+    places = [request.out / program.name for program in programs]
+    if not request.resume:
+        for place in places:
+            refuse_existing(place)
     on_remark(f"{window['blocks']:,} blocks, {window['bytes'] / 1e6:,.1f} MB, {request.rounds} rounds")
     sources = Sources(
         chain=[SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])],
@@ -153,6 +155,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         ) as kept,
         _scratch(request.out) as scratch,
     ):
+        refuse_others(places, kept.head.session)
         plan = Plan(
             programs=programs,
             chain=request.chain.resolve(),
@@ -172,9 +175,9 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             if not kept.path.exists():
                 shutil.rmtree(parts, ignore_errors=True)
             raise
-    runs = _write_runs(request, plan, sources, kept.head, measured, kept.warnings())
-    kept.remove()
-    shutil.rmtree(parts, ignore_errors=True)
+        runs = _write_runs(request, plan, sources, kept.head, measured, kept.warnings())
+        shutil.rmtree(parts, ignore_errors=True)
+        kept.remove()
     return runs, failures
 
 
@@ -250,9 +253,11 @@ def _locked(folder: Path) -> int | None:
     return held
 
 
-def _refuse_without_parts(parts: Path, rounds: Sequence[Round]) -> None:
-    """Raises RunError where the blocks of a process that is kept aren't there."""
-    for one in (one for done in rounds for one in done.measured):
+def _refuse_without_parts(parts: Path, kept: session.Unfinished[Round]) -> None:
+    """Raises RunError where the blocks of a process that is kept aren't there, neither by themselves nor in a run that is written."""
+    missing = {name for done in kept.rounds for name in (one.case for one in done.measured)}
+    missing = {name for name in missing if written(parts.parent / name, kept.head.session) is None}
+    for one in (one for done in kept.rounds for one in done.measured if one.case in missing):
         path = parts / part_name(one.order)
         try:
             rows = pq.read_metadata(path).num_rows

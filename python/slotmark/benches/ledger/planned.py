@@ -114,6 +114,8 @@ def _runs_by_cell(store: Path, on_remark: Callable[[str], None]) -> dict[str, Ru
     """The newest run of each cell in the store; one that is damaged isn't there, and a remark names it."""
     found: dict[str, Run] = {}
     for file in sorted(store.glob("*/*/run.json")):
+        if (file.parents[1] / session.FILE).exists():
+            continue  # its session was cut while it wrote its runs, and goes on with all of them
         try:
             opened = open_run(file.parent)
         except RunError as error:

@@ -46,7 +46,7 @@ def ingest(
 ) -> str:
     """Reads node logs, each given with its host, and writes `NAME/part-NNNNN.parquet` into the empty folder `tables`.
 
-    Returns as JSON what `slotmark_tracelog::Ingested` says; `progress` is told bytes done and in all, and may raise to stop. Raises LogError.
+    Returns `slotmark_tracelog::Ingested` as JSON; `progress` gets bytes done and in all, and may raise to stop. Raises LogError.
     """
 
 def parameter_reach(parameter: str) -> str:
@@ -56,7 +56,7 @@ def cluster_profile(layers: list[str], settings: list[str]) -> str:
     """A cluster profile as one TOML text: `layers` are TOML texts, the base first; `settings` are `key=value`, laid over them."""
 
 def simulate(profile_toml: str, seed: int, out: str, progress: Callable[[int, int], None]) -> str:
-    """Simulates a cluster into a new run directory and returns the facts about it as JSON; `progress` is told slots done and in all, and may raise to stop."""
+    """Simulates a cluster into a new run directory and returns the facts about it as JSON; `progress` gets slots done and in all, and may raise to stop."""
 
 def simulate_direct(
     profile_toml: str,
@@ -69,8 +69,8 @@ def simulate_direct(
 ) -> tuple[str, str]:
     """Simulates a cluster straight into the empty folder `tables`, as `ingest` would from its logs, with the tables of the truth.
 
-    What a run directory says about itself goes into the empty folder `description`. Threads are as many as there are cores
-    where 0. Returns the facts as JSON, as `simulate`, and what `slotmark_tracelog::Ingested` says; `progress` is told slots
+    The files that describe a run directory go into the empty folder `description`. Threads are as many as there are cores
+    where 0. Returns the facts as JSON, as `simulate`, and `slotmark_tracelog::Ingested`; `progress` gets slots
     of hosts done and in all, and may raise to stop.
     """
 
@@ -85,10 +85,10 @@ class ArrowTable:
 def slot_rows(
     files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
 ) -> ArrowTable:
-    """One row per host and slot of which the tables tell: `slotmark_tracelog::slot_rows`.
+    """One row per host and slot that the tables have: `slotmark_tracelog::slot_rows`.
 
     `files` has those of `slot_events`, `transactions` and `ledger_metrics`; `hosts` are names with the numbers that stand for them and what is
-    taken from their times, in ns; `alone` says that all rows of the files are of the one host. Raises RunError where a file can't be read, or isn't as ingest writes it.
+    taken from their times, in ns; `alone` is set where all rows of the files are of the one host. Raises RunError where a file can't be read, or isn't as ingest writes it.
     """
 
 def usage_rows(

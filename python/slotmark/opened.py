@@ -50,7 +50,7 @@ class OpenedRun(Run):
         """The catalogue of its bench by metric id, in the order of reports; a run may lack samples of some.
 
         Raises:
-            RunError: This slotmark doesn't know its bench.
+            RunError: This slotmark doesn't have its bench.
         """
         from slotmark.metrics import catalogue  # noqa: PLC0415 - a reader of manifests needs no catalogue
 

@@ -15,7 +15,7 @@ from slotmark.words import few, listed
 _SHOWN = 5
 
 ENOUGH_ROUNDS = 5
-"""Below so many rounds no verdict is given."""
+"""The fewest rounds with a verdict."""
 
 TELLING_ROUNDS = 20
 """The number of rounds that mostly show whether their ratios resemble the ones before; with fewer, intervals are wide in case they do."""
@@ -275,11 +275,11 @@ def not_in_model(beside: str, parameters: Sequence[str]) -> Warning:
 
 
 def no_workload() -> Warning:
-    """A live cluster in which nobody submitted transactions."""
+    """A live cluster without submitted transactions."""
     return Warning(
         "no_workload",
         "No transactions were submitted: blocks are empty, and the workload that the profile names was not run. What depends on full blocks "
-        "(fetching, validation, adoption) says nothing about a cluster under load.",
+        "(fetching, validation, adoption) is not that of a cluster under load.",
     )
 
 
@@ -377,10 +377,10 @@ def unread_logs(files: Sequence[str]) -> Warning:
 
 
 def traces_limited(messages: Mapping[str, float], times: int) -> Warning:
-    """Messages that are counted, of which nodes log only so many per second; and how often logs tell of such a limit at work."""
+    """Messages that are counted and that nodes log only a limited number of times per second; and how often logs show that limit at work."""
     named = [f"{message} ({most:g} per second)" for message, most in messages.items()]
     found = [
-        *([f"Nodes log only so many of these messages: {_some(named)}."] if named else []),
+        *([f"Nodes limit how many of these messages they log: {_some(named)}."] if named else []),
         *([f"Tracing held messages back, by {times:,} messages of its own."] if times else []),
     ]
     return Warning(
@@ -394,7 +394,7 @@ def unknown_messages(lines: Mapping[str, int]) -> Warning:
     """Messages whose names begin as none that cardano-node is known to have."""
     return Warning(
         "unknown_messages",
-        f"{sum(lines.values()):,} lines are of messages that slotmark does not know: {_some([f'{part} ({count:,})' for part, count in lines.items()])}. "
+        f"{sum(lines.values()):,} lines are of messages that slotmark does not read: {_some([f'{part} ({count:,})' for part, count in lines.items()])}. "
         "Nothing of them is analysed; what the node did there shows only in its other messages.",
     )
 
@@ -420,7 +420,7 @@ def silent_hosts(hosts: Sequence[str]) -> Warning:
     """Hosts whose logs hold nothing that is measured."""
     return Warning(
         "silent_hosts",
-        f"No line of these hosts tells anything that is measured: {_some(hosts)}. They count in the cluster's size; check that they ran and logged.",
+        f"No line of these hosts has anything that is measured: {_some(hosts)}. They count in the cluster's size; check that they ran and logged.",
     )
 
 
@@ -478,7 +478,7 @@ def clocks_moved(hosts: Sequence[str]) -> Warning:
 
 
 def clocks_unknown(hosts: Sequence[str]) -> Warning:
-    """Hosts of which the logs don't tell how far their clocks are off; none named where they tell it of no host."""
+    """Hosts whose logs don't show how far their clocks are off; none are named where they show it of no host."""
     of = f"of {_some(hosts)}" if hosts else "of any host"
     why = (
         "no messages in both directions between them and the others are in the logs"
@@ -521,7 +521,7 @@ def mixed_cluster(untold: Sequence[str]) -> Warning:
     return Warning(
         "mixed_cluster",
         "Both ran in one cluster: a difference is what a target does on its own host. What a slow one passes on to its neighbours slows both sides, and is in no difference, "
-        f"so that a cluster of one target alone differs by more.{what} Runs in turns tell that.",
+        f"so that a cluster of one target alone differs by more.{what} Runs in turns show it.",
     )
 
 
@@ -623,7 +623,7 @@ def two_processes() -> Warning:
     """A side with two processes."""
     return Warning(
         "two_processes",
-        "Two processes: they are too often alike by chance to tell how far others would lie, and no verdict about the build is given. "
+        "Two processes: they are too often alike by chance to show how far others would lie, and no verdict about the build is given. "
         "Record at least 5 per build.",
     )
 

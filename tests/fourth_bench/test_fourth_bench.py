@@ -156,5 +156,5 @@ def test_one_run_of_it_is_shown_with_its_warnings(tmp_path: Path) -> None:
 def test_a_bench_that_nobody_registered_is_refused(tmp_path: Path) -> None:
     run = fired(tmp_path / "run", "old")
     other = Run(run.path, msgspec.structs.replace(run.manifest, bench="pottery"))
-    with pytest.raises(RunError, match="knows no bench 'pottery'"):
+    with pytest.raises(RunError, match="has no bench 'pottery'"):
         run_document(other)

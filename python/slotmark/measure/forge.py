@@ -64,7 +64,7 @@ def forge(command: str, options: dict[str, object], *, plan: bytes = b"", progre
                     process.stdin.write(b"\n")
                     process.stdin.flush()
     finally:
-        process.stdout.close()  # first, so that it never waits for somebody who reads
+        process.stdout.close()  # first, so that it never waits for a reader
         with suppress(BrokenPipeError):
             process.stdin.close()
         code = process.wait()

@@ -66,7 +66,7 @@ _ENDING_S = 10
 def nothing_left() -> Iterator[None]:
     """Ends the processes that those started inside have left running, also where they are in a session of their own.
 
-    Such a process becomes a child of this one as soon as its parent has ended. Whoever starts a process inside waits for it inside.
+    Such a process becomes a child of this one as soon as its parent has ended. A process that is started inside is waited for inside.
     """
     if platform.system() != "Linux":
         yield

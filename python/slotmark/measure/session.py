@@ -291,7 +291,7 @@ def open_session(
     on_remark: Callable[[str], None],
     check: Callable[["Unfinished[R]"], None] = lambda _: None,
 ) -> Iterator[Unfinished[R]]:
-    """Begins a session, or resumes the one that was cut; a remark tells what is kept of one that is cut here.
+    """Begins a session, or resumes the one that was cut; a remark names what is kept of one that is cut here.
 
     Args:
         out: The folder that it is kept below.

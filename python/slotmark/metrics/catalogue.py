@@ -52,7 +52,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             and counts, which can be 0.
         locli: What the Cardano performance team's tool calls it, where it has it.
         width: Width of its field in that tool's tables, in characters.
-        tested: Whether compare tests it. False where it says the same as another metric, or is only drawn.
+        tested: Whether compare tests it. False where it measures the same as another metric, or is only drawn.
         margin: The equivalence margin, as a fraction of the baseline: differences within it don't matter.
         short: The head of its column where a session is shown in short; empty where it isn't shown there.
         chart: How to draw it: every sample as a dot, as a line over the last key column, or as a cumulative distribution.
@@ -117,7 +117,7 @@ class KeyColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         relation: Has one row per value, whole numbers, in a column of the same name, with what stands beside the value for those who read
             samples; empty where nothing does.
         columns: Columns of that relation by the names to give them, as a block's slot and hash beside its number.
-        work: Which of these names, the first of them a number that rises with the key, tell that keys of two runs are the same work, as
+        work: Which of these names, the first of them a number that rises with the key, show that keys of two runs are the same work, as
             a block's slot and forger do.
         machines: Where values are machines, SQL that gives each value and, in further columns, what the run records by which machines can be
             told apart; null where it records nothing.
@@ -252,7 +252,7 @@ class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             times), whether all rows are of one member, and then what ``arguments`` gives; it gives a table with the members' column of those numbers.
         tables: What it reads.
         arguments: SQL of one row.
-        shift: The column that the catalogue shifts, of which the function is told.
+        shift: The column that the catalogue shifts, which the function gets.
     """
 
     function: str
@@ -269,7 +269,7 @@ class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         relation: Has it, the same in every row.
         value: SQL of it, a whole number.
         same: Facts of the workload that runs of other sizes must have in common.
-        remedy: What to do with a run that doesn't tell it.
+        remedy: What to do with a run that doesn't have it.
         more: How runs of another size are made.
     """
 
@@ -503,7 +503,7 @@ def benches() -> list[str]:
 def catalogue(bench: str) -> Catalogue:
     """The catalogue of a bench; RunError where there is no such bench."""
     if bench not in _folders:
-        raise RunError(f"This slotmark knows no bench '{bench}'. Use the slotmark that wrote the run.")
+        raise RunError(f"This slotmark has no bench '{bench}'. Use the slotmark that wrote the run.")
     folder = _folders[bench]
     content = tomllib.loads((folder / "catalogue.toml").read_text(encoding="utf-8"))
     known = {metric.id: metric for metric in catalogue(like).metrics} if (like := content.get("like", "")) else {}

@@ -86,7 +86,7 @@ class Database:
         self._connection.execute("USE relations")
         self._workers = [self._connection.cursor() for _ in range(usable_cores())]
         for worker in self._workers:
-            worker.execute("USE relations")  # can't be said once the configuration is locked
+            worker.execute("USE relations")  # can't be set once the configuration is locked
         self._files: dict[str, list[Path]] = {}
         self._words: dict[str, str] = {}
         self._numbered: dict[str, dict[str, str]] = {}
@@ -378,20 +378,20 @@ def _pieces_of(tables: Mapping[str, Sequence[Path]], member: str) -> list[_Piece
 
 
 def _span_of(file: Path, member: str) -> tuple[str, str] | None:
-    """The lowest and the highest member in a Parquet file, by its own statistics; from the first to the last of all where they don't tell; None without rows."""
+    """The lowest and the highest member in a Parquet file, by its own statistics; from the first to the last of all where they are missing; None without rows."""
     metadata = pq.read_metadata(file)
     if not metadata.num_rows:
         return None
     column = metadata.schema.names.index(member)
     groups = [metadata.row_group(place).column(column).statistics for place in range(metadata.num_row_groups)]
-    told = [one for one in groups if one is not None and one.has_min_max and not one.null_count]
-    if not told or len(told) < len(groups):
+    found = [one for one in groups if one is not None and one.has_min_max and not one.null_count]
+    if not found or len(found) < len(groups):
         return "", _LAST
-    return min(one.min for one in told), max(one.max for one in told)
+    return min(one.min for one in found), max(one.max for one in found)
 
 
 def _whole_files(run: Run, name: str) -> list[Path]:
-    """A table's files. RunError where one is missing or damaged, or they don't have the rows that the manifest tells."""
+    """A table's files. RunError where one is missing or damaged, or they don't have the rows that are in the manifest."""
     files, rows = run.table_files(name), 0
     for file in files:
         try:

@@ -50,7 +50,7 @@ class Keys(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> list[str]:
-        """The columns that tell one row from others, in the order that rows are to be sorted by."""
+        """The columns by which rows differ, in the order that rows are to be sorted by."""
         parted = not pa.types.is_dictionary(self.table["part"].type)
         return ["part", *self.order] if parted else list(self.order)
 

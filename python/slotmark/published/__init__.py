@@ -51,14 +51,14 @@ def publication(
         style: How cells are printed, of methods that have several styles: ``org`` or ``typst``.
 
     Raises:
-        ComparisonError: Nobody has published tables of this bench, or the method can't be applied to these runs.
+        ComparisonError: There are no published tables of this bench, or the method can't be applied to these runs.
         RunError: A run is damaged.
     """
     firsts = [next(iter(side.values())) for side in sides]
     bench = firsts[0].manifest.bench
     name = catalogue(bench).published
     if not name:
-        raise ComparisonError(f"--method published: nobody has published tables of {bench}. Leave it out.")
+        raise ComparisonError(f"--method published: there are no published tables of {bench}. Leave it out.")
     printed = METHODS[name](sides, filters, style)
     report = PublishedReport(
         method=name,

@@ -23,7 +23,7 @@ from slotmark.statistics.rank_tests import holm, signed_rank_p
 QUANTILES = (0.05, 0.1, 0.5, 0.9, 0.95)
 DECILES = tuple(tenth / 10 for tenth in range(11))
 MOST_SHAPIRO = 5_000
-"""Royston's approximation is good up to so many values."""
+"""The most values for which Royston's approximation is good."""
 
 SMALLEST_PRINTED = float(np.finfo(np.float64).eps)
 """R prints p-values below this as a bound, ``< 2.2e-16``: as a p-value it is none."""
@@ -110,7 +110,7 @@ def blocks_beyond(blocks: int, quantile: float) -> int:
 
 
 def jumps(quantiles: Mapping[float, float], factor: float = 1.5) -> list[tuple[float, float]]:
-    """Neighbouring quantiles that are so many times apart: between them lies a cluster's edge."""
+    """The ratio of neighbouring quantiles from which on a cluster's edge lies between them."""
     return [(one, other) for (one, low), (other, high) in pairwise(sorted(quantiles.items())) if high > factor * low]
 
 

@@ -1,4 +1,4 @@
-"""Reports: one document model, sections that fill it, one renderer per file. Knows no bench, and computes nothing."""
+"""Reports: one document model, sections that fill it, one renderer per file. Has no code for a single bench, and computes nothing."""
 
 from slotmark.report.build import (
     comparison_document,

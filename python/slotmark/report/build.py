@@ -195,7 +195,7 @@ def plan_document(plan: Plan) -> Document:
         Section("Data dictionary", [dictionary(one.metric for one in plan.planned.reaches)]),
         Section("Manifest", manifests([plan.side])),
     ]
-    title = title_with_origin(f"What runs like {plan.side.name} can tell", plan.side.manifests)
+    title = title_with_origin(f"Differences that runs like {plan.side.name} can find", plan.side.manifests)
     return Document(
         title, work_done(plan.side), [section for section in sections if section.blocks], sources=sources([plan.side])
     )

@@ -19,13 +19,13 @@ class MachineFacts(msgspec.Struct, frozen=True):
     Attributes:
         cpu: The processor's model.
         cores: Cores that this process may use.
-        governor: The frequency governor, or ``unknown`` where the machine doesn't tell (virtual machines mostly don't).
+        governor: The frequency governor, or ``unknown`` where the machine doesn't show it (virtual machines mostly don't).
         memory_bytes: Main memory.
         kernel: Name and release of the kernel.
         system: The distribution.
         virtualisation: The hypervisor, ``container``, or ``none``.
         load: The load average over the last minute.
-        hostname_hash: Tells machines apart without naming them.
+        hostname_hash: Distinguishes machines without naming them.
     """
 
     cpu: str

@@ -28,8 +28,8 @@ class Target(msgspec.Struct, frozen=True):
 
     Attributes:
         name: As given to ``--target``.
-        version: As the target says it.
-        language: What it is written in; empty where it doesn't say.
+        version: As the target reports it.
+        language: Language it is written in; empty where it isn't reported.
         commit: The commit it was built from, where it is known.
         toolchain: The compiler or runtime that built it, where it is known.
     """
@@ -87,11 +87,11 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         schema: Always :data:`SCHEMA`.
         id: Unique: session and target.
         bench: Its name.
-        origin: How its figures came about; None where the bench doesn't say.
+        origin: Source of its figures; None where the bench doesn't record it.
         target: The thing under test.
         workload: What the target was made to do, one entry a fact, in the order in which to show them.
         parameters: What was asked for on the command line, seed included.
-        observed: What was seen of the run as a whole that nobody asked for, as how busy the machine was; no two runs have the same.
+        observed: Measurements of the run as a whole that are no settings, as how busy the machine was; they differ from run to run.
         session: Runs measured together, interleaved, share it; only their samples can be paired.
         machine: Facts about the machine before the first measurement; None where it was measured elsewhere, as on a cluster.
         started: ISO 8601, UTC.

@@ -1,1 +1,1 @@
-"""Statistics: intervals, tests, adjustment and estimates as pure functions on arrays. They know nothing of runs or metrics."""
+"""Statistics: intervals, tests, adjustment and estimates as pure functions on arrays. They don't depend on runs or metrics."""

@@ -1,6 +1,6 @@
 """A mean of values in their order, each of which may resemble the one before by an unknown share.
 
-The model is a first-order autoregression with a correlation between 0 and 1 that nobody knows. Few values tell little about it: at ten,
+The model is a first-order autoregression with a correlation between 0 and 1 that is unknown. Few values show little of it: at ten,
 independent values and values with a correlation of 0.9 look alike in one case in ten. So no single correlation is estimated. The mean's
 distribution is that of Student's t at each possible correlation, weighted by how well that explains the values: the posterior under a
 prior that is flat in Fisher's z of the correlation, in the mean and in the log of the spread.
@@ -16,14 +16,14 @@ CORRELATIONS = np.tanh((np.arange(24) + 0.5) / 24 * 2.44)
 """From 0.05 to 0.98, evenly in Fisher's z. Above, ten values look the same as ones that drift without end."""
 
 SHOWN = 0.4
-"""Values pass as independent where correlated ones are less than so many times as likely to come in such an order."""
+"""The ratio below which values pass as independent: that of the likelihoods of their order for correlated and independent values."""
 
 
 class Course(msgspec.Struct, frozen=True):
     """The variation of the mean of values in their order.
 
     Attributes:
-        evidence: The logarithm of how many times as likely as independent values correlated ones are to come in such an order.
+        evidence: The logarithm of that ratio: how much likelier the order is for correlated values than for independent ones.
         weights: Weights of each of :data:`CORRELATIONS`, sum 1.
         errors: The mean's standard error at each.
         degrees: Degrees of freedom of these.
@@ -107,6 +107,6 @@ def _explained(values: np.ndarray, correlations: np.ndarray) -> tuple[np.ndarray
 
 
 def _mean_varies(n: int, correlations: np.ndarray) -> np.ndarray:
-    """The variance of the mean of so many values, over their own."""
+    """The variance of the mean of ``count`` values, over their own."""
     r = correlations
     return (n * (1 - r**2) - 2 * r * (1 - r**n)) / (n * (1 - r)) ** 2

@@ -15,7 +15,7 @@ FEWEST_TOGETHER = 3
 """The fewest metrics that show what their variances have in common."""
 
 MOST_TIMES = 2.0
-"""A moderated variance has at most so many times the degrees of freedom of its own: a handful of metrics show no better how alike they are."""
+"""A moderated variance has at most this many times the degrees of freedom of its own: a handful of metrics show no better how alike they are."""
 
 
 class RunMean(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ def pooled(sides: Sequence[Sequence[RunMean]]) -> Spread | None:
 def moderated_together(spreads: Sequence[Spread], away: np.ndarray) -> list[Spread]:
     """Spreads of several metrics of the same runs, each drawn towards what all have in common (:mod:`slotmark.statistics.moderated`).
 
-    Metrics of one run aren't independent, as genes nearly are: adoption by 96 and by 98 % of hosts move together, and ten such metrics tell hardly more of a
+    Metrics of one run aren't independent, as genes nearly are: adoption by 96 and by 98 % of hosts move together, and ten such metrics show hardly more of a
     variance than one. How alike they are is the mean squared correlation of their residuals, less what chance gives to few runs. It counts twice:
     variances that move together differ less from each other by chance, and the prior that they show has no more degrees of freedom than so
     many independent metrics have.

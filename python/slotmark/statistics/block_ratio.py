@@ -36,7 +36,7 @@ def even_log_ratios(parts: Sequence[Part]) -> np.ndarray:
     """The same over as many processes of every side as the side with the fewest has; shape (rows, blocks), one row where all have as many.
 
     A pause that hits few blocks of few processes moves the mean of 3 processes rarely and far, that of 10 often and little: the typical
-    block of 3 lies lower, though the means over blocks are equal. Of more processes there is a row for each run of so many that follow
+    block of 3 lies lower, though the means over blocks are equal. Of more processes there is a row for each group of processes that follow
     each other in a ring, so that each process is in as many rows as any other.
     """
     counts = [len(part.cost) for part in parts]

@@ -48,7 +48,7 @@ def changed_blocks(baseline: np.ndarray, candidate: np.ndarray, *, margin: float
         margin: Margin of a ratio, as a fraction.
 
     Returns:
-        None with fewer processes or blocks than can tell.
+        None with fewer processes or blocks than are needed.
     """
     if min(len(baseline), len(candidate)) < LEAST_PROCESSES or baseline.shape[1] < LEAST_BLOCKS:
         return None

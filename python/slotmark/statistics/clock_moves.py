@@ -1,7 +1,7 @@
 """Clocks that went faster or slower than others, or were set, from the least differences of messages in stretches of a run.
 
 A least difference is the offset between two clocks plus the least delay of the link. Where a link has about the same least delay in each
-stretch, what changes is the offset. A pair that changes doesn't tell whose clock moved: each clock's course is the middle one of those that
+stretch, what changes is the offset. A pair that changes doesn't show which clock moved: each clock's course is the middle one of those that
 its peers give it, so that one clock that moved doesn't move its peers.
 """
 
@@ -14,10 +14,10 @@ _ROUNDS = 20
 """Passes that compute each clock's course from those of its peers."""
 
 _BEYOND = 6.0
-"""A clock moved where its course spans so many deviations more than those of the others."""
+"""The number of deviations, more than the span of the others' courses, from which on a clock moved."""
 
 LEAST_STRETCHES = 3
-"""A clock's course is known from so many stretches on."""
+"""The fewest stretches from which a clock's course is known."""
 
 
 class Least(msgspec.Struct, frozen=True):

@@ -41,7 +41,7 @@ def clock_offsets(
 
     Bounds add up along paths: the shortest paths from and to the reference, with the least differences as lengths, are the closest.
 
-    Each pair with messages says what its two clocks are apart: half-way between the bounds that the shortest paths give it, wrong by half the
+    Each pair with messages gives the difference of its two clocks: half-way between the bounds that the shortest paths give it, wrong by half the
     difference between the two delays. The estimate fits all pairs at once by least squares, weighted by the inverse of their round trips, so
     that errors of many paths are averaged and don't add up along one. It is kept within the bounds.
 

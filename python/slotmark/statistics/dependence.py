@@ -3,10 +3,10 @@
 What counts is how the values vary slowly: the spectrum at frequency 0, the long-run variance. It is read off the values' slowest
 cosines, which are as good as independent of each other (equal-weighted cosine transform: Müller 2004; Lazarus, Lewis, Stock and Watson
 2018), so that Student's t has as many degrees of freedom as cosines were used. Values are put together in at most 64 stretches first.
-A first-order autoregression of the stretches, corrected for its bias (Kendall 1954), says how steep the spectrum is near 0: each cosine is
+A first-order autoregression of the stretches, corrected for its bias (Kendall 1954), gives the steepness of the spectrum near 0: each cosine is
 divided by that (prewhitening: Andrews and Monahan 1992), and only cosines are used at which it has fallen by at most a half.
 A slow drift under much faster noise hardly shows in neighbours, so that an autoregression misses it: where the eight slowest cosines alone
-tell of a variance half as large again, that one counts.
+show a variance half as large again, that one counts.
 """
 
 import msgspec
@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 MOST_STRETCHES = 64
-"""Into so many stretches of equal length values are put together at most."""
+"""The most stretches of equal length that values are put together into."""
 
 MOST_COSINES, LEAST_COSINES = 32, 4
 """More cosines would make intervals 4 % narrower at most, and look at faster variation."""
@@ -23,7 +23,7 @@ SLOWEST = 8
 """The cosines that drift under noise is looked for in."""
 
 _MUCH_LARGER = 1.5
-"""Without drift, the slowest cosines tell of so much more in one case in eight."""
+"""The factor that the variance by the slowest cosines exceeds in one case in eight without drift."""
 
 _STEEPEST = 0.97
 """Autocorrelations of stretches above this look the same as a level that drifts without end."""

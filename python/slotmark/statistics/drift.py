@@ -1,7 +1,7 @@
 """Judges whether the level of consecutive values may drift under their noise, so far that nothing shows how much their mean varies.
 
 Noise hides a slow drift: the slowest cosines of a short course hardly show it, and yet its mean varies several times as much as they show. Two
-models of the cosines are held against each other by their likelihoods: a first-order autoregression alone, and the same with a random
+models of the cosines are compared by their likelihoods: a first-order autoregression alone, and the same with a random
 walk added to it that makes the mean vary at least twice as far. Where the second is clearly likelier, the first can't be relied on.
 """
 
@@ -48,7 +48,7 @@ def _likelihood(power: np.ndarray, spectra: np.ndarray) -> float:
 
 @functools.cache
 def _spectra(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The models of so many stretches, without and with a walk: at the cosines from the second on, shape (models, count - 1) each."""
+    """The models of ``count`` stretches, without and with a walk: at the cosines from the second on, shape (models, count - 1) each."""
     angles = np.pi * np.arange(1, count) / count
     noises = np.array([(1 - one) ** 2 / (1 - 2 * one * np.cos(angles) + one**2) for one in _LIKENESSES])
     walk = (2 * count * np.sin(angles / 2)) ** -2.0

@@ -21,7 +21,7 @@ class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
         interaction: Whether it is the second.
         ratio: The typical block's; of an interaction the ratio of two ratios.
         p: Two-sided, of a ratio of 1, not adjusted.
-        within_runs_only: Whether the interval says nothing about how much processes differ.
+        within_runs_only: Whether the interval leaves out how much processes differ.
     """
 
     name: str

@@ -14,7 +14,7 @@ _ALL_UP_TO = 300
 """Up to this many different values all averages are formed."""
 
 _PILOT = 4_096
-"""Random pairs whose averages say where the median lies about; the seed is fixed and the result doesn't depend on it."""
+"""Random pairs whose averages show roughly where the median lies; the seed is fixed and the result doesn't depend on it."""
 
 
 class Linearised(msgspec.Struct, frozen=True):

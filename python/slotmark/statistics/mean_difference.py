@@ -1,7 +1,7 @@
 """Arithmetic means of runs, and how far apart two of them are.
 
 Samples that were taken one after the other in one run aren't independent: what they have in common shows over some time.
-:mod:`slotmark.statistics.dependence` says how much that makes a mean vary.
+:mod:`slotmark.statistics.dependence` computes how much that makes a mean vary.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Units(msgspec.Struct, frozen=True):
         sums: Sums of the values, one a unit; shape (units,).
         counts: Counts of the values, one a unit.
         ordered: Whether units follow one another, as blocks do and hosts don't.
-        works: What each unit was; empty where nothing tells.
+        works: The work of each unit; empty where it is unknown.
     """
 
     sums: np.ndarray
@@ -78,7 +78,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
         bounds: The same with the interval that decides.
         p: Two-sided p-value of no difference.
         over: What the interval is over: runs, pairs of them, the units inside runs, or these matched by their work.
-        effective: One per side: how many independent runs or units would tell as much.
+        effective: One per side: the number of independent runs or units that would be as informative.
         lopsided: The skewness of the difference's error where both sides vary alike: that of the units, as far as sides of unlike numbers
             don't cancel it.
         drifts: Whether the level of units that follow one another may drift, so that nothing shows how much their mean varies.

@@ -19,7 +19,7 @@ FEW_DEGREES = 12
 """The degrees of freedom of a variance from which on few points stand for its distribution."""
 
 MOST_TIMES = 100
-"""More than so many times what there is, nobody runs."""
+"""The multiple of the present size up to which larger ones are considered."""
 
 
 def power(change: float, error: float, degrees: float, alpha: float) -> float:
@@ -114,7 +114,7 @@ def _steps(truths: np.ndarray, limits: np.ndarray, weights: np.ndarray, wanted: 
 
 
 def detectable_between(error: float, runs: int, alpha: float = 0.05, wanted: float = POWER) -> float:
-    """The smallest log ratio that Welch's test of so many runs a side finds with the wanted probability.
+    """The smallest log ratio that Welch's test of this many runs a side finds with the wanted probability.
 
     Args:
         error: Standard error of the estimate; both sides vary alike, by what is known.
@@ -164,16 +164,16 @@ def size_needed(
     alpha: float = 0.01,
     wanted: float = POWER,
 ) -> int | None:
-    """Returns the units per side that an estimate needs to be told from a value at this distance; None where no number within reach is enough.
+    """Returns the units per side that an estimate needs to differ clearly from a value at this distance; None where no number within reach is enough.
 
     Args:
-        distance: Distance of the truth from the value that it is to be told from, as a log ratio, above 0.
-        error: Standard error of the estimate from so many units as there are.
-        size: How many units a side there are; of unlike sides, how many on each would tell as much.
+        distance: Distance of the truth from the value that it is compared with, as a log ratio, above 0.
+        error: Standard error of the estimate from the present units.
+        size: Number of units a side; for unlike sides, the number on each that would be as informative.
         fixed: The part of the error that more units don't make smaller.
-        degrees: Degrees of freedom of the error of so many units; None where they are many.
+        degrees: Degrees of freedom of the error for a number of units; None where they are many.
         alpha: The level of the one-sided test.
-        wanted: The probability with which it is told.
+        wanted: The probability with which the difference is found.
     """
     shrinks = max(error**2 - fixed**2, 0.0) * size
     most = max(MOST_RUNS, int(MOST_TIMES * size))

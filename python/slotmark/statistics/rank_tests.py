@@ -9,7 +9,7 @@ FIRST_SHARE = 0.8
 """The part of the error rate that belongs to the tests that decide."""
 
 EXACT_BELOW = 50
-"""R's wilcox.test is exact below so many differences, where none are tied or zero."""
+"""R's wilcox.test is exact below this many differences, where none are tied or zero."""
 
 
 def signed_rank_p(differences: np.ndarray, alternative: str = "two-sided") -> float:
@@ -28,13 +28,13 @@ def signed_rank_p(differences: np.ndarray, alternative: str = "two-sided") -> fl
     found = scipy.stats.wilcoxon(
         kept, zero_method="wilcox", correction=not exact, alternative=alternative, method="exact" if exact else "approx"
     )
-    return float(found.pvalue)  # pyright: ignore[reportAttributeAccessIssue] - scipy's stub knows no fields
+    return float(found.pvalue)  # pyright: ignore[reportAttributeAccessIssue] - scipy's stub has no fields
 
 
 def error_share(tests: int, deciding: int, *, decides: bool) -> float:
     """The part of the error rate that one test has: those that decide share :data:`FIRST_SHARE`, the others the rest.
 
-    All have the same where none decides, or so many that they would have less than the others.
+    All have the same where none decides, or where the deciding ones are so numerous that they would have less than the others.
 
     Args:
         tests: Number of tests.

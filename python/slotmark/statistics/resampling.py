@@ -1,4 +1,4 @@
-"""The studentised bootstrap behind every interval and p-value of a ratio. docs/method.md says why it is this one.
+"""The studentised bootstrap behind every interval and p-value of a ratio. docs/method.md has the reasons for it.
 
 A group is a set of log values whose typical value counts: the log ratios of the rounds of a pair of runs, or the log
 values of each of two runs that can't be paired. The location of several groups is the sum of their trimmed means.
@@ -35,7 +35,7 @@ class Location(msgspec.Struct, frozen=True):
 
 
 class Studentised(msgspec.Struct, frozen=True):
-    """A location with what the bootstrap says about it.
+    """A location with the results of the bootstrap.
 
     Attributes:
         interval: The location with its interval.

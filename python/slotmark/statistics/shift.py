@@ -1,6 +1,6 @@
 """The shift function: quantile by quantile, how many times the baseline's the candidate's is (Doksum 1974; Wilcox 1995).
 
-It says where in the distribution of blocks two sides differ. A quantile is not a block: near the edge of a cluster the same
+It shows where in the distribution of blocks two sides differ. A quantile is not a block: near the edge of a cluster the same
 quantile can be another kind of block on either side. The conditional view, block by block, is in :mod:`block_ratio`.
 """
 
@@ -20,7 +20,7 @@ LINEAR_FROM = 5_000
 """With more blocks their influences give the same spread as drawing them, in a hundredth of the time."""
 
 MOST_GROUPS = 1_000
-"""Above :data:`LINEAR_FROM`, neighbours in the chain are put together, in so many groups of equal size."""
+"""Above :data:`LINEAR_FROM`, neighbours in the chain are put together, in this many groups of equal size."""
 
 _DRAWS_AT_ONCE = 1 << 20
 
@@ -154,7 +154,7 @@ def _resampled(
     orders = [np.argsort(side, kind="stable") for side in sides]
     ordered = [side[order] for side, order in zip(sides, orders, strict=True)]
     upto = [_upto(n, quantile) for quantile in quantiles]
-    # Only ordered values near a quantile have weight: a drawn one is at most so many ranks away from it.
+    # Only ordered values near a quantile have weight: a drawn one is at most this many ranks away from it.
     reach = [int(np.ceil(12 * np.sqrt(n * q * (1 - q)) + 12)) for q in quantiles]
     windows = [(max(0, int(n * q) - wide), min(n, int(n * q) + wide)) for q, wide in zip(quantiles, reach, strict=True)]
     logs = np.empty((repetitions, len(quantiles)))
@@ -174,7 +174,7 @@ def _resampled(
 def _quantiles_of_draws(
     ordered: np.ndarray, times: np.ndarray, upto: Sequence[np.ndarray], windows: Sequence[tuple[int, int]]
 ) -> np.ndarray:
-    """Harrell-Davis quantiles of values drawn so many times each; shape (draws, quantiles).
+    """Harrell-Davis quantiles of drawn values, each with its number of draws; shape (draws, quantiles).
 
     Args:
         ordered: The values, sorted.
@@ -182,7 +182,9 @@ def _quantiles_of_draws(
         upto: For each quantile the weight of the smallest 0 to n values together.
         windows: For each quantile the places outside of which nothing has weight.
     """
-    counts = np.zeros((len(times), ordered.size + 1), dtype=np.int32)  # drawn values among the smallest so many
+    counts = np.zeros(
+        (len(times), ordered.size + 1), dtype=np.int32
+    )  # the drawn values among the smallest n, for every n
     np.cumsum(times, axis=1, out=counts[:, 1:])
     found = np.empty((len(times), len(windows)))
     for place, (weights, (start, end)) in enumerate(zip(upto, windows, strict=True)):

@@ -5,7 +5,7 @@ With the value y of unit u at place h in round r, which had the treatment (x = 1
     y = unit(u) + place(h) + round(r) + x * effect + deviation(h, r) + noise
 
 Within a round, units go out first: each place keeps one level, with the number of its values. Levels are then fitted by places, rounds and the effect, by least
-squares with these weights. A place in a round is what chance is told by, since all of a node's values of a round share what its process and its
+squares with these weights. A place in a round is what chance is estimated by, since all of a node's values of a round share what its process and its
 place had then.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from slotmark.statistics.student import Student, student
 
 LEAST_DEGREES = 2
-"""With fewer degrees of freedom nothing tells how much levels deviate."""
+"""The fewest degrees of freedom that show how much levels deviate."""
 
 
 class Levels(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Swapped(msgspec.Struct, frozen=True):
 
 
 def swapped(rounds: Sequence[Levels], treated: Sequence[np.ndarray], confidence: float) -> Swapped | None:
-    """The effect of a treatment that places had in some rounds; None where too few levels tell, or nothing was swapped.
+    """The effect of a treatment that places had in some rounds; None where there are too few levels, or nothing was swapped.
 
     Args:
         rounds: The levels of each.

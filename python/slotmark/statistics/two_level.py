@@ -2,7 +2,7 @@
 
 An estimate is linearised: each process and each block has an effect on it. What the noise between processes contributes to the spread
 of the blocks' effects is counted once, with the processes: counting it with both would count it twice (Owen 2007). Blocks that follow
-each other answer alike; :mod:`slotmark.statistics.dependence` says how much that makes their sum vary.
+each other react alike; :mod:`slotmark.statistics.dependence` computes how much that makes their sum vary.
 """
 
 import msgspec

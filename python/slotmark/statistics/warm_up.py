@@ -12,10 +12,10 @@ import numpy as np
 from slotmark.statistics.location import MAD_SCALE
 
 LEAST_BLOCKS = 60
-"""Fewer blocks don't tell what they cost later."""
+"""The fewest later blocks that show what blocks cost later."""
 
 MOST_LOOKED_AT = 2_000
-"""Change points are looked for among so many first blocks."""
+"""The number of first blocks among which change points are looked for."""
 
 LEAST_EXCESS = 0.05
 """A smaller excess is no warm-up."""

@@ -44,7 +44,7 @@ class Report(msgspec.Struct, frozen=True):
         versions: The names of its runs, in the order of the columns.
         manifest: What is known of each run, by label; one text per run.
         sections: Its tables by title.
-        workload: The work of all its runs; None where the report doesn't tell.
+        workload: The work of all its runs; None where the report doesn't have it.
     """
 
     report: str

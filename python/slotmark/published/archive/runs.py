@@ -45,7 +45,7 @@ def values_of(report: Report, place: int) -> dict[str, float]:
 
 
 def began(report: Report, place: int) -> str:
-    """Returns when a run's cluster started, ISO 8601; a report's runs are told apart by it. Empty where the report doesn't have it."""
+    """Returns when a run's cluster started, ISO 8601; it identifies the report's runs. Empty where the report doesn't have it."""
     facts = report.facts(place)
     at = " ".join(facts.get(f"Cluster system start {what}", "") for what in ("date", "time"))
     return f"{at.replace(' ', 'T')}Z" if _BEGAN.fullmatch(at) else ""

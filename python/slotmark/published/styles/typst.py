@@ -10,7 +10,7 @@ SMALLEST_DELTA = 1e-4
 """Deltas below this count as none; in whatever unit the metric has."""
 
 MOST_FIXED_DECIMALS = 5
-"""Up to so many decimals, the width decides; above, the size of the number does."""
+"""The most decimals at which the width decides; above, the size of the number does."""
 
 LABELS = {
     "cdfStarts": "Forge loop starts, units",

@@ -9,7 +9,7 @@ import msgspec
 SMALL, LARGE = 165, 260
 """Heights in pixels."""
 
-# Okabe and Ito's colours, told apart by nearly everyone; dashes and shapes tell the runs apart without them.
+# Okabe and Ito's colours, which nearly everyone can distinguish; dashes and shapes distinguish the runs without them.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8A7F00", "#666666")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "stroke")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 4), (1, 3), (10, 4), (3, 1))

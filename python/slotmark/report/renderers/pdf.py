@@ -58,7 +58,7 @@ def pdf(document: Document) -> bytes:
     All text reaches Typst as data, never as markup. Only the fonts inside Typst are used, unless a name is written in
     a script that they lack: then the machine's own fonts help out.
     """
-    told = {
+    shown = {
         "title": _printable(document.title),
         "subtitle": _printable(document.subtitle),
         "sections": [
@@ -73,7 +73,7 @@ def pdf(document: Document) -> bytes:
         "break": BREAK,
         "line": LINE_PT,
     }
-    text = json.dumps(told, ensure_ascii=False)
+    text = json.dumps(shown, ensure_ascii=False)
     return typst.compile(
         _template(),
         format="pdf",
@@ -96,16 +96,16 @@ def _plain(block: Block) -> Any:
     """A block as JSON types; a table with its measures on paper, a forest with places on its axis in percent."""
     plain = _printable(msgspec.to_builtins(block))
     if isinstance(block, Forest):
-        for mark, told in zip(block.marks, plain["marks"], strict=True):
-            told["ends"] = mark.ends and [100 * block.place(end) for end in mark.ends]
-            told["margin"] = [100 * block.place(end) for end in mark.margin]
+        for mark, shown in zip(block.marks, plain["marks"], strict=True):
+            shown["ends"] = mark.ends and [100 * block.place(end) for end in mark.ends]
+            shown["margin"] = [100 * block.place(end) for end in mark.margin]
     if isinstance(block, Table):
         plain["fit"] = msgspec.to_builtins(fit(block, line=LINE_PT, size=WIDE_TABLE_PT if block.wide else TABLE_PT))
     return plain
 
 
 def _figures(figures: Sequence[Figure]) -> dict[str, Any]:
-    """Figures with their pictures, and how their runs are told apart."""
+    """Figures with their pictures, and the look of each run."""
     specs = [with_texts(figure.draw(), one_line) for figure in figures]
     legend = {run["name"]: run for spec in specs for run in spec.get("usermeta", {}).get("runs", [])}
     return {

@@ -39,7 +39,7 @@ class _Terminal(Console):
 
 
 def print_document(document: Document, console: Console | None = None) -> None:
-    """Prints the brief sections of a document; the rest is for files. BrokenPipeError where nobody reads any more."""
+    """Prints the brief sections of a document; the rest is for files. BrokenPipeError where the reader has left."""
     console = console or _Terminal(highlight=False)
     console.width = max(console.width, LEAST_WIDTH)
     document = printable_document(document)
@@ -76,10 +76,10 @@ def _print(block: Block, console: Console) -> None:
                 console.print(part)
             for note in block.notes:
                 console.print(Text(note, style="dim"))
-            told = [reason for verdict, reason in block.reasons if verdict.explained]
-            if len(told) < len(block.reasons):
-                told.append(f"{Verdict.EQUIVALENT.shown}: {Verdict.EQUIVALENT.meaning} of the row.")
-            for reason in told:
+            reasons = [reason for verdict, reason in block.reasons if verdict.explained]
+            if len(reasons) < len(block.reasons):
+                reasons.append(f"{Verdict.EQUIVALENT.shown}: {Verdict.EQUIVALENT.meaning} of the row.")
+            for reason in reasons:
                 console.print(Text(reason, style="dim"))
         case Warnings(warnings):
             console.print()
@@ -171,7 +171,7 @@ def _parts(table: Table, width: int) -> Iterator[RichTable]:
 
 
 def _room(width: int, columns: int) -> int:
-    """Letters for text in a line of so many columns."""
+    """Letters for text in a line of this many columns."""
     return width - 2 - GAP * (columns - 1)
 
 

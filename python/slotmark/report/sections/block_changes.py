@@ -13,7 +13,7 @@ _MOST_OF = 0.95
 """A part that has as much of a difference has all of it, but for noise."""
 
 _ALIKE = 0.5
-"""A kind of blocks is named where so many of those that are in it or in the group are in both."""
+"""The share of blocks from which on a kind is named: of those in it, or of those in the group, that are in both."""
 
 _LONG = 40
 """A value that is longer has no place in a table, as a hash."""

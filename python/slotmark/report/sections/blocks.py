@@ -116,7 +116,7 @@ def design_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
         and difference.detail
     ]
     note = (
-        "Can find: the smallest change that such a design finds four times in five, in one test. Needed: processes per side for a change "
+        "Can find: the smallest change that a design like this finds four times in five, in one test. Needed: processes per side for a change "
         "as large as the margin to be found as often. Where the blocks' part alone is too large, more processes don't help."
     )
     return [Table("What this design can find", columns, lines, [note])] if lines else []

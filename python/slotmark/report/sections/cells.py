@@ -14,7 +14,7 @@ DIRECTION = {"higher": "higher is better", "lower": "lower is better"}
 
 
 def headed(metric: Metric, unit: str | None = None) -> str:
-    """A metric's name with its unit behind it, unless the name says it already.
+    """A metric's name with its unit behind it, unless the name has it already.
 
     Args:
         metric: The catalogue's entry.

@@ -14,7 +14,7 @@ CLIPPED = 0.995
 """The quantile at which the axis of a distribution ends on a linear scale: a few far samples would squeeze all others."""
 
 MOST_IN_SMALL = 5
-"""Sides whose lines, rows and names can be told apart in a small chart."""
+"""Sides whose lines, rows and names can be distinguished in a small chart."""
 
 
 def charts(comparison: Comparison) -> list[Block]:

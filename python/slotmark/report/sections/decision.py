@@ -124,16 +124,16 @@ def _lines(comparison: Comparison, decision: Decision) -> list[Paragraph]:
             if one.candidate == side.name and (one.tips_at is not None or not one.conditional)
         }
         begin = f"{side.name}: " if len(comparison.candidates) > 1 else ""
-        told = set()
+        named = set()
         for row, difference in _shown(comparison, place):
             if row.metric.rank == "decisive":
                 key = row.metric.id, row.part, row.quantity
-                told.add(key)
+                named.add(key)
                 found.append(_line(comparison, row, place, difference, causes.get(key), begin))
         found += [
             (1, Paragraph(f"{begin}{one.title}: {one.reason}.", Verdict.INCONCLUSIVE))
             for key, one in causes.items()
-            if one.metric and key not in told
+            if one.metric and key not in named
         ]
     return [one for _, one in sorted(found, key=lambda one: one[0])]
 
@@ -171,7 +171,7 @@ def _warnings(decision: Decision, several: bool) -> list[Paragraph]:
 
 def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragraph]:
     """Returns the changes of important metrics, by name, and the number of those of informative ones."""
-    told = []
+    parts_by_rank = []
     for rank in ("important", "informative"):
         of_rank = [(row, difference) for row, difference in rows if row.metric.rank == rank]
         if not of_rank:
@@ -194,15 +194,15 @@ def _others(rows: Sequence[tuple[Row, Difference]], begin: str) -> list[Paragrap
             if left
             else []
         )
-        told.append(f"{rank}: {'; '.join([*parts, *rest])}")
-    if not told:
+        parts_by_rank.append(f"{rank}: {'; '.join([*parts, *rest])}")
+    if not parts_by_rank:
         return []
-    text = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in told)
+    text = ". ".join(f"{one[:1].upper()}{one[1:]}" for one in parts_by_rank)
     return [Paragraph(f"{begin}{text}.")]
 
 
 def _run_to_run(decision: Decision) -> list[Paragraph]:
-    """Returns the source of the figure for how much runs of one build differ; without one, the note on single runs says so."""
+    """Returns the source of the figure for how much runs of one build differ; without one, there is the note on single runs."""
     if decision.run_to_run in ("", NOT_KNOWN):
         return []
     return [Paragraph(f"Variation between runs of one build: {decision.run_to_run}.")]

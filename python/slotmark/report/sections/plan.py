@@ -99,7 +99,7 @@ def _notes(planned: Planned) -> list[str]:
     return [
         f"Found: the adjusted p-value is below 5 % among {planned.tests} tests, four times in five. All shares are of the mean.",
         "To ship: runs per side that show an unchanged metric to be not worse beyond its margin, four times in five.",
-        "A dash: no difference is found so often, or these runs don't tell.",
+        "A dash: no difference is found so often, or these runs don't show one.",
         "With one run per side a verdict holds for those two runs only.",
         "With one run per side, four times in five holds for blocks and slots that hardly resemble the ones before them and are hardly skewed. "
         "With up to 400 at an autocorrelation of 0.7 or with rare large values it is less, down to about one time in two: docs/decision.md.",

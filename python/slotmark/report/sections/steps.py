@@ -19,7 +19,7 @@ from slotmark.words import listed
 _SHOWN = 3
 """The most steps of a kind that are named in a sentence."""
 
-_TOLD = 0.01
+_NAMED_FROM = 0.01
 """The smallest share of the largest step's difference at which a step is named."""
 
 _LONG = 40
@@ -71,7 +71,7 @@ def explained_in_words(explanation: Explanation) -> list[Block]:
     if explanation.unknown:
         said.append(
             Paragraph(
-                f"Of {listed(explanation.unknown)} it isn't known where a difference comes from: the logs don't tell all steps. Log lines of "
+                f"Of {listed(explanation.unknown)} it isn't known where a difference comes from: the logs don't have all steps. Log lines of "
                 "headers and blocks must name their connection, on all hosts."
             )
         )
@@ -226,7 +226,7 @@ def _step_table(one: Explained) -> Table:
     notes = [one.how]
     if one.counts != one.of:
         split = " and ".join(f"{count:,} of {of:,}" for count, of in zip(one.counts, one.of, strict=True))
-        notes.append(f"Samples that are split: {split}. The logs don't tell all steps of the others.")
+        notes.append(f"Samples that are split: {split}. The logs don't have all steps of the others.")
     return Table(_steps_of(one, unit), columns, [*rows, whole], notes)
 
 
@@ -278,20 +278,20 @@ def _where(places: OutlierPlaces) -> str:
 def _sentence(one: Explained) -> str:
     scale, unit = _UNITS.get(one.metric.unit, (1.0, one.metric.unit))
 
-    def told(delta: float) -> str:
+    def amount(delta: float) -> str:
         return f"{signed(scale * delta)} {unit}".strip()
 
-    whole = f"{in_a_sentence(one.metric)}: {told(one.delta.estimate)}"
+    whole = f"{in_a_sentence(one.metric)}: {amount(one.delta.estimate)}"
     whole = whole[:1].upper() + whole[1:]
-    least = _TOLD * max(abs(step.delta.estimate) for step in one.steps)
+    least = _NAMED_FROM * max(abs(step.delta.estimate) for step in one.steps)
     order = sorted(
         (step for step in one.steps if abs(step.delta.estimate) >= least), key=lambda step: -abs(step.delta.estimate)
     )
-    first = next((f"{step.name} ({told(step.delta.estimate)})" for step in one.steps if step.name == one.first), "")
+    first = next((f"{step.name} ({amount(step.delta.estimate)})" for step in one.steps if step.name == one.first), "")
     others = [step for step in order if step.name != one.first]
     beyond, within = (
         ", ".join(
-            f"{step.name} {told(step.delta.estimate)}"
+            f"{step.name} {amount(step.delta.estimate)}"
             for step in [step for step in others if (step.name in one.shown) == shown][:_SHOWN]
         )
         for shown in (True, False)

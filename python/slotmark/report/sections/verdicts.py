@@ -95,7 +95,7 @@ def _kind(difference: Difference, comparison: Comparison) -> str:
     if difference.verdict != Verdict.INCONCLUSIVE:
         return ""
     if difference.p_adjusted is None:
-        return f"{Verdict.INCONCLUSIVE}, since too little tells of chance"
+        return f"{Verdict.INCONCLUSIVE}, since too little shows how much is chance"
     if not difference.excludes_none:
         return f"{Verdict.INCONCLUSIVE}, no difference seen, but one beyond the margin isn't ruled out"
     if difference.p_adjusted >= 1 - comparison.confidence:
@@ -104,7 +104,7 @@ def _kind(difference: Difference, comparison: Comparison) -> str:
 
 
 def _with_change(row: Row, difference: Difference) -> str:
-    """The metric, with the change where one is seen and not within the margin."""
+    """The metric, with the change where it is clear and not within the margin."""
     name, found = in_a_sentence(row.metric), difference.ratio
     if found is None or difference.verdict == Verdict.EQUIVALENT or not difference.excludes_none:
         return name

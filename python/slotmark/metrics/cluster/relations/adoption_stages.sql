@@ -1,6 +1,6 @@
 -- One row an accepted block, host that adopted it, and step of the path by which it came: which it is, on which hop, on which host it took
 -- place, from which host what it waited for came (null of a step of one host), and how long it took in ns. Hop 0 is the forging. The steps
--- of a block and host add up to the time from the slot's start to its adoption, to the nanosecond; where the logs don't tell all of them,
+-- of a block and host add up to the time from the slot's start to its adoption, to the nanosecond; where the logs don't have all of them,
 -- the block and host are left out. Where the forger's log has no start of the forge loop, all until the leadership is one step, from the
 -- slot's start on.
 WITH forging AS (

@@ -1,5 +1,5 @@
 -- The blocks of the chain, from one before the tip back to the first. The tip is the highest block; of several, the one that most
--- hosts adopted. It is left out because the run ended before it had spread. Where nobody's log tells a block's parent, the
+-- hosts adopted. It is left out because the run ended before it had spread. Where no log has a block's parent, the
 -- parent is the block below it that most hosts adopted: a missing host costs its own blocks, not the chain.
 WITH RECURSIVE ranked AS (
     SELECT

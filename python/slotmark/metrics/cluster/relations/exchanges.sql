@@ -1,5 +1,5 @@
 -- One row per block, host, and peer that had to do with it: when the host announced the block to the peer, noticed its header there, requested
--- it, was about to send it to the peer, and had fetched it, by its own clock; the first time each, null where the logs don't tell it.
+-- it, was about to send it to the peer, and had fetched it, by its own clock; the first time each, null where the logs don't have it.
 SELECT
     event.block,
     event.host,

@@ -1,4 +1,4 @@
--- One row per slot that any host's log tells of: where it lies in its epoch, and whether it passes every filter that is about slots
+-- One row per slot that is in any host's log: where it lies in its epoch, and whether it passes every filter that is about slots
 -- alone. SlotHasLeaders is about a host and slot: `leads` says whether it is asked for.
 WITH every AS (
     SELECT RANGE AS slot FROM RANGE((SELECT MIN(first_slot) FROM spans), (SELECT MAX(last_slot) + 1 FROM spans))

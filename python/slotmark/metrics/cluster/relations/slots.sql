@@ -1,4 +1,4 @@
--- One row per host and slot, from the first to the last that its log tells of: the forge loop's steps in ns, and whether the slot counts.
+-- One row per host and slot, from the first to the last in its log: the forge loop's steps in ns, and whether the slot counts.
 -- A slot counts when it passes every filter that is about slots. Slots without an event are there too: those that were missed. Steps are
 -- taken from their own slot, as in `forge_steps`. How often the forge loop of a host of `without_starts` starts isn't known.
 SELECT

@@ -1,4 +1,4 @@
--- One row per host: the first and the last slot that its log tells of.
+-- One row per host: the first and the last slot in its log.
 SELECT host, MIN(slot) AS first_slot, MAX(slot) AS last_slot
 FROM (
     SELECT host, slot FROM slot_rows WHERE events > 0

@@ -1,5 +1,5 @@
 -- One row per accepted block, stage, host where it took place and host that sent what it waited for (null of a stage of one host): how long
--- it took on average, in ns, and how many hosts' adoptions of the block waited for it. What is sent is in it too where nobody waited for it.
+-- it took on average, in ns, and how many hosts' adoptions of the block waited for it. What is sent is in it too where no host waited for it.
 WITH on_paths AS (
     SELECT block_no, step, stage, at_host, from_host, AVG(ns) AS ns, COUNT(*) AS waited
     FROM adoption_stages

@@ -1,4 +1,4 @@
--- One row per block: what is known of it, whichever process says so.
+-- One row per block: what is known of it, from any process.
 SELECT
     slot,
     MAX(block_no) AS block_no,

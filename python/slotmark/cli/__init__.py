@@ -117,8 +117,8 @@ def main() -> None:
             sys.exit(2)
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "slotmark"
-        said = _POSSIBLE.sub(r". Did you mean \1?", error.format_message().strip().rstrip("."))
-        _leave(2, f"{said}{'' if said.endswith('?') else '.'} See `{command} --help`.")
+        message = _POSSIBLE.sub(r". Did you mean \1?", error.format_message().strip().rstrip("."))
+        _leave(2, f"{message}{'' if message.endswith('?') else '.'} See `{command} --help`.")
     except BrokenPipeError:
         forget_reader()
         sys.exit(0)

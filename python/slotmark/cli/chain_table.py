@@ -8,7 +8,7 @@ from rich.table import Table
 
 
 def chain_table(facts: dict[str, Any]) -> Group:
-    """Two tables, the whole and an era a row, from what :func:`slotmark._core.chain_info` tells."""
+    """Two tables, the whole and an era a row, from the result of :func:`slotmark._core.chain_info`."""
     whole = Table(box=None, show_header=False, pad_edge=False)
     whole.add_column(style="bold")
     whole.add_column(justify="left")

@@ -1,4 +1,4 @@
-"""`slotmark check`: whether a run's files are what its manifest says."""
+"""`slotmark check`: compares a run's files with its manifest."""
 
 import json
 from pathlib import Path

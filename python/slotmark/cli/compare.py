@@ -182,7 +182,7 @@ def compare(
 
 
 def _written(write: Callable[[Path], list[Path]], out: Path) -> list[Path]:
-    """The files of a report, written while a line says so."""
+    """The files of a report; a line shows that they are being written."""
     with talk.doing() as doing:
         doing(f"writing the report to {out}")
         return write(out)

@@ -27,7 +27,7 @@ class Talk:
 
     @cached_property
     def console(self) -> "Console":
-        """Made when something is said: a command that prints its help needs none."""
+        """Made for the first line: a command that prints its help needs none."""
         from rich.console import Console
 
         return Console(stderr=True, highlight=False, soft_wrap=True)
@@ -43,7 +43,7 @@ class Talk:
 
     @contextmanager
     def doing(self) -> Iterator[Callable[[str], None]]:
-        """Shows what is being done where nobody knows how much there is: in one line that changes, or as :class:`ProgressLines`.
+        """Shows the present step where the amount of work is unknown: in one line that changes, or as :class:`ProgressLines`.
 
         Yields:
             Called with what is being done now.

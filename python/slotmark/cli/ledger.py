@@ -188,7 +188,7 @@ def noise(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the measurement that was cut.")] = False,
 ) -> None:
-    """Measure this machine's noise: one target against itself, and the smallest change that 3, 5 and 10 processes can tell."""
+    """Measure this machine's noise: one target against itself, and the smallest change that 3, 5 and 10 processes can find."""
     import shutil
 
     from slotmark.benches.ledger.bench import Request

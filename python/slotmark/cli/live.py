@@ -46,7 +46,7 @@ def run(
         int | None,
         typer.Option(
             min=2,
-            help="Run each --node once in so many rounds, in turns, each time from a fresh state; a run folder each.",
+            help="Run each --node once in each of this many rounds, in turns, each time from a fresh state; a run folder each.",
         ),
     ] = None,
     mixed: Annotated[
@@ -92,9 +92,7 @@ def run(
 
     nodes = _nodes(node or [])
     if rounds is None and (len(nodes) > 1 or resume or mixed):
-        raise ArgumentError(
-            "several --node, --mixed and --resume go with --rounds: say how many rounds there are to be."
-        )
+        raise ArgumentError("several --node, --mixed and --resume go with --rounds: give the number of rounds.")
     request = Request(
         bed=bed,
         node=next(iter(nodes.values()), ""),
@@ -150,9 +148,7 @@ def _run_in_turns(nodes: Mapping[str, str], rounds: int, each: "Request", *, res
             f"{'--mixed' if mixed else '--rounds'}: expected two --node{'' if mixed else ' or more'}, with names: --node a='…' --node b='…'."
         )
     if mixed and rounds % 2:
-        raise ArgumentError(
-            f"--mixed --rounds {rounds}: hosts are swapped in each second round. Ask for an even number."
-        )
+        raise ArgumentError(f"--mixed --rounds {rounds}: hosts are swapped in each second round. Give an even number.")
     with _progress() as show:
         session = Session(nodes=nodes, rounds=rounds, each=each, resume=resume, mixed=mixed)
         done = run_in_turns(session, show, talk.remark)

@@ -57,13 +57,13 @@ def predict(
     with tempfile.TemporaryDirectory(prefix="slotmark-") as folder:
         with progress("slots") as step:
 
-            def told(done: int, total: int) -> None:
+            def advance(done: int, total: int) -> None:
                 step(done, total, "predicting")
 
             if swept is None:
-                runs = predict_change(profile, changes, numbers, Path(folder), told, against)
+                runs = predict_change(profile, changes, numbers, Path(folder), advance, against)
             else:
-                runs = predict_sweep(profile, swept, steps or STEPS, changes, numbers, Path(folder), told)
+                runs = predict_sweep(profile, swept, steps or STEPS, changes, numbers, Path(folder), advance)
         result = compare(runs) if len(runs) > 1 else alone(runs[0])
         document = comparison_document(result)
     written = write_report(document, result, out) if out is not None else []

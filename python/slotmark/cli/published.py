@@ -91,7 +91,7 @@ def import_column(
 
 
 def _runs(files: list[Path], folder: Path) -> "list[Run]":
-    """The runs of all columns, in order; one that an earlier column has is left out, and a line tells it."""
+    """The runs of all columns, in order; one that an earlier column has is left out, and a line names it."""
     from slotmark.published.archive import read_report, write_run
 
     runs: dict[str, Run] = {}

@@ -39,7 +39,7 @@ def simulate(
         int | None,
         typer.Option(
             min=1,
-            help="Make so many runs, of seeds SEED, SEED+1 and so on, side by side: seed-N in --out, which `compare` takes as one side.",
+            help="Make this many runs, of seeds SEED, SEED+1 and so on, side by side: seed-N in --out, which `compare` takes as one side.",
         ),
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Print the whole profile and stop.")] = False,
@@ -95,14 +95,19 @@ def simulate(
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
     with progress("host-slots" if direct else "slots") as step:
 
-        def told(done: int, total: int) -> None:
+        def advance(done: int, total: int) -> None:
             step(done, total, f"simulating {profile}")
 
         if repeat is not None:
-            made = simulate_seeds(text, range(seed, seed + repeat), out, told, direct=direct)
+            made = simulate_seeds(text, range(seed, seed + repeat), out, advance, direct=direct)
         else:
             made = [
-                (out, simulate_direct(text, seed, out, told)[1] if direct else cluster.simulate(text, seed, out, told))
+                (
+                    out,
+                    simulate_direct(text, seed, out, advance)[1]
+                    if direct
+                    else cluster.simulate(text, seed, out, advance),
+                )
             ]
     for folder, facts in made:
         _remark_made(folder, facts)
@@ -113,7 +118,7 @@ def _changes(settings: list[str] | None, slots: int | None, topology: Path | Non
     changes = list(settings or ())
     if slots is not None:
         if any(change.partition("=")[0].strip() in ("slots", "run.slots") for change in changes):
-            raise ArgumentError("--slots and --set run.slots both say how many slots: leave one out.")
+            raise ArgumentError("--slots and --set run.slots both set the number of slots: leave one out.")
         changes.append(f"run.slots={slots}")
     if topology is not None:
         changes.append(f'network.topology={{kind="file", path="{topology}"}}')

@@ -58,9 +58,9 @@ def print_columns(columns: Sequence[tuple[str, str, Tables]]) -> None:
         farthest.append(most)
         table.add_row(began, one_name(name), *(_in_percent(error) for error in (*errors.values(), most)))
     Console(highlight=False, markup=False).print(table)
-    told = [abs(one) for one in farthest if one is not None]
-    within = ", ".join(f"{sum(one <= limit for one in told)} within {limit:.0%}" for limit in (0.03, 0.05))
-    Console(highlight=False).print(f"0.50 to 1.00 adoption of {len(told)} columns: {within}.")
+    known = [abs(one) for one in farthest if one is not None]
+    within = ", ".join(f"{sum(one <= limit for one in known)} within {limit:.0%}" for limit in (0.03, 0.05))
+    Console(highlight=False).print(f"0.50 to 1.00 adoption of {len(known)} columns: {within}.")
 
 
 def _in_percent(error: float | None) -> str:
@@ -103,12 +103,12 @@ def live_validation_document(found: "Validation") -> "Document":
         ],
     )
     count = {verdict: sum(row.verdict == verdict for row in found.rows) for verdict in ("agrees", "differs", "unclear")}
-    said = (
+    note = (
         f"Of {len(found.rows)} different numbers over {found.blocks:,} blocks, {count['agrees']} agree within {percent(AGREES_WITHIN)}, "
         f"{count['differs']} differ, {count['unclear']} are unclear."
     )
     sections = [
-        Section("", [stages, beside, Paragraph(said)], brief=True),
+        Section("", [stages, beside, Paragraph(note)], brief=True),
         *([Section("Warnings", [Warnings(found.warnings)], brief=True)] if found.warnings else []),
     ]
     return Document("The simulator beside a live run", "", sections)

@@ -105,7 +105,7 @@ def test_two_nodes_share_a_cluster_and_swap_their_hosts(bed: Path, tmp_path: Pat
     nodes = ("--node", f"old={node}", "--node", f"new={node} --stays 7")
     odd = slotmark("cluster", "run", bed, *nodes, "--mixed", "--rounds", "3", "-o", out, *OPTIONS)
     assert odd.returncode == 2
-    assert "Ask for an even number" in odd.stderr
+    assert "Give an even number" in odd.stderr
     done = slotmark("cluster", "run", bed, *nodes, "--mixed", "--rounds", "2", "-o", out, *OPTIONS)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [str(out / "mixed-1"), str(out / "mixed-2")]

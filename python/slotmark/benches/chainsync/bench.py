@@ -86,7 +86,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
 
     Args:
         request: The request to carry out.
-        on_remark: Called with what a person should know: what can't be done, which blocks are followed.
+        on_remark: Called with remarks for a person: settings that can't be used, the blocks that are followed.
         on_step: Called before and after each invocation.
 
     Returns:

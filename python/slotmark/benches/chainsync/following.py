@@ -188,7 +188,7 @@ class Follower:
             raise self._broken(f"it {how_ended(code)} after its standard input had ended")
 
     def _read(self) -> bool | Failed:
-        """Takes the records that have come; True where there are no more to come, or the last one where that says why."""
+        """Takes the records that have come; True where there are no more to come, or the last one has the reason."""
         assert self._process.stdout is not None
         while True:
             try:

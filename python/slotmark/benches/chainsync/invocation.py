@@ -246,14 +246,14 @@ def _follow(
 def _complaint(job: Job, done: Done, at_ns: list[int]) -> str:
     """The first fault in the records of a process that ended; empty where there is none."""
     if done.blocks != job.blocks:
-        return f"it says {done.blocks} blocks, {job.blocks} were asked for"
+        return f"it reports {done.blocks} blocks, {job.blocks} were asked for"
     if sorted(at_ns) != at_ns or at_ns[0] == at_ns[-1]:
         return "its times don't ascend"
     return ""
 
 
 def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage | None:
-    """Waits for the process to end and tells what it used; None where it stays."""
+    """Waits for the process to end and returns what it used; None where it stays."""
     deadline = time.monotonic() + LEAVE_S
     while time.monotonic() < deadline:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)

@@ -32,7 +32,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         node: The node that clients followed, where the session didn't start it; else empty.
-        node_program: The name of its program, where the system tells.
+        node_program: The name of its program, where the system gives it.
         warnings: About how the session went.
     """
 

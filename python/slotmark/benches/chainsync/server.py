@@ -1,4 +1,4 @@
-"""The server that a session's targets follow: our own over a chain folder, or somebody else's node."""
+"""The server that a session's targets follow: our own over a chain folder, or another node."""
 
 import os
 import socket
@@ -163,7 +163,7 @@ class ReplayServer:
         return self.listening.address if setting.node_to_node else self.listening.socket
 
     def cpu_ns(self) -> int | None:
-        """Its CPU time, without the time it only looked for requests; None where it has just ended, which :meth:`check` tells."""
+        """Its CPU time, without the time it only looked for requests; None where it has just ended, which :meth:`check` reports."""
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -201,12 +201,12 @@ class ReplayServer:
 
 
 class Node:
-    """Somebody else's node: a socket for node-to-client, an address for node-to-node, or both."""
+    """A node that was not started by slotmark: a socket for node-to-client, an address for node-to-node, or both."""
 
     def __init__(self, path: Path | None, address: str | None) -> None:
         self._socket, self._address = path, address
         self.program: str | None = None
-        """The name of the program that listens at the socket; None where the system doesn't tell, as of an address."""
+        """The name of the program that listens at the socket; None where the system doesn't give it, as for an address."""
 
     @property
     def place(self) -> str:
@@ -219,7 +219,7 @@ class Node:
         return f"node at {self.place}"
 
     def __enter__(self) -> Self:
-        """Nothing to start; ServerError where the socket isn't there, or nobody listens at it."""
+        """Nothing to start; ServerError where the socket isn't there, or no program listens at it."""
         if self._socket is not None:
             if not self._socket.is_socket():
                 raise ServerError(
@@ -256,7 +256,7 @@ class Node:
 
 
 def _program_at(path: Path) -> str | None:
-    """The name of the program that listens at a socket; None where the system doesn't tell, as macOS. ServerError where none does."""
+    """The name of the program that listens at a socket; None where the system doesn't give it, as macOS. ServerError where none does."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
     with socket.socket(socket.AF_UNIX) as caller:

@@ -150,13 +150,13 @@ def check_proof(
 
 
 def reference_proofs(plan: Plan, server: Server, reference: Program, modes: Sequence[Mode]) -> dict[Mode, Proof]:
-    """Proofs where the chain is somebody else's node: what our own client makes of the same blocks.
+    """Proofs where the chain is another node: the digests of our own client over the same blocks.
 
     It checks every hash on the way, so that bytes which are wrong for every client in the same way are found: that each
     header names the one before it, and that each body is that of its header, in every mode that receives both.
 
     Raises:
-        TargetError: The reference can't do one of the modes, failed, or found a block that isn't what its hash says.
+        TargetError: The reference can't do one of the modes, failed, or found a block that doesn't have its hash.
     """
 
     def proof(setting: Setting) -> Proof:

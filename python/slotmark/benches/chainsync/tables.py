@@ -23,7 +23,7 @@ INVOCATIONS = pa.schema(
         pa.field("client_system_us", pa.int64(), False),  # whole life
         pa.field("client_peak_bytes", pa.int64(), False),
         pa.field("client_voluntary_switches", pa.int64(), False),  # go to done, all threads
-        pa.field("server_cpu_ns", pa.int64()),  # go to done; null with somebody else's node
+        pa.field("server_cpu_ns", pa.int64()),  # go to done; null with a node that slotmark didn't start
         pa.field("server_peak_bytes", pa.int64()),
         pa.field("floor_blocks", pa.int64()),  # the floor's invocation of the same round, depth and protocol
         pa.field("floor_elapsed_ns", pa.int64()),

@@ -1,4 +1,4 @@
-"""Targets: the programs under test, how they are built, and what they say of themselves."""
+"""Targets: the programs under test, how they are built, and their answers to `describe`."""
 
 import os
 import shlex
@@ -25,7 +25,7 @@ DESCRIBE_S = 60
 
 FLOOR = "floor"
 REFERENCE = "native"
-"""Our own client: where the chain is somebody else's node, the digest that all others must reach is its."""
+"""Our own client: where the chain is another node, all others must reach its digest."""
 
 
 class Description(msgspec.Struct, frozen=True):

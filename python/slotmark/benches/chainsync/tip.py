@@ -98,7 +98,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
 
     Args:
         request: The request to carry out.
-        on_remark: Called with what a person should know.
+        on_remark: Called with remarks for a person.
         on_look: Called at each look.
 
     Raises:

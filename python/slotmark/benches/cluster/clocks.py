@@ -20,7 +20,7 @@ LIMIT_MS = 5.0
 """A clock that is farther from the others than this is warned of."""
 
 STRETCHES = 8
-"""A run is looked at in so many stretches for clocks that moved."""
+"""The number of stretches of a run in which clocks are compared, to find those that moved."""
 
 _COLUMNS = ("host", "ts_ns", "event", "block", "local", "remote")
 
@@ -32,7 +32,7 @@ class Clocks(msgspec.Struct, frozen=True):
         connections: One row a host and connection: ``host``, ``local``, ``remote``, ``peer`` (null where it isn't known), ``messages``.
         least_differences: One row a sender and receiver: ``sender``, ``receiver``, ``least_ns``, ``messages``.
         clocks: One row a host: ``host``, ``offset_ns``, ``low_ns``, ``high_ns`` (null where not known), ``is_reference``, ``correction_ns``.
-        warnings: What a reader should know about them.
+        warnings: The warnings on them.
     """
 
     connections: pa.Table
@@ -51,7 +51,7 @@ class Clocks(msgspec.Struct, frozen=True):
 
 
 def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, correct: bool) -> Clocks:
-    """Learns the hosts at both ends of all connections, and estimates how far their clocks are apart.
+    """Finds the hosts at both ends of all connections, and estimates how far their clocks are apart.
 
     Args:
         tables: The folder of a run's tables, with ``block_events`` in it.
@@ -132,7 +132,7 @@ def _warnings(
     found = []
     if outside.any() and offsets.reference is not None:
         apart = sorted(np.flatnonzero(outside).tolist(), key=lambda number: -abs(offsets.offset_ns[number]))
-        told = [
+        known = [
             warnings.apart_clock(
                 hosts[number], *(of[number] / 1e6 for of in (offsets.offset_ns, offsets.low_ns, offsets.high_ns))
             )
@@ -140,7 +140,7 @@ def _warnings(
         ]
         middle = hosts[offsets.reference]
         found.append(
-            warnings.clocks_corrected(told, middle) if correct else warnings.clocks_apart(told, middle, limit_ms)
+            warnings.clocks_corrected(known, middle) if correct else warnings.clocks_apart(known, middle, limit_ms)
         )
     if offsets.moved.any():
         found.append(warnings.clocks_moved([hosts[number] for number in np.flatnonzero(offsets.moved).tolist()]))

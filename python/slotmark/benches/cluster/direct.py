@@ -24,7 +24,7 @@ def simulate_direct(
         profile_toml: A complete profile, as :func:`slotmark.benches.cluster.simulate.load_profile` gives it.
         seed: Decides everything that is random.
         out: The new run folder.
-        progress: Told slots of hosts done and in all; may raise to stop.
+        progress: Gets slots of hosts done and in all; may raise to stop.
         threads: How many hosts at once; 0 for as many as there are cores.
 
     Raises:
@@ -33,10 +33,10 @@ def simulate_direct(
     """
     with RunWriter(out) as writer, tempfile.TemporaryDirectory() as folder:
         description = Path(folder)
-        facts, told = _core.simulate_direct(
+        facts, counts = _core.simulate_direct(
             profile_toml, seed, out.name, str(writer.tables_folder), folder, threads, progress
         )
-        ingested = msgspec.json.decode(told, type=Ingested)
+        ingested = msgspec.json.decode(counts, type=Ingested)
         metadata = read_metadata(description, None)
         cluster = Cluster(
             name=out.name,

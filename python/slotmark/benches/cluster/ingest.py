@@ -41,13 +41,13 @@ _OTHER_GENESIS_NS = 3600 * 10**9
 """No clock is that wrong on half of the hosts."""
 
 _ROWS, _EVENTS = 1_000, 9
-"""At each end of a piece of a log: so many rows are looked at, and of the events among them so many are taken."""
+"""At each end of a piece of a log, the number of rows that are read, and the number of events among them that are taken."""
 
 _IN_THEIR_SLOT = {
     "slot_events": (("started", "leader", "not_leader"), (0, -1)),
     "block_events": (("forged", "noticed"), (-1,)),
 }
-"""Tables and events that tell the slot in which they happen, the surest first, and at which ends of logs: a node may begin far behind."""
+"""Tables and events that have the slot in which they happen, the surest first, and at which ends of logs: a node may begin far behind."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,7 +167,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         regions: The region of each host of the topology, empty where that isn't known.
         missing: Hosts of which there is no log.
         unread: Files beside logs that can't be read, each with the reason.
-        limits: Counted messages of which nodes log only so many per second.
+        limits: Counted messages that nodes log only a limited number of times per second.
         here: What is known of a run on this machine; None of logs from elsewhere.
         clock_limit_ms: As :class:`Request` has it.
         correct_clocks: Likewise.
@@ -226,7 +226,7 @@ def ingest(
         _refuse_rejected(ingested, request.max_rejected)
         if not any(host.kept for host in ingested.hosts):
             raise LogError(
-                f"{request.logs}: no line of {ingested.lines:,} tells anything that is measured. Are these logs of block producers?"
+                f"{request.logs}: no line of {ingested.lines:,} has anything that is measured. Are these logs of block producers?"
             )
         _refuse_other_genesis(writer.tables_folder, genesis)
         cluster = Cluster(
@@ -379,18 +379,18 @@ def _lateness(part: Path, end: int, events: Sequence[str], start_ns: int, slot_n
 
 def _manifest(cluster: Cluster, ingested: Ingested, more_warnings: Sequence[Warning]) -> Manifest:
     genesis, metadata, here = cluster.genesis, cluster.metadata, cluster.here
-    # A bed's meta.json has the versions of the cluster that its profile describes; which node ran on it only the logs tell.
+    # A bed's meta.json has the versions of the cluster that its profile describes; only the logs have the node that ran on it.
     packages = {} if here else metadata.packages
     ghc_version = UNKNOWN if here else metadata.ghc_version
     slots = here.slots if here else _logged_slots(ingested, genesis)
     too_late = _begin_after(metadata.filters, slots[1], genesis)
     wrote = Counter(host.node for host in ingested.hosts if host.node)
     most = max(sorted(wrote), key=wrote.__getitem__, default="cardano-node")
-    told = next((host for host in ingested.hosts if host.version and host.node == most), None)
+    logged = next((host for host in ingested.hosts if host.version and host.node == most), None)
     node = packages.get("cardano-node") if most == "cardano-node" else None
-    version = node.version if node and node.version != UNKNOWN else (told.version if told else "")
-    commit = node.commit if node and node.commit != UNKNOWN else (told.revision if told else "")
-    compiler = ghc_version if ghc_version not in (UNKNOWN, "none") else (told.compiler if told else "")
+    version = node.version if node and node.version != UNKNOWN else (logged.version if logged else "")
+    commit = node.commit if node and node.commit != UNKNOWN else (logged.revision if logged else "")
+    compiler = ghc_version if ghc_version not in (UNKNOWN, "none") else (logged.compiler if logged else "")
     digest = ingested.sources[0].identity.rpartition(":")[2][:12] if ingested.sources else ""
     return Manifest(
         id=f"{metadata.tag or cluster.name}-{digest}",

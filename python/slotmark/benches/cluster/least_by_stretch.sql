@@ -1,7 +1,7 @@
 -- One row a host that sends, one that receives, and a stretch of the run: the least difference, in ns, between what the receiver's clock showed
 -- when a message was there and what the sender's showed before it left. Only messages of a few bytes count, headers and requests of blocks, for
 -- how long a block is on its way depends on its size; and only where there are two or more.
-WITH told AS (
+WITH sightings AS (
     SELECT event.host, connection.peer, event.event, event.block, MIN(event.ts_ns) AS ts_ns
     FROM block_events AS event
     INNER JOIN connections AS connection
@@ -12,7 +12,7 @@ WITH told AS (
 ),
 
 span AS (
-    SELECT MIN(ts_ns) AS first_ns, MAX(ts_ns) - MIN(ts_ns) + 1 AS length_ns FROM told
+    SELECT MIN(ts_ns) AS first_ns, MAX(ts_ns) - MIN(ts_ns) + 1 AS length_ns FROM sightings
 )
 
 SELECT
@@ -20,8 +20,8 @@ SELECT
     sent.peer AS receiver,
     CAST((sent.ts_ns - span.first_ns) * CAST($stretches AS HUGEINT) // span.length_ns AS INTEGER) AS stretch,
     MIN(got.ts_ns - sent.ts_ns) AS least_ns
-FROM told AS sent
-INNER JOIN told AS got ON got.host = sent.peer AND got.peer = sent.host AND got.block = sent.block
+FROM sightings AS sent
+INNER JOIN sightings AS got ON got.host = sent.peer AND got.peer = sent.host AND got.block = sent.block
 CROSS JOIN span
 WHERE (sent.event, got.event) IN (('announced', 'noticed'), ('requested', 'sending'))
 GROUP BY ALL

@@ -2,7 +2,7 @@
 -- message was there and what the sender's showed before it left, and of how many messages. A message goes from
 -- announcing a header to noticing it, from requesting a block to sending it, and from sending it to having fetched it. Where a host
 -- did one of these more than once with one block and peer, which belong together isn't known, and none of them counts.
-WITH told AS (
+WITH sightings AS (
     SELECT event.host, connection.peer, event.event, event.block, MIN(event.ts_ns) AS ts_ns
     FROM block_events AS event
     INNER JOIN connections AS connection
@@ -17,7 +17,7 @@ coarse AS (
     SELECT
         host,
         CASE WHEN BOOL_AND(ts_ns % 10000000 = 0) THEN 10000000 WHEN BOOL_AND(ts_ns % 1000000 = 0) THEN 1000000 ELSE 0 END AS step_ns
-    FROM told
+    FROM sightings
     GROUP BY host
 )
 
@@ -26,8 +26,8 @@ SELECT
     sent.peer AS receiver,
     MIN(got.ts_ns - sent.ts_ns) + MAX(GREATEST(own.step_ns, theirs.step_ns)) AS least_ns,
     COUNT(*) AS messages
-FROM told AS sent
-INNER JOIN told AS got ON got.host = sent.peer AND got.peer = sent.host AND got.block = sent.block
+FROM sightings AS sent
+INNER JOIN sightings AS got ON got.host = sent.peer AND got.peer = sent.host AND got.block = sent.block
 INNER JOIN coarse AS own ON own.host = sent.host
 INNER JOIN coarse AS theirs ON theirs.host = sent.peer
 WHERE (sent.event, got.event) IN (('announced', 'noticed'), ('requested', 'sending'), ('sending', 'fetched'))

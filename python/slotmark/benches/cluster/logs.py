@@ -98,7 +98,7 @@ def _host_logs(folder: Path) -> HostLogs:
 
 
 def without_logs(folder: Path, hosts: Sequence[str], named: Sequence[str], unread: Sequence[Path]) -> list[str]:
-    """The hosts that a run directory tells of and has no log of: those that its topology names, and folders beside the hosts' own.
+    """The hosts that a run directory names and has no log of: those that its topology names, and folders beside the hosts' own.
 
     Args:
         folder: The run directory.
@@ -145,7 +145,7 @@ def _refuse_other_names(paths: Iterable[Path]) -> None:
 def _is_log(path: Path) -> bool:
     """Returns whether a line near its beginning is a message.
 
-    A file without any line counts where its name says that it's a log. A packed one of which no line can be unpacked counts
+    A file without any line counts where its name is that of a log. A packed one of which no line can be unpacked counts
     too: what it was is not known, and ingest counts it as damaged.
     """
     if path.stat().st_size == 0:

@@ -14,7 +14,7 @@ PROFILES = Path(__file__).parent / "profiles"
 """The shipped profiles."""
 
 ANSWER = "0.95 adoption"
-"""The row that is said in words. No published table has it: it lies between 0.94 and 0.96 adoption."""
+"""The row that is put into words. No published table has it: it lies between 0.94 and 0.96 adoption."""
 
 
 def _rows(table: str) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ VALIDATION_SEEDS = 5
 """Simulations that a validation averages: with one, the end-to-end rows vary by up to 1 % from seed to seed."""
 
 Progress = Callable[[int, int], None]
-"""Told slots done and slots in all; may raise to stop."""
+"""Gets slots done and slots in all; may raise to stop."""
 
 
 class RunFacts(msgspec.Struct, frozen=True):

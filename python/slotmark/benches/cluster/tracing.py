@@ -131,7 +131,7 @@ KNOWN = frozenset(
 """The first parts of the names of cardano-node's messages up to 10.7, whether ingest reads them or not: of those of ``Consensus`` the first two."""
 
 _LIMITERS = ("StartLimiting", "StopLimiting", "RememberLimiting")
-"""The last parts of the names under which tracing says that it holds messages back; they don't say of which message."""
+"""The last parts of the names under which tracing reports that it holds messages back; the messages aren't named."""
 
 _CONFIGURATION = "config.json"
 _MOST_DEPTH = 16

@@ -106,7 +106,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
 
     Args:
         request: The request to carry out.
-        on_remark: Called with what a person should know.
+        on_remark: Called with remarks for a person.
         on_step: Called before and after each process.
 
     Returns:

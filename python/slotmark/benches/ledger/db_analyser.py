@@ -1,6 +1,6 @@
 """db-analyser as a target: which of its flags, which differ between its versions, make it replay a chain.
 
-Its own --help decides. Versions of 2023 take the configuration behind a command `cardano`; later ones have a flag for it, and want to know
+Its own --help decides. Versions of 2023 take the configuration behind a command `cardano`; later ones have a flag for it, and require
 where to keep unspent outputs.
 """
 

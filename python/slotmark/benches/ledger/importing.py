@@ -31,7 +31,7 @@ from slotmark.run import MachineFacts, Run, Target
 from slotmark.run.folder import refuse_existing
 
 _NO_CHANCE = 10
-"""From so many blocks on, two processes don't have the same totals by chance."""
+"""The number of blocks from which on two processes don't have the same totals by chance."""
 
 _SHOWN = 3
 

@@ -47,11 +47,11 @@ def invoke(
     """Runs a target once over the first blocks of a chain, in a new folder below ``scratch`` that is removed afterwards.
 
     Raises:
-        TargetError: It couldn't start, failed, took too long, or didn't write what docs/replay.md asks for. The process is gone in any
+        TargetError: It couldn't start, failed, took too long, or didn't write what docs/replay.md requires. The process is gone in any
             case.
     """
     with tempfile.TemporaryDirectory(prefix="replay-", dir=scratch) as folder:
-        # db-analyser takes the format from the extension, and knows .json only.
+        # db-analyser takes the format from the extension, and supports .json only.
         out, state = Path(folder) / "out.json", Path(folder) / "state"
         state.mkdir()
         db = _database(Path(folder) / "db", chain, snapshots=target.from_snapshot)

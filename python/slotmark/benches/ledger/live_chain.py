@@ -16,7 +16,7 @@ class LiveChain(msgspec.Struct, frozen=True):
         chain: The ImmutableDB folder: blocks that more than k blocks follow.
         genesis: The network's Shelley genesis file, as the run stamped it, with those of the other eras beside it.
         config: The node's configuration file.
-        newest: k: at most so many of the host's newest blocks are not in that folder.
+        newest: k: at most this many of the host's newest blocks are not in that folder.
     """
 
     chain: Path
@@ -32,7 +32,7 @@ def live_chain(host: Path) -> LiveChain:
         host: Its folder in the run directory.
 
     Raises:
-        ArgumentError: It isn't such a folder, its node keeps its chain in another form, or it has no settled block.
+        ArgumentError: It isn't a folder of a live run, its node keeps its chain in another form, or it has no settled block.
     """
     chain, genesis = host / "db" / "immutable", host.parent / "genesis" / "genesis.shelley.json"
     if not host.is_dir():

@@ -1,6 +1,6 @@
 """A limit on the memory of a process and of the page cache that it fills, so that a set on disk is read from the disk.
 
-The kernel keeps such a limit for a group of processes (cgroups, version 1 or 2). Where groups can be made, as by root, each process has one
+The kernel keeps this limit for a group of processes (cgroups, version 1 or 2). Where groups can be made, as by root, each process has one
 of its own; elsewhere systemd makes it, where the user's manager may (`systemd-run --user --scope`).
 """
 

@@ -77,7 +77,7 @@ def carry_out(
         memory_limit_bytes: Of one process; None for no limit.
         again: Whether to measure what is there once more, beside it.
         resume: Whether to go on with sessions that were cut.
-        on_remark: Called with what a person should know.
+        on_remark: Called with remarks for a person.
         on_step: Called before and after each process, over all sessions of the plan.
 
     Returns:
@@ -106,7 +106,7 @@ def carry_out(
 
 
 def _over_all(on_step: OnStep, fragment: str, before: int, total: int) -> OnStep:
-    """Takes the steps of a session as steps of the whole plan, of which so many lie before."""
+    """Takes the steps of a session as steps of the whole plan, with the number of steps before it."""
     return lambda done, _total, label: on_step(before + done, total, f"{fragment}: {label}")
 
 

@@ -88,7 +88,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         host: The machine's name, to be hashed.
         system: Operating system and architecture.
         runtime: Settings of the Haskell runtime, in words.
-        started: When, as the file says.
+        started: Time in the file.
         peak_bytes: Largest resident set.
         used: What else it used.
     """
@@ -119,7 +119,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
             only some rows have is -1 in the others.
         hashes: Block hashes; None where the file has none.
         unknown: Names in the file that aren't kept.
-        facts: What it says about the process.
+        facts: Facts of the process in it.
     """
 
     path: str

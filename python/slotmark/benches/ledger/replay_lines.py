@@ -52,13 +52,13 @@ def read_replay(path: str, data: bytes) -> Recorded:
         data: All of it.
 
     Raises:
-        ImportFileError: It isn't whole, or a line isn't what the contract says.
+        ImportFileError: It isn't whole, or a line isn't as the contract requires.
     """
     lines = data.splitlines()
     process = _decoded(path, 1, lines[0], _Process)
     if process.contract != CONTRACT:
         refuse(
-            f"{path}, line 1", f"contract {process.contract}, expected {CONTRACT}", "Use the slotmark that knows it."
+            f"{path}, line 1", f"contract {process.contract}, expected {CONTRACT}", "Use a slotmark that supports it."
         )
     if not data.endswith(b"\n") or len(lines) < 3 or b'"end"' not in lines[-1]:
         refuse(f"{path}, line {len(lines)}", "no record `end` as the last line", f"The process ended early. {_AGAIN}")

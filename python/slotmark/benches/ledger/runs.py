@@ -42,7 +42,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
         file: That it was recorded in.
         format: Format of the file, in words.
         blocks: Number of blocks.
-        facts: What the file says about it.
+        facts: Facts of the process in the file.
         unknown: Names in the file that aren't kept.
         at_odds: The share of its blocks whose total isn't the mutator's time plus GC.
         missing: Inputs that it didn't find among the unspent outputs.
@@ -201,7 +201,7 @@ def distinct(facts: Sequence[Facts], name: str) -> list[str]:
 
 
 def hashed(host: str) -> str:
-    """Tells machines apart without naming them."""
+    """Distinguishes machines without naming them."""
     return hashlib.sha256(host.encode()).hexdigest()[:12] if host else ""
 
 

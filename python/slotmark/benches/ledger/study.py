@@ -1,4 +1,4 @@
-"""A study: a folder of recorded files with a ``study.toml`` that says which target each is of.
+"""A study: a folder of recorded files with a ``study.toml`` that has the target of each.
 
 name = "ghc-and-branch"
 interleaved = false          # true where processes of the targets took turns
@@ -72,7 +72,7 @@ def read_study(folder: Path, out: Path) -> Study:
         out: Where to put one run folder a target.
 
     Raises:
-        ImportFileError: There is no study, it says something that isn't known, or a file it names isn't there.
+        ImportFileError: There is no study, it has an unknown field, or a file it names isn't there.
     """
     file = folder / NAME
     try:

@@ -60,7 +60,7 @@ PROCESSES = pa.schema(
         pa.field("backend", pa.string()),
         pa.field("chain", pa.string()),
         pa.field("host", pa.string()),  # hashed
-        pa.field("started", pa.string()),  # as the file says
+        pa.field("started", pa.string()),  # as in the file
         pa.field("peak_bytes", pa.int64()),
         pa.field("engine", pa.string()),  # from here on: of processes that slotmark started, or that write JSON lines
         pa.field("place", pa.int32()),  # in the session's order over all targets, from 0

@@ -91,7 +91,7 @@ def commands(given: Sequence[str], work: db_analyser.Work) -> list[Program]:
             continue
         if not any("{out}" in word for word in words):
             raise ArgumentError(
-                f"--target '{text}': nothing says where to write. Put {{out}} where the command expects the name of its file."
+                f"--target '{text}': there is no place for the output. Put {{out}} where the command expects the name of its file."
             )
         found.append(Program(name, words))
     return found

@@ -27,7 +27,7 @@ def totals_of(recorded: Recorded) -> str:
     columns = recorded.columns
     if "total_ns" in columns:
         phases = [phase for phase in REPLAY_PHASES if phase != "flush" and f"{phase}_ns" in columns]
-        return f"{recorded.facts.engine.partition(' ')[0]}: {', '.join(phases) or 'not told'}"
+        return f"{recorded.facts.engine.partition(' ')[0]}: {', '.join(phases) or 'not recorded'}"
     if "table_read_us" not in columns:
         return Totals.operations
     parts = [columns[name] for name in (*PHASES, "mut_table_read_us") if name in columns]

@@ -11,17 +11,17 @@ def one_process(target: str) -> Warning:
     """A target that was recorded once."""
     return Warning(
         "one_process",
-        "Recorded by one process: nothing tells how much two processes of the same build differ, so nothing can be said about "
+        "Recorded by one process: it is unknown how much two processes of the same build differ, so nothing is known about "
         "the build, only about this process. Record it at least 5 times.",
         target,
     )
 
 
 def machine_unknown(target: str) -> Warning:
-    """Files that don't say where they were recorded."""
+    """Files that don't have the machine on which they were recorded."""
     return Warning(
         "machine_unknown",
-        "The files don't say on which machine they were recorded: give it in a study file, or make sure that it was one machine.",
+        "The files don't have the machine on which they were recorded: give it in a study file, or make sure that it was one machine.",
         target,
     )
 
@@ -30,7 +30,7 @@ def unknown_columns(target: str, names: Sequence[str]) -> Warning:
     """Figures that aren't kept."""
     return Warning(
         "unknown_columns",
-        f"Left out, since this slotmark doesn't know them: {', '.join(names)}.",
+        f"Left out, since this slotmark doesn't support them: {', '.join(names)}.",
         target,
     )
 
@@ -64,7 +64,7 @@ def missing_inputs(target: str, inputs: int) -> Warning:
 
 
 def warmed_up(target: str, typical: WarmUp, slot: int, processes: int, of: int) -> Warning:
-    """Processes that warmed up, so many of so many; what is typical of them, and the slot of its last block."""
+    """Processes that warmed up, their number and that of all; their typical warm-up, and the slot of its last block."""
     return Warning(
         "warmed_up",
         f"The first {typical.blocks:,} blocks, up to slot {slot}, cost {percent(typical.excess)} more than later ones of their size, in {processes} of {of} "

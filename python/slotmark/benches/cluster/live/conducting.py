@@ -162,7 +162,7 @@ def run_live(
     Args:
         request: The request to carry out.
         on_progress: Called about once a second.
-        on_remark: Called with what a user should know at once, as the last lines of a node that died.
+        on_remark: Called with remarks for the user that can't wait, as the last lines of a node that died.
         memory: What nodes can still have. Where it is short the run ends.
 
     Raises:
@@ -207,7 +207,7 @@ def run_live(
                 cluster.measure()
             except (_DiedError, TargetError, OSError, KeyboardInterrupt) as error:
                 if not cluster.measures:
-                    kept = isinstance(error, TargetError) and bool(cluster.nodes)  # what nodes printed says why
+                    kept = isinstance(error, TargetError) and bool(cluster.nodes)  # the reason is in the nodes' output
                     raise
                 cut, interrupted = _why(error), isinstance(error, KeyboardInterrupt)
                 if isinstance(error, _MemoryError):

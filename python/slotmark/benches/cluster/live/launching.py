@@ -162,8 +162,8 @@ class Wan:
         """Ends the network; gives what it did, None where it had ended before or was killed."""
         if self._process.returncode is None:
             try:
-                said, _ = self._process.communicate(timeout=_ROUTER_GRACE_S)
-                self._statistics = msgspec.json.decode(said, type=dict[str, WanStatistics])["statistics"]
+                output, _ = self._process.communicate(timeout=_ROUTER_GRACE_S)
+                self._statistics = msgspec.json.decode(output, type=dict[str, WanStatistics])["statistics"]
             except (subprocess.TimeoutExpired, msgspec.DecodeError, KeyError):
                 self._kill()
         return self._statistics

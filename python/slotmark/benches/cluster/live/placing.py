@@ -48,7 +48,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An entry of ``hosts.toml``, for a host or for all.
 
     Attributes:
-        node: As of ``resolve_node``; empty for what ``--node`` says.
+        node: As of ``resolve_node``; empty for the one of ``--node``.
         arguments: More words of its command line.
         backend: One of the recipe's ``backends``; empty for the node's own choice.
         memory: The most memory that it may write to, as ``4GiB``; empty for no limit.

@@ -38,7 +38,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         out: The new run folder.
         network: How hosts reach each other.
         on_death: What becomes of the run when a node ends by itself.
-        start_within_s: Between the start of the nodes and slot 0; 0 for as long as so many nodes are given.
+        start_within_s: Between the start of the nodes and slot 0; 0 for the time that this number of nodes is given.
         ready_within_s: Time that nodes may take until they answer, and then until they agree on a block; before that, the time for their preparation.
         grace_s: Time that nodes may take to end before they are killed.
         seed: Seed of jitter and losses of the network, and of transactions.
@@ -112,7 +112,7 @@ def wan_plan(bed: "Bed", seed: int) -> dict[str, Any]:
             *({"name": host.name, "address": host.host_addr} for host in bed.hosts),
             {"name": GENERATOR, "address": generator_address(bed)},
         ],
-        "default": {"delay_us": 0, "loss_ppm": 1_000_000},  # all packets: the profile has no latency for such a pair
+        "default": {"delay_us": 0, "loss_ppm": 1_000_000},  # all packets: the profile has no latency for these pairs
         "links": [
             {"from": names[a], "to": names[b], "link": {"delay_us": latency_ns // 1000, **every}}
             for (a, b), latency_ns in sorted(links.items())

@@ -20,7 +20,7 @@ _NAMED = 3
 _SHOWN = 120
 
 _REMEDIES = {
-    "port": "Its recipe has to give it {address} and {port}, and its output says whether it took them",
+    "port": "Its recipe has to give it {address} and {port}, and its output shows whether it took them",
     "handshake": "Its recipe has to give it the network's {magic}, or its configuration the genesis files",
 }
 
@@ -52,13 +52,13 @@ def refuse_unknown_logs(nodes: Mapping[str, Node], watch: Watch) -> None:
     else:
         what = f"prints no line that ingest reads; its log begins with {one_line(log.first_line, _SHOWN)}"
     raise TargetError(
-        f"--node {nodes[unknown[0]].name}: {unknown[0]} {what} ({log.path}).{_so_are(unknown[1:])} Nothing of such a run could be measured. Let it print "
+        f"--node {nodes[unknown[0]].name}: {unknown[0]} {what} ({log.path}).{_so_are(unknown[1:])} Nothing of this run could be measured. Let it print "
         "its log as cardano-node's new tracing or Dingo's JSON; docs/cluster.md has which messages are read."
     )
 
 
 def refuse_loners(nodes: Mapping[str, Node], watch: Watch, hosts: Sequence[str], lag_s: float, folder: Path) -> None:
-    """TargetError where a host follows only its own blocks, or nobody's."""
+    """TargetError where a host follows only its own blocks, or none."""
     if not (alone := watch.alone(hosts, lag_s)):
         return
     host, blocks = next(iter(alone.items()))

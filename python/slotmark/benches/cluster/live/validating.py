@@ -1,4 +1,4 @@
-"""The simulator held against a live run: its stages measured, the same network simulated with them, adoption compared."""
+"""The simulator compared with a live run: its stages measured, the same network simulated with them, adoption compared."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _CONFIDENCE = 0.95
 """Confidence of all intervals together: each of n is at 1 - 0.05 / n (Bonferroni)."""
 
 _SEGMENTS = 10
-"""A block of so many segments is sent at once: its time on the wire is the link's latency."""
+"""The most segments of a block that are sent at once: its time on the wire is the link's latency."""
 
 _FORGING = {
     "started": "started_ns",
@@ -69,7 +69,7 @@ INNER JOIN exchanges AS theirs ON theirs.host = ours.peer AND theirs.peer = ours
 INNER JOIN blocks AS known ON known.block = ours.block
 WHERE known.accepted
 """
-"""One row per accepted block and pair of hosts, the second of which told the first of it: durations that hold the link's latency."""
+"""One row per accepted block and pair of hosts, the second of which announced it to the first: durations that hold the link's latency."""
 
 
 class Stage(msgspec.Struct, frozen=True):
@@ -137,7 +137,7 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
         run: A run of ``slotmark cluster run``.
         bed_folder: The bed, or the run directory, which has its files.
         slots: How many to simulate.
-        progress: Told slots done and in all; may raise to stop.
+        progress: Gets slots done and in all; may raise to stop.
 
     Raises:
         BedError: There is no bed in the folder.

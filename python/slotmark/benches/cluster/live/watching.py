@@ -15,7 +15,7 @@ _AT_ONCE = 16 << 20
 
 
 ENOUGH_TIPS = 3
-"""The number of blocks that decides between two chains: the shorter one is left, or nobody follows it."""
+"""The number of blocks that decides between two chains: the shorter one is left, or no other host follows it."""
 
 
 class Tip(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class Watch:
     def alone(self, hosts: Sequence[str], lag_s: float) -> dict[str, int]:
         """Returns those of these hosts that follow no other host, each with how many blocks of its own it has had as tips.
 
-        Such a host has had no tip that another one has had, though it has had :data:`ENOUGH_TIPS`, or another one has: with so many blocks,
+        Such a host has had no tip that another one has had, though it has had :data:`ENOUGH_TIPS`, or another one has: with that many blocks,
         no two chains stay side by side.
 
         Args:

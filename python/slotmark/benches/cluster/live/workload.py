@@ -62,7 +62,7 @@ class Workload(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
 
     def transactions(self, seconds: float) -> int:
-        """Transactions that are due in so many seconds."""
+        """The number of seconds in which the transactions are due."""
         return min(self.most, math.ceil(self.tps * seconds))
 
 

@@ -365,9 +365,9 @@ def parts_of(analyses: Sequence[Analysis], least: int = LEAST_OF_PART) -> dict[s
     parts: dict[str, np.ndarray] = {}
     for part in analyses[0].catalogue.parts:
         meets = [one.meets[part.name] for one in found]
-        found = [one for one in meets if one is not None]
-        if len(found) == len(meets):
-            met = np.logical_or.reduce(found)
+        recorded = [one for one in meets if one is not None]
+        if len(recorded) == len(meets):
+            met = np.logical_or.reduce(recorded)
             parts[part.name] = met if part.of == "any" else ~met
     return {name: of for name, of in parts.items() if least <= int(of.sum()) <= of.size - least}
 

@@ -253,7 +253,7 @@ impl ChainAppender {
     }
 }
 
-/// The entries of a secondary index, of a chunk of so many bytes.
+/// The entries of a secondary index, of a chunk of this size.
 fn entries(secondary: &[u8], length: u64) -> impl Iterator<Item = Entry> {
     let be64 = |bytes: &[u8]| u64::from_be_bytes(bytes[..8].try_into().expect("8 bytes"));
     let nexts = secondary.chunks_exact(ENTRY_BYTES).skip(1).map(be64).chain([length]);
@@ -282,7 +282,7 @@ impl OpenChunk {
         Ok(())
     }
 
-    /// Notes the entry of a slot, by its place in the chunk, where so many entries are before it.
+    /// Notes the entry of a slot, by its place in the chunk, with the number of entries before it.
     fn index(&mut self, slot: u64, before: u32) -> io::Result<()> {
         let mut offsets = Vec::new();
         let offset = before * ENTRY_BYTES as u32;
@@ -295,7 +295,7 @@ impl OpenChunk {
         Ok(())
     }
 
-    /// Brings the primary index to so many offsets.
+    /// Brings the primary index to this number of offsets.
     fn fill(&mut self, offsets: u64) -> io::Result<()> {
         let offset = (self.entries * ENTRY_BYTES as u32).to_be_bytes();
         let missing = offsets.saturating_sub(self.offsets) as usize;

@@ -240,7 +240,7 @@ impl<'a> Cursor<'a> {
         self.container(ARRAY, expected)
     }
 
-    /// An array of so many items.
+    /// An array of this many items.
     #[inline(always)]
     pub(crate) fn array_of(&mut self, count: u64, expected: &'static str) -> Result<Items> {
         let at = self.position();

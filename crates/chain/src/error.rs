@@ -22,7 +22,7 @@ pub enum ChainError {
     MissingFile { path: PathBuf },
     #[error("{path}: chunk {expected:05} is missing before it. Copy the folder again, whole.")]
     MissingChunk { path: PathBuf, expected: u64 },
-    #[error("{path}: version byte {found} at offset 0, expected 1. Not a primary index that this slotmark knows.")]
+    #[error("{path}: version byte {found} at offset 0, expected 1. Not a primary index of a known version.")]
     Version { path: PathBuf, found: u8 },
     #[error("{path}: {length} bytes, which is not a whole number of {unit}: the file was cut at offset {at}. Copy it again.")]
     Cut { path: PathBuf, length: u64, unit: &'static str, at: u64 },

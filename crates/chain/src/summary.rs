@@ -30,7 +30,7 @@ pub struct Summary {
     pub last_slot: u64,
     /// The last block's point.
     pub tip: String,
-    /// Quantiles of a block's size in bytes: the smallest size that so many percent of the blocks don't exceed.
+    /// Quantiles of a block's size in bytes: the smallest size that this percentage of the blocks doesn't exceed.
     pub block_bytes: BTreeMap<&'static str, u64>,
     /// Transactions.
     pub transactions: u64,
@@ -105,10 +105,10 @@ impl Tally {
 
 /// Reads, checks and decodes every block of a stretch, on all cores.
 ///
-/// `progress` is told bytes done and bytes in all from one thread at a time, and stops the work with `Break`.
+/// `progress` gets bytes done and bytes in all from one thread at a time, and stops the work with `Break`.
 ///
 /// # Errors
-/// The first damage, by file and offset; [`ChainError::Interrupted`] where `progress` said so.
+/// The first damage, by file and offset; [`ChainError::Interrupted`] where `progress` stopped it.
 pub fn summarise(
     chain: &Chain,
     range: Range<usize>,

@@ -44,7 +44,7 @@ pub struct NewBlock<'a> {
 }
 
 impl ChainWriter {
-    /// Begins a chain with so many slots a chunk file.
+    /// Begins a chain with this many slots a chunk file.
     ///
     /// # Errors
     /// Something is at `folder` already, or the place can't be written.

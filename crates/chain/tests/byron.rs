@@ -1,4 +1,4 @@
-//! Byron bodies are held against the proofs in their headers, on blocks of mainnet and of the first testnet.
+//! Byron bodies are checked against the proofs in their headers, on blocks of mainnet and of the first testnet.
 
 use slotmark_chain::Decoder;
 use slotmark_chain::block::{body_is_proven, header_hash};

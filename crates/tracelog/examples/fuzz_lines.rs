@@ -104,7 +104,7 @@ pub fn unharmed(planted: &str) -> u64 {
     failed
 }
 
-/// Tries so many lines; how many failed.
+/// Tries this many lines; returns how many failed.
 pub fn fuzz(inputs: u64, seed: u64, planted: &str) -> u64 {
     let mut lines: Vec<Vec<u8>> = BUILT_IN.iter().map(|line| line.as_bytes().to_vec()).collect();
     let shared = std::env::var_os("SLOTMARK_SHARED")

@@ -1,4 +1,4 @@
-//! The account of every line, and the tables that say it: `hosts`, `trace_frequencies`, `rejected`.
+//! The account of every line, and its tables: `hosts`, `trace_frequencies`, `rejected`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -69,7 +69,7 @@ pub struct HostFacts {
     pub last_ts_ns: Option<i64>,
     /// The node that wrote its log; empty where that is not known.
     pub node: String,
-    /// The node's version, where the log tells it.
+    /// The node's version, where the log has it.
     pub version: String,
     /// Its commit.
     pub revision: String,
@@ -132,7 +132,7 @@ pub struct Ingested {
     pub bytes: u64,
 }
 
-/// Takes lines in their order, writes what they tell as one part of every table, and keeps account of them.
+/// Takes lines in their order, writes their content as one part of every table, and keeps account of them.
 ///
 /// Makes rows of lines, whether they come from files or straight from a simulation.
 pub struct LineTables {
@@ -169,12 +169,12 @@ impl LineTables {
         self.hosts.node = dialect.map_or("", |dialect| dialect.node());
     }
 
-    /// Knows of a host, whether or not it has lines.
+    /// Adds a host, whether or not it has lines.
     pub fn host(&mut self, name: &[u8]) {
         self.hosts.place(name);
     }
 
-    /// Takes a line of a host: the name of its message, and what it tells, if that is of interest.
+    /// Takes a line of a host: the name of its message, and its content, if that is of interest.
     ///
     /// `place` orders lines of the host that have one time.
     ///
@@ -232,9 +232,9 @@ impl LineTables {
     fn add(&mut self, whose: usize, host: &[u8], entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
         let facts = &mut self.hosts.facts[whose];
         facts.kept += 1;
-        if let Body::Version(told) = entry.body {
+        if let Body::Version(version) = entry.body {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            (facts.version, facts.revision, facts.compiler) = (text(told.version), text(told.revision), text(told.compiler));
+            (facts.version, facts.revision, facts.compiler) = (text(version.version), text(version.revision), text(version.compiler));
         }
         let before = self.rows.short_hashes;
         self.rows.push((whose, host), entry, place)?;
@@ -282,8 +282,8 @@ impl LineTables {
         self.line(host, F::NAME.as_bytes(), entry.as_ref(), place)
     }
 
-    /// Counts a line of a host that couldn't be read; `told` is asked for the rest only while there is room for more.
-    pub(crate) fn reject(&mut self, host: &[u8], reason: Reason, told: impl FnOnce() -> Rejection) {
+    /// Counts a line of a host that couldn't be read; `rejection` is called for the rest only while there is room for more.
+    pub(crate) fn reject(&mut self, host: &[u8], reason: Reason, rejection: impl FnOnce() -> Rejection) {
         self.account.lines += 1;
         let whose = self.hosts.place(host);
         let facts = &mut self.hosts.facts[whose];
@@ -291,11 +291,11 @@ impl LineTables {
         facts.rejected += 1;
         *self.account.reasons.entry(reason).or_default() += 1;
         if self.account.rejections.len() < KEPT_REJECTIONS {
-            self.account.rejections.push(told());
+            self.account.rejections.push(rejection());
         }
     }
 
-    /// Writes what is left. So many log files begin in this part, and whose they are.
+    /// Writes what is left. Takes the number of log files that begin in this part, and their hosts.
     ///
     /// # Errors
     /// A table can't be written.
@@ -345,7 +345,7 @@ impl Hosts {
     }
 }
 
-/// Adds up accounts, in the order of their parts, and writes the tables that say what became of all lines.
+/// Adds up accounts, in the order of their parts, and writes the tables with the result of all lines.
 ///
 /// # Errors
 /// A table can't be written.

@@ -38,7 +38,7 @@ pub struct Source {
 /// The source of a host's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostFrom {
-    /// From where the file lies, as [`Source`] says. Lines aren't asked.
+    /// From where the file lies, as in [`Source`]. Lines aren't read for it.
     Path,
     /// From the field `host` of each line.
     Field,
@@ -83,7 +83,7 @@ struct Segment {
 
 /// Ingests logs.
 ///
-/// `progress` is told bytes done and bytes in all, from any thread, and may stop the work.
+/// `progress` gets bytes done and bytes in all, from any thread, and may stop the work.
 ///
 /// # Errors
 /// A file can't be read or is there twice, a table can't be written, or it was stopped.
@@ -159,7 +159,7 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
     settle(&plan.tables, sources.collect(), accounts).map_err(|source| IngestError::Write { path: plan.tables.clone(), source })
 }
 
-/// Does work in threads, a piece when one is free; what came of it, in the order of the pieces.
+/// Does work in threads, a piece when one is free; returns the results in the order of the pieces.
 fn in_parallel<T: Sync, R: Send>(
     threads: usize,
     pieces: &[T],
@@ -236,7 +236,7 @@ fn heads<'a>(sources: &'a [Source], firsts: &[Option<FirstLine>]) -> HashMap<&'a
 
 /// Reads the files of those hosts again whose pieces overlap, without the lines that an earlier piece has.
 ///
-/// Pieces overlap where the first line of one is in another. That is seen while they are read, and rare; so it costs nothing elsewhere.
+/// Pieces overlap where the first line of one is in another. That is found while they are read, and rare; so it costs nothing elsewhere.
 fn leave_out_overlaps(
     plan: &Plan,
     segments: &[Segment],
@@ -447,7 +447,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Takes what the lines of a segment tell, without those that were there before.
+/// Takes the content of a segment's lines, without those that were there before.
 struct Taking<'a> {
     plan: &'a Plan,
     segment: &'a Segment,
@@ -476,7 +476,7 @@ impl Taking<'_> {
     }
 }
 
-/// Takes what one line tells.
+/// Takes the content of one line.
 struct OfLine<'l, 'a> {
     segment: &'l mut Taking<'a>,
     line: &'l [u8],

@@ -139,7 +139,7 @@ impl<'a> Cursor<'a> {
         self.value_in(0)
     }
 
-    /// The value that comes next, inside so many others.
+    /// The value that comes next, inside this many others.
     #[inline]
     fn value_in(&mut self, levels: u32) -> Result<Value<'a>> {
         let start = self.at;
@@ -215,7 +215,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes an object inside so many other values.
+    /// Passes an object inside this many other values.
     fn object(&mut self, levels: u32) -> Result<()> {
         if levels == MOST_LEVELS {
             return Err(Broken::Malformed);
@@ -235,7 +235,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes an array inside so many other values.
+    /// Passes an array inside this many other values.
     fn array(&mut self, levels: u32) -> Result<()> {
         if levels == MOST_LEVELS {
             return Err(Broken::Malformed);

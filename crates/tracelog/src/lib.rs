@@ -1,6 +1,6 @@
 //! Node logs, a line a message, to typed Parquet tables: one pass, bounded memory, every line accounted for.
 //!
-//! `messages` is the table of messages: an entry says what each is called (cardano-node's new tracing, its transitional names, and
+//! `messages` is the table of messages: an entry has the names of each (cardano-node's new tracing, its transitional names, and
 //! the legacy messages), what its row has, and how it is written. `dialects` takes lines apart, as each kind of node writes them;
 //! `tables` are the rows that come out, `account` keeps account of lines, `repeats` finds those that are there twice, `ingest` drives it
 //! over files. `slot_rows` reads tables again, for a row per host and slot.

@@ -105,7 +105,7 @@ pub(crate) struct Extent {
     pub(crate) damage: Option<Damage>,
 }
 
-/// A line that `each` of [`lines`] is told.
+/// A line that `each` of [`lines`] gets.
 pub(crate) struct Line<'a> {
     /// Without its end; only the beginning of one that is too long.
     pub(crate) bytes: &'a [u8],
@@ -119,15 +119,15 @@ pub(crate) struct Line<'a> {
     pub(crate) ended: bool,
 }
 
-/// Calls `each` for all lines that begin in `range` of a file's content, and `told` for all bytes that are read.
+/// Calls `each` for all lines that begin in `range` of a file's content, and `seen` for all bytes that are read.
 ///
-/// Where packed content is damaged, what came before it is told, the part of a line before it too.
+/// Where packed content is damaged, what came before it is given, the part of a line before it too.
 pub(crate) fn lines<E: From<io::Error>>(
     path: &Path,
     packing: Packing,
     range: Range<u64>,
     mut each: impl FnMut(Line<'_>) -> Result<(), E>,
-    mut told: impl FnMut(&[u8]) -> Result<(), E>,
+    mut seen: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Extent, E> {
     // A range that doesn't begin with the file begins behind the first line end at or after the byte before it.
     let from = range.start.saturating_sub(1);
@@ -160,7 +160,7 @@ pub(crate) fn lines<E: From<io::Error>>(
                 0
             }
         };
-        told(&buffer[held..held + read])?;
+        seen(&buffer[held..held + read])?;
         let filled = held + read;
         let ended = read == 0;
         // Only what is new can hold the next line end.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use twox_hash::XxHash3_64;
 
-/// A line repeats another of its file that begins at most so many bytes before it: more than collectors send at once.
+/// A line repeats another of its file that begins at most this many bytes before it: more than collectors send at once.
 pub(crate) const RECENT_BYTES: u64 = 4 << 20;
 /// Lines that are kept or passed over together.
 const GROUP: usize = 256;

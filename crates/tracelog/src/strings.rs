@@ -39,7 +39,7 @@ impl Strings {
     }
 }
 
-/// Hashes eight bytes at a time. Log lines come from the user's own nodes: nobody chooses them to collide.
+/// Hashes eight bytes at a time. Log lines come from the user's own nodes: no attacker chooses them to collide.
 #[derive(Default)]
 pub(crate) struct Fold(u64);
 

@@ -160,7 +160,7 @@ impl Rows {
         }
     }
 
-    /// Takes what a line told; `host` is the host's place among all and its name, `place` orders lines of a host that have one time.
+    /// Takes a line's content; `host` is the host's place among all and its name, `place` orders lines of a host that have one time.
     pub(crate) fn push(&mut self, host: (usize, &[u8]), entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
         let host = self.host(host);
         let ts_ns = entry.ts_ns;
@@ -358,7 +358,7 @@ fn properties<R: Row>() -> WriterProperties {
             builder = builder.set_column_encoding(ColumnPath::from(name), Encoding::DELTA_BINARY_PACKED);
         }
         if matches!(kind, Kind::Word | Kind::Text) && name != "host" {
-            // The least and the greatest hash of a chunk tell nobody anything, and finding them compares every row.
+            // The least and the greatest hash of a chunk are of no use, and finding them compares every row.
             builder = builder.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::None);
         }
     }

@@ -20,7 +20,7 @@ fn every_line_of_a_consumed_kind_is_interpreted() {
     assert_eq!(lines.len(), 71);
     for (number, line) in (1..).zip(lines) {
         let seen = read_line(line).unwrap_or_else(|reason| panic!("line {number}: {reason}"));
-        // The roll-backward and its twin tell of no header.
+        // The roll-backward and its twin have no header.
         let dropped = [9, 10].contains(&number);
         assert_eq!(seen.entry.is_none(), dropped, "line {number}: {:?}", String::from_utf8_lossy(line));
     }

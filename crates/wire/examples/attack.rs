@@ -62,7 +62,7 @@ impl Control {
     }
 }
 
-/// Tries so many wire inputs and damaged chain folders; how many failed.
+/// Tries this many wire inputs and damaged chain folders; returns how many failed.
 pub fn attack(inputs: u64, chains: u64, seed: u64, control: &Control) -> u64 {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let chain = folder.path().join("chain");
@@ -380,7 +380,7 @@ fn attack_reader(whole: &Path, folder: &Path, chains: u64, seed: u64, control: &
     failed
 }
 
-/// Reads, decodes and frames a chain in every way; tells what was taken for the chain's that isn't.
+/// Reads, decodes and frames a chain in every way; returns what was wrongly taken for the chain's.
 fn read_all(folder: &Path, original: &Chain) -> Result<Option<String>, ChainError> {
     let chain = Chain::open(folder)?;
     let summary = summarise(&chain, 0..chain.len(), &|_, _| ControlFlow::Continue(()));

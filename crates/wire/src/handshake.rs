@@ -1,4 +1,4 @@
-//! The handshake: a client proposes versions with their data, the server takes the highest that both know.
+//! The handshake: a client proposes versions with their data, the server takes the highest that both support.
 
 use std::fmt;
 
@@ -268,7 +268,7 @@ fn reason(bytes: &[u8]) -> String {
         decoder.array()?;
         if decoder.u8()? == 0 {
             let versions = decoder.array_iter::<u64>()?.collect::<Result<Vec<_>, _>>()?;
-            return Ok(format!("the server only knows the versions {versions:?}"));
+            return Ok(format!("the server only supports the versions {versions:?}"));
         }
         decoder.u64()?;
         decoder.str().map(str::to_owned)

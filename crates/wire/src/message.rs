@@ -30,7 +30,7 @@ pub type Decoded<T> = Result<(T, usize), MessageError>;
 pub enum ChainSyncRequest {
     /// Asks for the next block or rollback.
     RequestNext,
-    /// Go to the first of these points that you know.
+    /// Goes to the first of these points that the server has.
     FindIntersect(Vec<Point>),
     /// Ends the protocol.
     Done,

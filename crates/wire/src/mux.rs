@@ -12,7 +12,7 @@ pub const HEADER_BYTES: usize = 8;
 /// The largest payload that cardano-node sends over a socket.
 pub const MAX_SENT: usize = 12_288;
 
-/// The mini-protocols that this crate speaks or knows of, by number.
+/// The mini-protocols that this crate supports or has the number of, by number.
 pub mod protocol {
     /// Handshake, on both sides.
     pub const HANDSHAKE: u16 = 0;
@@ -133,7 +133,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Room for so many bytes at once.
+    /// Room for this many bytes at once.
     pub fn new(bytes: usize) -> Self {
         Self { bytes: vec![0; bytes], unread: 0..0, segments: Segments::default() }
     }

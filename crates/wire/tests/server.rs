@@ -449,7 +449,7 @@ fn a_damaged_chunk_ends_the_connection_that_meets_it() {
     assert!(follow(&mut house.client(), &Point::Origin, second as u64, 10).is_ok());
 }
 
-/// The CPU time of one connection that sends a message of so many points, one byte in each segment.
+/// The CPU time of one connection that sends a message of this many points, one byte in each segment.
 fn cpu_of_single_bytes(points: usize) -> Duration {
     let house = House::new();
     let mut stream = house.raw();
@@ -563,9 +563,9 @@ fn said_of(answer: &'static [u8]) -> String {
         stream.shutdown(Shutdown::Write).unwrap();
         let _ = stream.read(&mut proposal);
     });
-    let said = Client::connect_address(&address, 7).err().unwrap().to_string();
+    let error = Client::connect_address(&address, 7).err().unwrap().to_string();
     server.join().unwrap();
-    said
+    error
 }
 
 #[test]

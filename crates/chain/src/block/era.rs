@@ -17,7 +17,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// The era of a tag; None for one that this slotmark doesn't know.
+    /// The era of a tag; None for an unknown one.
     pub fn from_tag(tag: u64) -> Option<Self> {
         use Era::{Allegra, Alonzo, Babbage, Byron, ByronBoundary, Conway, Mary, Shelley};
         [ByronBoundary, Byron, Shelley, Allegra, Mary, Alonzo, Babbage, Conway].get(usize::try_from(tag).ok()?).copied()

@@ -27,7 +27,7 @@ pub struct Header<'a> {
     pub vrf_key: Option<&'a [u8; 32]>,
     /// The VRF's certificates: nonce and leader up to Alonzo, one for both from Babbage on; None in Byron.
     pub vrf: [Option<VrfCertificate<'a>>; 2],
-    /// Size of the block's body as the header says it; None in Byron.
+    /// Size of the block's body as in the header; None in Byron.
     pub body_size: Option<u64>,
     /// Hash of the body; None in Byron, whose body proof has a structure of its own.
     pub body_hash: Option<&'a [u8; 32]>,

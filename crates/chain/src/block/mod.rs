@@ -1,6 +1,6 @@
 //! Decoding blocks of every era, without copying and without allocating for each block.
 //!
-//! A [`Decoder`] keeps its buffers from block to block. What has a structure of its own that nobody counts (certificates,
+//! A [`Decoder`] keeps its buffers from block to block. What has a structure of its own that isn't counted (certificates,
 //! Plutus data, scripts, metadata) is checked to be well-formed and kept as a [`Span`]. Encodings follow the CDDL
 //! of cardano-ledger's eras; definite and indefinite lengths, tagged and untagged sets, and both forms of outputs and
 //! redeemers are taken.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::cbor::{Buffer, Span};
 
-/// Items of a kind that nobody looks into: where they are and how many.
+/// Items whose content isn't read: their places and number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The whole array or map.
@@ -18,7 +18,7 @@ pub struct Listing {
 pub struct Input {
     /// Start of the earlier transaction's id of 32 bytes.
     pub transaction: u32,
-    /// Index of the output; `u64::MAX` for a kind of Byron input that later clients don't know.
+    /// Index of the output; `u64::MAX` for a kind of Byron input that later clients don't support.
     pub index: u64,
 }
 

@@ -380,7 +380,7 @@ pub(super) fn auxiliary_spans(bytes: &[u8], span: Span) -> Result<Vec<(u32, Span
     Ok(spans)
 }
 
-/// Auxiliary data, by the place of one of so many transactions.
+/// Auxiliary data, by the place of its transaction among all.
 pub(super) fn auxiliary(cursor: &mut Cursor<'_>, transactions: usize) -> Result<Listing> {
     let start = cursor.position();
     let mut items = cursor.map("auxiliary data by transaction")?;

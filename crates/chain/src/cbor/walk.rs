@@ -14,7 +14,7 @@ struct Step {
     more: u8,
 }
 
-/// Steps over heads that say all by themselves.
+/// Steps over heads that are complete items.
 const STEPS: [Step; 256] = {
     let mut steps = [Step { advance: 0, more: 0 }; 256];
     let mut initial = 0;

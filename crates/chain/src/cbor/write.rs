@@ -10,15 +10,15 @@ pub trait CborBuffer {
     fn int(&mut self, value: i64);
     /// A byte string.
     fn bytes(&mut self, value: &[u8]);
-    /// The head of an array of so many items.
+    /// The head of an array of this many items.
     fn array(&mut self, items: usize);
-    /// The head of a map of so many entries.
+    /// The head of a map of this many entries.
     fn map(&mut self, entries: usize);
     /// A tag.
     fn tag(&mut self, tag: u64);
     /// Null.
     fn null(&mut self);
-    /// The head of a set, tag 258, of so many items.
+    /// The head of a set, tag 258, of this many items.
     fn set(&mut self, items: usize);
     /// A whole array of encoded items as cardano-node writes a block's: of indefinite length from 24 items on.
     fn listing(&mut self, items: usize, encoded: &[u8]);

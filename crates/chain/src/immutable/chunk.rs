@@ -91,7 +91,7 @@ pub(super) fn map(path: &Path) -> Result<Option<Mmap>, ChainError> {
     if file.metadata().map_err(io)?.len() == 0 {
         return Ok(None); // an empty file can't be mapped
     }
-    // SAFETY: an ImmutableDB's files are append-only and complete ones never change; a file cut by somebody else
+    // SAFETY: an ImmutableDB's files are append-only and complete ones never change; a file cut by another program
     // while it is mapped ends this process with SIGBUS, as with every reader of mapped files.
     Ok(Some(unsafe { Mmap::map(&file) }.map_err(io)?))
 }

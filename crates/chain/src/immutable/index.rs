@@ -10,7 +10,7 @@ pub(crate) fn index_error(folder: &Path, number: u64, kind: &str, offset: usize,
     ChainError::Index { path: chunk_path(folder, number, kind), offset: offset as u64, what }
 }
 
-/// Maps a chunk's blocks and entries and checks its indexes; with the slots a chunk, where they can be told from it.
+/// Maps a chunk's blocks and entries and checks its indexes; with the slots a chunk, where they follow from it.
 pub(super) fn load(folder: &Path, number: u64) -> Result<(Chunk, Option<u64>), ChainError> {
     let paths = ["chunk", "secondary", "primary"].map(|kind| chunk_path(folder, number, kind));
     let (blocks, secondary) = (map(&paths[0])?, map(&paths[1])?);

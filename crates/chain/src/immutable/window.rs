@@ -41,7 +41,7 @@ impl Chain {
     /// The window of `blocks` blocks (all that are left, for None) after `start`.
     ///
     /// # Errors
-    /// The chain hasn't this point or not so many blocks after it.
+    /// The chain doesn't have this point, or fewer blocks after it.
     pub fn window(&self, start: &Point, blocks: Option<u64>) -> Result<Window, ChainError> {
         let first = match start {
             Point::Origin => 0,
@@ -58,7 +58,7 @@ impl Chain {
     /// The window of `blocks` blocks with the most bytes; the first of several such.
     ///
     /// # Errors
-    /// The chain hasn't so many blocks.
+    /// The chain has fewer blocks.
     pub fn densest_window(&self, blocks: u64) -> Result<Window, ChainError> {
         if blocks > self.len as u64 || blocks == 0 {
             return Err(ChainError::TooShort { path: self.path.clone(), start: Point::Origin, found: self.len as u64, asked: blocks });

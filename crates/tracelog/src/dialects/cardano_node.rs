@@ -1,7 +1,7 @@
 //! cardano-node's log, new tracing and legacy: by the table of messages, which has the names and fields of both. A log may have lines of
 //! both, and fields of either in the other.
 //!
-//! A line is taken apart the short way where it is written as usual, else the long way, which knows what is wrong with it.
+//! A line is taken apart the short way where it is written as usual, else the long way, which finds its fault.
 
 mod usual;
 mod whole;

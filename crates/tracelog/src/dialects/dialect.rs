@@ -34,16 +34,16 @@ pub(crate) trait Dialect: Sync {
 
 /// Reads lines in their order.
 pub(crate) trait Reader {
-    /// Reads a line, without its end, and gives what it tells. `place` orders the rows of one time.
+    /// Reads a line, without its end, and gives its content. `place` orders the rows of one time.
     fn read(&mut self, line: &[u8], place: i64, taker: &mut dyn Taker) -> Result<(), Unread>;
 
-    /// Gives the rows that nothing more is to be learnt of, behind the last line.
+    /// Gives the rows that are still incomplete, behind the last line.
     fn finish(&mut self, _: &mut dyn Taker) -> Result<(), ParquetError> {
         Ok(())
     }
 }
 
-/// Takes what lines tell.
+/// Takes the content of lines.
 pub(crate) trait Taker {
     /// Takes a line that is a row by itself, or of no interest.
     fn line(&mut self, seen: &Seen<'_>, place: i64) -> Result<(), ParquetError>;

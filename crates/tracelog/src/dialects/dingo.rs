@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `producing block`, `forge check: not leader for slot` | `leader`, `not_leader` |
 //! | `successfully built block`; else `block proposal accepted by chain`, `block produced successfully` | `forged` |
-//! | `chainsync: header received` | `noticed`, by the next `calling GetBlockRange` of the connection that asks for its slot |
+//! | `chainsync: header received` | `noticed`, by the next `calling GetBlockRange` of the connection that requests its slot |
 //! | `updated peer tip` | the number of that header, where the header is the peer's tip |
 //! | `calling GetBlockRange` | `requested`; its length by the headers of its slots, where `roll backward` isn't between them |
 //! | `starting batch`, `block returned` | `fetched`: the range's first block, and its last at `batch done`; those between have no hash in the log |
@@ -115,7 +115,7 @@ impl Dialect for Dingo {
 
 impl Reader for Joins {
     fn read(&mut self, line: &[u8], place: i64, taker: &mut dyn Taker) -> Result<(), Unread> {
-        let Told { name, part } = read_line(line)?;
+        let ReadLine { name, part } = read_line(line)?;
         match part {
             Some(part) if taker.part(&name, part.ts_ns) => self.take(&part, place, |entry, place| taker.row(entry, place))?,
             Some(_) => {}
@@ -131,23 +131,23 @@ impl Reader for Joins {
 
 /// A line that could be read.
 #[derive(Debug, PartialEq)]
-struct Told<'a> {
+struct ReadLine<'a> {
     /// The name under which its messages are counted.
     name: Cow<'a, [u8]>,
     /// Its content; None where it is of no interest.
     part: Option<Part<'a>>,
 }
 
-/// A part of rows: what one line tells.
+/// A part of rows: the content of one line.
 #[derive(Debug, PartialEq)]
 struct Part<'a> {
     /// Time of the line, in ns since 1970, UTC.
     ts_ns: i64,
-    tells: Tells<'a>,
+    content: Content<'a>,
 }
 
 #[derive(Debug, PartialEq)]
-enum Tells<'a> {
+enum Content<'a> {
     Row(Message, Body<'a>),
     Forged { block: &'a [u8], slot: i64, block_no: Option<i64>, previous: Option<&'a [u8]> },
     Extended { block: &'a [u8], slot: i64 },
@@ -179,7 +179,7 @@ type Hash = Box<[u8]>;
 const HASH_BYTES: usize = 32;
 
 /// Reads a line, without its end.
-fn read_line(line: &[u8]) -> Result<Told<'_>, Reason> {
+fn read_line(line: &[u8]) -> Result<ReadLine<'_>, Reason> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {
         return Err(Reason::NotJson);
@@ -187,7 +187,7 @@ fn read_line(line: &[u8]) -> Result<Told<'_>, Reason> {
     if let Some(text) = usual_text(line)
         && kind_of(text).is_none()
     {
-        return if line.ends_with(b"}") { Ok(Told { name: name_of(text), part: None }) } else { Err(Reason::Cut) };
+        return if line.ends_with(b"}") { Ok(ReadLine { name: name_of(text), part: None }) } else { Err(Reason::Cut) };
     }
     let mut fields = Fields::default();
     let mut cursor = Cursor::new(line);
@@ -199,17 +199,17 @@ fn read_line(line: &[u8]) -> Result<Told<'_>, Reason> {
         return Err(Reason::NotJson);
     }
     let text = string(fields.msg.ok_or(Reason::Missing("msg"))?).ok_or(Reason::Wrong("msg"))?;
-    let Some((begin, kind)) = kind_of(text) else { return Ok(Told { name: name_of(text), part: None }) };
+    let Some((begin, kind)) = kind_of(text) else { return Ok(ReadLine { name: name_of(text), part: None }) };
     if !is_text(line) {
         return Err(Reason::NotJson);
     }
     let name = Cow::Borrowed(begin.trim_end_matches([' ', ':', '(']).as_bytes());
-    let Some(tells) = fields.read(kind, &text[begin.len()..])? else { return Ok(Told { name, part: None }) };
+    let Some(content) = fields.read(kind, &text[begin.len()..])? else { return Ok(ReadLine { name, part: None }) };
     let ts_ns = match fields.time.ok_or(Reason::Missing("time"))? {
         Value::String(time) => line_time("time", time)?,
         _ => return Err(Reason::Wrong("time")),
     };
-    Ok(Told { name, part: Some(Part { ts_ns, tells }) })
+    Ok(ReadLine { name, part: Some(Part { ts_ns, content }) })
 }
 
 /// The text of a line that begins as Dingo writes it.
@@ -274,26 +274,26 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads the line; `rest` is its text behind the words by which it is known. None where it is about a local client.
-    fn read(&self, kind: Line, rest: &'a [u8]) -> Result<Option<Tells<'a>>, Reason> {
-        let row = |message, slot| Tells::Row(message, Body::Slot(Slot { slot: Some(slot), block_no: None }));
+    fn read(&self, kind: Line, rest: &'a [u8]) -> Result<Option<Content<'a>>, Reason> {
+        let row = |message, slot| Content::Row(message, Body::Slot(Slot { slot: Some(slot), block_no: None }));
         let on = match kind {
-            Line::Version => return Ok(Some(Tells::Row(Message::Version, Body::Version(version(rest))))),
+            Line::Version => return Ok(Some(Content::Row(Message::Version, Body::Version(version(rest))))),
             Line::Leader => return Ok(Some(row(Message::Leader, slot("slot", self.slot)?))),
             Line::NotLeader => return Ok(Some(row(Message::NotLeader, slot("current_slot", self.current_slot)?))),
             Line::Forged => {
-                return Ok(Some(Tells::Forged {
+                return Ok(Some(Content::Forged {
                     block: hash("hash", self.hash)?,
                     slot: slot("slot", self.slot)?,
                     block_no: self.block_number.map(|value| number("block_number", Some(value))).transpose()?,
                     previous: self.prev_hash.map(|value| hash("prev_hash", Some(value))).transpose()?,
                 }));
             }
-            Line::Transaction(message) => return Ok(Some(Tells::Row(message, Body::Transactions(Transactions::default())))),
+            Line::Transaction(message) => return Ok(Some(Content::Row(message, Body::Transactions(Transactions::default())))),
             Line::Extended => {
                 let (block, slot) = tip(rest)?;
-                return Ok(Some(Tells::Extended { block, slot }));
+                return Ok(Some(Content::Extended { block, slot }));
             }
-            Line::RolledBack => return Ok(Some(Tells::RolledBack)),
+            Line::RolledBack => return Ok(Some(Content::RolledBack)),
             Line::Header => On::Header { slot: slot("slot", self.slot)? },
             Line::PeerTip => On::PeerTip { slot: slot("slot", self.slot)?, block_no: number("block_number", self.block_number)? },
             Line::HeadersRolledBack => On::RolledBack,
@@ -320,7 +320,7 @@ impl<'a> Fields<'a> {
             Line::Closed => On::Closed,
         };
         let name = string(self.connection_id.ok_or(Reason::Missing("connection_id"))?).ok_or(Reason::Wrong("connection_id"))?;
-        Ok(ends(name).map(|_| Tells::Of(name, on)))
+        Ok(ends(name).map(|_| Content::Of(name, on)))
     }
 }
 
@@ -480,19 +480,19 @@ impl Joins {
     /// Takes a line, and gives the rows that it completes, each with its place.
     fn take<E>(&mut self, part: &Part<'_>, place: i64, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         let at = At { ts_ns: part.ts_ns, place };
-        match &part.tells {
-            Tells::Row(message, body) => give(&entry(at, *message, *body), place),
-            &Tells::Forged { block, slot, block_no, previous } => self.forged(at, block, slot, block_no, previous, &mut give),
-            &Tells::Extended { block, slot } => self.extended(at, block, slot, &mut give),
-            Tells::RolledBack => {
+        match &part.content {
+            Content::Row(message, body) => give(&entry(at, *message, *body), place),
+            &Content::Forged { block, slot, block_no, previous } => self.forged(at, block, slot, block_no, previous, &mut give),
+            &Content::Extended { block, slot } => self.extended(at, block, slot, &mut give),
+            Content::RolledBack => {
                 self.rolled_back = true;
                 Ok(())
             }
-            Tells::Of(name, on) => self.on_connection(at, name, on, &mut give),
+            Content::Of(name, on) => self.on_connection(at, name, on, &mut give),
         }
     }
 
-    /// Gives the rows that nothing more is to be learnt of.
+    /// Gives the rows that are still incomplete.
     fn give_rest<E>(&mut self, mut give: impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         while let Some(own) = self.own.pop_front() {
             own.give_without_size(&mut give)?;
@@ -647,7 +647,7 @@ impl Joins {
         self.numbers.insert(block.into(), block_no);
     }
 
-    /// Learns the size of a block; where it is an own one that was adopted, its row is complete.
+    /// Takes the size of a block; where it is an own one that was adopted, its row is complete.
     fn size<E>(&mut self, block: &[u8], size_bytes: i64, give: &mut impl FnMut(&Entry<'_>, i64) -> Result<(), E>) -> Result<(), E> {
         match self.own.iter_mut().find(|own| *own.block == *block && own.size_bytes.is_none()) {
             Some(own) => {
@@ -721,7 +721,7 @@ mod tests {
     const SECOND: &str = "bb00000000000000000000000000000000000000000000000000000000000002";
     const TO_A_PEER: &str = "10.0.0.1:3001<->10.0.0.2:40000";
 
-    /// A line so many ms into a second.
+    /// A line at this many ms into a second.
     fn line(ms: u32, msg: &str, members: &str) -> String {
         format!(r#"{{"time":"2026-01-01T00:00:07.{ms:03}Z","level":"DEBUG","msg":"{msg}","component":"network"{members}}}"#)
     }
@@ -757,8 +757,8 @@ mod tests {
             Ok::<(), ()>(())
         };
         for (place, line) in log.iter().enumerate() {
-            let told = read_line(line.as_bytes()).unwrap_or_else(|reason| panic!("{line}: {reason}"));
-            if let Some(part) = &told.part {
+            let read = read_line(line.as_bytes()).unwrap_or_else(|reason| panic!("{line}: {reason}"));
+            if let Some(part) = &read.part {
                 joins.take(part, place as i64, &mut give).unwrap();
             }
         }
@@ -820,11 +820,11 @@ mod tests {
             (20, Message::Requested, "aa"),
         ];
         assert_eq!(rows(&log), wanted.map(|(ms, message, block)| (ms, message, block.to_owned())));
-        let told = blocks(&log);
-        assert_eq!(told[0], (Message::Header, Some(7), Some(3), None, None));
-        assert_eq!(told[1], (Message::Header, Some(9), None, None, None));
-        assert_eq!(told[2], (Message::Requested, None, None, None, Some(3)));
-        assert_eq!(told[5], (Message::Requested, None, None, None, Some(1)));
+        let rows = blocks(&log);
+        assert_eq!(rows[0], (Message::Header, Some(7), Some(3), None, None));
+        assert_eq!(rows[1], (Message::Header, Some(9), None, None, None));
+        assert_eq!(rows[2], (Message::Requested, None, None, None, Some(3)));
+        assert_eq!(rows[5], (Message::Requested, None, None, None, Some(1)));
     }
 
     #[test]
@@ -908,9 +908,9 @@ mod tests {
             (90, Message::NotLeader, "9"),
         ];
         assert_eq!(rows(&log), wanted.map(|(ms, message, block)| (ms, message, block.to_owned())));
-        let told = blocks(&log);
-        assert_eq!(told[0], (Message::Forged, Some(7), Some(3), None, None));
-        assert_eq!(told[1], (Message::SelfAdopted, Some(7), None, Some(853), None));
+        let rows = blocks(&log);
+        assert_eq!(rows[0], (Message::Forged, Some(7), Some(3), None, None));
+        assert_eq!(rows[1], (Message::SelfAdopted, Some(7), None, Some(853), None));
     }
 
     #[test]
@@ -921,10 +921,10 @@ mod tests {
             line(20, &format!("chain extended, new tip: {FIRST} at slot 7"), ""),
             line(30, "block produced successfully", &format!(r#","slot":8,"hash":"{SECOND}""#)),
         ];
-        let told = blocks(&log);
-        let messages: Vec<_> = told.iter().map(|row| row.0).collect();
+        let rows = blocks(&log);
+        let messages: Vec<_> = rows.iter().map(|row| row.0).collect();
         assert_eq!(messages, [Message::Forged, Message::Forged, Message::SelfAdopted]);
-        assert_eq!((told[0].2, told[1].2, told[2].3), (Some(3), None, None));
+        assert_eq!((rows[0].2, rows[1].2, rows[2].3), (Some(3), None, None));
     }
 
     #[test]
@@ -932,15 +932,15 @@ mod tests {
         // [[[3, 7, null], h'01'], [], [], {}, []]
         let block = "858283030 7f64101 8080a080".replace(' ', "");
         let sent = |block: &str, kind: u32| line(30, &format!("calling Block(blockType: +{kind}, blockData: {block})"), &on(TO_A_PEER, ""));
-        let told = |line: &str| match read_line(line.as_bytes()).unwrap().part {
-            Some(Part { tells: Tells::Of(_, On::Sent { block, slot, block_no, size_bytes }), .. }) => {
+        let sent_block = |line: &str| match read_line(line.as_bytes()).unwrap().part {
+            Some(Part { content: Content::Of(_, On::Sent { block, slot, block_no, size_bytes }), .. }) => {
                 Some((String::from_utf8_lossy(&block).into_owned(), slot, block_no, size_bytes))
             }
             _ => None,
         };
         let header = blake2b_simd::Params::new().hash_length(32).hash(&hex::decode("8283030 7f64101".replace(' ', "")).unwrap());
-        assert_eq!(told(&sent(&block, 7)), Some((header.to_hex().to_string(), 7, 3, 12)));
-        assert_eq!(told(&sent(&block, 1)), None, "Byron");
+        assert_eq!(sent_block(&sent(&block, 7)), Some((header.to_hex().to_string(), 7, 3, 12)));
+        assert_eq!(sent_block(&sent(&block, 1)), None, "Byron");
         for cut in 1..block.len() - 8 {
             assert!(reason(&sent(&block[..cut], 7)).is_none_or(|reason| reason == Reason::Wrong("msg")), "cut at {cut}");
         }

@@ -1,7 +1,7 @@
 //! Log dialects: how a kind of node writes its log. A dialect is one file and a line in [`dialect`]'s table: which lines it reads, which
 //! fields of them, which of our messages they are, and whether a file of it can be read in pieces.
 //!
-//! Which one a file is in is seen from its first lines. Lines of one dialect are rows by themselves (cardano-node) or parts of rows,
+//! Which one a file is in is decided by its first lines. Lines of one dialect are rows by themselves (cardano-node) or parts of rows,
 //! which are put together in the order of the lines (Dingo).
 
 mod cardano_node;

@@ -1,4 +1,4 @@
-//! The table of messages: an entry for each says by which names nodes of all ages call it, what its row has, and how nodes of
+//! The table of messages: an entry for each has its names in nodes of all ages, what its row has, and how nodes of
 //! today write it.
 //!
 //! Ingest finds messages by the names and reads rows; the simulator writes the forms, as text or straight into rows. An entry:
@@ -7,7 +7,7 @@
 //! - `kinds`: what stands under `kind`, transitional or legacy, whatever the namespace. Kinds that nodes also use for messages to
 //!   local clients (`ChainSyncServer.Update`) are not among them.
 //! - `row`: its table, as a variant of [`Body`]; the word for it in the column `event`; and each column, with how it is read
-//!   (a function of `values`) and under which key. Where that doesn't say it all, a function in brackets reads the row.
+//!   (a function of `values`) and under which key. Where that isn't enough, a function in brackets reads the row.
 //! - `form`: one way to write it. The severity, the thread (`on` one, or one for each `peer` from a number on), and the members
 //!   of `data` in their order: `"key": field` for a value that is given, `"key" = constant` for what is always the same.
 //!
@@ -38,7 +38,7 @@ use crate::reason::Reason;
 
 /// The members of a message's data, wherever they come from.
 pub(crate) trait Members<'a> {
-    /// Calls `each` with every member; it says whether it took it.
+    /// Calls `each` with every member; it returns whether it took it.
     fn each(&mut self, each: impl FnMut(&[u8], Value<'a>) -> Result<bool, Reason>) -> Result<(), Reason>;
 }
 
@@ -210,7 +210,7 @@ messages! {
             "kind" = "TraceAddBlockEvent.SwitchedToAFork", "newTipSelectView": view, "newtip": tip
         };
     }
-    /// Adopted by who forged it; tells the size.
+    /// Adopted by who forged it; has the size.
     SelfAdopted {
         names: ["Forge.Loop.AdoptedBlock", "Forge.AdoptedBlock"];
         kinds: ["TraceAdoptedBlock"];

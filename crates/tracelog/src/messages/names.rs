@@ -5,7 +5,7 @@ use super::Message;
 /// Names of messages, found by a hash of their ends, by which they differ.
 pub(super) struct Names<const COUNT: usize> {
     names: [(&'static str, Message); COUNT],
-    /// Places among the names, plus 1, where a name's hash says or in the next free slot behind. Most are 0: there is none.
+    /// Places among the names, plus 1, at a name's hash or in the next free slot behind. Most are 0: there is none.
     slots: [u8; SLOTS],
 }
 

@@ -43,7 +43,7 @@ pub(super) fn resources<'a>(members: &mut impl Members<'a>) -> Result<Option<Bod
     Ok(Some(Body::Resources(values.map(Option::unwrap_or_default))))
 }
 
-/// Tells of a header that was announced; not after it was sent, and not of going back.
+/// Reads a header that was announced; not after it was sent, and not of going back.
 pub(super) fn announced<'a>(members: &mut impl Members<'a>) -> Result<Option<Body<'a>>, Reason> {
     let (mut added, mut point, mut peer, mut again, mut back) = (None, None, None, false, false);
     members.each(|key, value| {
@@ -88,18 +88,18 @@ pub(super) fn generator_summary<'a>(members: &mut impl Members<'a>) -> Result<Op
 }
 
 pub(super) fn version<'a>(members: &mut impl Members<'a>) -> Result<Option<Body<'a>>, Reason> {
-    let mut told = Version::default();
+    let mut version = Version::default();
     members.each(|key, value| {
         let field = match key {
-            b"applicationVersion" => &mut told.version,
-            b"gitRevision" => &mut told.revision,
-            b"compilerVersion" => &mut told.compiler,
+            b"applicationVersion" => &mut version.version,
+            b"gitRevision" => &mut version.revision,
+            b"compilerVersion" => &mut version.compiler,
             _ => return Ok(false),
         };
         *field = string(value).unwrap_or_default();
         Ok(true)
     })?;
-    Ok(Some(Body::Version(told)))
+    Ok(Some(Body::Version(version)))
 }
 
 pub(crate) fn string(value: Value<'_>) -> Option<&[u8]> {

@@ -76,7 +76,7 @@ pub enum SlotRowsError {
         /// The type that it has.
         found: String,
     },
-    /// A file can't be what it says.
+    /// A file isn't what its name says.
     #[error("{path}: its bytes are no Parquet file")]
     Damaged {
         /// The file.
@@ -221,7 +221,7 @@ pub(super) fn whole<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'
     numbers::<Int64Type>(batch, name)
 }
 
-/// The value of a column of whole numbers without an entry. A file that has this number tells nothing with it: no log has.
+/// The value of a column of whole numbers without an entry. A file that has this number has no entry there: no log has it.
 pub(super) const NONE: i64 = i64::MIN;
 
 /// Adds a column's values of a batch to those of the batches before.

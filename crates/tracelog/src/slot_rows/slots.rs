@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 
 use super::columns::{Clock, NONE, Numbered, SlotRowsError, Wanted, WantedHost, column_of, each_batch, numbers, table, value, whole};
 
-/// The files of the tables that tell of slots.
+/// The files of the tables about slots.
 #[derive(Clone, Debug, Default)]
 pub struct SlotFiles {
     /// Parts of `slot_events`.
@@ -51,7 +51,7 @@ const BLOCK_NO: usize = FIRST_STEP + STEPS.len();
 const TXS: usize = BLOCK_NO + 1;
 const UTXO_SIZE: usize = BLOCK_NO + 2;
 
-/// The slots of a host, column by column. Logs tell of slots as they come, so that mostly the next row is of the slot met last, or of the one after it.
+/// The slots of a host, column by column. Logs have slots as they come, so that mostly the next row is of the slot met last, or of the one after it.
 #[derive(Default)]
 struct Slots {
     slots: Vec<i64>,
@@ -117,11 +117,11 @@ impl Slots {
     }
 }
 
-/// One row per host and slot of which any of the tables tells, in the order of hosts as given and of slots.
+/// One row per host and slot that any of the tables has, in the order of hosts as given and of slots.
 ///
 /// Columns: `host` (its number), `slot`, `events` (rows of `slot_events`), `starts`, `leads` (how many of those), the earliest time of each step
 /// (`started_ts_ns`, `context_ts_ns`, `state_ts_ns`, `view_ts_ns`, `leading_ts_ns`, `not_leading_ts_ns`, `ticked_ts_ns`, `snapshot_ts_ns`),
-/// `context_block_no`, `txs` (the most in the mempool), `utxo_size`, `chain_density`; null where not told.
+/// `context_block_no`, `txs` (the most in the mempool), `utxo_size`, `chain_density`; null where not logged.
 ///
 /// # Errors
 ///

@@ -20,7 +20,7 @@ enum Socket {
     Tcp(TcpStream),
 }
 
-/// A stream socket that can be told that more is on its way.
+/// A stream socket that can be set to expect more.
 ///
 /// With many requests in flight the next reply is a microsecond away, and sleeping until it is here would cost both ends
 /// more than looking again. How often that is tried follows from how well it went before, so that behind a slow node,

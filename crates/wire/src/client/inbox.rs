@@ -122,7 +122,7 @@ fn check(header: &Header, protocol: u16, side: Side) -> Result<(), ClientError> 
     let greeting =
         matches!(header.protocol, protocol::KEEP_ALIVE | protocol::TX_SUBMISSION | protocol::PEER_SHARING | protocol::CHAIN_SYNC_N2N);
     if header.protocol != protocol && !(side == Side::Node && greeting) {
-        return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment that nobody asked for".into() });
+        return Err(ClientError::Protocol { protocol: header.protocol, what: "an unrequested segment".into() });
     }
     Ok(())
 }

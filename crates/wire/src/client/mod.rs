@@ -42,7 +42,7 @@ pub enum ClientError {
     NoHandshake { offer: Offer, limit: Duration },
     #[error("what listens there is no {side}: it began with \"{}\"", beginning.escape_ascii())]
     OtherProtocol { side: &'static str, beginning: Vec<u8> },
-    #[error("the intersection was not found: the server doesn't know {0}")]
+    #[error("the intersection was not found: the server doesn't have {0}")]
     NoIntersection(Point),
     #[error("the chain ended after {blocks} blocks: the server has no more")]
     Tip { blocks: u64 },
@@ -100,7 +100,7 @@ impl Client {
     /// Connects to a node-to-client socket.
     ///
     /// # Errors
-    /// Nobody listens there, or the handshake is refused.
+    /// No server listens there, or the handshake is refused.
     pub fn connect_socket(path: &Path, magic: u64) -> Result<Self, ClientError> {
         Self::shake_hands(Bearer::unix(path)?, Side::Client, magic)
     }
@@ -108,7 +108,7 @@ impl Client {
     /// Connects to a node-to-node address, `HOST:PORT`.
     ///
     /// # Errors
-    /// Nobody listens there, or the handshake is refused.
+    /// No server listens there, or the handshake is refused.
     pub fn connect_address(address: &str, magic: u64) -> Result<Self, ClientError> {
         Self::shake_hands(Bearer::tcp(address)?, Side::Node, magic)
     }
@@ -125,7 +125,7 @@ impl Client {
             Answer::Accept(stated) => client.version = stated.version,
             Answer::Refuse(why) => return Err(ClientError::Refused { offer, why }),
             Answer::Versions(versions) => {
-                return Err(ClientError::Refused { offer, why: format!("it only tells its versions, {versions:?}") });
+                return Err(ClientError::Refused { offer, why: format!("it only lists its versions, {versions:?}") });
             }
         }
         client.bearer.read_within(None)?;
@@ -163,7 +163,7 @@ impl Client {
     /// Intersects at a point.
     ///
     /// # Errors
-    /// The server doesn't know it.
+    /// The server doesn't have it.
     pub fn find_intersection(&mut self, point: &Point) -> Result<(), ClientError> {
         let mut message = Vec::new();
         ChainSyncRequest::FindIntersect(vec![*point]).encode(&mut message);
@@ -177,7 +177,7 @@ impl Client {
         }
     }
 
-    /// The server's tip, as its answer to a find-intersect tells it.
+    /// The server's tip, from its answer to a find-intersect.
     ///
     /// # Errors
     /// The connection ends.
@@ -188,7 +188,7 @@ impl Client {
         self.reply(self.chain_sync(), ChainSyncReply::decode_tip, 0)
     }
 
-    /// Asks for what comes next and waits for it, at the chain's end too; node-to-client only.
+    /// Requests the next message and waits for it, at the chain's end too; node-to-client only.
     ///
     /// Gives what `each` makes of the block, `[era, block]`; None where the chain rolled back.
     ///
@@ -213,7 +213,7 @@ impl Client {
         made.map(Some)
     }
 
-    /// Asks for what comes next; tells how many bytes the roll-forward takes that the stream then begins with, None for a roll-backward.
+    /// Requests the next message; returns how many bytes the roll-forward takes that the stream then begins with, None for a roll-backward.
     fn next_roll_forward(&mut self, whole: impl Fn(&[u8]) -> Result<usize, MessageOrClientError>) -> Result<Option<usize>, ClientError> {
         let protocol = self.chain_sync();
         let mut message = Vec::new();
@@ -324,9 +324,9 @@ impl Client {
         Ok(())
     }
 
-    /// As [`Client::blocks`], but finds only the ends of messages and throws them away: the floor. Tells the blocks' bytes.
+    /// As [`Client::blocks`], but finds only the ends of messages and throws them away: the floor. Returns the blocks' bytes.
     ///
-    /// `seen` is told of each block, with the bytes so far.
+    /// `seen` gets each block, with the bytes so far.
     ///
     /// # Errors
     /// The connection or the chain ends early, or the chain rolls back.

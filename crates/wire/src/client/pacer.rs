@@ -19,7 +19,7 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// For so many requests in all, at most `depth` of them in flight.
+    /// Paces this many requests in all, at most `depth` of them in flight.
     pub(super) fn new(protocol: u16, requests: u64, depth: u64) -> Self {
         let depth = depth.max(1);
         let at_once = REQUEST_NEXT.repeat(depth.min(requests) as usize);

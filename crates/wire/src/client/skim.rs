@@ -33,7 +33,7 @@ impl Skimmer {
         self.bytes
     }
 
-    /// Takes what came from the socket; `answered` is told of each reply, with the bytes so far where it was a block.
+    /// Takes what came from the socket; `answered` gets each reply, with the bytes so far where it was a block.
     pub(super) fn skim(&mut self, mut wire: &[u8], mut answered: impl FnMut(Option<u64>)) -> Result<(), ClientError> {
         while let Some((header, payload)) = self.segments.next(&mut wire) {
             self.check(header)?;
@@ -46,7 +46,7 @@ impl Skimmer {
     #[inline]
     fn check(&self, header: Header) -> Result<(), ClientError> {
         if header.protocol != self.protocol || !header.from_responder {
-            return Err(ClientError::Protocol { protocol: header.protocol, what: "a segment that nobody asked for".into() });
+            return Err(ClientError::Protocol { protocol: header.protocol, what: "an unrequested segment".into() });
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Skimmer {
         Ok(())
     }
 
-    /// Reads what comes next, a message's beginning or its tip; tells how many bytes it took.
+    /// Reads what comes next, a message's beginning or its tip; returns how many bytes it took.
     fn part(&mut self, part: &[u8], answered: &mut impl FnMut(Option<u64>)) -> Result<usize, MessageError> {
         if self.in_tail {
             let taken = tip_length(part)?;

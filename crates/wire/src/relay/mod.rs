@@ -168,7 +168,7 @@ impl Shared {
         [mut from_node, mut to_node, mut to_client]: [Stream; 3],
     ) -> [JoinHandle<()>; 2] {
         let shared = Arc::clone(self);
-        // When the client closed; 0 while it didn't. Only the way down tells of an end, behind all that came before it.
+        // When the client closed; 0 while it didn't. Only the way down reports an end, behind all that came before it.
         let closed_ns = Arc::new(AtomicU64::new(0));
         let client_closed_ns = Arc::clone(&closed_ns);
         let down = thread::spawn(move || {
@@ -188,7 +188,7 @@ impl Shared {
                 let passed_ns = now_ns();
                 watch.bytes(&buffer[..read], read_ns, passed_ns, &mut |what| shared.tell(connection, what));
             };
-            // Told before the other side learns of it: who ended it is who closed first.
+            // Reported before the other side is closed: the side that closed first ended it.
             let ended = match client_closed_ns.load(Ordering::SeqCst) {
                 0 => What::Ended { at_ns: now_ns(), by_node, why },
                 at_ns => What::Ended { at_ns, by_node: false, why: "it closed the connection".into() },
@@ -203,7 +203,7 @@ impl Shared {
             loop {
                 match from_client.read(&mut buffer) {
                     Ok(0) => break,
-                    Ok(read) if to_node.write_all(&buffer[..read]).is_err() => return, // the node's end is seen on the way down
+                    Ok(read) if to_node.write_all(&buffer[..read]).is_err() => return, // the node's end is found on the way down
                     Ok(_) => {}
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(_) => break,

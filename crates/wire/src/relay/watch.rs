@@ -31,7 +31,7 @@ pub(super) enum What {
     Await { at_ns: u64 },
     /// A block that block-fetch brought.
     Body { times: Times, block: Vec<u8> },
-    /// No connection, or bytes that are no message of a node: nothing is seen of the connection from here on.
+    /// No connection, or bytes that are no message of a node: nothing of the connection is read from here on.
     Unreadable { at_ns: u64, why: String },
     /// The connection ended.
     Ended { at_ns: u64, by_node: bool, why: String },
@@ -43,7 +43,7 @@ pub(super) struct Watch {
     segments: Segments,
     chain_sync: Stream,
     block_fetch: Stream,
-    /// The last reply of chain-sync said that the request waits.
+    /// By the last reply of chain-sync, the request waits.
     awaiting: bool,
     lost: bool,
 }
@@ -56,8 +56,8 @@ struct Stream {
 }
 
 impl Watch {
-    /// Takes bytes that were read at one time and passed on at another; tells of each message that is whole with them.
-    pub(super) fn bytes(&mut self, mut bytes: &[u8], read_ns: u64, passed_ns: u64, tell: &mut impl FnMut(What)) {
+    /// Takes bytes that were read at one time and passed on at another; reports each message that is complete with them.
+    pub(super) fn bytes(&mut self, mut bytes: &[u8], read_ns: u64, passed_ns: u64, report: &mut impl FnMut(What)) {
         while !self.lost
             && let Some((header, now)) = self.segments.next(&mut bytes)
         {
@@ -66,22 +66,22 @@ impl Watch {
                 _ if now.is_empty() => Ok(()),
                 protocol::CHAIN_SYNC_N2C | protocol::CHAIN_SYNC_N2N => {
                     self.chain_sync.take(now, read_ns, passed_ns);
-                    self.chain_sync_messages(number, read_ns, tell)
+                    self.chain_sync_messages(number, read_ns, report)
                 }
                 protocol::BLOCK_FETCH => {
                     self.block_fetch.take(now, read_ns, passed_ns);
-                    self.block_fetch_messages(read_ns, tell)
+                    self.block_fetch_messages(read_ns, report)
                 }
                 _ => Ok(()),
             };
             if let Err(why) = read {
                 self.lost = true;
-                tell(What::Unreadable { at_ns: read_ns, why: format!("it sent what no node sends in protocol {number}: {why}") });
+                report(What::Unreadable { at_ns: read_ns, why: format!("it sent what no node sends in protocol {number}: {why}") });
             }
         }
     }
 
-    fn chain_sync_messages(&mut self, number: u16, read_ns: u64, tell: &mut impl FnMut(What)) -> Result<(), String> {
+    fn chain_sync_messages(&mut self, number: u16, read_ns: u64, report: &mut impl FnMut(What)) -> Result<(), String> {
         while let Some(times) = self.chain_sync.times {
             let bytes = self.chain_sync.bytes.as_slice();
             let length = match bytes {
@@ -97,14 +97,14 @@ impl Watch {
                     });
                     length.inspect(|&length| {
                         let awaited = std::mem::take(&mut self.awaiting);
-                        tell(What::Forward { times, awaited, message: bytes[..length].to_vec() });
+                        report(What::Forward { times, awaited, message: bytes[..length].to_vec() });
                     })
                 }
                 bytes => ChainSyncReply::decode(bytes).map(|(reply, length)| {
                     self.awaiting = reply == ChainSyncReply::AwaitReply;
                     match reply {
-                        ChainSyncReply::AwaitReply => tell(What::Await { at_ns: times.first_ns }),
-                        ChainSyncReply::RollBackward(to) => tell(What::Backward { at_ns: times.first_ns, to }),
+                        ChainSyncReply::AwaitReply => report(What::Await { at_ns: times.first_ns }),
+                        ChainSyncReply::RollBackward(to) => report(What::Backward { at_ns: times.first_ns, to }),
                         ChainSyncReply::IntersectFound(_) | ChainSyncReply::IntersectNotFound => {}
                     }
                     length
@@ -117,12 +117,12 @@ impl Watch {
         Ok(())
     }
 
-    fn block_fetch_messages(&mut self, read_ns: u64, tell: &mut impl FnMut(What)) -> Result<(), String> {
+    fn block_fetch_messages(&mut self, read_ns: u64, report: &mut impl FnMut(What)) -> Result<(), String> {
         while let Some(times) = self.block_fetch.times {
             let bytes = self.block_fetch.bytes.as_slice();
             let length = match bytes {
                 [0x82, 0x04, rest @ ..] => wrapped(rest).map(|(block, taken)| {
-                    tell(What::Body { times, block: block.to_vec() });
+                    report(What::Body { times, block: block.to_vec() });
                     2 + taken
                 }),
                 [0x81, 0x02 | 0x03 | 0x05, ..] => Ok(2),
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::mux::frame;
 
-    /// A roll-forward with a block of so many bytes, which needn't be one.
+    /// A roll-forward with a block of this size, which needn't be one.
     fn forward(length: usize, tip: &Tip) -> Vec<u8> {
         let mut message = vec![0x83, 0x02, 0xd8, 0x18, 0x5a];
         message.extend((length as u32).to_be_bytes());

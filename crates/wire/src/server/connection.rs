@@ -34,7 +34,7 @@ pub(super) struct Manner {
 enum End {
     #[error("the client closed the connection")]
     Closed,
-    #[error("the client said goodbye")]
+    #[error("the client ended the connection")]
     Done,
     #[error("the client went away ({0})")]
     Lost(ErrorKind),
@@ -192,7 +192,7 @@ impl<'c> Connection<'c> {
             };
             let mut wire = &buffer[..read];
             while let Some((header, payload)) = segments.next(&mut wire) {
-                self.check(&header)?; // before its payload is here: garbage is told at once
+                self.check(&header)?; // before its payload is here: invalid input is refused at once
                 if !payload.is_empty() {
                     self.payload(header.protocol, payload)?;
                 }
@@ -274,7 +274,7 @@ impl<'c> Connection<'c> {
         Ok(())
     }
 
-    /// Answers every message that is whole; tells how many bytes they took.
+    /// Answers every message that is whole; returns how many bytes they took.
     fn messages(&mut self, protocol: u16, bytes: &[u8]) -> Result<usize, End> {
         let mut at = 0;
         while at < bytes.len() {
@@ -286,7 +286,7 @@ impl<'c> Connection<'c> {
         Ok(at)
     }
 
-    /// Answers the message that `bytes` begin with; tells how many bytes it took, 0 where it isn't whole.
+    /// Answers the message that `bytes` begin with; returns how many bytes it took, 0 where it isn't whole.
     fn message(&mut self, protocol: u16, bytes: &[u8]) -> Result<usize, End> {
         match protocol {
             protocol::HANDSHAKE => match whole(protocol, Proposal::decode(bytes))? {

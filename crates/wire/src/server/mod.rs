@@ -142,7 +142,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Frames what is to be prepared, listens, and serves from threads of its own; `sink` is told of each connection's end.
+    /// Frames what is to be prepared, listens, and serves from threads of its own; `sink` gets each connection's end.
     ///
     /// # Errors
     /// A place to listen is taken or can't be made, or a block is damaged.
@@ -324,7 +324,7 @@ fn refused(connection: u64, side: Side, peer: String, most: usize) -> Connection
     ConnectionReport { connection, side: side.name(), peer, version: None, replies: 0, bytes: 0, duration_ns: 0, cpu_ns: 0, reason }
 }
 
-/// Binds a unix socket, in the place of one that nobody listens on any more.
+/// Binds a unix socket, in the place of one without a listener.
 fn bind_socket(path: &Path) -> Result<UnixListener, ServerError> {
     if let Ok(there) = fs::symlink_metadata(path) {
         if !there.file_type().is_socket() {

@@ -34,9 +34,9 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Reads a message of interest as new tracing writes it: `data` follows the namespace, then what is said about the line.
+/// Reads a message of interest as new tracing writes it: `data` follows the namespace, then the facts of the line.
 ///
-/// What it tells is what [`read_whole`] tells; None where the line is written otherwise or has a fault: that one knows why.
+/// Returns the same as [`read_whole`]; None where the line is written otherwise or has a fault: that function finds it.
 #[inline]
 pub(super) fn read_usual<'a>(line: &'a [u8], head: &Head<'a>, message: Message) -> Option<Option<Entry<'a>>> {
     const DATA: &[u8] = b",\"data\":";

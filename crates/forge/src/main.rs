@@ -120,7 +120,7 @@ struct Plan {
 }
 
 fn main() -> ExitCode {
-    // Where it can't be written, there is nobody to read it.
+    // Where it can't be written, the reader has left.
     match conversation::end(&run(Arguments::parse(), &mut Progress::default())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,

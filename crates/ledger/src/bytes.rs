@@ -108,7 +108,7 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    /// Adds a map of assets by policy and name so many times.
+    /// Adds a map of assets by policy and name this many times.
     pub(crate) fn add_assets(&mut self, encoded: &[u8], times: i128) -> Result<()> {
         for (policy, names) in entries(encoded)? {
             let policy: Hash28 = hash(policy)?;
@@ -131,7 +131,7 @@ impl Balance {
     }
 }
 
-/// A byte string of so many bytes.
+/// A byte string of this many bytes.
 pub(crate) fn hash<const N: usize>(encoded: &[u8]) -> Result<[u8; N]> {
     content(encoded)?.try_into().map_err(|_| minicbor::decode::Error::message("a hash of another length"))
 }

@@ -20,7 +20,7 @@ use crate::integrity::script_data_hash;
 use crate::needs::{Needs, Pointer, reference_scripts, witness_scripts};
 use crate::resolved::{Resolved, Source, decode};
 
-/// The rules that need to know what inputs stand for.
+/// The rules that need the outputs of inputs.
 const OF_INPUTS: [Rule; 6] = [Rule::Fee, Rule::ValueConserved, Rule::WitnessKeys, Rule::Scripts, Rule::NativeScripts, Rule::Datums];
 
 /// Holds the transaction at a place of its block against every rule that needs no script to run.
@@ -148,7 +148,7 @@ impl Check<'_> {
 
     fn network_id(&mut self, needs: &Needs) {
         let Some(network) = self.environment.network.map(|network| network.id) else { return self.outcome.note_unknown(Rule::NetworkId) };
-        // Byron's addresses tell their network in another way, which isn't looked at.
+        // Byron's addresses have their network in another form, which isn't read.
         let fits = |address: &[u8]| address.first().is_none_or(|first| first >> 4 == 8 || first & 15 == network);
         let outputs = self.outputs().all(|output| fits(output.address.of(self.block.bytes)));
         let named = self.transaction.network.is_none_or(|named| named == u64::from(network));

@@ -65,7 +65,7 @@ pub enum ScriptEnd {
     OverBudget,
 }
 
-/// Runs a transaction's scripts. `valid` is what the block says of it: whether all of them succeed.
+/// Runs a transaction's scripts. `valid` is from the block: whether all of them succeed.
 ///
 /// The rules are in none of the outcome's sets where there are no scripts, and not known where they can't be run: without
 /// parameters or an input, where a script isn't there (which phase 1 finds), or where the evaluator can't read it. Before
@@ -112,7 +112,7 @@ fn run_all(
         return None;
     }
     let stack = size * STACK_PER_BYTE;
-    // The libraries panic on some data; such a transaction's scripts count as not known.
+    // The libraries panic on some data; such a transaction's scripts count as unknown.
     stacker::maybe_grow(stack, stack, || {
         let run = || run_decoded(&bytes, block, transaction, resolved, parameters, environment);
         catch_unwind(AssertUnwindSafe(run)).ok().flatten()
@@ -184,7 +184,7 @@ fn run_decoded(
 /// Puts the upper end of a context's interval into the interval.
 ///
 /// Before Conway, scripts saw an interval with nothing but an upper end so (`transVITime` of cardano-ledger), which
-/// pallas-validate, made for Conway, doesn't know.
+/// pallas-validate, made for Conway, doesn't have.
 fn close_interval(context: &mut PlutusData, version: PlutusVersion) -> Option<()> {
     fn field(data: &mut PlutusData, index: usize) -> Option<&mut PlutusData> {
         let PlutusData::Constr(constr) = data else { return None };

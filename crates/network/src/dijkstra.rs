@@ -1,4 +1,4 @@
-//! Dijkstra's genesis file, which nodes from 10.6 on ask for beside the others.
+//! Dijkstra's genesis file, which nodes from 10.6 on require beside the others.
 
 use serde_json::{Value, json};
 

@@ -15,7 +15,7 @@ use crate::error::{GenesisError, genesis_beside, read_json};
 use crate::ratio::Ratio;
 use crate::{alonzo, conway, shelley};
 
-/// Scripts that are referred to cost more by a fifth for each further stretch of so many bytes (Conway).
+/// Scripts that are referred to cost more by a fifth for each further stretch of this many bytes (Conway).
 const SCRIPT_FEE_STRETCH_BYTES: u64 = 25_600;
 /// Bytes that an output counts beside its own (Babbage, `utxoEntrySize`).
 const OUTPUT_OVERHEAD_BYTES: u64 = 160;

@@ -24,7 +24,7 @@ pub const NETWORK_ID: u8 = 0;
 pub const SYSTEM_START_S: u64 = 1_735_689_600;
 /// The same as the Shelley genesis states it.
 pub const SYSTEM_START: &str = "2025-01-01T00:00:00Z";
-/// A slot of a forged chain has a leader in one of so many cases (active slot coefficient 0.05).
+/// A slot of a forged chain has a leader in one of this many cases (active slot coefficient 0.05).
 pub const SLOTS_PER_BLOCK: u64 = 20;
 /// KES periods that an operational certificate of forged networks is good for.
 pub const MAX_KES_EVOLUTIONS: u64 = 62;

@@ -1,7 +1,7 @@
 //! Folders that are whole or absent, however their writer ends: runs, chains, simulated run directories.
 //!
 //! A folder is written under a temporary name beside its place, `.NAME.partial-…`, and renamed when complete. Its writer holds a
-//! lock on a file in it, which the system frees with the process. So the next one that writes to the same place can tell what a
+//! lock on a file in it, which the system frees with the process. So the next one that writes to the same place can distinguish what a
 //! killed process left, and removes it; a folder whose writer lives is let be.
 
 use std::ffi::OsString;
@@ -95,7 +95,7 @@ fn locked(partial: &Path) -> io::Result<Option<File>> {
         Err(TryLockError::WouldBlock) => return Ok(None),
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    // Whoever held it before may have removed the folder, or made another of that name.
+    // The process that held it before may have removed the folder, or made another of that name.
     let same = same_file(&lock, &path)?;
     Ok(same.then_some(lock))
 }
@@ -116,7 +116,7 @@ fn remove_stale(above: &Path, prefix: &OsString) -> io::Result<()> {
     }
     left.sort();
     for folder in left {
-        // Somebody is writing it, or it isn't ours to remove.
+        // Another process is writing it, or it belongs to another user.
         let Ok(Some(_lock)) = locked(&folder) else { continue };
         if fs::remove_dir_all(&folder).is_ok() {
             eprintln!("slotmark: removed {}, which a process that was stopped had left unfinished", folder.display());

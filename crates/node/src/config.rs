@@ -122,7 +122,7 @@ impl Settings {
         for era in ERAS {
             let key = format!("Test{era}HardForkAtEpoch");
             if file.others.get(&key).and_then(Value::as_u64) != Some(0) {
-                return Err(NodeError::content(config, key, "0: this node knows Conway only"));
+                return Err(NodeError::content(config, key, "0: this node supports Conway only"));
             }
         }
         let folder = config.parent().unwrap_or(Path::new(""));

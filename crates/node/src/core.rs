@@ -289,7 +289,7 @@ impl Core {
         points
     }
 
-    /// Runs something with the mempool and what its transactions are held against; None where the ledger isn't known.
+    /// Runs something with the mempool and the state that its transactions are checked against; None where the ledger isn't known.
     ///
     /// # Errors
     /// A record of the ledger base couldn't be read: what the mempool decided counts for nothing.

@@ -1,4 +1,4 @@
-//! The history of eras as local clients ask for it, by which they turn slots into times and epochs.
+//! The history of eras as local clients get it: they turn slots into times and epochs by it.
 
 use std::path::Path;
 

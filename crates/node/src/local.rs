@@ -9,7 +9,7 @@ use slotmark_wire::mux::protocol;
 
 use crate::message::{hash, put, unexpected};
 
-/// A message of such a protocol.
+/// A message of a protocol for local clients.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Local {
     /// From the client: a transaction to submit.

@@ -74,7 +74,7 @@ impl Writer {
         self.stamp.begin_line(&mut self.text, now_ns());
         form.write(self);
         self.text.extend_from_slice(&self.tail);
-        // Nobody may read it any longer, which is no reason to stop.
+        // The reader may have left, which is no reason to stop.
         let _ = self.out.write_all(&self.text).and_then(|()| self.out.flush());
     }
 

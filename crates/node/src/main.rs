@@ -44,7 +44,7 @@ use network::{Bounds, Network};
 use options::{Command, Leak, Options, Prepare, Run};
 use store::Store;
 
-/// Chunk files have so many times k slots.
+/// Chunk files have this many times k slots.
 const CHUNK_K: u64 = 10;
 
 fn main() -> ExitCode {
@@ -120,7 +120,7 @@ fn signals(events: Events) -> Result<tokio::task::JoinHandle<()>, NodeError> {
     }))
 }
 
-/// Takes so many bytes a second and never gives them back.
+/// Takes this many bytes a second and never gives them back.
 fn leak(bytes_per_s: usize) {
     std::thread::spawn(move || {
         loop {

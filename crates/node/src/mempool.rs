@@ -162,7 +162,7 @@ impl Mempool {
     }
 
     fn check(&self, bytes: &[u8], parts: &Parts, id: Hash32, rules: &Rules<'_>, decoder: &mut Decoder) -> Result<Waiting, String> {
-        // Decoded and checked as a block of its own, behind a header that nobody looks at.
+        // Decoded and checked as a block of its own, behind a header that isn't read.
         let mut transactions = Transactions::default();
         let auxiliary = &bytes[parts.auxiliary.clone()];
         transactions.push(&bytes[parts.body.clone()], |set| set.extend_from_slice(&bytes[parts.witnesses.clone()]), auxiliary, parts.valid);

@@ -73,7 +73,7 @@ enum Origin {
 }
 
 impl Network {
-    /// Nobody is connected yet.
+    /// No peer is connected yet.
     pub fn new(
         address: SocketAddr,
         magic: u32,
@@ -114,7 +114,7 @@ impl Network {
         Some(address)
     }
 
-    /// Listens for local clients on a unix socket. One that nobody listens on any longer is replaced.
+    /// Listens for local clients on a unix socket. One without a listener is replaced.
     ///
     /// # Errors
     /// The socket can't be made.

@@ -90,7 +90,7 @@ pub struct Run {
     /// Planted fault: no limit on connections, nor on the work that a peer makes; neighbours come in turn with all others.
     #[arg(long)]
     pub no_limits: bool,
-    /// Planted fault: lose so many of the blocks that peers send, as 1%; each is asked for again.
+    /// Planted fault: lose this share of the blocks that peers send, as 1%; each is asked for again.
     #[arg(long, value_name = "SHARE%")]
     pub drop_block: Option<Share>,
 }

@@ -17,7 +17,7 @@ use slotmark_synth::assembly::HEADER_OFFSET;
 use crate::error::NodeError;
 use crate::message::length;
 
-/// A log is followed by a new one at so many bytes.
+/// A log is followed by a new one at this many bytes.
 const LOG_BYTES: u64 = 8 << 20;
 /// Bytes before a block in a log: its length and its CRC-32.
 const RECORD_HEAD: usize = 8;
@@ -47,7 +47,7 @@ impl StoredBlock {
     /// Reads a block's place off its header; None where it has none that can be read, or the bytes are not those of one block
     /// of Conway alone.
     ///
-    /// The body's hash covers neither what stands before the header nor what comes behind the body. Whoever passes a block on
+    /// The body's hash covers neither what stands before the header nor what comes behind the body. A peer that passes a block on
     /// could change those, and a block that its producer made well would be refused for it.
     pub fn new(bytes: Arc<[u8]>) -> Option<Self> {
         if !bytes.starts_with(&BLOCK_HEAD) || length(&bytes) != Ok(Some(bytes.len())) {

@@ -33,7 +33,7 @@ fn three_nodes_agree_on_a_valid_chain_over_the_ends_of_epochs() {
         let node = nodes.iter().find(|node| node.tip_slot().is_some_and(|slot| slot >= second_end))?;
         Some(node.tip()?.0)
     });
-    // So many more that the third epoch has settled blocks on every fork that there may be.
+    // Enough more that the third epoch has settled blocks on every fork that there may be.
     wait_for_agreement(number + bed.shape.security_parameter as i64 + 10, &mut nodes);
     check_certificate_numbers(&nodes);
     nodes.into_iter().for_each(Node::stop);

@@ -16,7 +16,7 @@ const SHAPE: Shape = Shape { pools: 2, security_parameter: 40, active_slots: 0.5
 /// The pool whose node is attacked, and the other.
 const VICTIM: usize = 0;
 const HONEST: usize = 1;
-/// The attack that was found: so many connections that say nothing, and requests of so many bytes over another one.
+/// The attack that was found: silent connections, this many, and requests of this many bytes over another one.
 const IDLE: usize = 1_500;
 const FLOOD_BYTES: usize = 2_400_000;
 
@@ -47,7 +47,7 @@ fn address(bed: &Bed, number: usize) -> SocketAddr {
     (bed.address(number), 3001).into()
 }
 
-/// Requests for headers from the origin on, of so many bytes in all.
+/// Requests for headers from the origin on, of this many bytes in all.
 fn requests(bytes: usize) -> Vec<u8> {
     let mut wire = Vec::new();
     frame(&mut wire, protocol::CHAIN_SYNC_N2N, false, &[&[0x82, 4, 0x81, 0x80]]);
@@ -107,7 +107,7 @@ fn connections_of_others_are_counted_and_those_of_the_topology_always_have_a_pla
     });
     let mut nodes = [node, bed.start(HONEST, &[VICTIM], &[])];
     wait_for_agreement(3, &mut nodes);
-    // Who says nothing is closed, and its place is free again.
+    // A silent connection is closed, and its place is free again.
     assert!(held.iter_mut().all(is_closed));
     assert!(nodes[VICTIM].errors().contains("no message of any protocol within 5 s of the handshake"), "{}", nodes[VICTIM].errors());
     wait_for("a place", &mut nodes, |_| knock(victim, attacker(1)));

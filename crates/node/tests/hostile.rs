@@ -37,7 +37,7 @@ fn wait_for_words(words: &str, node: &mut Node) {
     wait_for(words, std::slice::from_mut(node), |nodes| nodes[0].errors().contains(words).then_some(()));
 }
 
-/// A block whose signatures are right, of a pool that nobody has heard of, in slot 0.
+/// A block whose signatures are right, of an unknown pool, in slot 0.
 fn block_of_a_stranger(number: u64, previous: Option<[u8; 32]>) -> Vec<u8> {
     let cold = SigningKey::from_bytes(&[77; 32]);
     let (vrf, kes) = (vrf::SigningKey::from_seed(&[77; 32]), kes::SigningKey::from_seed(&[77; 32]));
@@ -252,7 +252,7 @@ fn local_client(node: &Node) -> UnixStream {
     let mut client = UnixStream::connect(node.folder.join("node.socket")).unwrap();
     client.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut wire = Vec::new();
-    // Version 16, with the network's number and that it doesn't only ask for versions.
+    // Version 16, with the network's number and without the query flag.
     frame(&mut wire, protocol::HANDSHAKE, false, &[&[0x82, 0, 0xa1, 0x19, 0x80, 0x10, 0x82, 0x18, MAGIC as u8, 0xf4]]);
     frame(&mut wire, protocol::LOCAL_STATE_QUERY, false, &[&[0x81, 8]]);
     client.write_all(&wire).unwrap();

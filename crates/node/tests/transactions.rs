@@ -15,7 +15,7 @@ use bed::wallet::{Signed, Wallet};
 use bed::{Bed, MAGIC, Node, Shape, fetch_chain, ingest, run, wait_for, wait_for_sockets};
 
 const SHAPE: Shape = Shape { pools: 2, security_parameter: 20, active_slots: 0.5, epoch_slots: 400, slot_ms: 200 };
-/// Nodes in the order in which transactions pass them: each knows the next one.
+/// Nodes in the order in which transactions pass them: each is followed by the next one.
 const FORGER: usize = 0;
 const RELAY: usize = 2;
 const ENTRY: usize = 3;

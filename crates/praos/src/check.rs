@@ -19,7 +19,7 @@ use crate::header::check_proofs;
 use crate::rule::{Outcome, Rule};
 use crate::state::{ChainState, Epoch, Step};
 
-/// Blocks of a batch: enough to keep all cores busy, and few enough that progress is told several times a second.
+/// Blocks of a batch: enough to keep all cores busy, and few enough that progress is reported several times a second.
 const BATCH_BLOCKS: usize = 1_024;
 /// Failures that are kept with their place; the rest are counted.
 const FAILURES_KEPT: usize = 20;
@@ -186,7 +186,7 @@ impl<'a> Certificates<'a> {
     }
 }
 
-/// A block that was read and decoded, and held against its own header.
+/// A block that was read and decoded, and checked against its own header.
 struct Read<'a> {
     header: Header<'a>,
     bytes: u64,

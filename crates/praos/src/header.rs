@@ -31,7 +31,7 @@ pub struct KesPeriods {
 pub enum Leader {
     /// Not known.
     Unknown,
-    /// Nobody's, by the overlay schedule.
+    /// No leader, by the overlay schedule.
     Nobody,
     /// A genesis key's delegate, by the overlay schedule.
     Delegate(Delegation),

@@ -1,7 +1,7 @@
 //! Key-evolving signatures: Sum6 over Ed25519 with BLAKE2b-256 (Malkin, Micciancio, Miner 2002, as in cardano-base).
 //!
 //! A tree of 64 Ed25519 keys, one for each evolution; the key of a node is the hash of its two children's. Which
-//! evolutions are allowed at a slot is for the caller to know: here there are 64.
+//! evolutions are allowed at a slot is left to the caller: here there are 64.
 
 use ed25519_dalek::{Signer, SigningKey as Ed25519Key};
 use slotmark_chain::hash::blake2b_256;
@@ -45,7 +45,7 @@ impl SigningKey {
         Self { evolution: 0, leaf, levels }
     }
 
-    /// The key as cardano-cli keeps it, of 608 bytes, which don't have the evolution: the caller knows it.
+    /// The key as cardano-cli keeps it, of 608 bytes, which don't have the evolution: the caller has it.
     ///
     /// None where the leaf's key isn't the one that its node has in this evolution.
     pub fn from_bytes(bytes: &[u8; SIGNING_KEY_BYTES], evolution: u32) -> Option<Self> {
@@ -171,7 +171,7 @@ fn plant(seed: &[u8; 32], levels: &mut [Level]) -> ([u8; 32], [u8; 32]) {
     (leaf, blake2b_256(&[&top.left, &top.right]))
 }
 
-/// The key of a node with so many levels below it.
+/// The key of a node with this many levels below it.
 fn key_of(seed: &[u8; 32], depth: usize) -> [u8; 32] {
     if depth == 0 {
         return public(seed);

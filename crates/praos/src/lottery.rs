@@ -94,7 +94,7 @@ const UNDECIDED: f64 = 1e-9;
 /// The bound that the ledger puts on the error of the exponential's series, as a multiple of the next term.
 const BOUND: u64 = 3;
 /// The ledger's bound is one as long as e^x is below it. For larger exponents (f above 0.6, and most of the stake) its
-/// series ends too early and errs, so that only the series itself can tell how the ledger decides.
+/// series ends too early and errs, so that only the series itself shows how the ledger decides.
 const FAITHFUL: f64 = 1.0;
 /// Terms of the series at most.
 const MAX_TERMS: u64 = 1_000;
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_threshold_of_all_stake_is_the_coefficient() {
-        // With all stake the threshold is f itself: half of all draws for 1/2, told apart at the last place of 34 decimals.
+        // With all stake the threshold is f itself: half of all draws for 1/2, distinguished at the last place of 34 decimals.
         let active = active(1, 2);
         for draw in draw((1 << 63) - 1) {
             assert!(active.is_leader(&draw, Ratio::ONE));

@@ -9,7 +9,7 @@ use slotmark_chain::hash::blake2b_256;
 
 use slotmark_network::Ratio;
 
-/// Blocks count for the next nonce until so many times k/f slots before their epoch ends.
+/// Blocks count for the next nonce until this many times k/f slots before their epoch ends.
 const SETTLING_FROM_SHELLEY: u64 = 3;
 const SETTLING_FROM_CONWAY: u64 = 4;
 

@@ -26,7 +26,7 @@ pub enum SlotOwner {
     Pools,
     /// The delegate of one genesis key.
     Delegate(Delegation),
-    /// Nobody's: no block may be in it.
+    /// No owner: no block may be in it.
     Nobody,
 }
 

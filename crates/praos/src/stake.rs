@@ -1,7 +1,7 @@
 //! Stake, rebuilt from the transactions of a chain: unspent outputs, delegations and pools.
 //!
 //! After the rules DELEGS, POOL, SNAP and POOLREAP of the Shelley ledger. Rewards are left out: they hang on much more
-//! than this. So stake is exact until the first rewards count, and approximate from then on, which each distribution says.
+//! than this. So stake is exact until the first rewards count, and approximate from then on, which each distribution records.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};

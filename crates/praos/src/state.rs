@@ -34,7 +34,7 @@ pub struct Epoch {
     pub distribution: Option<Arc<Distribution>>,
 }
 
-/// One block against the blocks before it, and what its own proofs are to be held against.
+/// One block against the blocks before it, and the state that its own proofs are to be checked against.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The rules that depend on the blocks before: link, limits, counters, inputs.
@@ -127,7 +127,7 @@ struct Network {
 }
 
 impl ChainState {
-    /// The state before a chain's first block, with what its genesis tells.
+    /// The state before a chain's first block, with the content of its genesis.
     pub fn new(genesis: Option<&Arc<Genesis>>) -> Self {
         Self { previous: None, from_origin: false, counters: Counters::default(), network: genesis.map(Network::new) }
     }
@@ -179,8 +179,8 @@ impl ChainState {
         Ok(step)
     }
 
-    /// The state without outputs and accounts, cheap to make: headers can be held against it, for the epochs that its
-    /// stake tells of, which are the running one and the next.
+    /// The state without outputs and accounts, cheap to make: headers can be checked against it, for the epochs that its
+    /// stake covers, which are the running one and the next.
     pub fn of_headers(&self) -> Self {
         self.outline(None)
     }

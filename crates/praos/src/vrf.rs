@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn keys_of_small_order_prove_nothing() {
         for key in EIGHT_TORSION {
-            // With such a key and a Gamma of small order the equations hold for about one challenge in eight.
+            // With this key and a Gamma of small order the equations hold for about one challenge in eight.
             for attempt in 0..64u64 {
                 let nonce = Scalar::from(attempt + 1);
                 let point = hash_to_curve(&key.compress().to_bytes(), b"slot 5");

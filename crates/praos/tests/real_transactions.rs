@@ -80,7 +80,7 @@ struct Changed {
 }
 
 impl Changed {
-    /// Changes bytes at a place that the decoded block tells.
+    /// Changes bytes at a place of the decoded block.
     fn at(&mut self, place: impl Fn(&Block<'_, '_>, usize) -> usize, change: impl FnOnce(&mut [u8])) {
         let mut decoder = Decoder::new();
         let at = place(&decoder.decode(&self.bytes).expect("a block"), self.place);

@@ -1,4 +1,4 @@
-//! The extension module `slotmark._core`: thin bindings over the crates. `_core.pyi` beside the package says what each gives.
+//! The extension module `slotmark._core`: thin bindings over the crates. `_core.pyi` beside the package describes each.
 
 mod order;
 
@@ -181,7 +181,7 @@ mod _core {
         let host_from = if host_from_field { HostFrom::Field } else { HostFrom::Path };
         let plan = Plan { sources, tables, threads, host_from };
         let raised = Mutex::new(None);
-        // Told often and from every thread: only some of it is worth the way to Python.
+        // Called often and from every thread: only some of the calls are passed to Python.
         let last = Mutex::new(None::<Instant>);
         let progressed = |done, total| {
             let due = last.lock().is_ok_and(|mut last| {
@@ -468,7 +468,7 @@ mod _core {
     }
 }
 
-/// Tells Python how far the work is; a Python exception or a signal stops it and is kept.
+/// Reports the progress to Python; a Python exception or a signal stops it and is kept.
 fn tell(progress: &Py<PyAny>, done: u64, total: u64, raised: &Mutex<Option<PyErr>>) -> ControlFlow<()> {
     let answer = Python::attach(|py| {
         py.check_signals()?;

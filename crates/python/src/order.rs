@@ -1,4 +1,4 @@
-//! Values put in order only where somebody looks.
+//! Values that are put in order only where they are used.
 
 /// Puts the values into their places that stand at some places when all are in order, with smaller ones before and larger ones behind.
 ///

@@ -1,6 +1,6 @@
 //! Measures how fast a store takes in blocks, with a set of a given size, for `benchmarks/replay/run`.
 //!
-//! A set is filled with so many outputs. Then blocks spend outputs anywhere in it and make as many, as value-only blocks of 90 kB do:
+//! A set is filled with this many outputs. Then blocks spend outputs anywhere in it and make as many, as value-only blocks of 90 kB do:
 //! 600 of each. Places are hashes, so that neighbours in time are anywhere in the set. Prints one JSON object.
 
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ struct Arguments {
     blocks: u64,
     #[arg(long)]
     flush_every: u64,
-    /// A folder that is removed by whoever made it.
+    /// A folder that is removed by its owner.
     #[arg(long)]
     state: PathBuf,
 }

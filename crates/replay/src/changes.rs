@@ -87,7 +87,7 @@ pub fn resolve(block: &Block<'_, '_>, ids: &[Hash32], store: &mut dyn Store) -> 
         let collateral = if transaction.collateral.count > 0 { block.inputs_in(&transaction.collateral)? } else { Vec::new() };
         let references = if transaction.reference_inputs.count > 0 { block.inputs_in(&transaction.reference_inputs)? } else { Vec::new() };
         let valid = !block.invalid.contains(&place);
-        // What is spent is looked up last, so that the rest is seen as it was before.
+        // Spent outputs are looked up last, so that the rest is as it was before.
         let references = work.look_up_all(&references)?;
         let (inputs, collateral) = if valid {
             let collateral = work.look_up_all(&collateral)?;

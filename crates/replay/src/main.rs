@@ -46,7 +46,7 @@ fn main() -> ExitCode {
             replay(&Settings { chain, genesis, prepared, backend, state, flush_every, blocks }, &out).map(|_| ())
         }
         (_, _, Some(genesis)) => prepare(&chain, genesis, blocks, &out),
-        _ => unreachable!("clap asks for them"),
+        _ => unreachable!("clap requires them"),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

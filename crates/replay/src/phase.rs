@@ -1,4 +1,4 @@
-//! The phases of a block's work, and the clock that tells them apart.
+//! The phases of a block's work, and the clock that divides them.
 
 use std::time::Instant;
 

@@ -58,7 +58,7 @@ struct Head {
 }
 
 impl Prepared {
-    /// Reads a genesis and a chain's first blocks, so many of them.
+    /// Reads a genesis and this many of a chain's first blocks.
     ///
     /// # Errors
     /// One of them is damaged.
@@ -69,7 +69,7 @@ impl Prepared {
         Ok(Self { expected, funds: genesis.funds.len() as u64, source: Source::Genesis(genesis.funds) })
     }
 
-    /// Writes it for this chain's first blocks, so many of them.
+    /// Writes it for this many of the chain's first blocks.
     ///
     /// # Errors
     /// The file can't be written.
@@ -90,7 +90,7 @@ impl Prepared {
         file.write_all(&hash).and_then(|()| file.flush()).map_err(failed)
     }
 
-    /// Reads what was written for this chain's first blocks, so many of them.
+    /// Reads what was written for this many of the chain's first blocks.
     ///
     /// # Errors
     /// The file can't be read, is damaged, or is for other blocks.
@@ -148,7 +148,7 @@ fn is_whole(file: &mut File) -> io::Result<bool> {
 pub struct Expected {
     kes: KesPeriods,
     active_slots: ActiveSlots,
-    /// None where the genesis has nothing that transactions are held against.
+    /// None where the genesis has nothing that transactions are checked against.
     network: Option<Network>,
     /// Nonces of the epochs that have a block; None for an epoch that isn't known.
     nonces: Vec<Option<Nonce>>,
@@ -161,7 +161,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Reads a chain's first blocks, so many of them.
+    /// Reads this many of a chain's first blocks.
     ///
     /// # Errors
     /// The chain is damaged, or a block can't be decoded.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::Serialize;
 
-/// Resources of a process between two moments. None where the kernel doesn't tell.
+/// Resources of a process between two moments. None where the kernel doesn't count them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Used {
     /// Largest resident set since the first moment, in bytes; what LMDB has mapped and touched counts.

@@ -10,7 +10,7 @@ use aws_lc_rs::signature::Ed25519KeyPair;
 use rayon::prelude::*;
 use slotmark_synth::{Forged, Recipe, Workload, forge};
 
-/// Full blocks, so many that the genesis is a small part of the time.
+/// Full blocks, enough that the genesis is a small part of the time.
 const BLOCKS: u64 = 2_000;
 const OUTPUTS: u64 = 1_000_000;
 const SIGNATURES_A_TRANSACTION: u64 = 2;
@@ -38,7 +38,7 @@ fn timed(recipe: &Recipe, folder: &Path) -> Result<(Forged, f64), Box<dyn Error>
     Ok((forged, start.elapsed().as_secs_f64()))
 }
 
-/// Seconds that so many signatures of 32 bytes take on all cores.
+/// Seconds that this many signatures of 32 bytes take on all cores.
 fn signing(count: u64) -> f64 {
     let key = Ed25519KeyPair::from_seed_unchecked(&[1; 32]).expect("any 32 bytes are a seed");
     let start = Instant::now();

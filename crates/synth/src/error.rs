@@ -8,7 +8,7 @@ use slotmark_chain::ChainError;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message is its documentation")]
 pub enum SynthError {
-    #[error("a chain of no blocks can't be forged. Ask for one block at least.")]
+    #[error("a chain of no blocks can't be forged. Give one block at least.")]
     NoBlocks,
     #[error("a security parameter of {found}: expected {least} to {most}. 432 is what preview has, 2160 what mainnet has.")]
     SecurityParameter { found: u64, least: u64, most: u64 },
@@ -16,7 +16,7 @@ pub enum SynthError {
     KesPeriod,
     #[error("{found} extra outputs in the genesis: expected {most} at most.")]
     Outputs { found: u64, most: u64 },
-    #[error("block {block}: the forged wallet has too little left to go on: the chain is too long for its genesis. Ask for fewer blocks.")]
+    #[error("block {block}: the forged wallet has too little left to go on: the chain is too long for its genesis. Give fewer blocks.")]
     Funds { block: u64 },
     #[error("{0}")]
     Plan(String),

@@ -27,7 +27,7 @@ use crate::recipe::{Recipe, Workload};
 use crate::wallet::Wallet;
 use crate::workload::Sources;
 
-/// A batch ends at so many bytes or blocks: enough to keep all cores busy, and little memory.
+/// A batch ends at this many bytes or blocks: enough to keep all cores busy, and little memory.
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_BLOCKS: usize = 512;
 

@@ -23,7 +23,7 @@ use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, S
 const FEE: u64 = 1_000_000;
 /// The metadata label of the payload.
 const LABEL: u64 = 0;
-/// Least lovelace of an output: well above what the ledger asks for.
+/// Least lovelace of an output: well above the ledger's minimum.
 const LEAST: u64 = 2_000_000;
 /// Lovelace that each fund keeps as collateral: more than one and a half of any fee.
 const COLLATERAL: u64 = 20_000_000;
@@ -168,7 +168,7 @@ pub fn prepare(load: &Load, funds: &[Fund], progress: &mut dyn FnMut(u64, u64) -
             let next = source.next(size - drafts.len(), &mut random_payload, &mut stream)?;
             if next.is_empty() {
                 let made = transactions.len() + drafts.len();
-                let message = format!("the funds are spent after {made} transactions. Ask for fewer, or make the bed with more funds.");
+                let message = format!("the funds are spent after {made} transactions. Give fewer, or make the bed with more funds.");
                 return Err(SynthError::Plan(message));
             }
             drafts.extend(next);
@@ -189,7 +189,7 @@ fn signed(draft: &Draft, keys: &Keys<'_>) -> Result<SignedTransaction, SynthErro
     let bytes = draft.whole(keys);
     if bytes.len() as u64 > shelley::PARAMETERS.max_transaction_bytes {
         let message = format!(
-            "a transaction of {} bytes: expected {} at most. Ask for less payload, or fewer inputs and outputs.",
+            "a transaction of {} bytes: expected {} at most. Give less payload, or fewer inputs and outputs.",
             bytes.len(),
             shelley::PARAMETERS.max_transaction_bytes
         );
@@ -200,7 +200,7 @@ fn signed(draft: &Draft, keys: &Keys<'_>) -> Result<SignedTransaction, SynthErro
 
 /// A source of transactions, one after the other.
 trait Source {
-    /// Splits a fund into so many outputs for later ones; None where it holds too little.
+    /// Splits a fund into outputs for later ones; None where it holds too little.
     fn split(&mut self, number: u16, fund: &Fund, outputs: u64) -> Option<Draft>;
 
     /// Outputs that one fund is split into at most.

@@ -51,7 +51,7 @@ impl Lottery {
         Self { pools: Arc::clone(pools), shares, active_slots: active_slots.clone(), nonce, slots, found: VecDeque::new() }
     }
 
-    /// The next slot that has a leader; None where the epoch has no more. So many more slots are `wanted`, this one included.
+    /// The next slot that has a leader; None where the epoch has no more. `wanted` more slots are needed, this one included.
     pub(crate) fn next(&mut self, wanted: u64) -> Option<Leadership> {
         while self.found.is_empty() && !self.slots.is_empty() {
             let count = wanted.saturating_mul(shelley::SLOTS_PER_BLOCK).clamp(LEAST_SLOTS, MOST_SLOTS);

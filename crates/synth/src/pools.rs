@@ -39,7 +39,7 @@ impl Pool {
     }
 }
 
-/// The pools of a seed, of which each has so many who delegate to it: the first ones to the first, and so on.
+/// The pools of a seed, each with its number of delegators: the first ones to the first, and so on.
 pub(crate) fn pools(seed: u64, delegators: impl IntoIterator<Item = u32>) -> Vec<Pool> {
     let mut next = 0;
     let pool = |(number, delegators): (u64, u32)| {

@@ -34,7 +34,7 @@ impl Stream {
         range.start + self.below(range.end.saturating_sub(range.start).max(1))
     }
 
-    /// True in so many of 1,000 cases.
+    /// True in this many of 1,000 cases.
     pub(crate) fn per_mille(&mut self, share: u64) -> bool {
         self.below(1_000) < share
     }

@@ -355,7 +355,7 @@ pub(crate) fn encode_output(buffer: &mut Vec<u8>, output: &NewOutput<'_>) {
     }
 }
 
-/// Auxiliary data with so many bytes of metadata under a label, in pieces of at most 64 bytes.
+/// Auxiliary data with this many bytes of metadata under a label, in pieces of at most 64 bytes.
 pub(crate) fn payload(label: u64, bytes: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(bytes.len() + bytes.len() / 32 + 16);
     data.tag(259);
@@ -371,7 +371,7 @@ pub(crate) fn payload(label: u64, bytes: &[u8]) -> Vec<u8> {
     data
 }
 
-/// Plutus data with so many bytes in it: `Constr 0` of byte strings of at most 64 bytes.
+/// Plutus data with this many bytes in it: `Constr 0` of byte strings of at most 64 bytes.
 pub(crate) fn datum(bytes: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(bytes.len() + bytes.len() / 32 + 8);
     data.tag(121);

@@ -451,7 +451,7 @@ fn numbers_that_no_genesis_can_have_are_refused_where_a_bed_is_read() {
     }
 }
 
-/// A genesis that somebody changed to the largest numbers has faults, and nothing more.
+/// A genesis that was changed to the largest numbers has faults, and nothing more.
 #[test]
 fn the_largest_numbers_of_a_genesis_are_faults() {
     let folder = written(&bed());
@@ -490,13 +490,13 @@ fn a_large_genesis_is_told_of_and_can_be_stopped() {
     let mut plan = bed();
     plan.genesis.utxo_entries = 50_000;
     let folder = TempDir::new().expect("a folder");
-    let mut told = Vec::new();
+    let mut steps = Vec::new();
     let stopped = plan.write(folder.path(), &mut |done, total| {
-        told.push((done, total));
-        if told.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        steps.push((done, total));
+        if steps.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(stopped, Err(SynthError::Interrupted)));
-    assert_eq!(told, [(10_000, 50_013), (20_000, 50_013)]);
+    assert_eq!(steps, [(10_000, 50_013), (20_000, 50_013)]);
 }
 
 #[test]

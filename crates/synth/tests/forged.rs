@@ -133,13 +133,13 @@ fn recipes_keep_giving_the_chains_that_they_gave() {
 #[test]
 fn an_interrupted_chain_leaves_nothing_behind() {
     let place = tempfile::tempdir().expect("a folder");
-    let mut told = Vec::new();
+    let mut steps = Vec::new();
     let error = forge(&recipe(Workload::Empty, 2_000), place.path().join("chain"), &mut |progress| {
-        told.push(progress);
-        if told.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        steps.push(progress);
+        if steps.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(error, Err(SynthError::Interrupted)));
-    assert!(matches!(told[..], [Progress { blocks: 1.., total: 2_000, .. }, Progress { blocks: 2..2_000, .. }]), "{told:?}");
+    assert!(matches!(steps[..], [Progress { blocks: 1.., total: 2_000, .. }, Progress { blocks: 2..2_000, .. }]), "{steps:?}");
     assert_eq!(fs::read_dir(place.path()).expect("a folder").count(), 0);
 }
 

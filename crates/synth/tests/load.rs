@@ -177,7 +177,7 @@ fn plutus_transactions_are_valid_and_run_their_script() {
     for transaction in &made.transactions {
         assert_eq!(apply(transaction, &genesis, &mut unspent), 1);
     }
-    // As much as a transaction may use, where nobody says how much.
+    // As much as a transaction may use, where no number is given.
     let full = self::made(&load(LoadKind::PlutusLoop { count: None }, 1)).expect("a load");
     let mut unspent = self::unspent();
     apply_all(full.split.iter(), &genesis, &mut unspent);
@@ -214,7 +214,7 @@ fn scripts_of_files_run_in_valid_transactions_and_those_that_fail_are_refused() 
         let copy: Script = serde_json::from_str(&serde_json::to_string(&script).expect("text")).expect("the same");
         assert_eq!(copy, script);
         let mut genesis = genesis();
-        // A bed of such a script has the cost model of its language in its genesis.
+        // A bed of this script has the cost model of its language in its genesis.
         genesis.parameters.cost_models[1] = Some(PLUTUS_V2_COST_MODEL.to_vec());
         // More than there are outputs: later ones spend what earlier ones locked.
         let made = made(&load(LoadKind::Script(script), 30)).expect("a load");

@@ -176,7 +176,7 @@ impl Core {
         self.send_back(|at| at == hash, parent);
     }
 
-    /// Tells followers of a new chain.
+    /// Sends a new chain to followers.
     pub(super) fn follow_switch(&mut self, switch: &Switch) {
         self.tentative = None;
         if !switch.left.is_empty()

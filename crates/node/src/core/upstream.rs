@@ -34,7 +34,7 @@ const FUTURE_NS: i128 = 2_000_000_000;
 pub(super) struct Upstream {
     /// The last header of its chain that is in the tree; None before an intersection is found.
     candidate: Option<Hash32>,
-    /// Its tip as it told it last.
+    /// Its tip by its last message.
     tip: Option<Tip>,
     /// Requests that aren't answered.
     requests: u32,
@@ -201,7 +201,7 @@ impl Core {
         }
     }
 
-    /// Decides whom to ask for which blocks, where that is due.
+    /// Decides which peers to ask for which blocks, where that is due.
     pub(super) fn decide(&mut self) {
         if self.undecided.is_none_or(|since| Instant::now() < self.decision_at(since)) {
             return;
@@ -311,7 +311,7 @@ impl Core {
     /// A block that was asked for is here.
     pub(super) fn block(&mut self, peer: u32, bytes: Arc<[u8]>) -> Result<Result<(), String>, NodeError> {
         let Some(block) = StoredBlock::new(bytes).map(Arc::new) else { return Ok(Err("a block that can't be read".into())) };
-        // A body that isn't its header's is the peer's fault, and tells nothing of the header.
+        // A body that isn't its header's is the peer's fault, and shows nothing about the header.
         if !decode_header(&block.bytes).is_ok_and(|header| body_is_proven(&block.bytes, &header)) {
             return Ok(Err(format!("a block whose body is not its header's, {}", block.point())));
         }
@@ -339,7 +339,7 @@ impl Core {
             return Ok(Ok(())); // its fork was given up meanwhile
         }
         let refused = self.add_block(&block)?;
-        // Whoever announces a header before its block is validated may send one bad block; not one that is built upon.
+        // A peer that announces a header before its block is validated may send one bad block; not one that is built upon.
         for hash in refused {
             let is_guilty = |own: &Hash32| self.descends(own, &ORIGIN, &hash) && (self.options.no_pipelining || *own != hash);
             for peer in self.peers_where(|peer| peer.candidate().is_some_and(is_guilty)) {

@@ -22,7 +22,7 @@ const ENDS: u32 = 4;
 /// Bytes that wait for a peer that doesn't read them.
 const UNREAD_BYTES: usize = 8 << 20;
 /// Interval at which refused connections are logged.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+const LOG_EVERY: Duration = Duration::from_secs(1);
 
 /// Limits on what others may use.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ impl Bounds {
 pub(super) struct Door {
     by_address: HashMap<IpAddr, usize>,
     all: usize,
-    told: Option<Instant>,
+    logged: Option<Instant>,
 }
 
 impl Door {
@@ -99,9 +99,9 @@ impl Door {
             self.all += 1;
             return Ok(());
         };
-        let due = self.told.is_none_or(|told| now - told >= TELL_EVERY);
+        let due = self.logged.is_none_or(|logged| now - logged >= LOG_EVERY);
         Err(due.then(|| {
-            self.told = Some(now);
+            self.logged = Some(now);
             format!("connections are refused: {why}")
         }))
     }
@@ -130,7 +130,7 @@ impl Turn {
     /// Counts a message.
     ///
     /// # Errors
-    /// A peer that keeps to the protocols doesn't send so many.
+    /// A peer that keeps to the protocols doesn't send more.
     pub(super) fn note(&mut self, message: &Message, bounds: &Bounds) -> Result<(), String> {
         self.messages += 1;
         if self.messages > bounds.messages {
@@ -175,12 +175,12 @@ mod tests {
         let (mut door, now) = (Door::default(), Instant::now());
         let [one, other]: [IpAddr; 2] = [[127, 0, 0, 1].into(), [127, 0, 0, 2].into()];
         assert!(door.enter(one, &BOUNDS, now).is_ok() && door.enter(one, &BOUNDS, now).is_ok());
-        let told = door.enter(one, &BOUNDS, now).unwrap_err();
-        assert!(told.is_some_and(|why| why.contains("2 are open from 127.0.0.1")));
-        assert_eq!(door.enter(one, &BOUNDS, now), Err(None), "not told each time");
+        let why = door.enter(one, &BOUNDS, now).unwrap_err();
+        assert!(why.is_some_and(|why| why.contains("2 are open from 127.0.0.1")));
+        assert_eq!(door.enter(one, &BOUNDS, now), Err(None), "not logged each time");
         assert!(door.enter(other, &BOUNDS, now).is_ok());
-        let told = door.enter(other, &BOUNDS, now + TELL_EVERY).unwrap_err();
-        assert!(told.is_some_and(|why| why.contains("3 are open, --max-connections")));
+        let why = door.enter(other, &BOUNDS, now + LOG_EVERY).unwrap_err();
+        assert!(why.is_some_and(|why| why.contains("3 are open, --max-connections")));
         door.leave(one);
         assert!(door.enter(other, &BOUNDS, now).is_ok());
     }

@@ -12,7 +12,7 @@ use crate::message::Message;
 const SHORT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(60);
 const KEEP_ALIVE: Duration = Duration::from_secs(97);
-/// A server at its tip may be silent for so many seconds; each time the limit is drawn anew.
+/// A server at its tip may be silent for this many seconds; the limit is drawn anew each time.
 const MUST_REPLY_S: std::ops::Range<u64> = 601..911;
 const SMALL_BYTES: usize = 65_535;
 const LARGE_BYTES: usize = 2_500_000;

@@ -30,7 +30,7 @@ use slotmark_praos::{kes, vrf};
 use slotmark_synth::{Recipe, Workload};
 use slotmark_tracelog::{HostFrom, Plan, Source};
 
-/// Nobody waits longer than this for anything.
+/// The longest wait for anything.
 pub const DEADLINE: Duration = Duration::from_secs(240);
 
 /// Lovelace of each pool.
@@ -146,7 +146,7 @@ impl Bed {
         Arc::new(Genesis::read(&self.genesis_path()).unwrap())
     }
 
-    /// Starts a node that knows some others; it makes blocks where it is a pool's.
+    /// Starts a node that follows some others; it makes blocks where it is a pool's.
     pub fn start(&self, number: usize, knows: &[usize], options: &[&str]) -> Node {
         let folder = self.folder.path().join(format!("node-{number}"));
         fs::create_dir_all(&folder).unwrap();

@@ -39,7 +39,7 @@ impl Peer {
     pub fn send(&mut self, number: u16, message: &[u8]) {
         let mut wire = Vec::new();
         frame(&mut wire, number, true, &[message]);
-        // Where the node has closed the connection, the next read tells.
+        // Where the node has closed the connection, the next read shows it.
         let _ = self.stream.write_all(&wire);
     }
 

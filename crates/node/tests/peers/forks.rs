@@ -91,7 +91,7 @@ impl Forks {
         [vec![Seen::Back(Point::Origin)], blocks(&self.first), vec![turn], blocks(&self.second[self.common..])].concat()
     }
 
-    /// The digest behind each block that such a client gets, as targets form them.
+    /// The digest behind each block that a client of this kind gets, as targets form them.
     pub fn digests(&self) -> Vec<String> {
         let mut digest = Digest::new();
         let hex = |block: &Vec<u8>| {

@@ -1,4 +1,4 @@
-//! Checks for a bed that somebody changed.
+//! Checks for a bed that was changed by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -41,7 +41,7 @@ pub struct Fault {
 /// All that is wrong with a bed; nothing where nodes can run on it.
 ///
 /// # Errors
-/// `bed.json` can't be read, so that nobody knows what there should be.
+/// `bed.json` can't be read, so that the expected content is unknown.
 pub fn check(folder: &Path) -> Result<Vec<Fault>, SynthError> {
     let bed = Bed::read(folder)?;
     let mut check = Check { folder, bed: &bed, faults: Vec::new() };
@@ -157,7 +157,7 @@ impl Check<'_> {
             }
         }
         if pools.is_empty() {
-            self.fault("bed.json", "no host has a pool, so nobody makes blocks", ANEW);
+            self.fault("bed.json", "no host has a pool, so there are no blocks", ANEW);
         }
     }
 
@@ -265,7 +265,7 @@ impl Check<'_> {
             }
             if let Some(other) = names.clone().find(|name| !seen.contains(name)) {
                 let (from, to) = if forward { (first.name.as_str(), other) } else { (other, first.name.as_str()) };
-                let what = format!("blocks have no way from {from} to it, by nobody that it follows");
+                let what = format!("blocks have no way from {from} to it over the hosts that it follows");
                 self.fault(format!("{to}/topology.json"), what, "let it follow more hosts");
                 return;
             }
@@ -398,7 +398,11 @@ impl Check<'_> {
             self.fault(vrf_file, what, format!("put the pool's own keys there, or {ANEW}"));
         }
         if !is_staked {
-            self.fault(genesis, format!("nobody delegates to the pool {id}, so it never leads"), "add an entry for it to staking.stake");
+            self.fault(
+                genesis,
+                format!("no stake is delegated to the pool {id}, so it never leads"),
+                "add an entry for it to staking.stake",
+            );
         }
     }
 

@@ -272,7 +272,7 @@ impl Bed {
             .collect()
     }
 
-    /// The topology file of a host: those that it follows, each in a group of its own, and nobody else.
+    /// The topology file of a host: those that it follows, each in a group of its own, and no others.
     pub fn topology(&self, host: u32, addresses: Addresses) -> Value {
         let producers = self.links.iter().filter(|link| link.follower == host).map(|link| &self.hosts[link.producer as usize]);
         let group = |producer: &BedHost| {

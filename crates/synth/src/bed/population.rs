@@ -27,7 +27,7 @@ pub(super) struct Population {
 }
 
 impl Population {
-    /// A pool for each of `stakes`, in any unit. Each has one who delegates to it at least, however few the genesis asks for.
+    /// A pool for each of `stakes`, in any unit. Each has at least one delegator, however few the genesis has.
     pub(super) fn new(seed: u64, genesis: &BedGenesis, stakes: &[f64]) -> Result<Self, SynthError> {
         let count = stakes.len() as u64;
         let total: f64 = stakes.iter().sum();
@@ -47,7 +47,7 @@ impl Population {
         u64::from(self.funds) + delegators + self.utxo_entries
     }
 
-    /// All unspent outputs: those of the workload, of those who delegate, and the rest, which nobody has a key of.
+    /// All unspent outputs: those of the workload, of those who delegate, and the rest, without keys.
     pub(super) fn funds(&self) -> impl Iterator<Item = (Address, u64)> {
         let of_workload =
             (0..self.funds).map(|number| (fund_address(&public(&fund_secret(self.seed, number))), lovelace_of_fund(self.funds)));

@@ -6,7 +6,7 @@ use slotmark_chain::Hash32;
 use super::ERAS;
 
 /// Namespaces of new tracing and the severity from which on they are logged: all that ingest reads, as cardano-node's own
-/// benchmarks ask for it.
+/// benchmarks require it.
 const TRACED: [(&str, &str); 11] = [
     ("BlockFetch.Client", "Debug"),
     ("BlockFetch.Server", "Debug"),

@@ -43,7 +43,7 @@ pub(crate) fn write_delegators(genesis: &Folder, secrets: impl Iterator<Item = (
     Ok(())
 }
 
-/// Writes the keys of the first so many DReps.
+/// Writes the keys of the first DReps.
 pub(crate) fn write_dreps(genesis: &Folder, seed: u64, count: u64) -> Result<(), SynthError> {
     for number in 0..count {
         let drep = drep_secret(seed, number);

@@ -15,7 +15,7 @@ use crate::transaction::{Draft, NewOutput, OutputReference, Plan, ScriptSpend, e
 /// All that a transaction may use.
 pub(crate) const MOST: Budget =
     Budget { memory: alonzo::PARAMETERS.max_transaction_units.memory, steps: alonzo::PARAMETERS.max_transaction_units.steps };
-/// A transaction is made anew so many times at most until it names what its script uses.
+/// A transaction is made anew at most this many times until it names what its script uses.
 const TRIES: usize = 6;
 /// Lovelace of the first run's output.
 const PROBED_LOVELACE: u64 = 100_000_000_000;
@@ -99,7 +99,7 @@ fn wrong(script: &Script, message: &str) -> SynthError {
     SynthError::Script { place: script.name().to_owned(), message }
 }
 
-/// Runs the script of a transaction whose first input is such an output.
+/// Runs the script of a transaction whose first input is that output.
 fn run(script: &Script, draft: &Draft, locked: LockedOutput) -> Result<(ScriptEnd, Budget), SynthError> {
     let unreadable = || wrong(script, "the script, its datum or its redeemer can't be read as what they should be");
     let mut transactions = Transactions::default();

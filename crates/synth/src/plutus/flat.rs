@@ -75,7 +75,7 @@ impl Bits {
         }
     }
 
-    /// Groups of seven bits, the lowest first, each after a bit that says whether another follows.
+    /// Groups of seven bits, the lowest first, each after a bit that is set where another follows.
     fn natural(&mut self, mut value: u64) {
         while value > 0x7f {
             self.push(0x80 | (value & 0x7f) as u8, 8);

@@ -18,7 +18,7 @@ use crate::transaction::NewDatum;
 /// Bytes of a file of a script, a datum or a redeemer at most: more than fits into a transaction in any of their forms.
 const MOST_FILE_BYTES: u64 = 65_536;
 
-/// Least lovelace of a locked output: well above what the ledger asks for.
+/// Least lovelace of a locked output: well above the ledger's minimum.
 const LEAST: u64 = 2_000_000;
 
 /// A Plutus script, and what each run of it is given.

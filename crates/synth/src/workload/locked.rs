@@ -90,7 +90,7 @@ impl Locked {
     }
 
     /// The transaction that spends the output unspent for longest and locks what it held, less the fee, again.
-    /// Spends nothing until [`Locked::spent`] is told of it.
+    /// Spends nothing until [`Locked::spent`] is called.
     pub(super) fn spend(&self, keys: &Keys, run: &Run, budget: Budget) -> Option<(Draft, u64)> {
         let locked = *self.outputs.front()?;
         settle(|fee| self.plan(locked, keys, run, fee, budget))

@@ -14,7 +14,7 @@ use crate::random::Stream;
 use crate::transaction::{Draft, NewDatum, NewOutput, Plan, datum, payload, settle};
 use crate::wallet::{Coin, Wallet};
 
-/// A block without transactions has about so many bytes.
+/// A block without transactions has about this many bytes.
 const EMPTY_BLOCK_BYTES: u64 = 860;
 /// A transaction of one input and one output, with a slot until which it is valid.
 const SMALLEST_TX_BYTES: u64 = 234;
@@ -147,7 +147,7 @@ fn pay(wallet: &mut Wallet, bytes: u64, slot: u64, stream: &mut Stream) -> Optio
     Some(draft)
 }
 
-/// Takes so many coins, and more until they hold enough.
+/// Takes this many coins, and more until they hold enough.
 fn coins(wallet: &mut Wallet, count: usize, lovelace: u64, stream: &mut Stream) -> Option<Vec<Coin>> {
     let mut coins: Vec<Coin> = Vec::with_capacity(count);
     while coins.len() < count || coins.iter().map(|coin| coin.lovelace).sum::<u64>() < lovelace {

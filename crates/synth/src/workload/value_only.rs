@@ -16,7 +16,7 @@ const FEE: u64 = 1_000_000;
 const PAYLOAD_BYTES: usize = 100;
 /// The payload's metadata label.
 const LABEL: u64 = 0;
-/// Each output holds so much lovelace at least, well above what the ledger asks for.
+/// Least lovelace of each output, well above the ledger's minimum.
 const LEAST: u64 = 2_000_000;
 
 /// cardano-node leaves so much of a block's body free, and counts so much for each transaction beyond its size.

@@ -81,7 +81,7 @@ fn range(range: &std::ops::Range<u32>) -> std::ops::Range<usize> {
     range.start as usize..range.end as usize
 }
 
-/// Checks what a header says of the body.
+/// Checks the header's facts of the body.
 fn check_header(block: &Block<'_, '_>, body_start: usize) {
     let (header, body) = (&block.header, &block.bytes[body_start..]);
     assert_eq!(header.body_size, Some(body.len() as u64));

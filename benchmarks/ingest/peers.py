@@ -3,7 +3,7 @@
 Each engine reads the same files with as many threads as there are cores, in a process of its own, and writes what it keeps to
 zstd Parquet. The peers do one scan with an explicit schema, a filter by namespace and a projection, into one wide table: the least
 work that keeps what our block events, slot events, resources, transactions and ledger metrics hold. (Ours also hashes the files,
-orders rows by time, tells bad lines and counts messages; the peers do not.) Rounds are interleaved, their order rotates, and before
+orders rows by time, reports bad lines and counts messages; the peers do not.) Rounds are interleaved, their order rotates, and before
 any figure is printed, all engines must have the same number of rows of every message.
 """
 
@@ -86,7 +86,7 @@ WHOLE = [
 ]
 TEXT = ["block", "blockPrev", "head", "addBlock", "newtip", "blockHash", "rollBackTo"]
 ANNOUNCED = "ChainSync.ServerHeader.Update"
-"""Tells of a header only where it isn't a roll-backward, nor one of the two lines that some nodes write a header."""
+"""Reads a header only where it isn't a roll-backward, nor one of the two lines that some nodes write a header."""
 HASH = "coalesce(data.newtip, data.addBlock, data.head, data.blockHash, data.block)"
 
 
@@ -129,10 +129,10 @@ def run_polars(files: list[str], out: Path) -> None:
     schema = {"at": pl.String, "ns": pl.String, "host": pl.String, "thread": pl.String, "data": pl.Struct(data)}
     field = pl.col("data").struct.field
     block = pl.coalesce(field("newtip"), field("addBlock"), field("head"), field("blockHash"), field("block"))
-    told = field("blockingRead").fill_null(True) & field("risingEdge").fill_null(True) & field("rollBackTo").is_null()
+    announced = field("blockingRead").fill_null(True) & field("risingEdge").fill_null(True) & field("rollBackTo").is_null()
     (
         pl.scan_ndjson(files, schema=schema)
-        .filter(pl.col("ns").is_in(list(EVENTS)) & ((pl.col("ns") != ANNOUNCED) | told))
+        .filter(pl.col("ns").is_in(list(EVENTS)) & ((pl.col("ns") != ANNOUNCED) | announced))
         .select(
             "host",
             pl.col("at").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="ns").cast(pl.Int64).alias("ts_ns"),

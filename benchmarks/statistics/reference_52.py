@@ -7,7 +7,7 @@ revisions of the node differ, as by back-ports of code that only benchmarks use,
 
 Log ratios (differences, of shares and counts) of a pair are taken to be Student's t of a scale that each metric has of its own, and of degrees of freedom that
 the metrics of a section share, fitted by maximum likelihood: pairs that hold a real change pull the scale less than a mean of squares would. The
-degrees in the table also hold how badly ten pairs tell a scale, to first order.
+degrees in the table also hold how badly ten pairs show a scale, to first order.
 """
 
 import argparse
@@ -87,14 +87,14 @@ def differences(folder: Path, leave_out: int | None = None) -> dict[str, list[fl
     pairs = [pair for place, pair in enumerate(PAIRS) if place != leave_out]
     read = [(cells(folder, one, i), cells(folder, other, j)) for one, i, other, j in pairs]
     for metric in catalogue("cluster").metrics:
-        told = [
+        known = [
             value
             for ours, theirs in read
             if metric.name in ours and metric.name in theirs
             if (value := away(metric, ours[metric.name], theirs[metric.name])) is not None
         ]
-        if metric.tested and len(told) >= min(FEWEST, len(pairs)) and any(told):
-            found[metric.id] = told
+        if metric.tested and len(known) >= min(FEWEST, len(pairs)) and any(told):
+            found[metric.id] = known
     return found
 
 

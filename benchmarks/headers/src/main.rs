@@ -1,6 +1,6 @@
 //! Header checks beside the crates that others build on, in one process: `slotmark-benchmark-headers NAME CHAIN SHELLEY-GENESIS`.
 //!
-//! One walk over the chain gives what each header is held against (nonce, stake, whose the slot is); it isn't timed, and the same for
+//! One walk over the chain gives what each header is checked against (nonce, stake, whose the slot is); it isn't timed, and the same for
 //! both. Then both must find that all checks hold of every header. The passes take headers that are spread evenly over the chain, in
 //! an order of ways that rotates from pass to pass, and the ratio is the median of the passes' ratios.
 
@@ -29,7 +29,7 @@ const PASSES: usize = 9;
 /// Headers per pass, at most.
 const SAMPLE: usize = 4_000;
 
-/// A block, and what its header is held against.
+/// A block, and the state that its header is checked against.
 pub struct Case<'a> {
     index: usize,
     bytes: &'a [u8],
@@ -71,7 +71,7 @@ fn agree(chain: &Chain, cases: &[Case<'_>], network: &Network) -> Result<(), Fai
 /// The code that does the checks in a pass.
 #[derive(Clone, Copy)]
 enum Way {
-    /// Our crates, on so many threads.
+    /// Our crates, on this many threads.
     Ours { all_cores: bool, verify: Verify },
     /// The other crates, header by header on one thread.
     Peers,

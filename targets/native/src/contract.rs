@@ -117,7 +117,7 @@ impl Records {
         self.held.push(json!({"event": "started", "at_ns": now_ns()}));
     }
 
-    /// A block of so many bytes is here, and folded.
+    /// A block of this many bytes is here, and folded.
     #[inline]
     pub fn block(&mut self, bytes: usize, fold: &impl Fold) {
         if self.blocks == 0 {
@@ -158,7 +158,7 @@ pub trait Target: Fold {
     /// Whatever the client meets.
     fn follow(&mut self, client: &mut Client, job: &Job, records: &mut Records) -> Result<Last, ClientError>;
 
-    /// Takes one block at the tip, `[era, block]`, in a mode with blocks; tells which it is where it decodes it. By default throws it away.
+    /// Takes one block at the tip, `[era, block]`, in a mode with blocks; returns which it is where it decodes it. By default throws it away.
     ///
     /// # Errors
     /// It can't be decoded.
@@ -262,7 +262,7 @@ fn run(target: &mut impl Target, job: &Job) -> Result<(), Box<dyn std::error::Er
     Ok(())
 }
 
-/// Follows headers, and tells of each with its point; what `headers` and `fetch` of every target of ours do.
+/// Follows headers, and reports each with its point; what `headers` and `fetch` of every target of ours do.
 ///
 /// # Errors
 /// Whatever the client meets.
@@ -282,7 +282,7 @@ pub fn follow_headers(
     Ok(last)
 }
 
-/// Follows headers in batches of `depth`, and fetches the blocks of each batch by one range; tells of each header and of each block.
+/// Follows headers in batches of `depth`, and fetches the blocks of each batch by one range; reports each header and each block.
 ///
 /// # Errors
 /// Whatever the client meets.

@@ -143,7 +143,7 @@ fn ended(work: impl Future<Output = Outcome<()>>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Where nobody reads any more, the exit code is all that is left to say.
+            // Where the reader has left, only the exit code remains.
             let _ = writeln!(io::stdout(), "{}", json!({"event": "error", "message": words(error.as_ref())}));
             ExitCode::FAILURE
         }

@@ -83,7 +83,7 @@ impl Records {
         self.last = Some((slot, hash));
     }
 
-    /// A block of so many bytes is done with.
+    /// A block of this many bytes is done with.
     pub fn block(&mut self, bytes: usize) {
         self.blocks += 1;
         self.bytes += bytes as u64;

@@ -129,7 +129,9 @@ def run_polars(files: list[str], out: Path) -> None:
     schema = {"at": pl.String, "ns": pl.String, "host": pl.String, "thread": pl.String, "data": pl.Struct(data)}
     field = pl.col("data").struct.field
     block = pl.coalesce(field("newtip"), field("addBlock"), field("head"), field("blockHash"), field("block"))
-    announced = field("blockingRead").fill_null(True) & field("risingEdge").fill_null(True) & field("rollBackTo").is_null()
+    announced = (
+        field("blockingRead").fill_null(True) & field("risingEdge").fill_null(True) & field("rollBackTo").is_null()
+    )
     (
         pl.scan_ndjson(files, schema=schema)
         .filter(pl.col("ns").is_in(list(EVENTS)) & ((pl.col("ns") != ANNOUNCED) | announced))

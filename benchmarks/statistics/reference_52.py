@@ -93,7 +93,7 @@ def differences(folder: Path, leave_out: int | None = None) -> dict[str, list[fl
             if metric.name in ours and metric.name in theirs
             if (value := away(metric, ours[metric.name], theirs[metric.name])) is not None
         ]
-        if metric.tested and len(known) >= min(FEWEST, len(pairs)) and any(told):
+        if metric.tested and len(known) >= min(FEWEST, len(pairs)) and any(known):
             found[metric.id] = known
     return found
 

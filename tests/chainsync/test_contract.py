@@ -1,4 +1,4 @@
-"""Programs that break the contract, and programs that lie, are told apart from those that do the work."""
+"""Programs that break the contract, and programs that lie, are distinguished from those that do the work."""
 
 import os
 import shlex

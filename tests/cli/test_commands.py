@@ -118,9 +118,9 @@ def test_a_server_tells_its_cpu_time_when_asked(
     _, _, process = somebodys_node
     assert process.stdin is not None
     assert process.stdout is not None
-    told: list[int] = []
+    busy_ns: list[int] = []
     for _ in range(2):
         process.stdin.write("\n")
         process.stdin.flush()
-        told.append(json.loads(process.stdout.readline())["busy_ns"])
-    assert 0 < told[0] <= told[1]
+        busy_ns.append(json.loads(process.stdout.readline())["busy_ns"])
+    assert 0 < busy_ns[0] <= busy_ns[1]

@@ -141,8 +141,8 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def forms(done: Ended, out: Path) -> None:
     """Asserts that no form of a report has a line that begins with the forged text, and that all have the one decision or ranking."""
     assert done.returncode == 0, done.stderr
-    told = json.loads((out / "report.json").read_bytes())
-    line = (told["decision"] or told["ranking"])["line"]
+    as_data = json.loads((out / "report.json").read_bytes())
+    line = (as_data["decision"] or as_data["ranking"])["line"]
     assert line.splitlines() == [line]
     assert line.startswith(("HOLD", "RUN AGAIN", "RANKING"))
     assert done.stdout.splitlines()[-1] == line

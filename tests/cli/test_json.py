@@ -62,19 +62,19 @@ def test_what_is_printed_is_the_result(command: str, runs: list[Path]) -> None:
     if command == "check":
         assert [json.loads(line)["files"] for line in done.stdout.splitlines()] == [2, 2]
         return
-    told = json.loads(done.stdout)
-    assert told["baseline"]["manifest"]["target"]["name"] == "a"
-    assert len(told["candidates"]) == (1 if command == "compare" else 0)
-    assert (told["ranking"] is None) == (command == "show")
-    assert told["decision"] is None, "a and b are two clients"
+    as_data = json.loads(done.stdout)
+    assert as_data["baseline"]["manifest"]["target"]["name"] == "a"
+    assert len(as_data["candidates"]) == (1 if command == "compare" else 0)
+    assert (as_data["ranking"] is None) == (command == "show")
+    assert as_data["decision"] is None, "a and b are two clients"
 
 
 @pytest.mark.parametrize("command", [("chainsync", "targets"), ("simulate", "--profiles")])
 def test_targets_and_profiles_have_a_line_each(command: tuple[str, ...]) -> None:
     plain = slotmark(*command).stdout.splitlines()
-    told = [json.loads(line) for line in slotmark(*command, "--json").stdout.splitlines()]
-    assert len(plain) == len(told) > 4
-    for line, one in zip(plain, told, strict=True):
+    as_data = [json.loads(line) for line in slotmark(*command, "--json").stdout.splitlines()]
+    assert len(plain) == len(as_data) > 4
+    for line, one in zip(plain, as_data, strict=True):
         assert line.startswith(one["name"])
         assert len(one["description"]) > 10
         assert line.endswith(one["description"])

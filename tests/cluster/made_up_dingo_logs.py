@@ -57,13 +57,15 @@ class DingoCluster:
         ends = {max(own, peer): 40_000 + min(own, peer), min(own, peer): 3001}
         return f"{address(own, ends[own])}<->{address(peer, ends[peer])}"
 
-    def forged(self, host: int, slot: int, number: int, *, at_ms: tuple[float, float, float], told: bool = True) -> str:
-        """A block of a host: when it knew that it leads, had forged it, and had adopted it. ``told``: with the lines of level debug."""
+    def forged(
+        self, host: int, slot: int, number: int, *, at_ms: tuple[float, float, float], debug: bool = True
+    ) -> str:
+        """A block of a host: when it found that it leads, had forged it, and had adopted it. ``debug``: with the lines of level debug."""
         leading, forged, adopted = at_ms
         made = block_hash(number, slot)
         self.say(host, ts(slot, leading), "producing block", level="INFO", component="forging", slot=slot)
         of = {"slot": slot, "hash": made}
-        if told:
+        if debug:
             before = block_hash(number - 1, slot - 1) if number else "0" * 64
             self.say(
                 host,

@@ -43,7 +43,7 @@ def clocks(run: Run) -> dict[str, dict[str, Any]]:
     return {row["host"]: row for row in run.table("clocks").to_pylist()}
 
 
-def told(run: Run) -> dict[str, str]:
+def warned(run: Run) -> dict[str, str]:
     return {warning.kind: warning.text for warning in run.manifest.warnings if warning.kind.startswith("clocks")}
 
 
@@ -58,8 +58,8 @@ def test_planted_offsets_come_back_within_2_ms_and_half_the_asymmetry(tmp_path: 
 def test_clocks_that_are_right_are_no_warning_and_one_that_is_not_is(tmp_path: Path) -> None:
     good, _ = simulate_direct(skewed({}, 8, 1500), 5, tmp_path / "good", quietly)
     bad, _ = simulate_direct(skewed({5: 80.0}, 8, 1500), 5, tmp_path / "bad", quietly)
-    assert told(good) == {}
-    (text,) = told(bad).values()
+    assert warned(good) == {}
+    (text,) = warned(bad).values()
     assert "these clocks are more than 5 ms from that of node-" in text
     assert "node-5 (+" in text and "node-4" not in text.partition("middle:")[2]
     assert "--correct-clocks" in text
@@ -91,7 +91,9 @@ def test_corrected_clocks_give_the_times_of_the_others_and_the_tables_stay(tmp_p
         for key, ns in times[before].items():
             assert times[after][key] == (None if ns is None else ns - shifts[key[0]])
     assert corrected.manifest.parameters["clocks"] == "corrected"
-    assert "times of these hosts are read as if their clocks were that of node-" in told(corrected)["clocks_corrected"]
+    assert (
+        "times of these hosts are read as if their clocks were that of node-" in warned(corrected)["clocks_corrected"]
+    )
 
 
 def test_the_command_corrects_and_takes_a_limit(tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_the_command_corrects_and_takes_a_limit(tmp_path: Path) -> None:
         app, ["ingest", str(tmp_path / "logs"), "-o", str(tmp_path / "wide"), "--clock-limit", "50ms"]
     )
     assert run.exit_code == 0, run.output
-    assert told(open_run(tmp_path / "wide")) == {}
+    assert warned(open_run(tmp_path / "wide")) == {}
     run = CliRunner().invoke(app, ["ingest", str(tmp_path / "logs"), "-o", str(tmp_path / "set"), "--correct-clocks"])
     assert run.exit_code == 0, run.output
     assert clocks(open_run(tmp_path / "set"))["node-1"]["correction_ns"] > 25 * MS
@@ -165,7 +167,7 @@ def test_connections_of_all_ages_bound_offsets(tmp_path: Path, peer: Any) -> Non
         "host": "node-0", "offset_ns": 0, "low_ns": 0, "high_ns": 0, "is_reference": True, "correction_ns": 0
     }  # fmt: skip
     assert [found["node-1"][name] for name in ("offset_ns", "low_ns", "high_ns")] == [10 * MS, -11 * MS, 31 * MS]
-    assert "node-1 (+10.0 ms, -11.0 to +31.0 whatever the delays)" in told(run)["clocks_apart"]
+    assert "node-1 (+10.0 ms, -11.0 to +31.0 whatever the delays)" in warned(run)["clocks_apart"]
 
 
 def test_logs_without_connections_leave_clocks_unknown(tmp_path: Path) -> None:
@@ -175,10 +177,10 @@ def test_logs_without_connections_leave_clocks_unknown(tmp_path: Path) -> None:
     run, _ = ingest(Request(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
     assert {row["offset_ns"] for row in clocks(run).values()} == {None}
     assert run.manifest.tables["connections"] == run.manifest.tables["least_differences"] == 0
-    assert told(run).keys() == {"clocks_unknown"}
+    assert warned(run).keys() == {"clocks_unknown"}
     assert (
         "of any host are off is not known: log lines of headers and blocks don't name the connection"
-        in told(run)["clocks_unknown"]
+        in warned(run)["clocks_unknown"]
     )
 
 
@@ -196,7 +198,7 @@ def test_a_host_that_only_listens_has_bounds_on_one_side(tmp_path: Path) -> None
     run, _ = ingest(Request(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
     row = clocks(run)["node-2"]
     assert (row["offset_ns"], row["low_ns"], row["high_ns"]) == (None, None, 7 * MS)
-    assert "the clocks of node-2 are off is not known" in told(run)["clocks_unknown"]
+    assert "the clocks of node-2 are off is not known" in warned(run)["clocks_unknown"]
 
 
 def test_a_clock_that_is_set_during_the_run_is_told_of(tmp_path: Path) -> None:
@@ -206,7 +208,7 @@ def test_a_clock_that_is_set_during_the_run_is_told_of(tmp_path: Path) -> None:
         ahead_ms = {2: 200.0} if number >= 4 else {}
         exchange(cluster, a, b, f"b{number}", 20_000.1 * number + 15_000, (5, 5), addressed, ahead_ms)
     run, _ = ingest(Request(logs=cluster.write(tmp_path / "logs"), out=tmp_path / "run"))
-    assert "fit by no one setting of the clocks of node-2:" in told(run)["clocks_moved"]
+    assert "fit by no one setting of the clocks of node-2:" in warned(run)["clocks_moved"]
     assert clocks(run)["node-2"]["offset_ns"] is None
     assert clocks(run)["node-1"]["offset_ns"] is not None
 

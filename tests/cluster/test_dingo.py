@@ -136,7 +136,7 @@ def test_the_manifest_names_the_node(made_up: Run) -> None:
 def test_a_log_without_debug_lines_has_no_propagation_and_no_zeros(tmp_path: Path) -> None:
     made = DingoCluster(2)
     for number in range(5):
-        mine = made.forged(0, number, number, at_ms=(1, 11, 41), told=False)
+        mine = made.forged(0, number, number, at_ms=(1, 11, 41), debug=False)
         made.adopted(1, number, 193, mine)
     run, _ = ingested(made.write(tmp_path / "logs"), tmp_path / "run")
     assert {row["event"] for row in run.table("block_events").to_pylist()} == {"forged", "self_adopted", "adopted"}
@@ -261,7 +261,7 @@ SLOT_139 = "5e812deac42b2943b589d4a6b04b9b4c298a286a9552d8fa57fe3191442984f0"
 
 
 @pytest.mark.parametrize(
-    ("block", "day_time", "told"),
+    ("block", "day_time", "stages"),
     [
         (
             SLOT_7,
@@ -335,7 +335,7 @@ SLOT_139 = "5e812deac42b2943b589d4a6b04b9b4c298a286a9552d8fa57fe3191442984f0"
     ],
 )
 def test_blocks_of_a_real_devnet_as_worked_out_by_hand(
-    devnet: Run, block: str, day_time: str, told: dict[str, dict[str, str]]
+    devnet: Run, block: str, day_time: str, stages: dict[str, dict[str, str]]
 ) -> None:
     """By hand, per host, with HASH as the block's and PEER as a connection::
 
@@ -345,7 +345,7 @@ def test_blocks_of_a_real_devnet_as_worked_out_by_hand(
     zstdcat n2.jsonl.zst | grep "$(echo HASH | xxd -r -p | base64)"                 # offered, as the tip; AwaitReply follows on its PEER
     zstdcat n1.jsonl.zst | grep "calling Block" | cut -c1-120                       # data of 0x8a: number 01, slot 07
     """
-    for host, times in told.items():
+    for host, times in stages.items():
         wanted = {event: time if ":" in time else f"{day_time}.{time}" for event, time in times.items()}
         assert first_times(devnet, block, host) == wanted, host
 

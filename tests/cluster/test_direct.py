@@ -71,8 +71,8 @@ def assert_same(ingested: Run, direct: Run) -> None:
             assert order(ours) == order(theirs)
             ours, theirs = ours.drop_columns(["place"]), theirs.drop_columns(["place"])
         assert ours.equals(theirs), name
-    told = [msgspec.to_builtins(run.manifest) for run in (ingested, direct)]
-    for manifest in told:
+    manifests = [msgspec.to_builtins(run.manifest) for run in (ingested, direct)]
+    for manifest in manifests:
         # These name what was read: logs there, the profile with its seed here.
         for field in ("id", "session", "sources"):
             assert manifest.pop(field)
@@ -80,9 +80,9 @@ def assert_same(ingested: Run, direct: Run) -> None:
         for part in manifest.pop("parts"):  # how a table is cut into files differs
             counted[part["table"]] += part["rows"]
         assert counted == Counter(manifest["tables"])
-    extra = {name: told[1]["tables"].pop(name) for name in ("truth", "truth_blocks", "truth_hosts", "truth_slots")}
+    extra = {name: manifests[1]["tables"].pop(name) for name in ("truth", "truth_blocks", "truth_hosts", "truth_slots")}
     assert all(extra.values())
-    assert told[0] == told[1]
+    assert manifests[0] == manifests[1]
 
 
 @pytest.mark.parametrize("settings", [SMALL, FAULTY], ids=["plain", "faulty"])

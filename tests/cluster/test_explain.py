@@ -154,13 +154,13 @@ def test_a_comparison_shows_where_its_difference_comes_from(usual: Run, tmp_path
     whole = explain(usual, slower, filters=[])
     assert all(getattr(found, name) == getattr(whole, name) for name in found.__struct_fields__)
     document = comparison_document(comparison)
-    told = "What changed most: ledger tick on all hosts, +"
+    sentence = "What changed most: ledger tick on all hosts, +"
     console = Console(width=100, record=True, color_system=None, file=io.StringIO())
     print_document(document, console)
-    assert told in " ".join(console.export_text().split())
+    assert sentence in " ".join(console.export_text().split())
     head, _, section = markdown(document).partition("## Where it comes from\n")
     assert "## Comparison" in head
-    assert told in section
+    assert sentence in section
     assert "What changed, ms" in section.partition("\n## ")[0]
     titles = [one.title for one in document.sections]
     assert titles[titles.index("Where it comes from") + 1] == "Worst blocks"

@@ -1,4 +1,4 @@
-"""Orders that can't be, as a header that a host has before it was forged, are told with their hosts and slots; others are not."""
+"""Orders that can't be, as a header that a host has before it was forged, are warned of with their hosts and slots; others are not."""
 
 from pathlib import Path
 

@@ -25,8 +25,8 @@ def test_use_over_a_gap_is_divided_by_the_gaps_length(tmp_path: Path) -> None:
     made = slotmark("ingest", tmp_path / "logs", "-o", tmp_path / "run")
     assert made.returncode == 0, made.stderr
 
-    told = [json.loads(lines[place]) for place in taken if place != cut]
-    read = [(datetime.fromisoformat(one["at"]).timestamp(), one["data"]["CentiCpu"]) for one in told]
+    taken_lines = [json.loads(lines[place]) for place in taken if place != cut]
+    read = [(datetime.fromisoformat(one["at"]).timestamp(), one["data"]["CentiCpu"]) for one in taken_lines]
     spans = [after - before for (before, _), (after, _) in pairwise(read)]
     assert max(spans) == pytest.approx(2, rel=0.05)
     expected = [(after - before) / span for ((_, before), (_, after)), span in zip(pairwise(read), spans, strict=True)]

@@ -75,11 +75,11 @@ def test_every_form_of_a_report_begins_with_it(simulated: Path, method: str, com
         assert "<title>Simulated: " in page
         assert re.search(r"<h1>Simulated: ", page)
         assert printed.startswith("Simulated: ")
-    told = json.loads((tmp_path / "report/report.json").read_text())
+    as_data = json.loads((tmp_path / "report/report.json").read_text())
     manifests = (
-        [told["baseline"]["manifest"], told["candidates"][0]["manifest"]]
+        [as_data["baseline"]["manifest"], as_data["candidates"][0]["manifest"]]
         if method == "slotmark"
-        else [manifest for side in told["sides"] for manifest in side["manifests"]]
+        else [manifest for side in as_data["sides"] for manifest in side["manifests"]]
     )
     assert [manifest["origin"] for manifest in manifests] == ["simulated"] * 2
 
@@ -104,11 +104,11 @@ def test_a_report_names_the_simulator_and_its_version_whether_or_not_the_profile
 def test_metadata_of_another_simulator_may_lack_its_name(simulated: Path, tmp_path: Path) -> None:
     copied = shutil.copytree(simulated / "logs", tmp_path / "logs")
     meta = json.loads((copied / "meta.json").read_text())
-    for told in ({}, True, {"by": "other 3"}):
-        meta["meta"]["simulated"] = told
+    for as_data in ({}, True, {"by": "other 3"}):
+        meta["meta"]["simulated"] = as_data
         (copied / "meta.json").write_text(json.dumps(meta))
         found = read_metadata(copied, None)
-        assert found.simulator == ("other 3" if told == {"by": "other 3"} else "")
+        assert found.simulator == ("other 3" if as_data == {"by": "other 3"} else "")
     del meta["meta"]["simulated"]
     (copied / "meta.json").write_text(json.dumps(meta))
     assert read_metadata(copied, None).simulator is None

@@ -212,10 +212,10 @@ def test_a_sweep_is_written_as_a_report_with_charts(tmp_path: Path) -> None:
     assert paper.read_bytes().startswith(b"%PDF")
     assert "0.95 adoption" in page.read_text()
     assert "| 70 |" in text.read_text()
-    told = json.loads(data.read_text())
-    (detail,) = told["details"]
+    as_data = json.loads(data.read_text())
+    (detail,) = as_data["details"]
     assert (detail["type"], detail["parameter"], detail["values"]) == ("swept", "peer.adopt.mean", [50, 70, 90])
-    (found,) = (one for one in told["rows"] if one["metric"]["id"] == "adopted_by_100")
+    (found,) = (one for one in as_data["rows"] if one["metric"]["id"] == "adopted_by_100")
     assert [one["mean"] for one in found["summaries"]] == [one.mean for one in levels(comparison, "1.00 adoption")]
 
 

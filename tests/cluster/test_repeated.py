@@ -37,18 +37,18 @@ def test_any_number_of_workers_writes_the_same_bytes_as_one_run_after_another(di
 
 
 def test_what_all_have_to_do_is_known_before_all_have_begun() -> None:
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
 
     def simulation(result: int, step: Progress) -> int:
         step(10, 10)
         return result
 
     made = side_by_side(
-        [partial(simulation, result) for result in range(20)], lambda *done: told.append(done), workers=1
+        [partial(simulation, result) for result in range(20)], lambda *done: calls.append(done), workers=1
     )
     assert made == list(range(20))
-    assert told[-1] == (200, 200)
-    assert {total for _, total in told} <= {0, 200}
+    assert calls[-1] == (200, 200)
+    assert {total for _, total in calls} <= {0, 200}
 
 
 def test_a_seed_that_is_there_is_refused_before_anything_is_simulated(tmp_path: Path) -> None:

@@ -108,11 +108,11 @@ def test_the_page_draws_offline_and_a_run_can_be_switched_off(tmp_path: Path) ->
         (tmp_path / "logs" / name / "node-7").rename(tmp_path / "logs" / name / "node-7 <script>alert(7)<")
         opened.append(ingest(Request(logs=tmp_path / "logs" / name, out=tmp_path / name, target=NASTY))[0])
     comparison = compare(opened, filters=[])
-    page_file, pdf, brief, told, *_ = write_report(comparison_document(comparison), comparison, tmp_path / "report")
+    page_file, pdf, brief, data, *_ = write_report(comparison_document(comparison), comparison, tmp_path / "report")
     assert page_file.stat().st_size < 3_000_000
     assert pdf.read_bytes().startswith(b"%PDF")
     assert NASTY not in brief.read_text()
-    assert json.loads(told.read_text())["bench"] == "cluster"
+    assert json.loads(data.read_text())["bench"] == "cluster"
     with opened_page(page_file) as page:
         assert page.locator(".chart").count() >= 29
         lines = "() => document.querySelector('#charts .chart').querySelectorAll('.mark-line path').length"

@@ -135,9 +135,9 @@ def counts(truth: Truth) -> Expected:
     # The simulator's mempools refuse nothing.
     expected["mempool_rejected"] = {(host,): 0 for host in truth.ahead}
     for host, slots in truth.slots.items():
-        told = {slot["slot"]: slot for slot in slots}
-        for slot in range(min(told), max(told) + 1):
-            started = slot in told and told[slot]["started_ns"] is not None
+        by_slot = {slot["slot"]: slot for slot in slots}
+        for slot in range(min(by_slot), max(by_slot) + 1):
+            started = slot in by_slot and by_slot[slot]["started_ns"] is not None
             expected["forge_starts"][slot, host] = int(started)
         known = grown = None
         for slot in slots:

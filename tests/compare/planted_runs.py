@@ -195,8 +195,8 @@ def _means_of(plant: Plant, seed: Sequence[int]) -> tuple[list[RunRow], Prior]:
     for place, metric in enumerate(catalogue(BENCH).metrics):
         sides = [[_mean(run[place]) for run in runs] for runs in found.sides]
         rows.append(RunRow(metric, "", [None, None], "log", [Levels(side, 0.0) for side in sides], [None]))
-        if found.earlier and (told := pooled([[_mean(run[place]) for run in found.earlier]])):
-            entries.append(entry_of(metric, "", told))
+        if found.earlier and (spread := pooled([[_mean(run[place]) for run in found.earlier]])):
+            entries.append(entry_of(metric, "", spread))
     table = SpreadTable(name="planted", bench=BENCH, known_from="", metric=entries) if entries else None
     return rows, Prior(table=table)
 

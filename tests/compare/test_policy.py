@@ -268,8 +268,8 @@ def test_the_command_ends_by_the_decision(run: Callable[..., Run], tmp_path: Pat
         title, *_, last = decided.stdout.splitlines()
         assert last.startswith(answer)
         assert last.startswith(title.strip())
-        told = msgspec.json.decode((tmp_path / "out" / "report.json").read_bytes())["decision"]
-        assert told["line"] == last
+        written = msgspec.json.decode((tmp_path / "out" / "report.json").read_bytes())["decision"]
+        assert written["line"] == last
         for name in ("report.md", "report.html"):
             assert last.split(":")[0] in (tmp_path / "out" / name).read_text()
         # Without a policy the line is the same, and the command ends with 0.

@@ -40,10 +40,10 @@ def test_clients_are_ranked_without_any_word_about_a_release(clients: Mapping[st
         "1 more part in the tables"
     )
     printed = slotmark("compare", clients["slow"], clients["fast"], clients["middle"], "--json")
-    told = json.loads(printed.stdout)
-    assert told["decision"] is None
-    assert told["ranking"]["line"] == line
-    texts = [done.stdout, done.stderr, json.dumps(told["ranking"]), printed.stderr]
+    as_data = json.loads(printed.stdout)
+    assert as_data["decision"] is None
+    assert as_data["ranking"]["line"] == line
+    texts = [done.stdout, done.stderr, json.dumps(as_data["ranking"]), printed.stderr]
     for name in ("report.md", "report-short.md", "report.html"):
         text = (tmp_path / "out" / name).read_text()
         assert line in text
@@ -107,9 +107,9 @@ def test_versions_of_one_client_are_decided(tmp_path: Path) -> None:
     done = slotmark("compare", *runs, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("HOLD slow: worse in Blocks per second")
-    told = json.loads((tmp_path / "out" / "report.json").read_text())
-    assert told["ranking"] is None
-    assert told["decision"]["answer"] == "hold"
+    as_data = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert as_data["ranking"] is None
+    assert as_data["decision"]["answer"] == "hold"
 
 
 @pytest.mark.parametrize("options", [("--policy", "policy.toml"), ("--fail-on", "worse")])

@@ -281,8 +281,8 @@ def test_the_command_ends_with_the_line_and_by_the_answer(
         "report.md",
         "report.pdf",
     ]
-    told = json.loads(slotmark("release", "decide", str(file(("reading", ["a"], ["slow"], ""))), "--json").stdout)
-    assert (told["answer"], told["comparisons"][0]["comparison"]["comparisons"]) == ("hold", 1)
+    decided = json.loads(slotmark("release", "decide", str(file(("reading", ["a"], ["slow"], ""))), "--json").stdout)
+    assert (decided["answer"], decided["comparisons"][0]["comparison"]["comparisons"]) == ("hold", 1)
 
 
 def test_a_plan_counts_what_is_there(made: Callable[..., Path], file: Callable[..., Path]) -> None:

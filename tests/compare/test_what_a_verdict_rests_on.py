@@ -77,8 +77,8 @@ def test_one_run_a_side_gives_conditional_verdicts_in_every_form(once: Compariso
         assert "¹ Conditional on these runs: nothing shows how much another run" in " ".join(text.split())
     # The terminal leaves out the sentence of each row that isn't decisive.
     assert all("worse, conditional on these runs." in text for text in in_full)
-    told = json.loads(as_json(once))
-    ticked = next(row for row in told["rows"] if row["metric"]["id"] == "forge_ticked")
+    as_data = json.loads(as_json(once))
+    ticked = next(row for row in as_data["rows"] if row["metric"]["id"] == "forge_ticked")
     assert ticked["differences"][0]["conditional"] is True
 
 

@@ -140,7 +140,7 @@ def test_the_examples_of_a_page(page: Path, workplace: Callable[[Sequence[str]],
             file.write_text(step.text, encoding="utf-8")
             continue
         if step.kind == "pycon":
-            said = told(doctest.DocTestParser().get_doctest(step.text, names, where, where, step.line), names)
+            said = failures_of(doctest.DocTestParser().get_doctest(step.text, names, where, where, step.line), names)
             assert not said, said
             continue
         done = subprocess.run(
@@ -168,11 +168,11 @@ def test_the_examples_of_docstrings(module: str, workplace: Callable[[Sequence[s
     found = [test for test in doctest.DocTestFinder().find(importlib.import_module(module)) if test.examples]
     assert found
     for test in found:
-        said = told(test, test.globs)
+        said = failures_of(test, test.globs)
         assert not said, said
 
 
-def told(test: doctest.DocTest, names: dict[str, object]) -> str:
+def failures_of(test: doctest.DocTest, names: dict[str, object]) -> str:
     """What a test of Python examples complains of; its names are kept for what follows on the page."""
     said: list[str] = []
     test.globs = names
@@ -185,5 +185,5 @@ def test_an_example_that_is_wrong_is_noticed() -> None:
     first, second, third = steps(page)
     assert (first.text, first.shown, first.line) == ("echo one\necho two", "one\n...\n", 2)
     assert (second.text, second.shown) == ("true", "")
-    assert "Expected" in told(doctest.DocTestParser().get_doctest(third.text, {}, "page", "page", 0), {})
+    assert "Expected" in failures_of(doctest.DocTestParser().get_doctest(third.text, {}, "page", "page", 0), {})
     assert not doctest.OutputChecker().check_output(first.shown, "two\n", FLAGS)

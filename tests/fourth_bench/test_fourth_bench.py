@@ -112,8 +112,8 @@ def test_every_renderer_shows_it(compared: Comparison, tmp_path: Path) -> None:
     for metric in catalogue("lab").metrics:
         assert metric.name in page.read_text()
         assert metric.name in text.read_text()
-    told = json.loads(data.read_text())
-    assert {row["metric"]["id"] for row in told["rows"]} == set(QUANTITIES)
+    report = json.loads(data.read_text())
+    assert {row["metric"]["id"] for row in report["rows"]} == set(QUANTITIES)
     assert msgspec.json.decode(data.read_bytes(), type=Comparison) == compared
 
 

@@ -20,7 +20,7 @@ from tests.conftest import slotmark
 LIMIT = 44_000_000
 PATIENCE_S = 120
 
-# Names its group's folder and limit, in either version; then does what it is told, and writes nothing to {out}.
+# Names its group's folder and limit, in either version; then runs its command, and writes nothing to {out}.
 TOLD = """
 sed -n 's/^[0-9]*:memory:/v1 /p; s/^0::/v2 /p' /proc/self/cgroup >"$0"
 echo $$ >"$0.started"
@@ -55,14 +55,14 @@ def arguments(chain: Path, out: Path, *more: str) -> list[str]:
 
 def telling(folder: Path, then: str) -> tuple[str, Path]:
     """A target that names its group before it does something, and the file for the name."""
-    told, script = folder / "told", folder / "target.sh"
+    notes, script = folder / "notes", folder / "target.sh"
     script.write_text(f"{TOLD % then}\n")
-    return f"told=sh -c '. {script}' {told} {{out}}", told
+    return f"noting=sh -c '. {script}' {notes} {{out}}", notes
 
 
-def group(told: Path) -> Path:
+def group(notes: Path) -> Path:
     """The folder of the group that a target was in."""
-    found = dict(line.split(" ", 1) for line in told.read_text().splitlines())
+    found = dict(line.split(" ", 1) for line in notes.read_text().splitlines())
     kind, options = ("cgroup", "memory") if "slotmark-" in found.get("v1", "") else ("cgroup2", "")
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, folder, its_kind, its_options, *_ = line.split(" ")
@@ -99,26 +99,26 @@ def test_a_set_on_disk_is_read_from_the_disk_where_the_limit_is_below_its_size(c
 
 
 def test_a_process_that_needs_more_is_named_and_its_group_goes(chain: Path, tmp_path: Path) -> None:
-    target, told = telling(tmp_path, HOARD)
+    target, notes = telling(tmp_path, HOARD)
     made = slotmark(*arguments(chain, tmp_path / "runs", "--target", target, "--memory-limit", "44MB"))
     assert made.returncode == 2
-    why = "told: was killed by signal 9, as by the kernel where --memory-limit is less than it needs"
+    why = "noting: was killed by signal 9, as by the kernel where --memory-limit is less than it needs"
     assert made.stderr.splitlines()[-1].startswith(f"slotmark: {why}")
-    assert not group(told).exists()
+    assert not group(notes).exists()
     assert not list((tmp_path / "runs").iterdir())
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_group_goes_however_the_run_is_ended(how: signal.Signals, chain: Path, tmp_path: Path) -> None:
     # What a target starts and leaves behind is in the group too.
-    target, told = telling(tmp_path, "setsid sleep 1000 & exec sleep 1000")
+    target, notes = telling(tmp_path, "setsid sleep 1000 & exec sleep 1000")
     words = arguments(chain, tmp_path / "runs", "--target", target, "--memory-limit", "44MB")
     with subprocess.Popen(
         [sys.executable, "-m", "slotmark", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as session:
-        started = Path(f"{told}.started")
+        started = Path(f"{notes}.started")
         until(lambda: started.exists() and started.read_text().endswith("\n"))
-        folder = group(told)
+        folder = group(notes)
         if os.geteuid() == 0:
             assert started.read_text().strip() in (folder / "cgroup.procs").read_text().split()
         session.send_signal(how)

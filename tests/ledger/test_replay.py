@@ -187,8 +187,8 @@ def test_what_was_prepared_stands_for_the_genesis_and_is_refused_for_other_block
 
     def facts(lines: list[dict[str, object]]) -> list[dict[str, object]]:
         """Lines without times and what the process used."""
-        told = ("record", "phases", "genesis_entries", "hash", "missing", "entries", "digest")
-        return [{name: line[name] for name in told if name in line} for line in lines]
+        kept = ("record", "phases", "genesis_entries", "hash", "missing", "entries", "digest")
+        return [{name: line[name] for name in kept if name in line} for line in lines]
 
     for backend in backends():
         ways = (("--genesis", str(genesis)), ("--prepared", str(prepared)))

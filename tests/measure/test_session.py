@@ -74,7 +74,7 @@ def taking_turns(
 @pytest.mark.parametrize("warm_up", [False, True])
 @pytest.mark.parametrize("cut_after", [1, 2, 3])
 def test_a_session_that_was_cut_goes_on_with_the_order_of_one_that_was_not(cut_after: int, warm_up: bool) -> None:
-    def told(measured: Sequence[session.Measured[str, str]]) -> list[tuple[str, int, int, str]]:
+    def in_short(measured: Sequence[session.Measured[str, str]]) -> list[tuple[str, int, int, str]]:
         return [(one.case, one.round, one.order, one.result) for one in measured]
 
     rounds: list[session.Round[str, str]] = []
@@ -84,7 +84,7 @@ def test_a_session_that_was_cut_goes_on_with_the_order_of_one_that_was_not(cut_a
     again, _ = conduct(
         taking_turns(4, warm_up=warm_up), lambda _, __, what: steps.append(what), rounds[:cut_after], resumed.append
     )
-    assert told(again) == told(whole)
+    assert in_short(again) == in_short(whole)
     assert [one.order for one in whole] == list(range(4 * len(rounds)))
     assert len({tuple(one.case for one in of.measured) for of in rounds}) > 1
     assert [one.part for one in resumed] == [1] * (len(rounds) - cut_after)

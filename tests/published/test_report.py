@@ -136,13 +136,13 @@ def test_the_written_report_names_the_method_and_holds_its_numbers(tmp_path: Pat
         write_run(tmp_path / "a", "a", {SETTING: [1_000, 2_000, 2_500]}).path,
         write_run(tmp_path / "b", "b", {SETTING: [500, 500, 500]}).path,
     ]
-    told = {}
+    reports = {}
     for method in ("slotmark", "published"):
         done = slotmark("compare", *runs, "--method", method, "-o", tmp_path / method)
         assert done.returncode == 0, done.stderr
-        told[method] = json.loads((tmp_path / method / "report.json").read_text(encoding="utf-8"))
+        reports[method] = json.loads((tmp_path / method / "report.json").read_text(encoding="utf-8"))
     assert "Key deltas" in done.stdout
-    found = told["published"]
+    found = reports["published"]
     assert (found["schema"], found["method"]) == (2, "chainsync-benchmark-2026")
     assert [(side["names"], side["manifests"][0]["target"]["name"]) for side in found["sides"]] == [
         (["a"], "a"),
@@ -153,9 +153,9 @@ def test_the_written_report_names_the_method_and_holds_its_numbers(tmp_path: Pat
     assert (name, mode["text"]) == ({"text": "b", "value": None}, SETTING)
     assert (change["text"], relative["text"]) == ("-1333.3", "-72.7%")
     assert (change["value"], relative["value"]) == pytest.approx((-4000 / 3, -800 / 11), rel=1e-12)
-    assert told["slotmark"]["rows"]
+    assert reports["slotmark"]["rows"]
     assert not {"rows", "verdict"} & found.keys()
-    assert not {"method", "tables"} & told["slotmark"].keys()
+    assert not {"method", "tables"} & reports["slotmark"].keys()
 
 
 def test_gates_decide_under_the_published_method_too(tmp_path: Path) -> None:

@@ -26,17 +26,17 @@ def report(shared: Path, name: str) -> dict[str, Any]:
     return json.loads(file.read_text())
 
 
-def rows(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(report_json: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """All rows but sample counts, which have no delta."""
-    return (row for section in told["sections"].values() for row in section if row["delta"] is not None)
+    return (row for section in report_json["sections"].values() for row in section if row["delta"] is not None)
 
 
 def test_org_prints_every_delta_and_percentage_of_the_published_reports(shared: Path) -> None:
     seen = 0
     for name in ORG_REPORTS:
-        told = report(shared, name)
-        style = STYLES[told["style"]]
-        for row in rows(told):
+        report_json = report(shared, name)
+        style = STYLES[report_json["style"]]
+        for row in rows(report_json):
             baseline, candidate = float(row["base"]), float(row["candidate"])
             assert [
                 style.cell(baseline, NARROW),
@@ -99,10 +99,10 @@ def reach(cell: Callable[[float], str], printed: str) -> np.ndarray:
 
 
 def test_typst_can_print_every_row_of_the_published_report(shared: Path) -> None:
-    told = report(shared, TYPST_REPORT)
-    style = STYLES[told["style"]]
+    report_json = report(shared, TYPST_REPORT)
+    style = STYLES[report_json["style"]]
     seen = 0
-    for row in rows(told):
+    for row in rows(report_json):
         width = NARROW if row["unit"] == "s" or row["metric"] in NARROW_METRICS else NARROW + 1
 
         def cell(value: float, width: int = width) -> str:

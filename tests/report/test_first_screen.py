@@ -67,12 +67,12 @@ def test_it_says_which_versions_are_compared_and_by_which_slotmark(comparison: C
     (sides, *_) = document.sections[0].blocks
     assert isinstance(sides, Facts)
     assert [name for name, _ in sides.facts] == ["base", "slow"]
-    for (_, told), side in zip(sides.facts, comparison.sides, strict=True):
+    for (_, in_short), side in zip(sides.facts, comparison.sides, strict=True):
         target = side.manifest.target
-        assert f"version {target.version or 'not recorded'}" in told
-        assert target.commit in told
-        assert side.manifest.started[:10] in told
-        assert "1 run" in told
+        assert f"version {target.version or 'not recorded'}" in in_short
+        assert target.commit in in_short
+        assert side.manifest.started[:10] in in_short
+        assert "1 run" in in_short
     assert document.subtitle.endswith(f"report by slotmark {slotmark_version()}")
 
 
@@ -139,10 +139,10 @@ def test_the_page_shows_it_at_both_widths_light_and_dark(comparison: Comparison,
                 # Every mark and its sign lie inside the window, beside each other, and all of it above the fold where there is room.
                 boxes = page.locator(".mark:not(.scale)").all()
                 assert len(boxes) == len(forest.marks)
-                for mark, told in zip(boxes, forest.marks, strict=True):
+                for mark, expected in zip(boxes, forest.marks, strict=True):
                     inside = [part.bounding_box() for part in (mark.locator(".name"), mark.locator(".axis b"))]
                     figure = mark.locator(".figure")
-                    assert figure.inner_text() == told.text
+                    assert figure.inner_text() == expected.text
                     for box in (*inside, figure.bounding_box()):
                         assert box
                         assert box["x"] >= 0
@@ -155,7 +155,7 @@ def test_the_page_shows_it_at_both_widths_light_and_dark(comparison: Comparison,
                     assert ink != ground
                     assert (
                         sign.inner_text()
-                        == {"worse": "▼", "equivalent": "=", "inconclusive": "?", "better": "▲"}[told.verdict]
+                        == {"worse": "▼", "equivalent": "=", "inconclusive": "?", "better": "▲"}[expected.verdict]
                     )
                 if width == 1300:
                     for sentence in sentences:

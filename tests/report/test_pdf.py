@@ -96,11 +96,11 @@ def pictures(content: bytes, folder: Path) -> list[np.ndarray]:
 
 def test_every_page_of_a_report_has_something_on_it(comparison: Comparison, tmp_path: Path) -> None:
     content = pdf(comparison_document(comparison))
-    told = poppler("pdfinfo", content).decode()
-    pages = int(re.search(r"Pages:\s+(\d+)", told)[1])  # pyright: ignore[reportOptionalSubscript]
+    information = poppler("pdfinfo", content).decode()
+    pages = int(re.search(r"Pages:\s+(\d+)", information)[1])  # pyright: ignore[reportOptionalSubscript]
     assert 4 <= pages <= 9
-    assert re.search(rf"Title:           HOLD slow: worse in .*; SHIP {re.escape(CODE)}: ", told)
-    assert "A4" in told
+    assert re.search(rf"Title:           HOLD slow: worse in .*; SHIP {re.escape(CODE)}: ", information)
+    assert "A4" in information
     shots = pictures(content, tmp_path)
     assert len(shots) == pages
     for number, shot in enumerate(shots, start=1):
@@ -132,10 +132,10 @@ def test_the_same_report_is_the_same_bytes(
     tmp_path: Path,
     command: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    told = comparison_document(comparison)
-    first = pdf(told)
-    assert pdf(told) == first
-    written = write_report(told, comparison, tmp_path / "here")
+    document = comparison_document(comparison)
+    first = pdf(document)
+    assert pdf(document) == first
+    written = write_report(document, comparison, tmp_path / "here")
     assert (tmp_path / "here" / "report.pdf") in written
     assert (tmp_path / "here" / "report.pdf").read_bytes() == first
     made = command("compare", *folders, "-o", tmp_path / "there")

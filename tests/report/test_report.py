@@ -77,10 +77,10 @@ def test_json_holds_everything_and_is_the_same_twice(comparison: Comparison, tmp
     first = [path.read_bytes() for path in write_report(document, comparison, tmp_path)]
     again = [path.read_bytes() for path in write_report(comparison_document(comparison), comparison, tmp_path)]
     assert first == again
-    told = json.loads((tmp_path / "report.json").read_text())
-    assert told["schema"] == 2
-    assert [side["name"] for side in told["candidates"]] == [NASTY, "same"]
-    row = told["rows"][0]
+    written = json.loads((tmp_path / "report.json").read_text())
+    assert written["schema"] == 2
+    assert [side["name"] for side in written["candidates"]] == [NASTY, "same"]
+    row = written["rows"][0]
     assert row["metric"]["id"] == "blocks_per_s"
     assert len(row["summaries"][0]["samples"]) == 10
     assert row["differences"][0]["verdict"] == "worse"

@@ -203,8 +203,10 @@ def main() -> None:
     parser.add_argument(
         "--eats", action="store_true", help="take memory from the start, and not only once a file named `eat` is there"
     )
-    told = [f"{option}={os.environ[name]}" for option, _, name in (pair.partition("=") for pair in DINGO) if IS_DINGO]
-    given, _ = parser.parse_known_args([*sys.argv[1:], *told])
+    from_environment = [
+        f"{option}={os.environ[name]}" for option, _, name in (pair.partition("=") for pair in DINGO) if IS_DINGO
+    ]
+    given, _ = parser.parse_known_args([*sys.argv[1:], *from_environment])
     number = given.port - FIRST_PORT
     assert given.prepared is None or given.prepared.read_text() == "prepared\n"
     assert json.loads(given.topology.read_bytes())

@@ -410,17 +410,17 @@ def test_our_own_node_takes_transactions_into_blocks(bed: Path, tmp_path: Path) 
     run = open_run(out)
     check_run(out)
     assert not kinds(run) & {"node_died", "node_killed", "rejected_lines", "silent_hosts", "no_workload"}
-    told = run.manifest.observed
+    counted = run.manifest.observed
     submissions = run.table("submissions").to_pylist()
-    assert [row["number"] for row in submissions] == list(range(told["transactions offered"]))
-    assert 0 < told["transactions acknowledged"] <= told["transactions offered"] <= 160
+    assert [row["number"] for row in submissions] == list(range(counted["transactions offered"]))
+    assert 0 < counted["transactions acknowledged"] <= counted["transactions offered"] <= 160
     assert {row["target"] for row in submissions} <= {f"node-{number}" for number in range(HOSTS)}
     for row in submissions:
         times = [row[f"{step}_ns"] for step in ("due", "offered", "requested", "acknowledged")]
         known = [time for time in times if time is not None]
         assert known == sorted(known)
     inclusions = run.table("inclusions").to_pylist()
-    assert len(inclusions) == told["transactions in blocks"] > 0
+    assert len(inclusions) == counted["transactions in blocks"] > 0
     # What the generator read from a node's chain is what the nodes' logs have of that block.
     slots = {row["block"]: row["slot"] for row in run.table("block_events").to_pylist() if row["event"] == "forged"}
     assert all(slots[row["block"]] == row["slot"] for row in inclusions)

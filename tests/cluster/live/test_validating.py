@@ -45,7 +45,7 @@ def test_what_was_simulated_is_measured_and_simulated_again(tmp_path: Path) -> N
     for row in found.rows:
         assert row.difference is not None
         assert row.difference.estimate == pytest.approx(0, abs=0.1), row
-    # Of five hosts, one makes the centiles 0.90 and above: one number, told once.
+    # Of five hosts, one makes the centiles 0.90 and above: one number, listed once.
     names = [name for row in found.rows for name in row.names]
     assert len(names) == len(METRICS)
     assert any(len(row.names) > 1 for row in found.rows)

@@ -1,4 +1,4 @@
-"""How late a machine was with what timers woke, from recorded numbers: harm is told from processors that nodes share without harm."""
+"""Delays of wakes on a machine, from recorded numbers: those that harm are distinguished from processors that nodes share without harm."""
 
 from pathlib import Path
 

@@ -17,7 +17,7 @@ from attack.signals import default_for_children
 
 MINUTES = 20
 SHOWN = 5
-"""Of each attack, so many failures are shown."""
+"""The most failures that are shown of each attack."""
 
 
 ATTACKS = {
@@ -35,7 +35,7 @@ ATTACKS = {
 
 
 class Result(NamedTuple):
-    """What an attack found."""
+    """The result of an attack."""
 
     tried: int
     failures: list[str]

@@ -14,13 +14,13 @@ from attack.ground import Fault, Ground, emptied
 from attack.outcome import REFUSED, Ended, Tried, chances, command
 
 MOST_BYTES = 700 << 20
-"""What an ingest may take: two threads with a line of 64 MiB each, and what Python and Arrow take anyway."""
+"""Bytes that an ingest may take: two threads with a line of 64 MiB each, and what Python and Arrow take anyway."""
 
 _OPTIONS = ("--accept-damaged", "--max-rejected", "99.99%")
 """Most lines of most bombs can't be read, and how many is not what counts here."""
 
 BLOCKS = 16
-"""Of 64 MiB or a little less, in each bomb."""
+"""Blocks of 64 MiB or a little less in each bomb."""
 
 LINE = (
     b'{"at":"2025-08-01T16:54:56.001939Z","ns":"Forge.Loop.NodeIsLeader","data":{"kind":"TraceNodeIsLeader","slot":%d},'
@@ -49,7 +49,7 @@ def _ingested(ground: Ground, folder: Path) -> Ended:
 
 
 def _too_much(folder: Path, done: Ended) -> str:
-    """What an ingest that ended took or left that it must not."""
+    """Returns the fault of an ingest that took or left too much."""
     if done.peak_bytes > MOST_BYTES:
         return f"{done.peak_bytes >> 20} MiB of memory"
     left = sorted(path.name for path in folder.iterdir())
@@ -57,7 +57,7 @@ def _too_much(folder: Path, done: Ended) -> str:
 
 
 def unharmed(ground: Ground) -> str:
-    """What is wrong with how logs that unpack to what they hold are read: with the same samples as the logs that aren't packed."""
+    """Returns the fault in reading logs whose unpacked size is normal: they must give the same samples as the logs that aren't packed."""
     expected = command("samples", ground.cluster_run, *_SAMPLES, into=ground.folder)
     for pack in (gzip_bomb, zstd_bomb):
         folder = emptied(ground.folder / "bomb")

@@ -39,7 +39,7 @@ class Attack:
 
 
 class Controlled(NamedTuple):
-    """How many controls an attack has, and which of them failed."""
+    """The number of an attack's controls, and those that failed."""
 
     controls: int
     failures: list[str]
@@ -60,7 +60,7 @@ def controlled(attack: Attack, ground: Ground, seed: int, faults: tuple[Fault, .
 
 
 def _missed(attack: Attack, ground: Ground, seed: int, fault: Fault) -> list[str] | None:
-    """What was found instead of a fault; None where it was found."""
+    """Returns the failures found instead of a fault; None where the fault was found."""
     others = [attack.unharmed(ground) if fault.shows_unharmed else ""]
     if fault.found in others[0]:
         return None

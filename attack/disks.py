@@ -54,7 +54,7 @@ def _printing(ground: Ground) -> list[tuple[str | Path, ...]]:
 
 
 def unharmed(ground: Ground) -> str:
-    """What is wrong with these commands where there is room: each ends well, and each that writes has written."""
+    """Returns the fault of these commands where there is room: each ends well, and each that writes has written."""
     for arguments in (*_writing(ground), *_printing(ground)):
         folder = emptied(ground.folder / "full")
         done = ground.attacked(*arguments, into=folder)

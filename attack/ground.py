@@ -1,4 +1,4 @@
-"""What attacks work on, made once with the command itself."""
+"""The input of attacks, made once with the command itself."""
 
 import hashlib
 import shutil
@@ -54,7 +54,7 @@ class Ground:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What attacked processes have in their environment beside the usual."""
+        """Returns the variables in the environment of attacked processes, beside the usual ones."""
         return {"PYTHONPATH": str(self.folder / "fault")} if self.fault else {}
 
     def attacked(self, *arguments: str | Path, into: Path, **limits: int) -> Ended:
@@ -144,5 +144,5 @@ def content(folder: Path, *without: Path) -> dict[str, str]:
 
 
 def is_fine_or_refused(done: Ended) -> str:
-    """What is wrong with a command that may end well or refuse its input."""
+    """Returns the fault of a command that may end well or refuse its input."""
     return done.wrong(0, REFUSED)

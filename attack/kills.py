@@ -31,7 +31,7 @@ class Victim(NamedTuple):
 
 
 def unharmed(ground: Ground) -> str:
-    """What is wrong with commands that nobody stops: each writes all of its result, and leaves nothing else."""
+    """Returns the fault of commands that nobody stops: each writes all of its result, and leaves nothing else."""
     for victim in _victims(ground):
         if wrong := _kill(ground, victim, None, 0):
             return f"{' '.join(map(str, victim.arguments[:2]))}: {wrong}"
@@ -77,7 +77,7 @@ def _victims(ground: Ground) -> list[Victim]:
 
 
 def _like(whole: dict[str, str], measured: bool) -> Callable[[Path], bool]:
-    """Whether what is there is what a run to the end writes: the same bytes, or where those are times, the same files."""
+    """Returns a check that the files are those of a complete run: the same bytes, or where those are times, the same files."""
 
     def is_whole(out: Path) -> bool:
         found = content(out) if out.is_dir() else {"": out.read_text()}
@@ -97,7 +97,7 @@ def _like(whole: dict[str, str], measured: bool) -> Callable[[Path], bool]:
 
 
 def _kill(ground: Ground, victim: Victim, number: signal.Signals | None, after_s: float) -> str:
-    """What went wrong when a command got a signal after so long, or none; empty where nothing did."""
+    """Returns the fault after a command got a signal after a time, or none; empty where there is no fault."""
     folder = emptied(ground.folder / "killed")
     temporary = emptied(ground.folder / "killed-temporary")
     mark = secrets.token_hex(8)
@@ -157,7 +157,7 @@ def marked(mark: str) -> list[int]:
 
 
 def _left(folder: Path, temporary: Path, victim: Victim, number: signal.Signals | None) -> str:
-    """What is there that shouldn't be: a run that isn't whole, or, after a signal that can be caught, anything else."""
+    """Returns the files that shouldn't be there: an incomplete run, or, after a signal that can be caught, anything else."""
     if (folder / "out").exists() and not victim.is_whole(folder / "out"):
         return "what it was writing is there and not whole"
     others = [path.name for place in (folder, temporary) for path in place.iterdir() if path.name != "out"]

@@ -39,7 +39,7 @@ def networks(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
 
 
 def unharmed(ground: Ground) -> str:
-    """What is wrong with a network that is ended by its input's end: its hosts reach each other before, and it tells what it carried."""
+    """Returns the fault of a network that ends with its input: its hosts reach each other before, and it reports what it carried."""
     before = _networks(ground.folder / "netns")
     mark = secrets.token_hex(8)
     with ExitStack() as stack:
@@ -240,7 +240,7 @@ def _networks(planted: Path) -> tuple[frozenset[str], frozenset[str], str]:
 
 
 def _left(ground: Ground, before: tuple[frozenset[str], frozenset[str], str]) -> str:
-    """What is there of the network that wasn't before, a moment after its processes are gone: a namespace without a name ends with those."""
+    """Returns the parts of the network that weren't there before, a moment after its processes are gone: a namespace without a name ends with those."""
     planted = ground.folder / "netns"
     until = time.monotonic() + 10
     while True:

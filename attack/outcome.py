@@ -1,4 +1,4 @@
-"""What came of an input, and how a command may end."""
+"""The result of an input, and the ways in which a command may end."""
 
 import os
 import random
@@ -19,7 +19,7 @@ import msgspec
 REFUSED = 2
 """The exit code for bad input."""
 STOPPED = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGKILL: -signal.SIGKILL}
-"""How a command ends that a signal stopped."""
+"""Exit codes of a command that a signal stopped."""
 
 
 class Tried(NamedTuple):
@@ -45,7 +45,7 @@ class Ended(msgspec.Struct, frozen=True):
     peak_bytes: int
 
     def wrong(self, *codes: int) -> str:
-        """What is wrong with how it ended, where it may end with these codes; empty where nothing is.
+        """Returns the fault in how it ended, where it may end with these codes; empty where there is none.
 
         A command that refuses its input says so in one line; none has a traceback, whatever it does.
         """
@@ -57,7 +57,7 @@ class Ended(msgspec.Struct, frozen=True):
         return ""
 
     def crash(self, *codes: int) -> str:
-        """What is wrong with the end of a command that may have more than one thing to refuse; empty where nothing is."""
+        """Returns the fault in the end of a command that may have more than one thing to refuse; empty where there is none."""
         lines = self.said.strip().splitlines()
         if "Traceback" in self.said or "panicked" in self.said:
             return f"a traceback: {lines[-1] if lines else ''}"
@@ -110,7 +110,7 @@ def environment(folder: Path, **more: str) -> Mapping[str, str]:
 
 
 def written(file: IO[bytes]) -> bytes:
-    """What is in a temporary file, from its beginning."""
+    """Returns the content of a temporary file, from its beginning."""
     return os.pread(file.fileno(), 1 << 28, 0)
 
 

@@ -72,7 +72,7 @@ def _compared(ground: Ground) -> tuple[str | Path, ...]:
 
 
 def unharmed(ground: Ground) -> str:
-    """What is wrong with how a plan and a noise file that nobody changed are used: all targets are measured, and the file counts."""
+    """Returns the fault in using a plan and a noise file that nobody changed: all targets are measured, and the file counts."""
     place = emptied(ground.folder / "planned" / "place")
     (place.parent / "victim.py").write_text("print('untouched')\n")
     (place / "plan.toml").write_text(_PLAN.format(chain=ground.chain))
@@ -99,7 +99,7 @@ def unharmed(ground: Ground) -> str:
 
 
 def _tampered_plan(ground: Ground, commands: Commands, place: Path, chance: random.Random) -> tuple[str, str]:
-    """What was changed, and what is wrong with what came of it."""
+    """Returns the change, and the fault in its result."""
     file = place / "plan.toml"
     text = _PLAN.format(chain=ground.chain)
     if chance.random() < 0.3:

@@ -51,7 +51,7 @@ def _batches(tries: int, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _unharmed(example: str, *arguments: str | int) -> Callable[[Ground], str]:
-    """How an attack says what is wrong with inputs that are left as they are, each of which must pass with what is expected."""
+    """Returns a function that gives the fault with inputs that are left as they are, each of which must pass with the expected result."""
 
     def unharmed(ground: Ground) -> str:
         tried = _run(ground, example, [*arguments, "--unharmed", 1])

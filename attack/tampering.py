@@ -46,8 +46,7 @@ HOSTILE: tuple[Any, ...] = (
     [[[[[[]]]]]],
 )
 MEMORY_BYTES = 12 << 30
-"""What a command may allocate: more than it ever takes, less than a size out of a damaged file could ask for. Files that are mapped, as
-LMDB's, don't count."""
+"""Bytes that a command may allocate: more than it ever takes, less than a size out of a damaged file could ask for. Files that are mapped, as LMDB's, don't count."""
 
 CONTROL = [byte for byte in range(32) if byte not in b"\t\n"]
 
@@ -146,12 +145,12 @@ def _runs(ground: Ground) -> dict[str, Path]:
 
 @cache
 def _usual_samples(run: Path, wanted: tuple[str, ...]) -> Ended:
-    """How `samples` ends for a run that nobody changed, and a slotmark without a fault."""
+    """Returns the result of `samples` for a run that nobody changed, and a slotmark without a fault."""
     return command("samples", run, *wanted, into=run.parent)
 
 
 def unharmed(ground: Ground) -> str:
-    """What is wrong with how runs that nobody changed are checked and shown: all is fine, with the numbers of the logs and the recording."""
+    """Returns the fault in checking and showing runs that nobody changed: all must be fine, with the numbers of the logs and the recording."""
     expected = {"cluster": _slots_of_logs(ground), "ledger": _rows_of_recording(ground)}
     place = emptied(ground.folder / "tampered")
     (place / "victim.py").write_text("print('untouched')\n")
@@ -200,7 +199,7 @@ def _rows_of_recording(ground: Ground) -> set[tuple[str, ...]]:
 
 
 def _read(commands: Commands, run: str, bench: str) -> dict[str, Ended]:
-    """How each command that reads a run ends."""
+    """Returns the result of each command that reads a run."""
     return {
         "check": commands("check", run),
         "samples": commands("samples", run, *SAMPLES[bench]),

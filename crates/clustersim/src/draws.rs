@@ -6,7 +6,7 @@
 
 use crate::quantity::Span;
 
-/// What a draw is for: the first word of its key.
+/// The purpose of a draw: the first word of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Purpose {

@@ -138,9 +138,9 @@ struct HostState {
     /// Bodies it has with all their ancestors, processed.
     connected: BlockSet,
     orphans: Vec<u32>,
-    /// When its chain selection is free.
+    /// Time from which its chain selection is free.
     free_ns: u64,
-    /// Whether an iteration of its block-fetch logic is due, how many there were, and when the next one may be.
+    /// True where an iteration of its block-fetch logic is due; then how many there were, and when the next one may be.
     deciding: bool,
     decisions: u64,
     decision_ns: u64,
@@ -198,7 +198,7 @@ impl Stages {
     }
 }
 
-/// What one host has logged and not yet told.
+/// The events of one host that are not yet handed on.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     pub(crate) records: Vec<(u64, Record)>,
@@ -226,7 +226,7 @@ pub(crate) struct Engine<'p> {
     pub(crate) truth: Truth,
 }
 
-/// Whether a host's forge loop misses a slot.
+/// Returns whether a host's forge loop misses a slot.
 pub(crate) fn misses_slot(draws: &Draws, threshold: u64, host: u32, slot: u64) -> bool {
     threshold > 0 && draws.bits(Purpose::Slot, u64::from(host) + 1, slot) < threshold
 }

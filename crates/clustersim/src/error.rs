@@ -1,8 +1,8 @@
-//! What can go wrong.
+//! Errors of the simulator.
 
 use std::path::PathBuf;
 
-/// Why a simulation could not be made or written.
+/// Reasons why a simulation could not be made or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
     /// A profile that can't be read or makes no sense.
@@ -10,7 +10,7 @@ pub enum SimulationError {
     Profile {
         /// The profile's name, or the place in it.
         name: String,
-        /// What was expected and what to do.
+        /// The expected value and the remedy.
         message: String,
     },
     /// A topology that can't be read or doesn't fit the profile.
@@ -18,7 +18,7 @@ pub enum SimulationError {
     Topology {
         /// The file or the kind of topology.
         place: String,
-        /// What was expected and what to do.
+        /// The expected value and the remedy.
         message: String,
     },
     /// A run directory that is in the way.
@@ -29,7 +29,7 @@ pub enum SimulationError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// A table that can't be written.
@@ -37,15 +37,15 @@ pub enum SimulationError {
     Table {
         /// The folder of tables.
         path: PathBuf,
-        /// What the writer said.
+        /// The writer's error.
         source: parquet::errors::ParquetError,
     },
-    /// So many threads can't be had.
+    /// The threads can't be started.
     #[error("{count} threads can't be started ({source}); ask for fewer.")]
     Threads {
         /// As many as were asked for.
         count: usize,
-        /// Why not.
+        /// The error.
         source: rayon::ThreadPoolBuildError,
     },
     /// The caller asked to stop.

@@ -1,4 +1,4 @@
-//! What a host logs, as data, and what each of it is in the table of messages.
+//! Events of a host as data, and the entry of each in the table of messages.
 
 use slotmark_tracelog::{Form, MempoolSize, Peer, Point, SelectView, Tip, Transaction, TransactionList, forms};
 
@@ -23,7 +23,7 @@ pub struct Block {
     pub txs: u32,
     /// Hash, in hex.
     pub hash: [u8; 64],
-    /// When it was forged, in ns since slot 0, true time.
+    /// Time of its forging, in ns since slot 0, true time.
     pub forged_ns: u64,
 }
 
@@ -33,7 +33,7 @@ impl Block {
         self.height as i64 - 1
     }
 
-    /// Whether it is genesis, which has no header.
+    /// Returns whether it is genesis, which has no header.
     pub fn is_genesis(&self) -> bool {
         self.height == 0
     }
@@ -83,7 +83,7 @@ pub struct ResourceSample {
     pub threads: u64,
 }
 
-/// What a host logs. Peers are hosts' numbers.
+/// An event in a host's log. Peers are hosts' numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields are those of the log line that docs/simulator.md names")]
 pub enum Event<'a> {
@@ -139,7 +139,7 @@ pub enum Event<'a> {
     RejectedTx { tx: u32, mempool_txs: u32, mempool_bytes: u64 },
 }
 
-/// What a log line has for the hash of no block.
+/// The text for the hash of no block in a log line.
 const GENESIS_HASH: &[u8] = b"GenesisHash";
 
 /// Takes messages as the table of messages has them.

@@ -59,7 +59,7 @@ const STRETCH_SLOTS: u64 = 200;
 pub struct Outcome<H> {
     /// Hosts and links.
     pub topology: Topology,
-    /// What really happened.
+    /// The true events.
     pub truth: Truth,
     /// The hosts' sinks, by number.
     pub sinks: Vec<H>,
@@ -68,8 +68,7 @@ pub struct Outcome<H> {
 /// Is told what is done and what there is to do, and may stop a simulation.
 type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
-/// What really happens in a profile, without telling what hosts log: the blocks alone, in a small part of the time. `progress` is
-/// told slots.
+/// Returns the true events of a profile without the hosts' logs: the blocks alone, in a small part of the time. `progress` is told slots.
 pub fn simulate_truth(profile: &Profile, seed: u64, progress: Progress<'_>) -> Result<Truth, SimulationError> {
     let topology = topology_of(profile, seed)?;
     let engine = in_stretches(profile, &topology, seed, |engine, slots| {

@@ -30,7 +30,7 @@ pub(crate) fn write_connection(text: &mut Vec<u8>, own: &[u8], peer: &[u8]) {
 /// The lines of one host.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    /// What was written and is still here.
+    /// The text that was written and is still here.
     pub(crate) text: Vec<u8>,
     /// Lines written so far.
     pub(crate) count: u64,

@@ -38,7 +38,7 @@ pub(crate) struct Mempool {
     pub(crate) txs: u32,
     /// Number of the next transaction to take.
     pub(crate) next: u64,
-    /// When the next reply may be taken at the earliest.
+    /// Earliest time at which the next reply may be taken.
     free_ns: u64,
     offset_ns: u64,
 }

@@ -19,10 +19,10 @@ use crate::truth::SlotTruth;
 const COLLECTED_NS: i64 = 1_200_000;
 /// A transaction's way into the mempool.
 const TX_NS: i64 = 350_000;
-/// When in a slot the ledger is measured.
+/// The point in a slot at which the ledger is measured.
 const LEDGER_METRICS_SHARE: f64 = 0.7;
 
-/// What is the same for all hosts.
+/// The parts that are the same for all hosts.
 pub(crate) struct Narration<'p> {
     profile: &'p Profile,
     draws: Draws,
@@ -38,7 +38,7 @@ pub(crate) struct Narration<'p> {
     major: u64,
 }
 
-/// What happens every slot.
+/// An event of every slot.
 #[derive(Clone, Copy)]
 enum Routine {
     Started,
@@ -70,7 +70,7 @@ pub(crate) struct Narrator {
     live_grown: u64,
     adopted_in_slot: u32,
     busy_left: u64,
-    /// What really happened in the slots that are not over: more than one where the host leads one and is slow to say so.
+    /// True events of the slots that are not over: more than one where the host leads one and logs late.
     open: VecDeque<SlotTruth>,
 }
 
@@ -225,7 +225,7 @@ impl<S: HostSink> Teller<'_, '_, S> {
         }
     }
 
-    /// What really happened in a slot that is not over.
+    /// Returns the true events of a slot that is not over.
     fn truth(&mut self, slot: u64) -> Option<&mut SlotTruth> {
         self.narrator.open.iter_mut().rev().find(|truth| truth.slot == slot)
     }
@@ -330,7 +330,7 @@ impl<S: HostSink> Teller<'_, '_, S> {
         }
     }
 
-    /// When the next line of a reply is due: collected, one a transaction, processed.
+    /// Returns when the next line of a reply is due: collected, one a transaction, processed.
     fn reply_line_ns(&self, reply: &Reply) -> i64 {
         let step = self.narrator.reply_step;
         let due = reply.at_ns as i64 + if step == 0 { 0 } else { COLLECTED_NS + i64::from(step - 1) * TX_NS };

@@ -25,15 +25,15 @@ pub struct Profile {
     pub name: String,
     /// One sentence about it.
     pub description: String,
-    /// How long it runs.
+    /// Duration of the run.
     pub run: Run,
-    /// What every node agrees on.
+    /// Genesis, the same for every node.
     pub genesis: Genesis,
     /// Hosts, links and their latencies.
     pub network: Network,
-    /// How a block's bytes travel over one connection.
+    /// Transfer of a block's bytes over one connection.
     pub tcp: Tcp,
-    /// What the cluster is made to do.
+    /// The cluster's workload.
     pub workload: Workload,
     /// The node under test.
     pub target: Target,
@@ -41,12 +41,12 @@ pub struct Profile {
     pub forging: Forging,
     /// The stages of passing a block on.
     pub peer: Peer,
-    /// What the once-a-second resource samples say.
+    /// The once-a-second resource samples.
     pub resources: Resources,
-    /// What goes wrong, and when.
+    /// Faults and their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<Fault>,
-    /// What only a live cluster needs: nothing here looks at it.
+    /// Settings that only a live cluster needs: nothing here looks at it.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     pub live: toml::Table,
     /// The published column that this profile was made from.
@@ -54,17 +54,17 @@ pub struct Profile {
     pub published: Option<Published>,
 }
 
-/// How long it runs.
+/// The duration of the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// Slots to simulate.
     pub slots: u64,
-    /// When slot 0 starts, as `2025-08-01T16:54:49Z`; whole seconds.
+    /// Start of slot 0, as `2025-08-01T16:54:49Z`; whole seconds.
     pub system_start: String,
 }
 
-/// What every node agrees on.
+/// The genesis, the same for every node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Genesis {
@@ -92,14 +92,14 @@ pub struct Genesis {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// How many hosts, numbered from 0.
+    /// Number of hosts, numbered from 0.
     pub hosts: u32,
-    /// How many of them forge, from host 0 on; the others only follow.
+    /// Number of them that forge, from host 0 on; the others only follow.
     pub pools: u32,
     /// Stake of each pool in any unit; equal where this is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stake: Vec<f64>,
-    /// Who follows whom.
+    /// The hosts that each host follows.
     pub topology: TopologyRule,
     /// Regions; host n is in region n modulo their number.
     pub regions: Vec<String>,
@@ -111,11 +111,11 @@ pub struct Network {
     pub loss: f64,
     /// Bandwidth of a link.
     pub bandwidth: BitRate,
-    /// How long after a cut ends, or a host is back, its connections are there again.
+    /// Time after which connections are there again, once a cut ends or a host is back.
     pub reconnect: Span,
 }
 
-/// Who follows whom.
+/// The rule for the hosts that each host follows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TopologyRule {
@@ -158,7 +158,7 @@ pub struct RegionRtt {
     pub spread: Span,
 }
 
-/// How a block's bytes travel over one connection: slow start, and a window that falls back while the connection rests.
+/// The transfer of a block's bytes over one connection: slow start, and a window that falls back while the connection rests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tcp {
@@ -174,13 +174,13 @@ pub struct Tcp {
     pub idle_half_life_rtos: f64,
     /// Share of transfers that find a window twice the initial one, grown by the other traffic of the connection.
     pub warm_share: f64,
-    /// What a sender takes to fill a window that has opened, beside the bandwidth.
+    /// Time that a sender takes to fill a window that has opened, beside the bandwidth.
     pub round_pause: Span,
     /// A retransmission timeout is the round trip and this much.
     pub rto_margin: Span,
 }
 
-/// What the cluster is made to do.
+/// The cluster's workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -200,9 +200,9 @@ pub struct Workload {
     pub outputs: u32,
     /// Extra payload of a transaction.
     pub payload: Bytes,
-    /// How much a mempool holds, as a multiple of `block_size`.
+    /// Size of a mempool, as a multiple of `block_size`.
     pub mempool_blocks: f64,
-    /// How fast a mempool with room in it takes up what waits at its peers, in transactions a second.
+    /// Rate at which a mempool with room in it takes up transactions that wait at its peers, in transactions a second.
     pub refill_tps: f64,
     /// Transactions that one reply of the submission protocol carries.
     pub txs_per_reply: u32,
@@ -220,7 +220,7 @@ pub struct Workload {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What the run calls it, as `10.5.0`.
+    /// The run's name for it, as `10.5.0`.
     pub ident: String,
     /// The batch that its runs belong to.
     pub batch: String,
@@ -308,13 +308,13 @@ pub struct Peer {
     pub concurrency: u32,
     /// Blocks in one request at the most.
     pub max_range: u32,
-    /// Whether a header is announced before its block is adopted (diffusion pipelining).
+    /// True where a header is announced before its block is adopted (diffusion pipelining).
     pub pipelining: bool,
     /// Blocks of equal height whose slots are further apart than this are not decided by VRF.
     pub vrf_tie_slots: u64,
 }
 
-/// What the once-a-second resource samples say: means over a run.
+/// The once-a-second resource samples: means over a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resources {
@@ -340,7 +340,7 @@ pub struct Resources {
     pub epoch_busy_slots: u64,
 }
 
-/// What goes wrong, and when; times are slots, the end is not included.
+/// A fault and its time; times are slots, the end is not included.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
@@ -361,7 +361,7 @@ pub enum Fault {
         from: u64,
         /// The slot in which it is as before.
         until: u64,
-        /// How many times longer.
+        /// Factor of the time.
         factor: f64,
     },
     /// No message passes between two hosts, either way.
@@ -428,7 +428,7 @@ impl Profile {
         self.genesis.max_block_body_size.0.max(self.workload.block_size.0)
     }
 
-    /// Whether a host is down in a slot.
+    /// Returns whether a host is down in a slot.
     pub(crate) fn is_down(&self, host: u32, slot: u64) -> bool {
         self.fault
             .iter()

@@ -84,15 +84,15 @@ metrics! {
 pub struct Row {
     /// Its published name.
     pub metric: String,
-    /// What the simulation gives; s where it is a time.
+    /// The simulation's value; s where it is a time.
     pub predicted: f64,
     /// Its standard error, over blocks: 0 where it is no mean over blocks.
     pub standard_error: f64,
-    /// What the profile's report has for it.
+    /// The value of the profile's report.
     pub published: Option<f64>,
 }
 
-/// What the established analysis would print.
+/// The tables that the established analysis would print.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Propagation {
     /// Blocks analysed.

@@ -26,7 +26,7 @@ pub struct BitRate(
     pub u64,
 );
 
-/// What a quantity is of; each has units of its own.
+/// The kind of a quantity; each has units of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A duration, in ns at the least.
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Duration => "a duration",
@@ -68,7 +68,7 @@ pub struct Quantity<'t> {
     pub number: f64,
     /// The unit; empty where there is none.
     pub unit: &'t str,
-    /// What the unit is of, and what it is worth in the smallest of its kind; None where there is no unit.
+    /// The unit's kind, and its value in the smallest of its kind; None where there is no unit.
     pub of: Option<(Kind, f64)>,
 }
 
@@ -116,7 +116,7 @@ fn show(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, f64)]) -> fmt::R
     write!(f, "{}{unit}", value as f64 / factor)
 }
 
-/// What a profile may hold in the place of a quantity; a bare number is read so that the error can say what it lacks.
+/// A profile's value in the place of a quantity; a bare number is read so that the error can name what it lacks.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {

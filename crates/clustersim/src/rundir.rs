@@ -19,7 +19,7 @@ use crate::truth::{NEVER, Truth};
 use crate::truth_tables::write_truth_tables;
 use crate::{simulate, simulate_by_host};
 
-/// What a run directory holds.
+/// The facts of a run directory.
 #[derive(Clone, Debug)]
 pub struct RunFacts {
     /// Hosts.
@@ -102,7 +102,7 @@ pub fn write_tables(
     Ok((facts, ingested))
 }
 
-/// What a run directory says about itself.
+/// Writes the files that describe a run directory.
 fn write_description(profile: &Profile, seed: u64, directory: &Path, name: &str, topology: &Topology) -> Result<(), SimulationError> {
     fs::create_dir_all(directory.join("genesis")).map_err(SimulationError::io(directory))?;
     write_json(&directory.join("genesis/genesis.shelley.json"), &genesis(profile))?;
@@ -215,7 +215,7 @@ fn profile_content(profile: &Profile) -> Value {
     })
 }
 
-/// What stands under `meta` in `meta.json`, but for the profile; `kind` ends the tag.
+/// Returns the value of `meta` in `meta.json`, but for the profile; `kind` ends the tag.
 fn meta(profile: &Profile, kind: &str) -> Value {
     let target = &profile.target;
     let start_s = parse_start(&profile.run.system_start).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where a simulation's events go.
+//! The takers of a simulation's events.
 
 use slotmark_tracelog::{Form, Message};
 
@@ -9,7 +9,7 @@ use crate::truth::SlotTruth;
 
 /// Takes the events of a whole cluster: makes one sink a host.
 pub trait Sink {
-    /// What takes one host's events.
+    /// The taker of one host's events.
     type Host: HostSink;
 
     /// The sink of a host; asked once a host, in their order, before the first event.
@@ -21,7 +21,7 @@ pub trait HostSink: Send {
     /// An event; `at_ns` is the host's clock, in ns since slot 0.
     fn event(&mut self, at_ns: i64, event: &Event<'_>);
 
-    /// What really happened on the host in a slot, whatever blocks did: told in the order of slots, none while the host is down.
+    /// Takes the true events of a slot on the host, whatever blocks did: in the order of slots, none while the host is down.
     fn slot(&mut self, _truth: &SlotTruth) {}
 
     /// A stretch of slots is over: the time to write out, and to say what went wrong since the last one.

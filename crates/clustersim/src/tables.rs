@@ -70,11 +70,11 @@ pub struct TableWriter {
     start_ns: i64,
     host: u32,
     addresses: Addresses,
-    /// Where the two ends of a connection are put together.
+    /// Buffer in which the two ends of a connection are put together.
     connection: Vec<u8>,
     /// Lines so far: what orders those of one time.
     place: i64,
-    /// What really happened in each slot.
+    /// The true events of each slot.
     truth: Vec<SlotTruth>,
     failed: Option<SimulationError>,
 }
@@ -125,7 +125,7 @@ impl HostSink for TableWriter {
     }
 }
 
-/// Where one message becomes a row.
+/// The place where one message becomes a row.
 struct RowOut<'t> {
     lines: &'t mut LineTables,
     host: &'t [u8],

@@ -1,4 +1,4 @@
-//! How long a block travels: slow start, growth, and a window that falls back while the connection rests.
+//! The time that a block travels: slow start, growth, and a window that falls back while the connection rests.
 
 use crate::profile::Tcp;
 
@@ -7,7 +7,7 @@ use crate::profile::Tcp;
 pub(crate) struct Window {
     /// Bytes that may be under way, when it was last used.
     bytes: f64,
-    /// When its last byte was sent.
+    /// Time at which its last byte was sent.
     used_ns: u64,
 }
 

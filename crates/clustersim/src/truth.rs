@@ -1,11 +1,11 @@
-//! What really happened, in true time.
+//! The true events, in true time.
 
 use crate::event::{Block, ResourceSample};
 
 /// No such moment.
 pub const NEVER: u64 = u64::MAX;
 
-/// How a block came onto a host's chain.
+/// The way in which a block came onto a host's chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AdoptedBy {
     /// Not at all.
@@ -48,7 +48,7 @@ pub struct Observation {
     pub adopted_ns: u64,
     /// The longest request whose newest block it was.
     pub range: u32,
-    /// How it was adopted.
+    /// The way in which it was adopted.
     pub adopted_by: AdoptedBy,
 }
 
@@ -67,7 +67,7 @@ impl Default for Observation {
     }
 }
 
-/// When the stages of making a block ended, in ns since slot 0 and true time.
+/// Times at which the stages of making a block ended, in ns since slot 0 and true time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForgingTimes {
     /// The forge loop's iteration started.
@@ -86,13 +86,13 @@ pub struct ForgingTimes {
     pub mempool_snapshot_ns: u64,
 }
 
-/// What really happened on a host in one slot of its own clock. Moments are ns since slot 0 and true time, before 0 where the
-/// host's clock is ahead; `None` for what did not happen.
+/// The true events on a host in one slot of its own clock. Moments are ns since slot 0 and true time, before 0 where the host's clock is ahead;
+/// `None` for what did not happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotTruth {
     /// The slot.
     pub slot: u64,
-    /// Whether the host led it.
+    /// True where the host led it.
     pub leads: bool,
     /// The forge loop started.
     pub started_ns: Option<i64>,
@@ -185,14 +185,14 @@ impl SlotTruth {
     }
 }
 
-/// What really happened in a simulation.
+/// The true events of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
     /// Every block that was forged, after genesis at index 0.
     pub blocks: Vec<Block>,
     /// Its forging, by index.
     pub forging: Vec<ForgingTimes>,
-    /// What each host did with each block: by host, then by block index; a host's list may end early.
+    /// Observations of each host of each block: by host, then by block index; a host's list may end early.
     pub observations: Vec<Vec<Observation>>,
     /// The chain each host ended on: the index of its tip.
     pub tips: Vec<u32>,
@@ -203,7 +203,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// What a host did with a block.
+    /// Returns a host's observation of a block.
     pub fn observation(&self, host: usize, block: u32) -> Observation {
         self.observations[host].get(block as usize).copied().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! What really happened, as tables: `truth` a row a block and host, `truth_blocks` a row a block, `truth_hosts` a row a host,
-//! `truth_slots` a row a slot and host.
+//! Tables of the true events: `truth` a row a block and host, `truth_blocks` a row a block, `truth_hosts` a row a host, `truth_slots` a row a slot
+//! and host.
 //!
 //! Columns are the fields of `truth.jsonl` and `truth-slots.jsonl`; times are ns since slot 0 by a clock that is right.
 

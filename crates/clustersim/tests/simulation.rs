@@ -1,4 +1,4 @@
-//! What must hold of any simulation.
+//! Properties of any simulation.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! How many transactions a second are signed, and offered to a target that asks without pause: pallas-network's server in this process.
+//! Measures how many transactions a second are signed, and offered to a target that asks without pause: pallas-network's server in this process.
 //!
 //! Prints one JSON line per round: transactions, seconds of signing, of submitting at once, and the rate reached where 1,000 a second are asked
 //! for, with the CPU time of it.

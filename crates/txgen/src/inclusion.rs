@@ -1,4 +1,4 @@
-//! Which blocks transactions are in, from a node's chain.
+//! Finds the blocks that transactions are in, from a node's chain.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,13 +15,13 @@ use slotmark_wire::client::{Client, ClientError};
 
 use crate::record::as_hex;
 
-/// How often one who waits looks whether to stop.
+/// Interval at which a waiting thread checks whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long a node may take to answer what is asked of it before blocks: nodes answer at once.
+/// Time limit for a node's answers before it sends blocks: nodes answer at once.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
-/// What a node was asked last, in words.
+/// The last request to a node, in words.
 type Asked = Arc<Mutex<&'static str>>;
 
 fn ask(asked: &Asked, what: &'static str) {
@@ -33,7 +33,7 @@ const TIP: &str = "chain-sync MsgFindIntersect (for its tip)";
 const INTERSECTION: &str = "chain-sync MsgFindIntersect (of the chain's beginning)";
 const BLOCK: &str = "chain-sync MsgRequestNext";
 
-/// Where a transaction is on a chain.
+/// The place of a transaction on a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Inclusion {
     /// Its id.
@@ -42,7 +42,7 @@ pub struct Inclusion {
     /// The block that it is in.
     #[serde(serialize_with = "as_hex")]
     pub block: Hash32,
-    /// Of the block.
+    /// Slot of the block.
     pub slot: u64,
 }
 
@@ -102,12 +102,12 @@ fn transactions<'b>(block: &'b Block<'_, '_>) -> impl Iterator<Item = Hash32> + 
     block.transactions.iter().map(|transaction| blake2b_256(&[transaction.body.of(block.bytes)]))
 }
 
-/// How a wait for transactions ended.
+/// The end of a wait for transactions.
 #[derive(Debug)]
 pub enum Included {
     /// All are in blocks.
     All,
-    /// So many aren't, and the time is over, or it was stopped.
+    /// Number of transactions that aren't, and the time is over, or it was stopped.
     Missing(usize),
 }
 

@@ -19,12 +19,12 @@ pub use record::{Record, Summary, now_ns};
 pub use schedule::Schedule;
 pub use submission::{SubmissionError, submit_to};
 
-/// How one target's connection ended.
+/// The end of one target's connection.
 #[derive(Debug)]
 pub struct Ended {
     /// The target.
     pub target: SocketAddr,
-    /// Why before all was submitted, where it was.
+    /// The reason why it ended before all was submitted, if it did.
     pub error: Option<SubmissionError>,
     /// Protocols that the target began as the side that asks, though it was agreed that only we do.
     pub opened: BTreeSet<u16>,

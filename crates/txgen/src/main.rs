@@ -21,11 +21,11 @@ use slotmark_synth::bed::Bed;
 use slotmark_synth::load::{Load, LoadKind, SignedTransaction, prepare};
 use slotmark_txgen::{Ended, Schedule, Summary, inclusions, now_ns, submit, wait_for_inclusion};
 
-/// How long a transaction of the split may be in no block before it is offered again.
+/// Time that a transaction of the split may be in no block before it is offered again.
 const OFFER_AGAIN: Duration = Duration::from_secs(20);
-/// How often one who waits looks whether to go on.
+/// Interval at which a waiting thread checks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long reading a chain may take at the end.
+/// Time limit for reading a chain at the end.
 const READ_LIMIT: Duration = Duration::from_secs(300);
 
 /// Submits a workload's transactions from a bed's funds to nodes, at an asked rate, over node-to-node tx-submission.
@@ -41,16 +41,16 @@ struct Options {
     /// The bed whose funds are spent.
     #[arg(long, value_name = "DIR")]
     bed: PathBuf,
-    /// Where a node listens; again for more. Each transaction goes to one of them.
+    /// Address on which a node listens; again for more. Each transaction goes to one of them.
     #[arg(long = "target", value_name = "ADDRESS:PORT", required = true)]
     targets: Vec<SocketAddr>,
     /// Transactions a second, over all targets.
     #[arg(long)]
     tps: f64,
-    /// How many transactions.
+    /// Number of transactions.
     #[arg(long, value_name = "N")]
     transactions: u64,
-    /// What they do.
+    /// Kind of transactions.
     #[arg(long, value_enum, default_value_t = Workload::ValueOnly)]
     workload: Workload,
     /// Inputs of a value-only transaction.
@@ -62,7 +62,7 @@ struct Options {
     /// Bytes of payload, as metadata.
     #[arg(long, default_value_t = 100)]
     payload: usize,
-    /// What the loop script counts down from: as much as a transaction's budget allows unless given.
+    /// Number that the loop script counts down from: as much as a transaction's budget allows unless given.
     #[arg(long)]
     count: Option<u64>,
     /// Decides the payload and who is paid.
@@ -71,15 +71,14 @@ struct Options {
     /// A node's socket, from which its blocks are read until the split is in them; without it, --settle is waited for.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// How many seconds the split may take to be in blocks, and at the end the last transactions. Without --socket, the split is given
-    /// that time in full.
+    /// Seconds that the split may take to be in blocks, and at the end the last transactions. Without --socket, the split is given that time in full.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     settle: u64,
-    /// Where the records go.
+    /// Path of the records.
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
-    /// Where to write, at the end, which block of --socket's chain has which transaction. It ends when all are in blocks, when --settle is
-    /// over, or by Ctrl-C.
+    /// Path of the list, written at the end, of the block of --socket's chain that has each transaction. It ends when all are in blocks, when
+    /// --settle is over, or by Ctrl-C.
     #[arg(long, value_name = "FILE", requires = "socket")]
     inclusions: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What is recorded of each transaction, and of all.
+//! Records of each transaction, and of all.
 
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,13 +14,13 @@ pub struct Record {
     pub id: Hash32,
     /// To whom it was offered.
     pub target: SocketAddr,
-    /// When it was to be offered.
+    /// Time at which it was due.
     pub due_ns: u64,
-    /// When its id was sent.
+    /// Time at which its id was sent.
     pub offered_ns: u64,
-    /// When the target asked for it; None where it never did.
+    /// Time at which the target asked for it; None where it never did.
     pub requested_ns: Option<u64>,
-    /// When the target acknowledged its id; None where it never did.
+    /// Time at which the target acknowledged its id; None where it never did.
     pub acknowledged_ns: Option<u64>,
 }
 
@@ -29,16 +29,16 @@ pub(crate) fn as_hex<S: Serializer>(id: &Hash32, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(&hex::encode(id))
 }
 
-/// What became of all transactions.
+/// Totals of all transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// Transactions that there were.
     pub transactions: u64,
-    /// Of these were offered.
+    /// Number of these that were offered.
     pub offered: u64,
-    /// Of these were asked for.
+    /// Number of these that were asked for.
     pub requested: u64,
-    /// Of these were acknowledged.
+    /// Number of these that were acknowledged.
     pub acknowledged: u64,
     /// From the first offer to the last, in ns.
     pub elapsed_ns: u64,

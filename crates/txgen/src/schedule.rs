@@ -1,4 +1,4 @@
-//! When transactions are due.
+//! The times at which transactions are due.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use slotmark_synth::load::SignedTransaction;
 
 use crate::record::now_ns;
 
-/// How often one who waits looks whether to stop.
+/// Interval at which a waiting thread checks whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// Between the making of a schedule with a rate and its first transaction: all connections stand by then.
 const LEAD: Duration = Duration::from_millis(500);
@@ -42,28 +42,28 @@ impl Schedule {
         &self.transactions[place]
     }
 
-    /// How many transactions there are.
+    /// Returns the number of transactions.
     pub fn len(&self) -> usize {
         self.transactions.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.transactions.is_empty()
     }
 
-    /// When the transaction at a place is due, in ns since 1970.
+    /// Returns when the transaction at a place is due, in ns since 1970.
     pub fn due_ns(&self, place: usize) -> u64 {
         self.begin_ns + self.after(place).as_nanos() as u64
     }
 
-    /// Whether nothing is left to take, for ever.
+    /// Returns whether nothing is left to take, for ever.
     pub fn is_over(&self) -> bool {
         let next = *self.next.lock().unwrap_or_else(PoisonError::into_inner);
         next == self.end(next)
     }
 
-    /// How long it has lasted; None before it begins.
+    /// Returns how long it has lasted; None before it begins.
     fn elapsed(&self) -> Option<Duration> {
         Instant::now().checked_duration_since(self.begin)
     }
@@ -97,7 +97,7 @@ impl Schedule {
         }
     }
 
-    /// How many there are for those who ask, when the next is this one.
+    /// Returns the end of the transactions that may be taken, when the next is this one.
     fn end(&self, next: usize) -> usize {
         if self.stop.load(Ordering::Relaxed) { next } else { self.transactions.len() }
     }

@@ -19,27 +19,27 @@ use crate::schedule::Schedule;
 
 /// Versions that are offered; later ones aren't final.
 const VERSIONS: RangeInclusive<u64> = 14..=15;
-/// How long connecting and the answer to the handshake may take: a node's own limit.
+/// Time limit for connecting and for the answer to the handshake: a node's own limit.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-/// How often one who waits looks whether to go on.
+/// Interval at which a waiting thread checks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
 /// Between the handshake and the beginning of tx-submission. A node that enters a connection in its books only after the handshake, as Dingo,
 /// takes no notice of a beginning that comes before.
 const BEFORE_INIT: Duration = Duration::from_millis(250);
-/// How long a target may take to ask for the first transactions: nodes ask at once.
+/// Time that a target may take to ask for the first transactions: nodes ask at once.
 const FIRST_REQUEST_LIMIT: Duration = Duration::from_secs(5);
-/// So many connections are made one after the other to a target that never asks.
+/// The most connections, one after the other, to a target that never asks.
 const MOST_CONNECTIONS: usize = 3;
-/// How long a target may ask for nothing at the end, when nothing is left to offer: it may still acknowledge what it has.
+/// Time that a target may ask for nothing at the end, when nothing is left to offer: it may still acknowledge what it has.
 const END_GRACE: Duration = Duration::from_secs(10);
-/// How often a keep-alive is sent: a node gives up after 97 s without one.
+/// Interval of keep-alive messages: a node gives up after 97 s without one.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Ids that may be offered and not acknowledged.
 const WINDOW: usize = 10;
 /// Bytes of a request at most: a node's own limit.
 const LARGEST_REQUEST: usize = 65_535;
 
-/// Why a connection ended before all was submitted.
+/// Reasons why a connection ended before all was submitted.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant's message is its documentation")]
 pub enum SubmissionError {
@@ -141,7 +141,7 @@ struct Connection<'c> {
     reader: TcpStream,
     writer: &'c Mutex<TcpStream>,
     received: Received,
-    /// What came of the protocol that is waited for, and is no whole message yet.
+    /// Bytes of an incomplete message of the protocol that is waited for.
     held: Vec<u8>,
     opened: &'c mut BTreeSet<u16>,
 }
@@ -258,7 +258,7 @@ impl Connection<'_> {
     }
 }
 
-/// What one target was offered, and what it may ask for.
+/// The transactions that one target was offered, and those that it may ask for.
 struct Offers<'c> {
     target: SocketAddr,
     schedule: &'c Schedule,

@@ -21,7 +21,7 @@ fn transactions(count: u64) -> Vec<SignedTransaction> {
     prepare(&load, &funds, &mut |_, _| std::ops::ControlFlow::Continue(())).expect("a load").transactions
 }
 
-/// What a node received.
+/// The transactions that a node received.
 type Received = HashMap<Vec<u8>, Vec<u8>>;
 
 /// Accepts one connection, and takes transactions until there are no more: at first it waits for them, then it asks for more

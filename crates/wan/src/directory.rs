@@ -1,4 +1,4 @@
-//! How a process finds the hosts of a running network: in a file without a name that the router keeps open.
+//! Directory of the hosts of a running network: a file without a name that the router keeps open.
 //!
 //! Nothing of a network has a name in the file system or in an address space of sockets, so that nothing can be left behind. Who may look at
 //! the router's open files, may enter its hosts: the kernel decides both by the same rule.
@@ -23,7 +23,7 @@ const NAME: &str = "slotmark-wan";
 /// The most bytes of a directory: those of the most hosts with the longest names.
 const LONGEST: u64 = 1 << 20;
 
-/// What a router keeps open for others.
+/// The files that a router keeps open for others.
 pub struct Directory {
     _file: File,
     _alive: (OwnedFd, OwnedFd),

@@ -1,4 +1,4 @@
-//! Why there is no network, or no process in it.
+//! Reasons why there is no network, or no process in it.
 
 use std::io;
 use std::path::PathBuf;

@@ -17,10 +17,10 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use crate::WanError;
 use crate::directory::entrance;
 
-/// Which processes the kernel ends first when memory is short, of -1000 to 1000: hosts before the router and whatever else runs here.
+/// The order in which the kernel ends processes when memory is short, of -1000 to 1000: hosts before the router and whatever else runs here.
 const OOM_SCORE: &str = "500";
 
-/// Which signal an end of a file gives (asm-generic/fcntl.h); libc has no name for it.
+/// The command that selects the signal for a file's end (asm-generic/fcntl.h); libc has no name for it.
 const F_SETSIG: libc::c_int = 10;
 
 /// Becomes the program, in the namespace of a host of the network that process `pid` routes. The program is killed when the router ends,

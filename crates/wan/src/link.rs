@@ -19,7 +19,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Of the namespace that the thread is in.
+    /// Returns the one of the namespace that the thread is in.
     pub(crate) fn here() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;

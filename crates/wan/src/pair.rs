@@ -1,11 +1,11 @@
-//! What happens to the packets of one ordered pair of hosts.
+//! Delay and loss of the packets of one ordered pair of hosts.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use crate::plan::Link;
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is due at this time, in ns.
@@ -21,9 +21,9 @@ pub enum Fate {
 pub struct Pair {
     link: Link,
     draws: ChaCha8Rng,
-    /// When the bandwidth is free again, in ns.
+    /// Time from which the bandwidth is free again, in ns.
     free_ns: u64,
-    /// When the last packet is due, in ns: no later one overtakes it.
+    /// Time at which the last packet is due, in ns: no later one overtakes it.
     last_due_ns: u64,
 }
 
@@ -36,7 +36,7 @@ impl Pair {
         Self { link, draws, free_ns: 0, last_due_ns: 0 }
     }
 
-    /// What becomes of a packet of so many bytes that was sent at this time. Losses and jitter of the n-th packet depend only on n.
+    /// Returns the fate of a packet of this size that was sent at this time. Losses and jitter of the n-th packet depend only on n.
     pub fn fate(&mut self, sent_ns: u64, bytes: usize) -> Fate {
         let (for_loss, for_jitter) = (self.draws.next_u32(), self.draws.next_u32());
         if below(for_loss, 1_000_000) < u64::from(self.link.loss_ppm) {

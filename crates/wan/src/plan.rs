@@ -24,7 +24,7 @@ const LONGEST_US: u32 = 60_000_000;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Where jitter and loss are drawn from: the same seed gives the n-th packet of a pair the same fate.
+    /// Seed of jitter and loss: the same seed gives the n-th packet of a pair the same fate.
     #[serde(default)]
     pub seed: u64,
     /// The largest IP packet, in bytes.
@@ -49,11 +49,11 @@ pub struct Host {
     pub address: Ipv4Addr,
 }
 
-/// What a packet meets one way between two hosts.
+/// Conditions for a packet one way between two hosts.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// How long each packet is held, in us.
+    /// Time that each packet is held, in us.
     pub delay_us: u32,
     /// The most that a packet is held beyond that, in us, drawn evenly from 0 on. Packets of a pair keep their order.
     #[serde(default)]
@@ -77,7 +77,7 @@ pub struct Between {
     pub from: String,
     /// The receiver's name.
     pub to: String,
-    /// What its packets meet.
+    /// Conditions for its packets.
     pub link: Link,
 }
 

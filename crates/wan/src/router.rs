@@ -62,7 +62,7 @@ struct Router<'a> {
     mtu: usize,
     events: OwnedFd,
     timer: OwnedFd,
-    /// When the timer is set to, in ns.
+    /// Time that the timer is set to, in ns.
     timer_ns: Option<u64>,
     held: BinaryHeap<Reverse<Held>>,
     held_bytes: usize,

@@ -1,4 +1,4 @@
-//! What the router did: how late it was, what it carried and what it lost.
+//! Statistics of the router: delays, packets that were carried, and packets that were lost.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -21,7 +21,7 @@ pub struct Statistics {
     pub not_for_a_host: u64,
     /// Packets that the router should have carried and lost itself.
     pub own_drops: OwnDrops,
-    /// How many times the router looked for work.
+    /// Number of times that the router looked for work.
     pub rounds: u64,
     /// The most packets held at one time.
     pub most_held: usize,
@@ -39,7 +39,7 @@ pub struct OwnDrops {
     pub memory: u64,
 }
 
-/// What is printed of [`Statistics`] at the end.
+/// The summary of [`Statistics`] that is printed at the end.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     duration_us: u64,

@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const NOBODY: u32 = 65534;
-/// How long a condition is waited for on a machine that has much else to do.
+/// Time limit for a condition, on a machine that has much else to do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Where programs and plans lie that any user may read, and as whom they run.
+/// The place of programs and plans that any user may read, and the user who runs them.
 struct Place {
     folder: TempDir,
     user: Option<u32>,
@@ -95,7 +95,7 @@ impl<'a> Wan<'a> {
         command
     }
 
-    /// What a probe prints that runs to its end.
+    /// Returns the output of a probe that runs to its end.
     fn probe(&self, host: &str, arguments: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.host(host, "slotmark-wan-probe", arguments).output().unwrap();
         assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
@@ -160,7 +160,7 @@ fn numbers(text: &str) -> Vec<u64> {
     text.lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// Whether a process is there and has not ended; one that nobody has waited for yet has.
+/// Returns whether a process is there and has not ended; one that nobody has waited for yet has.
 fn runs(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !matches!(stat.rsplit(") ").next().unwrap().as_bytes()[0], b'Z' | b'X'))

@@ -89,9 +89,9 @@ class CallablePackage(ModuleType):
             policy: Which metrics decide, and how: a policy, or the path of a policy file; None for the catalogue's.
             run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it; None for the one that comes with
                 slotmark for their cluster, if there is one.
-            confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
-            repetitions: Of the bootstrap; None for as many as the estimators make.
-            seed: Of the bootstrap; the same seed gives the same comparison, whatever the threads.
+            confidence: Confidence of every interval, as a fraction; verdicts need p-values below 1 - confidence.
+            repetitions: Repetitions of the bootstrap; None for as many as the estimators make.
+            seed: Seed of the bootstrap; the same seed gives the same comparison, whatever the threads.
             threads: How many candidates may be worked on at a time.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Where a difference between two sides comes from: the steps of metrics, what changed where, and the worst samples. docs/explain.md explains it."""
+"""Attribution of a difference between two sides: the steps of metrics, changes by place, and the worst samples. docs/explain.md explains it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -67,7 +67,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attribution(msgspec.Struct, frozen=True, kw_only=True, tag="attribution"):
-    """Where the differences between a baseline and a candidate come from.
+    """The causes of the differences between a baseline and a candidate.
 
     Attributes:
         of: The candidate's name.
@@ -89,12 +89,12 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True, tag="attribution"):
 
 
 def attributions(names: Sequence[str], analyses: Sequence[Sequence[Analysis]], confidence: float) -> list[Attribution]:
-    """Where differences come from, for each candidate, of runs of a bench whose metrics can be split.
+    """Returns the causes of differences, for each candidate, of runs of a bench whose metrics can be split.
 
     Args:
         names: The candidates'.
-        analyses: Of each run of the baseline, and of each candidate.
-        confidence: Of every interval, as a fraction.
+        analyses: Analyses of each run of the baseline, and of each candidate.
+        confidence: Confidence of every interval, as a fraction.
 
     Raises:
         ComparisonError: A run's steps don't add up.
@@ -119,7 +119,7 @@ class _RunSteps(msgspec.Struct, frozen=True):
     Attributes:
         steps: The samples of each metric that can be split.
         stages: By where they took place; none where the run doesn't tell the steps of any sample.
-        groups: Of places.
+        groups: Groups of places.
     """
 
     steps: "list[_Steps]"
@@ -139,7 +139,7 @@ def _run_steps(analysis: Analysis) -> _RunSteps:
 def _attribution(
     of: str, sides: Sequence[Sequence[_RunSteps]], analyses: Sequence[Sequence[Analysis]], confidence: float
 ) -> Attribution:
-    """Where the differences between the baseline and one candidate come from."""
+    """Returns the causes of the differences between the baseline and one candidate."""
     entries = analyses[0][0].catalogue
     found = {
         split.metric: _explained(
@@ -172,7 +172,7 @@ class _Steps(msgspec.Struct, frozen=True):
     """The samples of one run that are split.
 
     Attributes:
-        names: Of the steps, in their order.
+        names: Names of the steps, in their order.
         values: Shape (steps, samples), in the metric's unit.
         of: How many samples there are.
         works: What each sample's unit was, as :class:`Units` has it.
@@ -243,7 +243,7 @@ def _compared(sides: Sequence[Sequence[_Steps]], name: str | None, confidence: f
 def _attribution_of_costs(
     names: Sequence[str], analyses: Sequence[Sequence[Analysis]], changed: Changed, metric: Metric, confidence: float
 ) -> list[Attribution]:
-    """Where differences of repeated costs come from: which part of the cost, and which blocks."""
+    """Returns the causes of differences of repeated costs: the parts of the cost, and the blocks."""
     baseline, *candidates = costs_of(changed, metric, analyses)
     return [
         Attribution(

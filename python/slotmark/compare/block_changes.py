@@ -1,4 +1,4 @@
-"""Which blocks changed, which parts of their cost, and what those blocks have in common. docs/ledger.md explains it."""
+"""Changed blocks, the changed parts of their cost, and what those blocks have in common. docs/ledger.md explains it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,24 +10,24 @@ from slotmark.metrics import Analysis, Changed, CostMatrix, Metric, costs_togeth
 from slotmark.statistics.changed_blocks import ChangedBlocks, changed_blocks
 
 SHOWN = 10
-"""So many blocks of a group are listed one by one."""
+"""The most blocks of a group that are listed one by one."""
 
 _NOTHING = 1e-9
-"""Of a whole, what parts that add up to it may leave."""
+"""The share of a whole that parts which add up to it may leave."""
 
 _ROUNDED = 2.0
-"""What parts may exceed their whole by: each is cut to a whole unit by itself."""
+"""The units by which the sum of parts may exceed their whole: each is cut to a whole unit by itself."""
 
 
 class PartOfDelta(msgspec.Struct, frozen=True):
-    """What one part of the cost adds to a difference, in the metric's unit, over all blocks of a group."""
+    """The share of one part of the cost in a difference, in the metric's unit, over all blocks of a group."""
 
     name: str
     delta: float
 
 
 class InClass(msgspec.Struct, frozen=True):
-    """How many blocks of a kind are in a group, and how many there are."""
+    """The number of blocks of a kind in a group, and in all."""
 
     name: str
     blocks: int
@@ -63,7 +63,7 @@ class ChangedGroup(msgspec.Struct, frozen=True, kw_only=True):
         low: The ratio that a tenth of them don't exceed.
         high: The ratio that nine tenths don't exceed.
         delta: What they add to the sum over all blocks, candidate less baseline, in the metric's unit.
-        parts: Of that, by part of the cost, the largest first; empty where none are recorded.
+        parts: Its split by part of the cost, the largest first; empty where none are recorded.
         classes: How many blocks of each kind are among them.
         keys: Their slots, rising.
         worst: Those that add most to ``delta``, the largest first.
@@ -81,10 +81,10 @@ class ChangedGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlockChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """Which blocks changed otherwise than the median block.
+    """Blocks that changed differently from the median block.
 
     Attributes:
-        metric: Of which cost.
+        metric: Metric of the cost.
         blocks: How many were tested.
         median: The median ratio of all of them, from which they are told apart.
         margin: A ratio nearer to the median one than this is no change.
@@ -102,8 +102,8 @@ class Costs(msgspec.Struct, frozen=True):
     """The costs of one side by block.
 
     Attributes:
-        whole: Of the bench's first metric.
-        parts: Of its parts, by name; the last is what no part holds, where that is something.
+        whole: Costs of the bench's first metric.
+        parts: Costs of its parts, by name; the last is the rest that no part holds, where there is one.
     """
 
     whole: CostMatrix
@@ -116,7 +116,7 @@ def costs_of(changed: Changed, metric: Metric, sides: Sequence[Sequence[Analysis
     A part that would be more than the whole, together with those before it, on any block, isn't inside of it and is left out.
 
     Args:
-        changed: Of which parts the cost is made.
+        changed: The parts of the cost.
         metric: The cost.
         sides: An analysis per run.
 
@@ -151,11 +151,11 @@ def costs_of(changed: Changed, metric: Metric, sides: Sequence[Sequence[Analysis
 def block_changes(
     metric: Metric, costs: tuple[Costs, Costs], sides: Sequence[Sequence[Analysis]]
 ) -> BlockChanges | None:
-    """Which blocks changed between two sides; None where too few processes or blocks can tell.
+    """Returns the blocks that changed between two sides; None where there are too few processes or blocks.
 
     Args:
-        metric: Of which cost.
-        costs: Of the baseline and of the candidate, over the same blocks.
+        metric: Metric of the cost.
+        costs: Costs of the baseline and of the candidate, over the same blocks.
         sides: Their analyses.
     """
     ours, theirs = (one.whole.values for one in costs)

@@ -1,4 +1,4 @@
-"""What changed, and where: stages that take otherwise long on one side, all over, in one region, between two, or on one host. docs/explain.md explains it."""
+"""Changes by place: stages that take longer or shorter on one side, everywhere, in one region, between two, or on one host. docs/explain.md explains it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ from slotmark.statistics.rank_tests import holm
 from slotmark.statistics.student import student, two_sided_p
 
 MOST = 5
-"""So many changes are named."""
+"""The most changes that are named."""
 
 _SMALL = 0.01
 """A change that accounts for less than this share of what the first one accounts for isn't named."""
@@ -39,12 +39,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed.
+    """The changes that were found.
 
     Attributes:
         kind: What a place is, as ``host``.
         group: What a group of places is, as ``region``.
-        unit: Of all differences.
+        unit: Unit of all differences.
         found: What accounts for most of the change first; each with those before it taken off.
     """
 
@@ -86,7 +86,7 @@ def changes(stage_cells: StageCells, cells: Sequence[Cells], confidence: float) 
     Args:
         stage_cells: Which stages took place where.
         cells: The stages.
-        confidence: Of the intervals; less than 1 by the adjusted p below which a stage changed.
+        confidence: Confidence of the intervals; less than 1 by the adjusted p below which a stage changed.
     """
     stages = list(cells)
     if not stages:

@@ -32,7 +32,7 @@ Progress = Callable[[int, int, str], None]
 
 
 class _Work:
-    """How far a comparison is."""
+    """The progress of a comparison."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._begun, self._total, self._progress = 0, total, progress
@@ -75,10 +75,10 @@ def compare(
             different targets are ranked.
         run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it; None for the one that comes with slotmark for
             their cluster, if there is one.
-        confidence: Of every interval, as a fraction; verdicts need p-values below 1 - confidence.
+        confidence: Confidence of every interval, as a fraction; verdicts need p-values below 1 - confidence.
         comparisons: How many share the error rate, this one included, as those of a release do.
-        repetitions: Of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
-        seed: Of the bootstrap; the same seed gives the same comparison, whatever the threads.
+        repetitions: Repetitions of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
+        seed: Seed of the bootstrap; the same seed gives the same comparison, whatever the threads.
         threads: How many candidates may be worked on at a time.
         progress: Called with how many metrics are done, of how many, and what is being done now; may raise to stop.
 

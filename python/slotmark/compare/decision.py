@@ -33,7 +33,7 @@ from slotmark.warnings import ENOUGH_RUNS, TELLING_ROUNDS, Warning
 from slotmark.words import few, listed
 
 NAMED = 3
-"""So many metrics are named in the line; the causes have all."""
+"""The most metrics that are named in the line; the causes have all."""
 
 TOGETHER = {
     "paired rounds": "from rounds in turns",
@@ -53,7 +53,7 @@ DEGREES: dict[str, Callable[[int], float]] = {
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What a comparison found, for a decision.
+    """The results of a comparison, for a decision.
 
     Attributes:
         baseline: The first side, with its warnings.
@@ -61,7 +61,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         metrics: All of the bench, with the policy's ranks.
         rows: With their verdicts.
         tests: Over how many tests p-values were adjusted.
-        confidence: Of verdicts, as a fraction.
+        confidence: Confidence of verdicts, as a fraction.
         warnings: Warnings about the comparison as a whole.
         comparisons: How many share the error rate.
     """
@@ -140,7 +140,7 @@ def variation_in_words(rows: Sequence[Row]) -> str:
 
 
 def _rests_on(found: Found, rows: Sequence[Row], causes: Sequence[Cause], known: str) -> str:
-    """What stands in the line where verdicts rest on an assumption, or on single runs alone; empty where runs tell."""
+    """Returns the words in the line where verdicts rest on an assumption, or on single runs alone; empty where runs show it."""
     if "assumed" in known or " and " in known:
         return f"run-to-run variation {known}"
     told = {(cause.metric, cause.part, cause.candidate) for cause in causes if cause.answer == "run again"}
@@ -162,7 +162,7 @@ def together(answers: Sequence[Answer]) -> Answer:
 def _causes(
     found: Found, rows: Sequence[Row], place: int, policy: Policy, accepted: dict[str, Accepted]
 ) -> Iterator[Cause]:
-    """Why rows that have a verdict don't let ship."""
+    """Returns the reasons why rows that have a verdict don't let ship."""
     for row in rows:
         difference = row.differences[place]
         if difference is not None and difference.verdict is not None:
@@ -188,7 +188,7 @@ def _missing(decisive: Sequence[Metric], rows: Sequence[Row], place: int, name: 
 def _of_row(
     found: Found, row: Row, difference: Difference, name: str, policy: Policy, accepted: Accepted | None
 ) -> Cause | None:
-    """Why a decisive row doesn't let ship; None where it does."""
+    """Returns the reason why a decisive row doesn't let ship; None where it does."""
     if accepted is not None and accepted.up_to is None:
         return None
     margin = max(difference.margin, accepted.up_to or 0.0) if accepted else difference.margin
@@ -228,12 +228,12 @@ def _of_row(
 
 
 def _is_of_single_runs(row: Row, difference: Difference) -> bool:
-    """Whether means of two single runs are compared by what varies within them."""
+    """Returns whether means of two single runs are compared by what varies within them."""
     return row.metric.estimator == "means" and difference.basis is not None and not difference.basis.of_runs
 
 
 def _tipping(found: Found, metric: Metric, difference: Difference, margin: float) -> tuple[str, float | None]:
-    """What single runs show, with the spread of runs of one build at which it is no longer shown; no words where they show nothing.
+    """Returns the words for what single runs show, with the spread of runs of one build at which it is no longer shown; empty where they show nothing.
 
     A spread s adds 2 s^2 to the variance of the logarithm of the ratio. It is taken to be known, so that the limit is the normal distribution's.
     """
@@ -277,7 +277,7 @@ def _cause(metric: Metric, part: str, quantity: Quantity | None, name: str, answ
 
 
 def _conditional(difference: Difference) -> bool:
-    """Whether what a row shows holds for these runs only."""
+    """Returns whether a row's result holds for these runs only."""
     basis = difference.basis
     if basis is None:
         return False
@@ -295,7 +295,7 @@ def _enough_runs(row: Row, basis: Basis | None) -> Needed | None:
 
 
 def _runs(row: Row, basis: Basis | None) -> int:
-    """How many runs the side with fewer has."""
+    """Returns the number of runs of the side with fewer."""
     if basis is not None and basis.of_runs:
         return min(basis.counts)
     return min(summary.runs for summary in row.summaries if summary)
@@ -310,7 +310,7 @@ def _harm(metric: Metric, ratio: Interval | None) -> Interval | None:
 
 
 def _not_worse(metric: Metric, difference: Difference, margin: float) -> bool:
-    """Whether it is shown that the candidate isn't worse by more than the margin."""
+    """Returns whether it is shown that the candidate isn't worse by more than the margin."""
     if difference.p_adjusted is None:
         return difference.verdict == Verdict.EQUIVALENT
     bounds = _harm(metric, difference.bounds)
@@ -330,7 +330,7 @@ def _cant_tell(metric: Metric, difference: Difference, margin: float) -> str:
 
 
 def _needed(found: Found, metric: Metric, difference: Difference, margin: float) -> Needed | None:
-    """How many units a side would tell, if the difference were the one that was seen; None where nothing says so."""
+    """Returns the units per side that would be enough, if the difference were the one that was seen; None where that is unknown."""
     basis, bounds = difference.basis, _harm(metric, difference.bounds)
     if bounds is None or basis is None or difference.p_adjusted is None or min(bounds.low, bounds.high) <= 0:
         return None
@@ -433,7 +433,7 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
 
 
 def _more(causes: Sequence[Cause]) -> str:
-    """How much more would tell, by what is repeated, and how many of the differences where not all; what needs most counts."""
+    """Returns the further measurements that would be enough, by what is repeated, and for how many of the differences where not all; the largest need counts."""
     asked = [cause.needed for cause in causes if cause.metric]
     told = [needed for needed in asked if needed is not None]
     most: dict[str, Needed] = {}

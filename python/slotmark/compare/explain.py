@@ -13,13 +13,13 @@ from slotmark.run import Run
 
 
 class Explanation(Attribution, frozen=True, kw_only=True, tag=False):
-    """Where the differences between two sides come from.
+    """The causes of the differences between two sides.
 
     Attributes:
         bench: The bench of all runs.
         baseline: The first side.
         candidate: The second.
-        confidence: Of every interval, as a fraction.
+        confidence: Confidence of every interval, as a fraction.
     """
 
     bench: str
@@ -41,7 +41,7 @@ def explain(
         baseline: A run, or several runs of one target.
         candidate: Likewise.
         filters: What of each run is analysed; None for what each run's own profile says.
-        confidence: Of every interval, as a fraction.
+        confidence: Confidence of every interval, as a fraction.
 
     Raises:
         ComparisonError: The runs did different work, or no metric of their bench can be split.

@@ -15,12 +15,12 @@ from slotmark.run import Run
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target's processes give at one size.
+    """The results of a target's processes at one size.
 
     Attributes:
-        size: Of what they worked on.
-        processes: How many there are.
-        mean: Of the processes' means, in the metric's unit.
+        size: Size of their work.
+        processes: Number of processes.
+        mean: Mean of the processes' means, in the metric's unit.
         low: The lowest of these.
         high: The highest.
     """
@@ -49,10 +49,10 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Growth(msgspec.Struct, frozen=True, kw_only=True):
-    """How metrics change with the size of what runs worked on.
+    """The changes of metrics with the size of the runs' work.
 
     Attributes:
-        bench: Of all runs.
+        bench: Bench of all runs.
         along: What the size counts, in words.
         targets: In the order of the runs.
         sizes: All that occur, rising.
@@ -69,10 +69,10 @@ class Growth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def growth(runs: Sequence[Run]) -> Growth:
-    """How metrics change with the size of what runs worked on; processes of one target at one size are put together.
+    """Returns the changes of metrics with the size of the runs' work; processes of one target at one size are put together.
 
     Args:
-        runs: Of one or more targets, at two sizes or more.
+        runs: Runs of one or more targets, at two sizes or more.
 
     Raises:
         ComparisonError: The runs are of other benches or did other work than each other, their bench has no size, a run doesn't tell

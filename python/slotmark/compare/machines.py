@@ -8,7 +8,7 @@ _TELLING = ("hostname_hash", "cpu", "cores", "memory_bytes")
 
 
 def on_same_machines(ours: Analysis, theirs: Analysis, key: str) -> bool:
-    """Whether nothing that two runs record tells values of one name apart: their address, their region, or the machine of all.
+    """Returns whether the values of one name may be the same machines in two runs: their address, their region, and the machine of all don't differ.
 
     Args:
         ours: A run.
@@ -26,7 +26,7 @@ def on_same_machines(ours: Analysis, theirs: Analysis, key: str) -> bool:
 
 
 def _apart(ours: Manifest, theirs: Manifest) -> bool:
-    """Whether what two manifests record of machines differs; a simulated machine is none of those that are measured."""
+    """Returns whether two manifests record different machines; a simulated machine is none of those that are measured."""
     if ours.origin and theirs.origin and ours.origin != theirs.origin:
         return True
     mine, other = ours.machine, theirs.machine

@@ -21,7 +21,7 @@ from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS, Warning
 
 OVER = "mixed rounds"
-"""What intervals are over, in words."""
+"""The words for what intervals are over."""
 
 Ran = Mapping[str, str]
 """Host to the name of what it ran in a round."""
@@ -65,7 +65,7 @@ def both_sides(runs: Sequence[Run], both: Side) -> list[Side]:
 
 
 def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
-    """What each host ran, round by round.
+    """Returns the node of each host, round by round.
 
     Raises:
         ComparisonError: A run doesn't tell, a host ran neither of the two, or hosts weren't swapped from a round to the next.
@@ -99,7 +99,7 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
 
 
 def told_by(metric: Metric, mixed: Mixed) -> bool:
-    """Whether hosts of a mixed cluster tell a metric apart: its samples are of a host, or of a block that one forged."""
+    """Returns whether hosts of a mixed cluster differ in a metric: its samples are of a host, or of a block that one forged."""
     return metric.estimator == "means" and (
         mixed.place in metric.grain or (metric.relation == mixed.forged and metric.grain == (mixed.key,))
     )

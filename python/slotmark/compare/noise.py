@@ -27,14 +27,14 @@ from slotmark.warnings import ENOUGH_RUNS
 SCHEMA = 1
 
 CONFIDENCE = 0.9
-"""Of the range in which a smallest change lies: so many processes tell it no better."""
+"""The confidence of the range in which a smallest change lies, from this many processes."""
 
 _Share = Annotated[float, msgspec.Meta(ge=0, le=10)]
 _HASH = re.compile(r"[0-9a-f]{12}")
 
 
 class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much processes differ in one quantity.
+    """The difference of processes in one quantity.
 
     Attributes:
         quantity: As of a comparison's row.
@@ -48,11 +48,11 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a target that was compared with itself tells about a machine.
+    """The noise of a machine, from a target that was compared with itself.
 
     Attributes:
         schema: Always :data:`SCHEMA`.
-        bench: Of the runs.
+        bench: Bench of the runs.
         metric: Its name: the bench's first one.
         machine: Before the first measurement.
         target: What was compared with itself.
@@ -92,7 +92,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def spread_of(quantity: str, error_of_runs: float, error_of_blocks: float, processes: int) -> Spread:
-    """How much processes differ, from the standard error of a comparison of so many on each side, by its two parts."""
+    """Returns how much processes differ, from the standard error of a comparison of so many on each side, by its two parts."""
     return Spread(quantity, error_of_runs * math.sqrt(processes / 2), error_of_blocks)
 
 
@@ -131,7 +131,7 @@ def noise_of(comparison: Comparison, target: str) -> Noise:
 
 
 def state_file(bench: str, machine: MachineFacts) -> Path | None:
-    """Where a machine's noise is kept: below ``$XDG_STATE_HOME`` or ``~/.local/state``; None where the machine has no name to keep it by."""
+    """Returns the file of a machine's noise: below ``$XDG_STATE_HOME`` or ``~/.local/state``; None where the machine has no name to keep it by."""
     if not _HASH.fullmatch(machine.hostname_hash):
         return None
     named = os.environ.get("XDG_STATE_HOME", "")

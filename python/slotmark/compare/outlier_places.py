@@ -37,15 +37,15 @@ class Apart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutlierPlaces(msgspec.Struct, frozen=True, kw_only=True):
-    """What was looked at, and what differs.
+    """The places that were compared, and those that differ.
 
     Attributes:
         kind: What a place is, as ``host``.
-        unit: Of all values.
+        unit: Unit of all values.
         least: The smallest difference that matters, in that unit.
         count: How many places there are.
         apart: Those that differ, the largest first.
-        names: Of the places, those of one group together.
+        names: Names of the places, those of one group together.
         groups: The group that each is in; empty where that isn't known.
         stages: In the order in which they follow each other.
         differences: A list per place, an entry per stage: the difference of the means, with each sender by itself; None where a side has too few.

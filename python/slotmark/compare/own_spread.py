@@ -1,4 +1,4 @@
-"""What hosts and links differ by between two sides for reasons of their own: links that each seed draws anew, other routes, other neighbours.
+"""Differences of hosts and links between two sides that aren't the target's: links that each seed draws anew, other routes, other neighbours.
 
 Blocks that took one link share what the link differs by, so that however many there are, they don't tell it from a change of the node. It
 shows in the other links: a change counts only beyond what most of them differ by.
@@ -21,7 +21,7 @@ FAR = 5.0
 
 
 class OwnSpread(msgspec.Struct, frozen=True):
-    """What one kind of members, as hosts or links, differ by of their own.
+    """Differences of one kind of members, as hosts or links, that aren't the target's.
 
     Attributes:
         members: The member of each cell, from 0; that of cells in none is the number of members.
@@ -55,7 +55,7 @@ def with_own_spread(cells: Cells, found: Together, which: np.ndarray, spreads: S
         cells: The stage.
         found: The sets.
         which: The set of each cell; the number of sets for those in none.
-        spreads: Of the stage.
+        spreads: Spreads of the stage.
     """
     count = found.differences.size
     parts = [(found.errors**2, found.degrees)]

@@ -27,7 +27,7 @@ Turn = tuple[str, int]
 
 
 class Pairing(msgspec.Struct, frozen=True):
-    """Which runs of two sides are pairs.
+    """The pairs of runs of two sides.
 
     Attributes:
         over: What a pair is of.
@@ -82,7 +82,7 @@ def turns_of(side: Side) -> list[Turn]:
 
 
 def take_turns(baseline: Side, candidate: Side) -> bool:
-    """Whether both sides have a run in each of the same rounds, in one order, and there are enough of them."""
+    """Returns whether both sides have a run in each of the same rounds, in one order, and there are enough of them."""
     ours, theirs = turns_of(baseline), turns_of(candidate)
     return ours == theirs and len(ours) >= LEAST and all(number for _, number in ours)
 
@@ -132,7 +132,7 @@ def _turn(manifest: Manifest) -> Turn:
 
 
 def _spoilt(runs: Sequence[Run | None]) -> str:
-    """Why a round can't be compared, in words; empty where it can."""
+    """Returns why a round can't be compared, in words; empty where it can."""
     there = [run for run in runs if run]
     if len(there) < len(runs):
         return f"round {there[0].manifest.round} is there on one side only ({there[0].path.name})"

@@ -15,7 +15,7 @@ def refuse_unmatched(baseline: Samples, candidate: Samples, part: str, names: tu
         baseline: Samples of a metric.
         candidate: Samples of the same metric in another run.
         part: The part to pair in.
-        names: Of the two runs, for the error.
+        names: Names of the two runs, for the error.
     """
     ours, theirs = baseline.within(part), candidate.within(part)
     grain = baseline.metric.grain
@@ -47,7 +47,7 @@ def by_replicate(samples: Samples, part: str) -> np.ndarray:
 
 
 def replicates(samples: Samples, part: str) -> int:
-    """How many replicates a part has."""
+    """Returns the number of replicates of a part."""
     rows = samples.within(part)
     return len(rows[samples.metric.grain[0]].unique()) if samples.metric.grain else rows.num_rows
 

@@ -16,10 +16,10 @@ from slotmark.run import Run
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a difference takes that someone wants to find.
+    """The size that a wanted difference takes.
 
     Attributes:
-        metric: Of which metric.
+        metric: The metric.
         part: In which part.
         change: The difference, as a share of the mean.
         runs: Runs per side, as long as these, for it to be found four times in five; None where no number within reach is enough.
@@ -36,14 +36,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a comparison of runs like these could tell.
+    """The differences that a comparison of runs like these could find.
 
     Attributes:
         bench: The bench of all runs.
         side: The runs, with their warnings.
         planned: Metric by metric.
         wanted: What the asked differences take.
-        confidence: Of verdicts, as a fraction.
+        confidence: Confidence of verdicts, as a fraction.
     """
 
     bench: str
@@ -60,13 +60,13 @@ def plan(
     filters: Sequence[Filter] | None = None,
     confidence: float = 0.95,
 ) -> Plan:
-    """What a comparison could tell whose sides have one or more runs such as these.
+    """Returns the differences that a comparison could find whose sides have one or more runs such as these.
 
     Args:
         runs: One or more of one target, that differ by chance alone.
         detect: Differences to be found, by metric id, as shares of the mean.
         filters: What of each run is analysed; None for what each run's own profile says.
-        confidence: Of verdicts, as a fraction.
+        confidence: Confidence of verdicts, as a fraction.
 
     Raises:
         ComparisonError: The runs are not of one target, none of their metrics is compared by means of runs, or a difference is asked

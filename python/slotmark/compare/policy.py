@@ -39,7 +39,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     up_to: float | None = None
 
     def applies(self, candidate: Manifest) -> bool:
-        """Whether the candidate's version is before the end, or its run began by that date; never where that isn't known."""
+        """Returns whether the candidate's version is before the end, or its run began by that date; False where that isn't known."""
         if _DATE.fullmatch(self.until):
             began = candidate.started[:10]
             return bool(_DATE.fullmatch(began)) and began <= self.until
@@ -48,7 +48,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides, beside the catalogue.
+    """The settings of a decision, beside the catalogue.
 
     Attributes:
         name: What to call it.
@@ -140,7 +140,7 @@ def read_policy(path: Path, bench: str) -> Policy:
 
     Args:
         path: The file.
-        bench: Of the runs that it is for.
+        bench: Bench of the runs that it is for.
 
     Raises:
         ComparisonError: There is no such file, it is no such TOML, or it is of another bench, of metrics that aren't tested, or of
@@ -282,7 +282,7 @@ def _version(text: str) -> tuple[int, ...] | None:
 
 
 def _with_dates_as_text(value: Any) -> Any:
-    """What TOML holds, with dates as ``2026-12-31``."""
+    """Returns the content of TOML, with dates as ``2026-12-31``."""
     match value:
         case dict():
             return {name: _with_dates_as_text(one) for name, one in value.items()}

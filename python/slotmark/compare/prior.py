@@ -1,4 +1,4 @@
-"""What is known of how much runs of one build differ, before a comparison: from a table, or by a policy's assumption."""
+"""Knowledge of how much runs of one build differ, before a comparison: from a table, or by a policy's assumption."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,10 +18,10 @@ MOST_DEGREES = 6.0
 
 
 class Prior(msgspec.Struct, frozen=True, kw_only=True):
-    """What was known before.
+    """Knowledge from before a comparison.
 
     Attributes:
-        table: Of earlier runs; None where there is none.
+        table: Table of earlier runs; None where there is none.
         assumed: What a policy assumes the standard deviation of a run's mean to be, as a share of its level, where no run and no table tells; None for
             nothing.
         of_metrics: The same for single metrics, by id.
@@ -37,7 +37,7 @@ class Prior(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             metric: Which.
             part: Which of its samples.
-            level: Of its mean, in its unit.
+            level: Level of its mean, in its unit.
             own: Whether runs of the comparison show it: then nothing is assumed.
         """
         if self.table is not None and (known := self.table.of(metric, part)):
@@ -50,7 +50,7 @@ class Prior(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prior_of(groups: Sequence[Sequence[Run]], file: Path | None, policy: Policy) -> Prior | None:
-    """What was known before these runs; None of simulated ones, whose seeds are their runs.
+    """Returns what was known before these runs; None of simulated ones, whose seeds are their runs.
 
     Args:
         groups: The runs of each side.

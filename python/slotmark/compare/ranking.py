@@ -12,19 +12,19 @@ from slotmark.verdict import MOVED, Verdict
 from slotmark.words import few, listed
 
 NAMED = 6
-"""So many targets are named in the line; the tables have all."""
+"""The most targets that are named in the line; the tables have all."""
 
 Pair = tuple[int, int]
 """The places of two sides among all, the first below the second."""
 
 
 def is_ranked(entries: Catalogue, sides: Sequence[Side]) -> bool:
-    """Whether the sides are different targets of a bench that ranks them, not versions of one target."""
+    """Returns whether the sides are different targets of a bench that ranks them, not versions of one target."""
     return entries.ranking is not None and len({side.manifest.target.name for side in sides}) > 1
 
 
 def entries_between_candidates(task: Task) -> list[Entry]:
-    """What the estimators find for the ranked metric between the candidates: an entry per part and candidate but the last.
+    """Returns the estimators' results for the ranked metric between the candidates: an entry per part and candidate but the last.
 
     Args:
         task: With the ranked metric alone; the baseline is held against all candidates in the comparison itself.
@@ -46,8 +46,8 @@ def rank(
     Args:
         entries: The catalogue, with its ranking.
         sides: All.
-        rows: Of the comparison: the baseline against each other side.
-        between: Of the ranked metric between the candidates, as :func:`entries_between_candidates` has them; judged with the rows.
+        rows: Rows of the comparison: the baseline against each other side.
+        between: Entries of the ranked metric between the candidates, by :func:`entries_between_candidates`; judged with the rows.
         warnings: Kinds of warnings after which figures may be of something else than the targets.
     """
     assert entries.ranking is not None

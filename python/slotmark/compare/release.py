@@ -21,7 +21,7 @@ from slotmark.run import Run, open_runs
 from slotmark.words import few, listed
 
 NAMED = 3
-"""So many comparisons are named in the line; the table has all."""
+"""The most comparisons that are named in the line; the table has all."""
 
 RunSide = Literal["baseline", "candidate"]
 
@@ -54,7 +54,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True):
-    """What a release file asks for.
+    """The content of a release file.
 
     Attributes:
         title: What is to be released; the file's name where it doesn't say.
@@ -109,7 +109,7 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
         answer: ``hold`` where a comparison holds, else ``run again`` where a required one can't tell or lacks runs, else ``ship``.
         line: The same in one line.
         comparisons: In the order of the file.
-        confidence: Of all verdicts together: at most ``1 - confidence`` of releases without any difference hold in error.
+        confidence: Confidence of all verdicts together: at most ``1 - confidence`` of releases without any difference hold in error.
     """
 
     title: str
@@ -120,7 +120,7 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision about one comparison of a release costs.
+    """The cost of a decision about one comparison of a release.
 
     Attributes:
         name: As in the file.
@@ -146,7 +146,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReleasePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision about a release costs.
+    """The cost of a decision about a release.
 
     Attributes:
         title: What is to be released.
@@ -279,8 +279,8 @@ def release(asked: Release, *, confidence: float = 0.95, seed: int = 1, progress
 
     Args:
         asked: The comparisons.
-        confidence: Of all verdicts together, and of each interval.
-        seed: Of the bootstrap.
+        confidence: Confidence of all verdicts together, and of each interval.
+        seed: Seed of the bootstrap.
         progress: Called as each comparison proceeds.
 
     Raises:
@@ -339,7 +339,7 @@ def _compared(one: Asked, comparisons: int, confidence: float, seed: int, progre
 
 
 def _there(path: Path) -> bool:
-    """Whether there is anything at the place of a run; what is there and damaged is refused when it is opened."""
+    """Returns whether there is anything at the place of a run; a damaged one is refused when it is opened."""
     try:
         return path.exists()
     except OSError as error:
@@ -382,7 +382,7 @@ def _missing(one: Asked) -> Iterator[MissingRun]:
 
 
 def _command(one: Asked, path: Path) -> str:
-    """How to make a missing run: what the file says, else what the bench says. It is only shown."""
+    """Returns the command that makes a missing run: the file's, else the bench's. It is only shown."""
     return one_line((one.make or catalogue(one.bench).made_by).replace("{run}", shlex.quote(str(path))))
 
 
@@ -481,7 +481,7 @@ def _to_ship(reach: Reach) -> int:
 
 
 def _length_s(run: Run) -> float | None:
-    """How long a run took, in seconds; None where its manifest doesn't say."""
+    """Returns how long a run took, in seconds; None where its manifest doesn't have it."""
     try:
         began, ended = (datetime.datetime.fromisoformat(at) for at in (run.manifest.started, run.manifest.ended))
         return max(0.0, (ended - began).total_seconds())

@@ -24,11 +24,10 @@ from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
 
 Quantity = Literal["typical", "mean", "typical block", "all blocks together"]
-"""What of a metric's samples a row compares: the typical sample (a trimmed mean of log values), the arithmetic mean, the
-typical block (Hodges-Lehmann's estimate of the blocks' ratios), or the sum over all blocks."""
+"""The quantity of a metric's samples that a row compares: the typical sample (a trimmed mean of log values), the arithmetic mean, the typical block (Hodges-Lehmann's estimate of the blocks' ratios), or the sum over all blocks."""
 
 OF_BLOCKS: tuple[Quantity, Quantity] = ("typical block", "all blocks together")
-"""What is compared of costs of the same blocks. A metric can have a row of each, so the quantity is a part of their titles."""
+"""The quantities that are compared of costs of the same blocks. A metric can have a row of each, so the quantity is a part of their titles."""
 
 ALL = ""
 """The part that holds all samples."""
@@ -47,7 +46,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         n: Number of samples; of blocks with repeated costs the number of blocks, each with its mean over processes.
         runs: Number of runs that they are of; of blocks with repeated costs the number of processes.
-        median: Of the samples.
+        median: Median of the samples.
         median_interval: Between two of the ordered samples; None where samples aren't independent.
         mean: Arithmetic mean.
         trimmed_mean: Mean without the smallest and the largest tenth (at least one of each from 3 samples on).
@@ -57,7 +56,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         outliers: Keys of the samples more than 3 scaled MADs from the median.
         samples: Key and value of every sample, in key order; empty where there are more than 1,000.
         centiles: Share of samples and the value that so many don't exceed; of metrics that are drawn as a distribution.
-        steps: Of such a metric with few distinct values, each of them and the share of samples up to it, as (share, value).
+        steps: Distinct values of such a metric, where there are few, each with the share of samples up to it, as (share, value).
         band: As centiles, the lowest and the highest value over hosts, or over runs where there are several; empty where there is one.
         course: First unit (a slot, a block number) and mean of each stretch of consecutive ones, of metrics that are drawn over the
             run; of metrics drawn as a timeline, each place on the last key column and the median of its samples.
@@ -90,8 +89,8 @@ class Side(msgspec.Struct, frozen=True):
 
     Attributes:
         name: What to call it.
-        manifest: Of its first run.
-        others: Of its other runs.
+        manifest: Manifest of its first run.
+        others: Manifests of its other runs.
         filters: What of its runs is analysed, in words; empty for benches without filters.
         facts: What follows from its first run's tables, as published manifests show it; names and values.
         warnings: Warnings about this side: its runs, their tables, or how it differs from the baseline.
@@ -111,7 +110,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class BlockDesign(msgspec.Struct, frozen=True, kw_only=True):
-    """What a difference of repeated block costs has beyond the common fields.
+    """Fields of a difference of repeated block costs beyond the common ones.
 
     Attributes:
         blocks: How many blocks count.
@@ -138,15 +137,15 @@ class BlockDesign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Basis(msgspec.Struct, frozen=True):
-    """What an interval rests on.
+    """The basis of an interval.
 
     Attributes:
         over: What was repeated: ``runs``, ``paired rounds`` and ``paired seeds`` of them, ``mixed rounds`` of both sides in one cluster, ``processes``, ``rounds``, ``seeds``; or, inside single runs, ``blocks``, ``matched blocks`` (of two
             runs with the same leaders), ``slots``, ``hosts``, ``matched hosts`` (of two runs on the same machines).
         counts: How many of them, of the baseline and of the candidate.
         effective: How many that have nothing to do with each other would tell as much; below the counts where neighbours are alike.
-        degrees: Of runs: degrees of freedom of what is known about how much runs of one build differ, from all sides; 0 of all else.
-        source: Of runs: where that is known from, in words: ``runs`` of the comparison, or the name of a table; empty of all else.
+        degrees: Degrees of freedom of the variation between runs of one build, from all sides; 0 where the interval isn't over runs.
+        source: Source of that variation, in words: ``runs`` of the comparison, or the name of a table; empty where the interval isn't over runs.
     """
 
     over: str
@@ -157,7 +156,7 @@ class Basis(msgspec.Struct, frozen=True):
 
     @property
     def of_runs(self) -> bool:
-        """Whether whole executions were repeated, and not only samples inside single ones."""
+        """Returns whether whole executions were repeated, and not only samples inside single ones."""
         return self.over in ("runs", "paired rounds", "paired seeds", "mixed rounds", "processes", "seeds")
 
     def turned(self) -> "Basis":
@@ -215,7 +214,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def excludes_none(self) -> bool:
-        """Whether the interval excludes that there is no difference."""
+        """Returns whether the interval excludes that there is no difference."""
         return self.ratio is not None and (self.ratio.low > 1 or self.ratio.high < 1)
 
 
@@ -255,7 +254,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         chi_squared: Friedman's.
-        p: Of it.
+        p: Its p-value.
         mean_ranks: One per side; the cheapest has the smallest.
         pairs: Every pair of sides.
     """
@@ -267,11 +266,11 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blocks(msgspec.Struct, frozen=True, kw_only=True, tag="blocks"):
-    """What comparisons of repeated costs of the same blocks have beyond their rows; figures are of the first metric.
+    """Parts of comparisons of repeated costs of the same blocks beyond their rows; figures are of the first metric.
 
     Attributes:
         processes: One per side.
-        blocks: How many.
+        blocks: Number of blocks.
         shifts: One list per candidate: the deciles.
         densities: One per side: the distribution.
         dots: One list per candidate: blocks with their ratio, at most 1,500.
@@ -291,11 +290,11 @@ class Blocks(msgspec.Struct, frozen=True, kw_only=True, tag="blocks"):
 
 
 class Swept(msgspec.Struct, frozen=True, kw_only=True, tag="swept"):
-    """What comparisons of runs that differ in one swept parameter have beyond their rows.
+    """Parts of comparisons of runs that differ in one swept parameter beyond their rows.
 
     Attributes:
         parameter: Its full name.
-        unit: Of the values; empty for plain numbers.
+        unit: Unit of the values; empty for plain numbers.
         values: One per side, rising.
         geometric: Whether consecutive values have one ratio; else one difference.
     """
@@ -307,7 +306,7 @@ class Swept(msgspec.Struct, frozen=True, kw_only=True, tag="swept"):
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What comparisons of runs like these could tell about one metric in one part. Shares are of its mean.
+    """The differences that comparisons of runs like these could find in one metric and part. Shares are of its mean.
 
     Attributes:
         metric: The catalogue's entry.
@@ -337,7 +336,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True, tag="planned"):
-    """What comparisons of runs like these could tell, by how many runs there are per side.
+    """The differences that comparisons of runs like these could find, by how many runs there are per side.
 
     Attributes:
         runs: Numbers of runs per side.
@@ -353,17 +352,17 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, tag="planned"):
 
 
 Detail = Blocks | Swept | Planned | Attribution
-"""What only some comparisons have beyond the common rows. It selects the report's sections and charts."""
+"""The details that only some comparisons have beyond the common rows. It selects the report's sections and charts."""
 
 
 Answer = Literal["ship", "hold", "run again"]
 
 
 class Needed(msgspec.Struct, frozen=True):
-    """How much more measuring would give a verdict.
+    """The further measurements that would give a verdict.
 
     Attributes:
-        over: Of what: ``runs``, ``processes``, ``rounds``, ``blocks``, ``slots``, ``hosts``, ``seeds``.
+        over: What is repeated: ``runs``, ``processes``, ``rounds``, ``blocks``, ``slots``, ``hosts``, ``seeds``.
         size: How many a side there are.
         total: About how many a side are needed, for four chances in five.
     """
@@ -374,16 +373,16 @@ class Needed(msgspec.Struct, frozen=True):
 
     @property
     def more(self) -> int:
-        """How many more."""
+        """Returns the number of further ones."""
         return self.total - self.size
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a candidate doesn't ship.
+    """A reason why a candidate doesn't ship.
 
     Attributes:
         metric: The id of a decisive metric; empty for a warning.
-        name: Of the metric; of a warning its kind.
+        name: Name of the metric; of a warning its kind.
         part: As of a row.
         quantity: As of a row; None for a warning.
         candidate: The side's name.
@@ -391,7 +390,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         reason: In words.
         needed: How much more would tell; None where nothing says so, or nothing more is needed.
         conditional: Whether all that is missing is enough runs.
-        tips_at: Of single runs, where nothing tells how much runs of one build differ: the standard deviation of a run's mean, as a share, at which
+        tips_at: For single runs, where the spread of runs of one build is unknown: the standard deviation of a run's mean, as a share, at which
             what they show would be chance; None of all else.
     """
 
@@ -413,7 +412,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy makes of a comparison.
+    """The decision of a policy about a comparison.
 
     Attributes:
         answer: About all candidates: ``hold`` where one of them is held, else ``run again`` where one needs that, else ``ship``.
@@ -445,8 +444,8 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
         side: Its place in the order of the sides, from 0.
         first: Its best place: 1, and one more for each side that is shown to be better than it.
         last: Its worst place: as many as there are in the part, less those that it is shown to be better than.
-        level: Of the ranked metric, in its unit: the median.
-        interval: Of the level; None where samples aren't independent.
+        level: Level of the ranked metric, in its unit: the median.
+        interval: Interval of the level; None where samples aren't independent.
         beside: The levels of the metrics beside it, in order; None where it lacks one.
         next: Against the one below it; None for the last, and where they were not compared.
     """
@@ -510,13 +509,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         details: What the estimators have beyond the rows.
         tests: Over how many tests p-values were adjusted.
         comparisons: How many comparisons share the error rate: p-values are adjusted over these, too.
-        confidence: Of every interval, as a fraction.
-        repetitions: Of the bootstrap, as many as were made.
-        seed: Of the bootstrap.
+        confidence: Confidence of every interval, as a fraction.
+        repetitions: Repetitions of the bootstrap, as many as were made.
+        seed: Seed of the bootstrap.
         warnings: Warnings about the comparison as a whole; those about a side or a row are there.
         decision: What follows for the candidates; None where no metric is decisive, and where different targets are ranked and no
             policy was given.
-        ranking: Of different targets; None for versions of one, and where the bench ranks none.
+        ranking: Ranking of different targets; None for versions of one, and where the bench ranks none.
     """
 
     bench: str

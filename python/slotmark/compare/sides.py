@@ -134,10 +134,10 @@ def _refuse_another_target(first: Side, other: Side) -> None:
 
 
 def in_turns(baseline: Side, candidate: Side) -> bool:
-    """Whether the runs of the two took turns, in one session or session by session."""
+    """Returns whether the runs of the two took turns, in one session or session by session."""
     return {run.session for run in baseline.manifests} == {run.session for run in candidate.manifests}
 
 
 def in_one_session(baseline: Side, candidate: Side) -> bool:
-    """Whether the two were measured together, interleaved."""
+    """Returns whether the two were measured together, interleaved."""
     return baseline.manifest.session == candidate.manifest.session

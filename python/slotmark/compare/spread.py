@@ -19,11 +19,11 @@ from slotmark.statistics.planning import deviation_range
 from slotmark.versions import slotmark_version
 
 CONFIDENCE = 0.95
-"""Of the intervals of a table."""
+"""Confidence of the intervals of a table."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """How much runs of one build differ, and of which runs that is.
+    """The spread of runs of one build, and those runs.
 
     Attributes:
         table: What is kept.
@@ -35,7 +35,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filter] | None = None) -> Measured:
-    """How much the means of runs of one build differ, pooled over builds, which may differ.
+    """Returns how much the means of runs of one build differ, pooled over builds, which may differ.
 
     Args:
         groups: The runs of each build; at least one has two.
@@ -92,7 +92,7 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
 
 
 def entry_of(metric: Metric, part: str, told: Spread) -> MetricSpread:
-    """What a table has of a metric: the standard deviation with the interval that its variance's chi-squared distribution gives it."""
+    """Returns a table's entry for a metric: the standard deviation with the interval that its variance's chi-squared distribution gives it."""
     interval = deviation_range(float(np.sqrt(told.variance)), told.degrees, CONFIDENCE)
     return MetricSpread(
         id=metric.id,

@@ -21,18 +21,18 @@ _Share = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class MetricSpread(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much runs of one build differ in one metric; on the scale of logarithms as a share of the level, else in the metric's unit.
+    """The spread of runs of one build in one metric; on the scale of logarithms as a share of the level, else in the metric's unit.
 
     Attributes:
-        id: Of the metric.
+        id: Id of the metric.
         part: As of a row.
-        unit: Of the metric.
+        unit: Unit of the metric.
         scale: On which means of runs are compared.
         sd: Standard deviation of the mean of one run.
         within: The part of it that varies within a run; 0 where that isn't known.
         degrees: Degrees of freedom of the standard deviation.
-        low: Of its 95 % interval.
-        high: Of the same.
+        low: Lower end of its 95 % interval.
+        high: Upper end of the same.
     """
 
     id: str
@@ -57,7 +57,7 @@ class TableRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Attributes:
         id: Its own.
         build: Which runs are of one build, in words.
-        digest: Of its tables; empty where nothing tells.
+        digest: Digest of its tables; empty where it is unknown.
     """
 
     id: str
@@ -66,12 +66,12 @@ class TableRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class SpreadTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much runs of one build differ on one cluster or machine.
+    """The spread of runs of one build on one cluster or machine.
 
     Attributes:
         schema: Always :data:`SCHEMA`.
         name: What to call it.
-        bench: Of the runs.
+        bench: Bench of the runs.
         known_from: From how many runs, in words.
         about: Where it comes from.
         slotmark: The version that made it.
@@ -175,7 +175,7 @@ def shipped_table(manifests: Sequence[Manifest]) -> SpreadTable | None:
 
 
 def _unlike(table: SpreadTable, manifest: Manifest) -> str | None:
-    """Why a table isn't of the cluster and work of a run; None where nothing says so."""
+    """Returns why a table isn't of the cluster and work of a run; None where nothing shows that."""
     if table.bench not in (manifest.bench, catalogue(manifest.bench).like):
         return f"a table of bench '{table.bench}', but {manifest.id} is of '{manifest.bench}'"
     for fact, ours in table.workload.items():

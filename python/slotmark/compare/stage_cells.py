@@ -24,7 +24,7 @@ class Together(msgspec.Struct, frozen=True):
         differences: Candidate less baseline.
         errors: Standard errors of the differences. What one unit of chance did in several cells isn't independent; units are.
         weights: How many samples waited.
-        degrees: Of freedom, of the errors (Satterthwaite's).
+        degrees: Degrees of freedom of the errors (Satterthwaite's).
     """
 
     baseline: np.ndarray
@@ -36,7 +36,7 @@ class Together(msgspec.Struct, frozen=True):
 
 
 class Errors(msgspec.Struct, frozen=True):
-    """Of one side, what each of its blocks adds to the error of each cell's weighted difference; arrays have one entry per block in a cell.
+    """Contributions of one side's blocks to the error of each cell's weighted difference; arrays have one entry per block in a cell.
 
     Attributes:
         cells: Which cell.
@@ -54,13 +54,13 @@ class Cells(msgspec.Struct, frozen=True):
 
     Attributes:
         stage: Which.
-        names: Of each cell: who sent, empty where nobody did, and where it took place. Where a stage of one host took place too seldom, that is
+        names: Sender and place of each cell; the sender is empty where there is none. Where a stage of one host took place too seldom, that is
             empty: such hosts of one group are a cell.
-        groups: Of each cell: the groups of both; empty where not known.
-        means: Of the baseline and of the candidate; shape (2, cells).
+        groups: Groups of sender and place of each cell; empty where not known.
+        means: Means of the baseline and of the candidate; shape (2, cells).
         taken: What is taken off the differences, one per cell.
         weights: How many samples waited for it on both sides, one per cell.
-        errors: Of the baseline and of the candidate.
+        errors: Errors of the baseline and of the candidate.
     """
 
     stage: str
@@ -222,5 +222,5 @@ def _there(run: Observed, cells: Sequence[tuple[str, str]]) -> list[np.ndarray]:
 
 
 def _distinct(values: np.ndarray) -> int:
-    """How many distinct values there are, of at least one."""
+    """Returns the number of distinct values, of at least one."""
     return 1 + int(np.count_nonzero(np.diff(np.sort(values))))

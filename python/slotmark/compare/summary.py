@@ -15,7 +15,7 @@ MOST_STEPS = 40
 """A distribution with at most so many distinct values is drawn as steps."""
 
 _FIRST_LOOK = 10_000
-"""Of so many values it's seen whether there are many distinct ones, before all are looked at."""
+"""Values that are examined first: they mostly show whether there are many distinct ones."""
 
 _COURSE_POINTS = 120
 
@@ -25,7 +25,7 @@ def summarise(samples: Mapping[Key, float], confidence: float = 0.95, *, timelin
 
     Args:
         samples: Key to value, in key order.
-        confidence: Of the median's interval, as a fraction.
+        confidence: Confidence of the median's interval, as a fraction.
         timeline: Whether the metric is drawn over its last key column.
     """
     values = np.fromiter(samples.values(), dtype=np.float64, count=len(samples))

@@ -1,4 +1,4 @@
-"""Whether the processes of two sides took turns: else what the machine drifted in between looks like a difference."""
+"""Checks whether the processes of two sides took turns: else what the machine drifted in between looks like a difference."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -16,12 +16,12 @@ Moment = tuple[str, int] | tuple[datetime, int]
 
 
 def apart(turns: Turns | None, sides: tuple[Side, Side], analyses: Sequence[Sequence[Analysis]]) -> str:
-    """Why nothing shows that two sides took turns, in words; empty where they did, or where a session says so and records no order.
+    """Returns why nothing shows that two sides took turns, in words; empty where they did, or where a session says so and records no order.
 
     Args:
         turns: Where the bench keeps the order; None where it keeps none.
         sides: Baseline and candidate.
-        analyses: Of their runs.
+        analyses: Analyses of their runs.
     """
     if not in_turns(*sides):
         return "nothing says that processes of the two took turns"
@@ -40,7 +40,7 @@ def apart(turns: Turns | None, sides: tuple[Side, Side], analyses: Sequence[Sequ
 
 
 def _moments(turns: Turns, analysis: Analysis) -> Iterator[Moment | None]:
-    """When each process of a run ran: its place in the session, or its start where there is no place; None where neither is known."""
+    """Yields when each process of a run ran: its place in the session, or its start where there is no place; None where neither is known."""
     if turns.relation not in analysis.run.manifest.tables:
         yield None
         return

@@ -41,7 +41,7 @@ def judge(
         margin: As a fraction of the baseline.
         margin_words: The same as it was set, with its unit; empty where it was set as a fraction.
         better: Which direction is an improvement.
-        confidence: Of the interval.
+        confidence: Confidence of the interval.
         tests: Over how many tests p was adjusted.
         bound: Whether p is an upper bound.
     """

@@ -29,7 +29,7 @@ _BUILD = {"version": "the version", "commit": "the commit", "toolchain": "the to
 
 
 def between(baseline: Side, candidate: Side) -> list[Warning]:
-    """What should be equal between two sides and isn't."""
+    """Returns warnings on unequal conditions of two sides."""
     return [
         warnings.different(what[:1].upper() + what[1:], _shown(mine), _shown(other))
         for what, mine, other in _pairs(baseline.manifest, candidate.manifest)
@@ -38,7 +38,7 @@ def between(baseline: Side, candidate: Side) -> list[Warning]:
 
 
 def within(side: Side) -> list[Warning]:
-    """What should be equal between the runs of one side and isn't."""
+    """Returns warnings on unequal conditions of one side's runs."""
     differing: dict[str, list[str]] = {}
     for other in side.others:
         of_target = [
@@ -66,7 +66,7 @@ def unmatched(sides: Sequence[Side], entries: Sequence["Entry"]) -> list[list[Wa
 
 
 def _pairs(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
-    """What should be equal between two runs, in words, with what it is in each."""
+    """Yields the conditions that should be equal between two runs, in words, with their values in each."""
     if ours.origin and theirs.origin:
         yield "the origin of the figures", ours.origin, theirs.origin
     if ours.machine is not None and theirs.machine is not None:
@@ -79,7 +79,7 @@ def _pairs(ours: Manifest, theirs: Manifest) -> Iterator[tuple[str, Any, Any]]:
 
 
 def machines(ours: MachineFacts, theirs: MachineFacts) -> Iterator[tuple[str, Any, Any]]:
-    """What should be equal between two machines, in words, with what it is on each."""
+    """Yields the facts that should be equal between two machines, in words, with their values on each."""
     for fact, words in _MACHINE.items():
         yield words, getattr(ours, fact), getattr(theirs, fact)
 

@@ -7,7 +7,7 @@ import msgspec
 from slotmark.metrics import Analysis, Metric, Split, Timelines
 
 MOST = 3
-"""So many samples are shown."""
+"""The most samples that are shown."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -34,9 +34,9 @@ class WorstSample(msgspec.Struct, frozen=True, kw_only=True):
         sample: What it is of, as ``block``.
         place: What a place is, as ``host``.
         run: The run that it is of.
-        key: Of the sample.
+        key: Key of the sample.
         about: What stands beside the key: names and values.
-        value: Of the sample, in the metric's unit.
+        value: Value of the sample, in the metric's unit.
         spans: Place by place, in the order in which places were done, and there in the order of time.
     """
 
@@ -54,9 +54,9 @@ def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysi
     """The worst samples of all runs of a side, those whose steps the logs tell, the worst first.
 
     Args:
-        timelines: Of which metric, and what is shown of it.
+        timelines: The metric, and the parts of it that are shown.
         split: The steps of that metric.
-        analyses: Of each run.
+        analyses: Analyses of each run.
     """
     metric = analyses[0].catalogue[timelines.metric]
     sign = -1.0 if metric.better == "lower" else 1.0

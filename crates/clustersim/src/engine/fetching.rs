@@ -91,7 +91,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether a link is free and its producer's chain is better than the follower's and not all there.
+    /// Returns whether a link is free and its producer's chain is better than the follower's and not all there.
     fn wants(&self, link: u32) -> bool {
         let state = &self.links[link as usize];
         let host = &self.hosts[state.follower as usize];

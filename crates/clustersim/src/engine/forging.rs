@@ -1,4 +1,4 @@
-//! Who leads which slot, and the making of a block.
+//! Leadership of slots, and the making of a block.
 
 use slotmark_tracelog::hex;
 
@@ -9,7 +9,7 @@ use crate::profile::Fault;
 use crate::truth::ForgingTimes;
 
 impl Engine<'_> {
-    /// When a host's slot starts, true time; `None` before true time 0.
+    /// Returns the start of a host's slot, true time; `None` before true time 0.
     fn slot_starts(&self, host: usize, slot: u64) -> u64 {
         (slot * self.slot_ns).saturating_add_signed(-self.hosts[host].ahead_ns)
     }
@@ -38,7 +38,7 @@ impl Engine<'_> {
         }
     }
 
-    /// How often a host has gone down and come back before a slot.
+    /// Returns how often a host has gone down and come back before a slot.
     fn life_at(&self, host: u32, slot: u64) -> u32 {
         let ended = |fault: &&Fault| matches!(fault, Fault::HostDown { host: other, from, .. } if *other == host && *from <= slot);
         self.profile.fault.iter().filter(ended).count() as u32

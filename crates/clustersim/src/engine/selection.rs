@@ -1,4 +1,4 @@
-//! Which chain a host is on: what it prefers, and what happens when it takes up a block.
+//! Chain selection of a host: the chain that it prefers, and the events when it takes up a block.
 
 use super::{Engine, Happening, Record};
 use crate::draws::Purpose;
@@ -10,7 +10,7 @@ const ADOPTION_TOLD_NS: u64 = 40_000;
 const MEMPOOL_SYNC_NS: u64 = 5_500_000;
 
 impl Engine<'_> {
-    /// Whether a chain ending in `new` is preferred to one ending in `old`.
+    /// Returns whether a chain ending in `new` is preferred to one ending in `old`.
     pub(super) fn preferred(&self, new: u32, old: u32) -> bool {
         let (a, b) = (self.block(new), self.block(old));
         if a.height != b.height {

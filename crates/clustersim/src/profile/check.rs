@@ -1,4 +1,4 @@
-//! What a profile must hold to make sense.
+//! Checks of a profile.
 
 use super::{Fault, Profile};
 use crate::error::SimulationError;

@@ -1,8 +1,8 @@
-//! How far each parameter of a profile reaches: whether a change of it moves blocks, shows in logs alone, names something, or does nothing.
+//! The reach of each parameter of a profile: whether a change of it moves blocks, shows in logs alone, names something, or does nothing.
 //!
 //! This is the one home of what the model has. A parameter that isn't listed is not in the model, and is refused where it is set.
 
-/// What a parameter changes of a simulation.
+/// The effect of a parameter on a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Blocks, or which of them are analysed: what is predicted.
@@ -60,7 +60,7 @@ const REACHES: &[(&str, Reach)] = &[
     ("published", Reach::Blocks),
 ];
 
-/// How far a parameter reaches, by its full name: `workload.tps`, `network.rtt[0].mean`.
+/// Returns the reach of a parameter, by its full name: `workload.tps`, `network.rtt[0].mean`.
 pub fn reach(parameter: &str) -> Reach {
     let holds = |entry: &str| parameter.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
     let longest = REACHES.iter().filter(|(entry, _)| holds(entry)).max_by_key(|(entry, _)| entry.len());

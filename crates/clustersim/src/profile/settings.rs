@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use crate::quantity::Quantity;
 
-/// What becomes of a value.
+/// A change of a value.
 enum Change {
     To(Value),
     Times(f64),

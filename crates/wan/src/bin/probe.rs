@@ -165,7 +165,7 @@ fn now_ns() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// How late datagrams were handed to this host's kernel: each carries when it was sent and how long its way is.
+/// Measures how late datagrams were handed to this host's kernel: each carries when it was sent and how long its way is.
 fn lateness(datagrams: &UdpSocket) -> io::Result<Histogram<u64>> {
     let mut late_us = Histogram::new_with_bounds(1, 100_000_000, 3).map_err(io::Error::other)?;
     let mut message = [0; 16];
@@ -187,7 +187,7 @@ fn lateness(datagrams: &UdpSocket) -> io::Result<Histogram<u64>> {
     }
 }
 
-/// Where in its cycle a pair begins, so that fetches are spread over time: 0 to 1.
+/// Returns the point in its cycle at which a pair begins, so that fetches are spread over time: 0 to 1.
 fn phase(a: SocketAddr, b: SocketAddr) -> f64 {
     let mut hasher = DefaultHasher::new();
     (a, b).hash(&mut hasher);

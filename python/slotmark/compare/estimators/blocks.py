@@ -45,7 +45,7 @@ from slotmark.warnings import ENOUGH_RUNS, Warning
 REPETITIONS = 2_000
 
 MOST_ZEROS = 0.01
-"""Where more blocks than this share have a cost of 0, there are no ratios of blocks, only of sums."""
+"""The share of blocks with a cost of 0 above which there are no ratios of blocks, only of sums."""
 
 TYPICAL, SUMS = OF_BLOCKS
 
@@ -225,7 +225,7 @@ def _measured(
 
 
 def _orders(task: Task) -> list[str]:
-    """Of each candidate, why nothing shows that it and the baseline took turns; empty where they did."""
+    """Returns for each candidate why nothing shows that it and the baseline took turns; empty where they did."""
     turns = catalogue(task.sides[0].manifest.bench).turns
     return [
         apart(turns, (task.sides[0], side), (task.analyses[0], analyses))
@@ -241,7 +241,7 @@ def _out_of_turns(order: str) -> str:
 
 
 def _too_few(processes: int, blocks: int, effective: float) -> str:
-    """Why processes or blocks are too few for a verdict, in words; empty where they aren't."""
+    """Returns why processes or blocks are too few for a verdict, in words; empty where they aren't."""
     if processes == 1:
         return "one process on a side says nothing about the build; record at least 5"
     if processes < ENOUGH_RUNS:
@@ -273,7 +273,7 @@ def _without_ratio(blocks: int, shown: str, reason: str) -> Measured:
 def _design(
     found: TwoLevel, margin: float, blocks: int, runs: tuple[int, int], logs: np.ndarray | None, how: How
 ) -> BlockDesign:
-    """What the design of a comparison could tell, beside what it found."""
+    """Returns the differences that the design of a comparison could find, beside its results."""
     detectable = needed = None
     if not found.within_runs_only:
         detectable, needed = _planned(found, margin, runs, how)
@@ -322,7 +322,7 @@ def _shift(baseline: CostMatrix, how: How, place: int, candidate: CostMatrix) ->
 def _pictures(
     keys: np.ndarray, values: Sequence[np.ndarray], how: How
 ) -> tuple[list[Density], list[list[Dot]], list[list[Band]]]:
-    """What charts show, over the blocks that are above 0 everywhere."""
+    """Returns the numbers behind the charts, over the blocks that are above 0 everywhere."""
     if not keys.size:
         return [], [[] for _ in values[1:]], [[] for _ in values[1:]]
     return (

@@ -1,4 +1,4 @@
-"""What the driver gives an estimator, and what it gets back: rows whose p-values aren't adjusted yet."""
+"""The interface between the driver and an estimator: its task, and its rows, whose p-values aren't adjusted yet."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -20,12 +20,12 @@ _FINER = 20
 
 
 class How(msgspec.Struct, frozen=True):
-    """How intervals and p-values are computed.
+    """Settings of intervals and p-values.
 
     Attributes:
-        confidence: Of intervals, as a fraction.
+        confidence: Confidence of intervals, as a fraction.
         repetitions: How many draws; None for as many as the estimator makes unless asked.
-        seed: Of the comparison; each metric and part draws from a stream of its own.
+        seed: Seed of the comparison; each metric and part draws from a stream of its own.
         threads: How many candidates may be worked on at a time.
         prior: What is known of how much runs of one build differ, beside the runs; None for nothing.
     """
@@ -37,7 +37,7 @@ class How(msgspec.Struct, frozen=True):
     prior: Prior | None = None
 
     def draws(self, usual: int, tests: int = 0) -> int:
-        """How many draws to make: more than usual where p-values come from them and many tests need smaller ones."""
+        """Returns the number of draws: more than usual where p-values come from them and many tests need smaller ones."""
         return max(self.repetitions or usual, round(_FINER * tests / (1 - self.confidence)))
 
     def stream(self, *names: str) -> list[int]:
@@ -46,7 +46,7 @@ class How(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What an estimator works on.
+    """The task of an estimator.
 
     Attributes:
         sides: The baseline, then the candidates.
@@ -110,7 +110,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tested(self) -> bool:
-        """Whether its p-value is one of those that are adjusted together."""
+        """Returns whether its p-value is one of those that are adjusted together."""
         return self.p is not None and not self.shown and not self.settled
 
 
@@ -196,7 +196,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """What an estimator found.
+    """The result of an estimator.
 
     Attributes:
         entries: In the order of the catalogue.
@@ -214,7 +214,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Estimator(Protocol):
-    """What the file of an estimator has."""
+    """The functions of an estimator's file."""
 
     def estimate(self, task: Task) -> Estimate:
         """Estimates every metric of a task.

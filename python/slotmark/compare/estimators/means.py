@@ -49,7 +49,7 @@ DESIGNS = {
     "mixed rounds": "Both sides shared the hosts of one cluster and swapped them from round to round: a host in a round is the unit, what a block, a slot, a round and a host "
     "add to both sides is taken out by least squares, and intervals and p-values are Student's t over what is left. Forging is told by who forged. ",
 }
-"""How runs that belong together are compared, in words, by what an interval is over."""
+"""The words for how runs that belong together are compared, by what an interval is over."""
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class RunRow(msgspec.Struct, frozen=True):
         metric: Which.
         part: Which of its samples.
         summaries: One per side.
-        scale: Of the means of runs.
+        scale: Scale of the means of runs.
         sides: One per side; None where it lacks the metric.
         of_pairs: One per candidate: the difference pair by pair, or by what varies within two single runs; None for others.
     """
@@ -201,14 +201,14 @@ def compared(rows: Sequence[RunRow], prior: Prior | None, confidence: float) -> 
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """How much runs of one build differ in a metric, and from what that is known, in words."""
+    """The spread of runs of one build in a metric, and its source, in words."""
 
     spread: Spread
     source: str
 
 
 def _spreads(rows: Sequence[RunRow], prior: Prior | None) -> list[_Known | None]:
-    """How much runs of one build differ, row by row; None where nothing tells.
+    """Returns the spread of runs of one build, row by row; None where it is unknown.
 
     Runs of this comparison count first. What was known before is weighed against them by its degrees of freedom; without it, metrics of one section
     moderate each other.
@@ -259,7 +259,7 @@ def _levels(metric: Metric, side: _Side, scale: Scale, steady: Collection[str]) 
 
 
 def variations_of(metrics: Sequence[Metric], analyses: Sequence[Analysis]) -> list[Variation]:
-    """How much the means of runs of one target vary, metric by metric and part by part."""
+    """Returns the variation of the means of runs of one target, metric by metric and part by part."""
     found = []
     for metric in metrics:
         each = [analysis.samples(metric.id) for analysis in analyses]
@@ -291,7 +291,7 @@ def _sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, t
 
 
 def _recorded(samples: Samples, part: str) -> bool:
-    """Whether a run has the metric: there are samples, and not only zeros that stand for nothing."""
+    """Returns whether a run has the metric: there are samples, and not only zeros that stand for nothing."""
     return part in samples.parts and not (samples.metric.zero_unrecorded and not samples.values(part).any())
 
 
@@ -306,7 +306,7 @@ def _machines(sides: Sequence[Sequence[Analysis]]) -> list[str]:
 
 
 def _same(sides: Sequence[Sequence[Analysis]], key: str) -> bool:
-    """Whether a key's values are the same machines in all runs."""
+    """Returns whether a key's values are the same machines in all runs."""
     first, *others = (analysis for of_side in sides for analysis in of_side)
     return all(on_same_machines(first, other, key) for other in others)
 
@@ -344,7 +344,7 @@ def _paired(ours: _Side, theirs: _Side, pairing: Pairing) -> tuple[_Side, _Side]
 
 
 def _measured(row: RunRow, place: int, known: _Known | None, confidence: float) -> Measured | None:
-    """How far a candidate's mean lies from the baseline's: by pairs of runs, by runs where it is known how much they differ, else within two of them."""
+    """Returns the distance of a candidate's mean from the baseline's: by pairs of runs, by runs where their spread is known, else within two of them."""
     ours, theirs, of_pairs = row.sides[0], row.sides[place], row.of_pairs[place - 1]
     by_pairs = of_pairs is not None and of_pairs.paired
     if by_pairs or known is None or ours is None or theirs is None:
@@ -358,7 +358,7 @@ def _measured(row: RunRow, place: int, known: _Known | None, confidence: float) 
 def _of_pairs(
     task: Task, metric: Metric, ours: _Side, theirs: _Side, scale: Scale, paired: Pairing | None
 ) -> Measured | None:
-    """How far a candidate's mean lies from the baseline's, by pairs of runs or within two single runs; None for others."""
+    """Returns the distance of a candidate's mean from the baseline's, by pairs of runs or within two single runs; None for others."""
     smallest = min(ours.smallest, theirs.smallest)
     if paired and (pairs := _paired(ours, theirs, paired)):
         ours, theirs = pairs

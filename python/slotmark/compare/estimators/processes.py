@@ -1,4 +1,4 @@
-"""What each process used as a whole: the difference of the means over processes."""
+"""Resources of each process as a whole: the difference of the means over processes."""
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def method(comparison: Comparison) -> str:
 
 
 def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) -> Measured:
-    """How far the candidate's mean lies from the baseline's."""
+    """Returns the distance of the candidate's mean from the baseline's."""
     shown = "" if metric.tested else "not tested"
     fewest = min(ours.size, theirs.size)
     sides = [[Units(np.array([value]), np.ones(1), ordered=False) for value in values] for values in (ours, theirs)]

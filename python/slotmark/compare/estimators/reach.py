@@ -1,4 +1,4 @@
-"""What comparisons of runs like these could tell, from how much their means vary. docs/decision.md explains it."""
+"""The differences that comparisons of runs like these could find, from the variation of their means. docs/decision.md explains it."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ RUNS = (1, 2, 3, 5)
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the mean of a run varies, for one metric in one part; variances are of the mean's share.
+    """The variation of a run's mean, for one metric in one part; variances are of the mean's share.
 
     Attributes:
         metric: With its margin.
@@ -52,7 +52,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Units]]) -> Variation | None:
-    """How much a run's mean varies; None where it is 0 or below.
+    """Returns the variation of a run's mean; None where it is 0 or below.
 
     Args:
         metric: Which.
@@ -83,7 +83,7 @@ def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Un
 
 
 def _within(runs: Sequence[Units]) -> tuple[Spread | None, float]:
-    """What varies within runs, averaged over them, and the degrees of freedom that a single run gives it."""
+    """Returns the variation within runs, averaged over them, and the degrees of freedom that a single run gives it."""
     if min(run.sums.size for run in runs) < (LEAST_VALUES if runs[0].ordered else 2):
         return None, 0.0
     if len(runs) > 1 and not runs[0].ordered and runs[0].works and len({frozenset(run.works) for run in runs}) == 1:
@@ -97,7 +97,7 @@ def _within(runs: Sequence[Units]) -> tuple[Spread | None, float]:
 
 
 def _of_the_same(runs: Sequence[Units]) -> tuple[Spread, float]:
-    """What varies within runs over the same hosts, which comparisons match: how hosts differ in their level in all runs isn't in it."""
+    """Returns the variation within runs over the same hosts, which comparisons match: how hosts differ in their level in all runs isn't in it."""
     shares = np.array([(run.residuals / run.mean)[np.argsort([str(work) for work in run.works])] for run in runs])
     apart = shares - shares.mean(axis=0)
     count, hosts = apart.shape
@@ -112,7 +112,7 @@ class Tests(msgspec.Struct, frozen=True):
     Attributes:
         count: Over how many p-values are adjusted.
         deciding: How many of them are of decisive metrics.
-        confidence: Of verdicts, as a fraction.
+        confidence: Confidence of verdicts, as a fraction.
     """
 
     count: int
@@ -120,12 +120,12 @@ class Tests(msgspec.Struct, frozen=True):
     confidence: float
 
     def level(self, metric: Metric) -> float:
-        """What a metric's p-value must be below before it is adjusted, where nothing else is found."""
+        """Returns the bound that a metric's p-value must be below before it is adjusted, where nothing else is found."""
         return (1 - self.confidence) * error_share(self.count, self.deciding, decides=metric.rank == "decisive")
 
 
 def planned(variations: Sequence[Variation], tests: Tests) -> Planned:
-    """What comparisons of such runs could tell.
+    """Returns the differences that comparisons of such runs could find.
 
     Args:
         variations: One per metric and part.
@@ -174,7 +174,7 @@ def smallest(found: Variation, runs: int, alpha: float) -> float | None:
 
 
 def runs_for(found: Variation, change: float, alpha: float) -> int | None:
-    """How many runs per side a difference needs to be found four times in five; None where no number within reach is enough.
+    """Returns the runs per side that a difference needs to be found four times in five; None where no number within reach is enough.
 
     Args:
         found: How much a run's mean varies.
@@ -190,7 +190,7 @@ def runs_for(found: Variation, change: float, alpha: float) -> int | None:
 
 
 def units_for(found: Variation, change: float, alpha: float) -> int | None:
-    """How many units one run per side needs for that, by what varies within a run; arguments as for :func:`runs_for`."""
+    """Returns the units of one run per side that this needs, by the variation within a run; arguments as for :func:`runs_for`."""
     alone = smallest(found, 1, alpha)
     return None if alone is None else int(np.ceil(found.units * (alone / change) ** 2))
 

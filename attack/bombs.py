@@ -39,8 +39,8 @@ def bombs(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
         log.write_bytes(pack((fill(chance) for _ in range(BLOCKS)), chance))
         done = _ingested(ground, folder)
         wrong = done.wrong(0, REFUSED) or _too_much(folder, done)
-        told = f"bomb {number}: {fill.__name__.removeprefix('_')} as {pack.__name__}, {log.stat().st_size:,} bytes: {wrong}"
-        yield Tried(1, [told] if wrong else [])
+        failure = f"bomb {number}: {fill.__name__.removeprefix('_')} as {pack.__name__}, {log.stat().st_size:,} bytes: {wrong}"
+        yield Tried(1, [failure] if wrong else [])
 
 
 def _ingested(ground: Ground, folder: Path) -> Ended:
@@ -138,7 +138,7 @@ def gzip_bomb(blocks: Iterator[bytes], _chance: random.Random) -> bytes:
 
 
 def zstd_bomb(blocks: Iterator[bytes], chance: random.Random) -> bytes:
-    """The blocks as frames of one zstd file; at its end now and then a frame that asks for a window of 2 GiB."""
+    """The blocks as frames of one zstd file; at its end now and then a frame with a window of 2 GiB."""
     packed = b"".join(pa.compress(block, codec="zstd", asbytes=True) for block in blocks)
     if chance.random() < 0.5:
         window = bytes([0x28, 0xB5, 0x2F, 0xFD, 0x00, (31 - 10) << 3])

@@ -8,7 +8,7 @@ from attack.ground import Fault, Ground
 from attack.outcome import Tried
 
 _INPUTS = 40
-"""Within so many inputs a planted fault must be found, unless the attack says otherwise."""
+"""The number of inputs within which a planted fault must be found, unless the attack sets another."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Attack:
         name: Its row of the table.
         tries: How many inputs it tries.
         share: Its share of the time, beside those of the others.
-        run: Tries so many inputs that follow from a seed.
-        unharmed: Gives an input that nobody changed to what is attacked; what is wrong with what came of it, empty where it is as expected.
+        run: Tries a number of inputs that follow from a seed.
+        unharmed: Gives an unchanged input to the attacked program; returns the fault in its result, empty where there is none.
         faults: What it must find where it is planted.
-        inputs: Within so many inputs each fault must be found.
+        inputs: Number of inputs within which each fault must be found.
     """
 
     name: str

@@ -45,8 +45,8 @@ def kills(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
         victim = victims[number % len(victims)]
         with_signal = chance.choice(SIGNALS)
         wrong = _kill(ground, victim, with_signal, chance.uniform(0, 1.1 * victim.seconds))
-        told = f"kill {number}: {with_signal.name} to {' '.join(map(str, victim.arguments[:2]))}: {wrong}"
-        yield Tried(1, [told] if wrong else [])
+        failure = f"kill {number}: {with_signal.name} to {' '.join(map(str, victim.arguments[:2]))}: {wrong}"
+        yield Tried(1, [failure] if wrong else [])
 
 
 @cache

@@ -34,8 +34,8 @@ def networks(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     for number, chance in enumerate(chances(seed, "networks", tries)):
         kind = (_router, _parent, _load)[number % 3]
         wrong = _alone(ground, kind, chance)
-        told = f"network {number}: {kind.__name__.removeprefix('_')}: {wrong}"
-        yield Tried(1, [told] if wrong else [])
+        failure = f"network {number}: {kind.__name__.removeprefix('_')}: {wrong}"
+        yield Tried(1, [failure] if wrong else [])
 
 
 def unharmed(ground: Ground) -> str:

@@ -47,7 +47,7 @@ class Ended(msgspec.Struct, frozen=True):
     def wrong(self, *codes: int) -> str:
         """Returns the fault in how it ended, where it may end with these codes; empty where there is none.
 
-        A command that refuses its input says so in one line; none has a traceback, whatever it does.
+        A command that refuses its input writes this in one line; none has a traceback, whatever it does.
         """
         lines = self.said.strip().splitlines()
         if wrong := self.crash(*codes):
@@ -62,7 +62,7 @@ class Ended(msgspec.Struct, frozen=True):
         if "Traceback" in self.said or "panicked" in self.said:
             return f"a traceback: {lines[-1] if lines else ''}"
         if self.code not in codes:
-            return f"exit code {self.code}: {lines[-1] if lines else 'nothing said'}"
+            return f"exit code {self.code}: {lines[-1] if lines else 'no output'}"
         return ""
 
 
@@ -74,7 +74,7 @@ def command(*arguments: str | Path, into: Path, variables: Mapping[str, str] = {
         if "file_bytes" in limits:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_bytes"], limits["file_bytes"]))
 
-    # Through pipes: a limit on files would be one on what it says too.
+    # Through pipes: a limit on files would be one on its output too.
     process = subprocess.Popen(
         slotmark(*arguments),
         cwd=into,
@@ -105,7 +105,7 @@ def slotmark(*arguments: str | Path) -> list[str]:
 
 
 def environment(folder: Path, **more: str) -> Mapping[str, str]:
-    """The environment, with temporary files in this folder, so that what is left there is seen."""
+    """The environment, with temporary files in this folder, so that what is left there is found."""
     return {**os.environ, "TMPDIR": str(folder), **more}
 
 

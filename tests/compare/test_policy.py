@@ -69,7 +69,7 @@ def test_how_much_more_is_said_only_of_what_more_would_tell(tmp_path: Path) -> N
     candidate = write_run(tmp_path / "noisy", "client", {SETTING: noisy})
     assert re.fullmatch(
         r"RUN AGAIN noisy: can't tell Blocks per second, decode, sequential and Blocks per second, decode, parallel; "
-        r"about [\d,]+ more rounds per side would tell 1 of these 2 differences",
+        r"about [\d,]+ more rounds per side would decide 1 of these 2 differences",
         line(compare([base, candidate])),
     )
 

@@ -1,4 +1,4 @@
-"""Comparison: samples in, verdicts out. Knows no bench. How and why: docs/method.md."""
+"""Comparison: samples in, verdicts out. Has no code for a single bench. How and why: docs/method.md."""
 
 import sys
 from collections.abc import Mapping, Sequence

@@ -44,7 +44,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         metric: Which.
         counts: How many samples are split, of the baseline and of the candidate.
-        of: How many samples there are, likewise; those that the logs don't tell in full are left out.
+        of: How many samples there are, likewise; those that aren't complete in the logs are left out.
         baseline: The mean of the split samples, in the metric's unit.
         candidate: Likewise.
         delta: The difference of the means.
@@ -118,7 +118,7 @@ class _RunSteps(msgspec.Struct, frozen=True):
 
     Attributes:
         steps: The samples of each metric that can be split.
-        stages: By where they took place; none where the run doesn't tell the steps of any sample.
+        stages: By where they took place; none where the run has the steps of no sample.
         groups: Groups of places.
     """
 

@@ -86,7 +86,7 @@ class BlockChanges(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         metric: Metric of the cost.
         blocks: How many were tested.
-        median: The median ratio of all of them, from which they are told apart.
+        median: The median ratio of all of them, with which they are compared.
         margin: A ratio nearer to the median one than this is no change.
         groups: Those that cost more, and those that cost less; a group without blocks is absent.
     """

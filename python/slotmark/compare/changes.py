@@ -77,7 +77,7 @@ class _Scope(msgspec.Struct, frozen=True):
 
 
 def changes(stage_cells: StageCells, cells: Sequence[Cells], confidence: float) -> Changes | None:
-    """The changes between two sides, the largest first; None where the logs don't tell the stages.
+    """The changes between two sides, the largest first; None where the logs don't have the stages.
 
     Each stage's mean is taken for each host where it took place and each host that sent it, so that other ways of the blocks make no difference.
     Of all stages and places the one is named first whose common difference leaves the least of the squares of all these differences,

@@ -65,7 +65,7 @@ def compare(
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compares a baseline with candidates, metric by metric and part by part; the catalogue says by which estimator.
+    """Compares a baseline with candidates, metric by metric and part by part; by the catalogue's estimators.
 
     Args:
         runs: The baseline, then one or more candidates; each a run, or several runs of one target.
@@ -160,10 +160,12 @@ def _comparison(
         warnings=warnings,
         comparisons=comparisons,
     )
-    told = {one.kind for of in ([baseline, *candidates], rows) for each in of for one in each.warnings} & {
+    warned = {one.kind for of in ([baseline, *candidates], rows) for each in of for one in each.warnings} & {
         *policy.stopping(entries.bench)
     }
-    ranking = rank(entries, [baseline, *candidates], rows, every[len(entered) :], sorted(told)) if of_ranking else None
+    ranking = (
+        rank(entries, [baseline, *candidates], rows, every[len(entered) :], sorted(warned)) if of_ranking else None
+    )
     return Comparison(
         bench=baseline.manifest.bench,
         decision=None if ranking and given is None else decide(found, policy),
@@ -216,7 +218,7 @@ def _mixed_comparison(
         of_run = warnings_of([analyses])
     rows, tests = judged(found_entries, confidence, comparisons)
     baseline, *candidates = with_warnings(sides, [*of_run, []], [])
-    told = [*left_out, mixed_cluster(untold)]
+    remarks = [*left_out, mixed_cluster(untold)]
     found = Found(
         baseline=baseline,
         candidates=candidates,
@@ -224,7 +226,7 @@ def _mixed_comparison(
         rows=rows,
         tests=tests,
         confidence=confidence,
-        warnings=told,
+        warnings=remarks,
         comparisons=comparisons,
     )
     return Comparison(
@@ -237,7 +239,7 @@ def _mixed_comparison(
         confidence=confidence,
         repetitions=0,
         seed=how.seed,
-        warnings=told,
+        warnings=remarks,
     )
 
 
@@ -255,8 +257,8 @@ def analysed(sides: Sequence[Side], analyses: Sequence[Sequence[Analysis]]) -> l
     with side_by_side(firsts) as pool:
         facts = pool.map(Analysis.facts, firsts)
         return [
-            msgspec.structs.replace(side, filters=[str(one) for one in first.filters], facts=told)
-            for side, first, told in zip(sides, firsts, facts, strict=True)
+            msgspec.structs.replace(side, filters=[str(one) for one in first.filters], facts=shown)
+            for side, first, shown in zip(sides, firsts, facts, strict=True)
         ]
 
 
@@ -270,11 +272,11 @@ def warnings_of(analyses: Sequence[Sequence[Analysis]]) -> list[list[Warning]]:
 
 def with_warnings(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estimates: Sequence[Estimate]) -> list[Side]:
     """The sides with the warnings about each. What an estimator warns of, a manifest doesn't warn of once more."""
-    told = {warning.kind for one in estimates for warning in one.warnings}
+    warned = {warning.kind for one in estimates for warning in one.warnings}
     made = []
     for place, (side, of_side) in enumerate(zip(sides, of_runs, strict=True)):
         own = [warning for one in estimates if one.of_sides for warning in one.of_sides[place]]
-        kinds = told | {warning.kind for warning in own}
+        kinds = warned | {warning.kind for warning in own}
         unlike = between(sides[0], side) if place else []
         recorded = [
             warning for manifest in side.manifests for warning in manifest.warnings if warning.kind not in kinds

@@ -49,7 +49,7 @@ DEGREES: dict[str, Callable[[int], float]] = {
     "seeds": lambda units: max(units - 1, 1),
     "processes": lambda units: max(2 * (units - 1), 1),
 }
-"""Degrees of freedom of an error from so many units a side; of blocks, slots and hosts they are taken to be many."""
+"""Degrees of freedom of an error from a number of units a side; of blocks, slots and hosts they are taken to be many."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,29 +128,29 @@ def variation_in_words(rows: Sequence[Row]) -> str:
     if not bases:
         return ""
     sources = list(dict.fromkeys(basis.source for basis in bases if basis.over == "runs"))
-    told = [
+    words = [
         f"from runs of this comparison{source.removeprefix(FROM_RUNS)}"
         if source.startswith(FROM_RUNS)
         else f"assumed: {source}"
         for source in sources
     ]
-    told += [words for over, words in TOGETHER.items() if any(basis.over == over for basis in bases)]
+    words += [named for over, named in TOGETHER.items() if any(basis.over == over for basis in bases)]
     unknown = any(not basis.of_runs for basis in bases)
-    return "; ".join([*told, *([NOT_KNOWN if not told else "of the other metrics not known"] if unknown else [])])
+    return "; ".join([*words, *([NOT_KNOWN if not words else "of the other metrics not known"] if unknown else [])])
 
 
 def _rests_on(found: Found, rows: Sequence[Row], causes: Sequence[Cause], known: str) -> str:
     """Returns the words in the line where verdicts rest on an assumption, or on single runs alone; empty where runs show it."""
     if "assumed" in known or " and " in known:
         return f"run-to-run variation {known}"
-    told = {(cause.metric, cause.part, cause.candidate) for cause in causes if cause.answer == "run again"}
+    undecided = {(cause.metric, cause.part, cause.candidate) for cause in causes if cause.answer == "run again"}
     alone = [
         (row.metric.id, row.part, side.name)
         for row in rows
         for side, one in zip(found.candidates, row.differences, strict=True)
         if one and one.verdict and _is_of_single_runs(row, one)
     ]
-    counted = any(one not in told for one in alone)
+    counted = any(one not in undecided for one in alone)
     return "conditional on these runs: how much runs of one build differ is not known" if counted else ""
 
 
@@ -335,7 +335,7 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     if bounds is None or basis is None or difference.p_adjusted is None or min(bounds.low, bounds.high) <= 0:
         return None
     size = min(basis.counts)
-    # So many on each side would tell as much as what there is on both.
+    # This many on each side would be as informative as what there is on both.
     even = 2 / sum(1 / count for count in basis.counts) if basis.over == "runs" else size
     degrees = _degrees(basis)
     level = (1 - BOUNDS) / 2
@@ -356,7 +356,7 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
 
 
 def _degrees(basis: Basis) -> Callable[[int], float] | None:
-    """Degrees of freedom of an error from so many units a side; None where they are many."""
+    """Degrees of freedom of an error from a number of units a side; None where they are many."""
     if basis.over != "runs":
         return DEGREES.get(basis.over)
     # Beside those of the runs themselves, what a prior or other metrics and sides add stays.
@@ -398,12 +398,12 @@ def _line(
 ) -> str:
     """The decision in one line, whatever the names of sides, parts and metrics hold."""
     origin = origin_in_line([found.baseline, *found.candidates])
-    told = []
+    parts = []
     for answer in dict.fromkeys((together(answers), *answers)):
         sides = [side.name for side, its in zip(found.candidates, answers, strict=True) if its == answer]
         why = _why(answer, [cause for cause in causes if cause.candidate in sides], decisive, accepted)
-        told.append(f"{answer.upper()} {listed(sides)}{origin}: {why}")
-    return one_line("; ".join([*told, *([rests_on] if rests_on else [])]))
+        parts.append(f"{answer.upper()} {listed(sides)}{origin}: {why}")
+    return one_line("; ".join([*parts, *([rests_on] if rests_on else [])]))
 
 
 def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool) -> str:
@@ -420,24 +420,24 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
     unclear = [cause for cause in causes if cause.metric and not cause.conditional]
     alone = [cause for cause in causes if cause.tips_at is not None]
     more = _more(causes)
-    told = []
+    parts = []
     if alone:
         tips = [f"{cause.title} {cause.reason}" for cause in alone]
-        told.append(f"one run per side doesn't show how much runs of one build differ: {listed(few(tips, NAMED))}")
+        parts.append(f"one run per side doesn't show how much runs of one build differ: {listed(few(tips, NAMED))}")
     if unclear:
         names = list(dict.fromkeys(cause.title for cause in unclear))
-        told.append(f"can't tell {listed(few(names, NAMED))}")
+        parts.append(f"can't tell {listed(few(names, NAMED))}")
     elif not warnings and not alone:
-        told.append("not worse here, but the runs are too few to say what others would show")
-    return "; ".join([*told, *warned, *([more] if more else [])])
+        parts.append("not worse here, but the runs are too few to say what others would show")
+    return "; ".join([*parts, *warned, *([more] if more else [])])
 
 
 def _more(causes: Sequence[Cause]) -> str:
     """Returns the further measurements that would be enough, by what is repeated, and for how many of the differences where not all; the largest need counts."""
     asked = [cause.needed for cause in causes if cause.metric]
-    told = [needed for needed in asked if needed is not None]
+    estimated = [needed for needed in asked if needed is not None]
     most: dict[str, Needed] = {}
-    for needed in told:
+    for needed in estimated:
         known = most.get(needed.over)
         if known is None or needed.more > known.more:
             most[needed.over] = needed
@@ -447,9 +447,9 @@ def _more(causes: Sequence[Cause]) -> str:
     if not words:
         return ""
     more = f"about {listed(words)} per side"
-    if len(told) == len(asked):
+    if len(estimated) == len(asked):
         return f"needs {more}"
-    return f"{more} would tell {len(told)} of these {len(asked)} differences"
+    return f"{more} would decide {len(estimated)} of these {len(asked)} differences"
 
 
 def _about(count: int) -> str:

@@ -75,7 +75,7 @@ def growth(runs: Sequence[Run]) -> Growth:
         runs: Runs of one or more targets, at two sizes or more.
 
     Raises:
-        ComparisonError: The runs are of other benches or did other work than each other, their bench has no size, a run doesn't tell
+        ComparisonError: The runs are of other benches or did other work than each other, their bench has no size, a run doesn't record
             its own, or all have one size.
         RunError: A run is damaged.
     """
@@ -140,15 +140,15 @@ def _refuse_other_work(grows: Grows, first: Side, other: Side) -> None:
         if ours.workload.get(fact) != theirs.workload.get(fact):
             raise ComparisonError(
                 f"{first.name} and {other.name} differ in more than their {grows.name}: '{fact}' is "
-                f"'{ours.workload.get(fact, 'not told')}' and '{theirs.workload.get(fact, 'not told')}'. Measure both alike."
+                f"'{ours.workload.get(fact, 'not recorded')}' and '{theirs.workload.get(fact, 'not recorded')}'. Measure both alike."
             )
 
 
 def _size(grows: Grows, run: Run, analysis: Analysis) -> int:
     found = analysis.query(f'SELECT DISTINCT {grows.value} AS size FROM "{grows.relation}"')["size"].to_pylist()
     if len(found) != 1 or not isinstance(found[0], int):
-        told = "several numbers" if len(found) > 1 else "no number"
-        raise ComparisonError(f"{run.path} tells {told} of {grows.name}. {grows.remedy}")
+        count = "several numbers" if len(found) > 1 else "no number"
+        raise ComparisonError(f"{run.path} tells {count} of {grows.name}. {grows.remedy}")
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""Margins: how large a difference must be to matter, as the asker says."""
+"""Margins: how large a difference must be to matter, as it is given."""
 
 from collections.abc import Mapping, Sequence
 

@@ -42,14 +42,14 @@ def mixed_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
     by_round = {(run.manifest.session, run.manifest.round): run for run in runs}
     if len(by_round) < len(runs):
         raise ComparisonError("two of the runs are one round of one session: a round counts once. Leave one out.")
-    kept, told = [], []
+    kept, remarks = [], []
     for (_, number), run in sorted(by_round.items()):
         spoilt = [one for one in run.manifest.warnings if one.kind in SPOILT]
         if spoilt:
-            told.append(warnings.round_left_out(number, f"{run.path.name}: {spoilt[0].text.removesuffix('.')}"))
+            remarks.append(warnings.round_left_out(number, f"{run.path.name}: {spoilt[0].text.removesuffix('.')}"))
         else:
             kept.append(run)
-    return kept, told
+    return kept, remarks
 
 
 def both_sides(runs: Sequence[Run], both: Side) -> list[Side]:
@@ -68,13 +68,13 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
     """Returns the node of each host, round by round.
 
     Raises:
-        ComparisonError: A run doesn't tell, a host ran neither of the two, or hosts weren't swapped from a round to the next.
+        ComparisonError: A run lacks the record, a host ran neither of the two, or hosts weren't swapped from a round to the next.
     """
     found: list[Ran] = []
     for run in runs:
         if mixed.ran not in run.manifest.tables:
             raise ComparisonError(
-                f"{run.path}: it has no table '{mixed.ran}', which tells what each host ran. Make the run again."
+                f"{run.path}: it has no table '{mixed.ran}', which has what each host ran. Make the run again."
             )
         table = run.table(mixed.ran)
         of_run = dict(zip(table[mixed.place].to_pylist(), table["name"].to_pylist(), strict=True))

@@ -39,7 +39,7 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         quantity: As of a comparison's row.
         deviation: Standard deviation of a process's log cost.
-        error_of_blocks: The part of the standard error of a comparison of so many processes that is the blocks'.
+        error_of_blocks: The part of the standard error of a comparison of this many processes that is the blocks'.
     """
 
     quantity: str
@@ -75,7 +75,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     spreads: Annotated[list[Spread], msgspec.Meta(min_length=1)]
 
     def detectable(self, spread: Spread, processes: int) -> Interval:
-        """The smallest change, as a fraction, that so many processes a side find four times in five, with its range.
+        """The smallest change, as a fraction, that this many processes a side find four times in five, with its range.
 
         It is of one test at 5 %, and of changes that all blocks share. The range is that of the deviation, at :data:`CONFIDENCE`.
         """
@@ -92,7 +92,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def spread_of(quantity: str, error_of_runs: float, error_of_blocks: float, processes: int) -> Spread:
-    """Returns how much processes differ, from the standard error of a comparison of so many on each side, by its two parts."""
+    """Returns how much processes differ, from the standard error of a comparison of this many on each side, by its two parts."""
     return Spread(quantity, error_of_runs * math.sqrt(processes / 2), error_of_blocks)
 
 
@@ -100,7 +100,7 @@ def noise_of(comparison: Comparison, target: str) -> Noise:
     """The noise that a comparison of a target with itself shows.
 
     Raises:
-        ComparisonError: It has no ratio with an error of its processes, or doesn't tell the machine.
+        ComparisonError: It has no ratio with an error of its processes, or doesn't have the machine.
     """
     manifest = comparison.baseline.manifest
     main = comparison.rows[0].metric
@@ -188,7 +188,7 @@ def beforehand(groups: Sequence[Sequence[Run]], file: Path | None) -> Iterator[s
     machine = manifests[0].machine
     if machine is None:
         if file:
-            raise ComparisonError(f"{file}: the runs don't tell their machine, so no noise is theirs. Leave it out.")
+            raise ComparisonError(f"{file}: the runs don't record their machine, so no noise is theirs. Leave it out.")
         return
     how = catalogue(manifests[0].bench).noise
     if how is None:
@@ -227,7 +227,7 @@ def _refuse_another(noise: Noise, file: Path, groups: Sequence[Sequence[Run]], m
         if manifest.bench != noise.bench:
             raise ComparisonError(f"{file}: noise of bench '{noise.bench}', but {run.path} is of '{manifest.bench}'.")
         if manifest.machine is None:
-            raise ComparisonError(f"{file}: {run.path} doesn't tell its machine. Leave the noise out.")
+            raise ComparisonError(f"{file}: {run.path} doesn't record its machine. Leave the noise out.")
         unlike = [one for one in machines(noise.machine, manifest.machine) if one[1] != one[2]]
         if unlike:
             what, then, now = unlike[0]

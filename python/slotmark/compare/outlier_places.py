@@ -65,7 +65,7 @@ class OutlierPlaces(msgspec.Struct, frozen=True, kw_only=True):
 def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence: float) -> OutlierPlaces | None:
     """Stages that changed at some place as they didn't at the others; None where no stage has five places that both sides have.
 
-    A place's difference is held against the median over places, and its distance from there against what places differ by otherwise (the
+    A place's difference is compared with the median over places, and its distance from there with what places differ by otherwise (the
     median absolute deviation) and its own standard error, whichever is larger: Student's t with two degrees of freedom fewer
     than there are places.
 

@@ -1,6 +1,6 @@
 """Differences of hosts and links between two sides that aren't the target's: links that each seed draws anew, other routes, other neighbours.
 
-Blocks that took one link share what the link differs by, so that however many there are, they don't tell it from a change of the node. It
+Blocks that took one link share what the link differs by, so that however many there are, they don't separate it from a change of the node. It
 shows in the other links: a change counts only beyond what most of them differ by.
 """
 
@@ -17,7 +17,7 @@ LEAST_MEMBERS = 5
 """With fewer hosts or links nothing shows what they differ by."""
 
 FAR = 5.0
-"""A cell whose change is so many deviations from most cells' is none of those that show what members differ by."""
+"""The number of deviations from most cells' change beyond which a cell is left out of those that show what members differ by."""
 
 
 class OwnSpread(msgspec.Struct, frozen=True):

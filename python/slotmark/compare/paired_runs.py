@@ -123,8 +123,8 @@ def whole_rounds(groups: Sequence[Sequence[Run]]) -> tuple[list[list[Run]], list
         if (name, number) not in every
     ]
     left_out |= dict.fromkeys(absent, "no side has a run of it")
-    told = [warnings.round_left_out(number, why) for (_, number), why in sorted(left_out.items())]
-    return [[side[turn] for turn in whole] for side in sides], told
+    remarks = [warnings.round_left_out(number, why) for (_, number), why in sorted(left_out.items())]
+    return [[side[turn] for turn in whole] for side in sides], remarks
 
 
 def _turn(manifest: Manifest) -> Turn:

@@ -1,4 +1,4 @@
-"""Planning: from runs of one target to what a comparison of such runs could tell. docs/decision.md explains it."""
+"""Planning: from runs of one target to the differences that a comparison of such runs could find. docs/decision.md explains it."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -24,7 +24,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         change: The difference, as a share of the mean.
         runs: Runs per side, as long as these, for it to be found four times in five; None where no number within reach is enough.
         over: What varies within a run: ``blocks``, ``slots`` or ``hosts``.
-        units: How many of them one run per side needs for that, which then holds for those two runs only; None where nothing says so.
+        units: How many of them one run per side needs for that, which then holds for those two runs only; None where it is unknown.
     """
 
     metric: Metric

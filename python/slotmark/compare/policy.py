@@ -58,9 +58,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         accepted: Regressions that don't hold a release.
         conditional: What verdicts that hold for these runs only may do; None for what their bench is used to: those of single cluster runs neither hold nor
             ship, others may hold.
-        warnings: Kinds of warnings on which nothing ships; None for those of the bench that say so.
+        warnings: Kinds of warnings on which nothing ships; None for the bench's own.
         needs_all: Whether nothing ships without a decisive metric that a side doesn't record.
-        assumed_spread: What the standard deviation of a run's mean is taken to be, as a share of its level, where no run and no table tells; None for
+        assumed_spread: What the standard deviation of a run's mean is taken to be, as a share of its level, where no run and no table shows it; None for
             nothing.
         assumed_spreads: The same for single metrics, by id.
     """
@@ -150,45 +150,45 @@ def read_policy(path: Path, bench: str) -> Policy:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         if "doubts" in content:
             raise ComparisonError(f"{path}: 'doubts' is called 'warnings' now. Write warnings = [...] in its place.")
-        told = msgspec.convert(_with_dates_as_text(content), _File)
+        written = msgspec.convert(_with_dates_as_text(content), _File)
     except OSError as error:
         raise ComparisonError(
             f"{path}: the policy can't be read ({error.strerror}). Give a TOML file; --show-policy prints one."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise ComparisonError(f"{path}: no policy ({error}). Compare it with what --show-policy prints.") from error
-    if told.bench not in ("", bench):
+    if written.bench not in ("", bench):
         raise ComparisonError(
-            f"{path}: a policy for bench '{told.bench}', but the runs are of '{bench}'. Give one for '{bench}', or none."
+            f"{path}: a policy for bench '{written.bench}', but the runs are of '{bench}'. Give one for '{bench}', or none."
         )
     known = [metric.id for metric in _tested(bench)]
-    for metric in [*told.metrics, *(one.metric for one in told.accepted)]:
+    for metric in [*written.metrics, *(one.metric for one in written.accepted)]:
         if metric not in known:
             raise ComparisonError(
                 f"{path}: '{metric}' isn't tested.{did_you_mean(metric, known)} Tested are: {', '.join(known)}."
             )
     kinds = catalogue(bench).kinds
-    for kind in told.warnings or ():
+    for kind in written.warnings or ():
         if kind not in kinds:
             raise ComparisonError(
                 f"{path}: '{kind}' is no kind of warning.{did_you_mean(kind, kinds)} There are: {', '.join(kinds)}."
             )
     return Policy(
         name=path.name,
-        ranks={name: one.rank for name, one in told.metrics.items() if one.rank},
+        ranks={name: one.rank for name, one in written.metrics.items() if one.rank},
         margins={
             name: _share(path, f"the margin of '{name}'", one.margin)
-            for name, one in told.metrics.items()
+            for name, one in written.metrics.items()
             if one.margin is not None
         },
-        directions={name: one.better for name, one in told.metrics.items() if one.better},
-        accepted=[_accepted(path, one) for one in told.accepted],
-        conditional=told.conditional,
-        warnings=told.warnings,
-        assumed_spread=None if told.assume_spread is None else _spread(path, "assume_spread", told.assume_spread),
+        directions={name: one.better for name, one in written.metrics.items() if one.better},
+        accepted=[_accepted(path, one) for one in written.accepted],
+        conditional=written.conditional,
+        warnings=written.warnings,
+        assumed_spread=None if written.assume_spread is None else _spread(path, "assume_spread", written.assume_spread),
         assumed_spreads={
             name: _spread(path, f"assume_spread of '{name}'", one.assume_spread)
-            for name, one in told.metrics.items()
+            for name, one in written.metrics.items()
             if one.assume_spread is not None
         },
     )
@@ -244,7 +244,7 @@ def _assumption(bench: str) -> list[str]:
         return []
     return [
         "",
-        "# How much runs of one build are taken to vary where no run and no table tells: the standard deviation of a run's mean, as a share of it.",
+        "# How much runs of one build are taken to vary where no run and no table shows it: the standard deviation of a run's mean, as a share of it.",
         "# A metric's line may have its own.",
         '# assume_spread = "3 %"',
     ]

@@ -14,7 +14,7 @@ from slotmark.run import Run
 from slotmark.statistics.between_runs import Spread
 
 MOST_DEGREES = 6.0
-"""A table counts for at most so many degrees of freedom: it is of other days, and how much runs differ changes too. docs/decision.md has what this costs and saves."""
+"""A table counts for at most this many degrees of freedom: it is of other days, and how much runs differ changes too. docs/decision.md has what this costs and saves."""
 
 
 class Prior(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class Prior(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         table: Table of earlier runs; None where there is none.
-        assumed: What a policy assumes the standard deviation of a run's mean to be, as a share of its level, where no run and no table tells; None for
+        assumed: What a policy assumes the standard deviation of a run's mean to be, as a share of its level, where no run and no table shows it; None for
             nothing.
         of_metrics: The same for single metrics, by id.
     """
@@ -32,7 +32,7 @@ class Prior(msgspec.Struct, frozen=True, kw_only=True):
     of_metrics: Mapping[str, float] = {}
 
     def of(self, metric: Metric, part: str, *, level: float, own: bool) -> tuple[Spread, str] | None:
-        """The spread of a metric in a part, with where it comes from in words; None where nothing tells.
+        """The spread of a metric in a part, with where it comes from in words; None where it is unknown.
 
         Args:
             metric: Which.

@@ -27,7 +27,7 @@ def entries_between_candidates(task: Task) -> list[Entry]:
     """Returns the estimators' results for the ranked metric between the candidates: an entry per part and candidate but the last.
 
     Args:
-        task: With the ranked metric alone; the baseline is held against all candidates in the comparison itself.
+        task: With the ranked metric alone; the baseline is compared with all candidates in the comparison itself.
     """
     (metric,) = task.metrics
     estimator = ESTIMATORS[metric.estimator]
@@ -119,10 +119,10 @@ def _line(metric: Metric, sides: Sequence[Side], parts: Sequence[PartRanking], w
     if not parts:
         return one_line(f"RANKING{origin}: no target has {metric.name}")
     main = max(parts, key=lambda part: len(part.ranked))
-    told = [f"{one.place} {sides[one.side].name} {number(one.level)}" for one in main.ranked]
-    told[0] = f"{told[0]} {metric.unit}".strip()
+    places = [f"{one.place} {sides[one.side].name} {number(one.level)}" for one in main.ranked]
+    places[0] = f"{places[0]} {metric.unit}".strip()
     more = len(parts) - 1
     others = f"; {more} more part{'s' if more > 1 else ''} in the tables" if more else ""
     warned = f"; warnings: {listed(warnings)}" if warnings else ""
     part = f", {main.part}" if main.part else ""
-    return one_line(f"RANKING{origin} by {metric.name}{part}: {', '.join(few(told, NAMED))}{others}{warned}")
+    return one_line(f"RANKING{origin} by {metric.name}{part}: {', '.join(few(places, NAMED))}{others}{warned}")

@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int, str], None]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison that a release file asks for.
+    """A comparison of a release file.
 
     Attributes:
         name: Its name in the file.
@@ -57,7 +57,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a release file.
 
     Attributes:
-        title: What is to be released; the file's name where it doesn't say.
+        title: Name of the release; the file's name where it has none.
         comparisons: In the order of the file, one or more.
     """
 
@@ -106,7 +106,7 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         title: What is to be released.
-        answer: ``hold`` where a comparison holds, else ``run again`` where a required one can't tell or lacks runs, else ``ship``.
+        answer: ``hold`` where a comparison holds, else ``run again`` where a required one is inconclusive or lacks runs, else ``ship``.
         line: The same in one line.
         comparisons: In the order of the file.
         confidence: Confidence of all verdicts together: at most ``1 - confidence`` of releases without any difference hold in error.
@@ -127,7 +127,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
         required: Whether nothing ships without it.
         there: Runs that are there, by side.
         missing: Runs that aren't.
-        needed: Runs per side that show, four times in five, that nothing decisive is worse where nothing is; None where nothing says so.
+        needed: Runs per side that show, four times in five, that nothing decisive is worse where nothing is; None where it is unknown.
         at_least: Whether how much runs differ is unknown, so that more may be needed.
         why: Where ``needed`` comes from or why there is none, in words.
         run_s: How long a run takes, on average over those that are there; None where none is there.
@@ -177,7 +177,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def read_release(path: Path) -> Release:
-    """The release that a TOML file asks for; paths in it are from the file's folder. docs/release.md has every field.
+    """The release of a TOML file; paths in it are from the file's folder. docs/release.md has every field.
 
     Raises:
         ComparisonError: There is no such file, it is no such TOML, or it names an unknown bench or comparison, one run on both sides, or
@@ -272,7 +272,7 @@ def _refuse_loops(path: Path, asked: Sequence[Asked]) -> None:
 
 
 def release(asked: Release, *, confidence: float = 0.95, seed: int = 1, progress: Progress | None = None) -> Released:
-    """Compares what a release asks for, and answers once for all.
+    """Compares the runs of a release, and answers once for all.
 
     The error rate of holding is shared: each of n comparisons has the nth part, whether its runs are there or not. To ship, all required
     comparisons must ship, so that nothing is shared: what is worse in any of them ships as rarely as it does in that one alone.
@@ -284,7 +284,7 @@ def release(asked: Release, *, confidence: float = 0.95, seed: int = 1, progress
         progress: Called as each comparison proceeds.
 
     Raises:
-        ComparisonError: Runs of a comparison can't be compared, or aren't what the file says.
+        ComparisonError: Runs of a comparison can't be compared, or aren't those of the file.
         RunError: A run is damaged.
     """
     found = [_compared(one, len(asked.comparisons), confidence, seed, progress) for one in asked.comparisons]
@@ -359,7 +359,7 @@ def _opened(one: Asked, paths: Sequence[Path]) -> Iterator[Run]:
 
 
 def _refuse_other_work(one: Asked, run: Run) -> None:
-    """Raises ComparisonError where a run isn't of the bench or of the workload that the file says."""
+    """Raises ComparisonError where a run isn't of the bench or of the workload of the file."""
     manifest = run.manifest
     if manifest.bench != one.bench:
         raise ComparisonError(
@@ -402,22 +402,22 @@ def _line(title: str, answer: Answer, found: Sequence[Compared]) -> str:
         beside = f"; {listed(few(others, NAMED))} without a verdict, not required" if others else ""
         which = "the required comparison ships" if required == 1 else f"all {required} required comparisons ship"
         return one_line(f"SHIP {title}: {which}{beside}")
-    told = []
+    parts = []
     for kind in ("hold", "run again"):
         of_kind = [one for one in found if one.answer == kind and (one.required or kind == "hold")]
         if not of_kind:
             continue
         reasons = few([f"{one.name}: {one.why}" for one in of_kind], NAMED)
         without = f"{listed([one.name for one in of_kind])} {'has' if len(of_kind) == 1 else 'have'} no verdict"
-        told.append("; ".join(reasons) if kind == answer else without)
-    return one_line(f"{answer.upper()} {title}: {'; '.join(told)}")
+        parts.append("; ".join(reasons) if kind == answer else without)
+    return one_line(f"{answer.upper()} {title}: {'; '.join(parts)}")
 
 
 def plan_release(asked: Release) -> ReleasePlan:
     """Returns what a decision costs: runs per side, from how much the runs that are there vary, and the time that these take.
 
     Raises:
-        ComparisonError: Runs aren't what the file says.
+        ComparisonError: Runs aren't those of the file.
         RunError: A run is damaged.
     """
     costs = [_cost(one) for one in asked.comparisons]
@@ -433,7 +433,7 @@ def _cost(one: Asked) -> Cost:
     missing = [*_missing(one)]
     left = None
     if run_s is not None:
-        # A run of the file is made, whether or not so many are needed. A folder of runs is one entry of the file and stands for several.
+        # A run of the file is made, whether or not it is needed. A folder of runs is one entry of the file and stands for several.
         left = run_s * sum(
             max(sum(run.side == side for run in missing), (needed or 0) - len(runs)) for side, runs in opened.items()
         )
@@ -451,11 +451,11 @@ def _cost(one: Asked) -> Cost:
 
 
 def _needed(one: Asked, runs: Sequence[Run]) -> tuple[int | None, bool, str]:
-    """Runs per side for everything decisive to be told, whether that is the least, and why."""
+    """Runs per side that decide everything decisive, whether that is the least, and why."""
     if not runs:
         return None, False, "no run is there yet"
     if all(metric.estimator != "means" for metric in catalogue(one.bench).metrics if metric.tested):
-        return None, False, "compare the runs: the line says how many more would tell"
+        return None, False, "compare the runs: the line has how many more are needed"
     ranked = {
         metric.id
         for metric in (one.policy or Policy()).applied(catalogue(one.bench).metrics)
@@ -468,7 +468,7 @@ def _needed(one: Asked, runs: Sequence[Run]) -> tuple[int | None, bool, str]:
         return (
             None,
             False,
-            f"no number of runs within reach tells {listed(few(unknown, NAMED))}"
+            f"no number of runs within reach decides {listed(few(unknown, NAMED))}"
             if unknown
             else "nothing decisive is recorded",
         )

@@ -34,7 +34,7 @@ ALL = ""
 
 
 NOT_KNOWN = "not known"
-"""Nothing tells how much runs of one build differ."""
+"""The source of the spread where it is unknown."""
 
 FROM_RUNS = "runs"
 """The source of a basis where runs of the comparison show how much runs of one build differ."""
@@ -55,7 +55,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         maximum: Largest sample.
         outliers: Keys of the samples more than 3 scaled MADs from the median.
         samples: Key and value of every sample, in key order; empty where there are more than 1,000.
-        centiles: Share of samples and the value that so many don't exceed; of metrics that are drawn as a distribution.
+        centiles: Share of samples and the value that this share doesn't exceed; of metrics that are drawn as a distribution.
         steps: Distinct values of such a metric, where there are few, each with the share of samples up to it, as (share, value).
         band: As centiles, the lowest and the highest value over hosts, or over runs where there are several; empty where there is one.
         course: First unit (a slot, a block number) and mean of each stretch of consecutive ones, of metrics that are drawn over the
@@ -114,7 +114,7 @@ class BlockDesign(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         blocks: How many blocks count.
-        effective_blocks: How many that have nothing to do with each other would tell as much; None where there is no ratio.
+        effective_blocks: The number of independent ones that would be as informative; None where there is no ratio.
         p_equivalent: p-value of a difference as large as the margin (two one-sided tests), not adjusted.
         error_of_runs: Standard error of the log ratio from processes; None with one process on a side.
         error_of_blocks: Standard error of the log ratio from blocks.
@@ -143,7 +143,7 @@ class Basis(msgspec.Struct, frozen=True):
         over: What was repeated: ``runs``, ``paired rounds`` and ``paired seeds`` of them, ``mixed rounds`` of both sides in one cluster, ``processes``, ``rounds``, ``seeds``; or, inside single runs, ``blocks``, ``matched blocks`` (of two
             runs with the same leaders), ``slots``, ``hosts``, ``matched hosts`` (of two runs on the same machines).
         counts: How many of them, of the baseline and of the candidate.
-        effective: How many that have nothing to do with each other would tell as much; below the counts where neighbours are alike.
+        effective: The numbers of independent ones that would be as informative; below the counts where neighbours are alike.
         degrees: Degrees of freedom of the variation between runs of one build, from all sides; 0 where the interval isn't over runs.
         source: Source of that variation, in words: ``runs`` of the comparison, or the name of a table; empty where the interval isn't over runs.
     """
@@ -179,7 +179,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         margin_absolute: The same in the metric's unit, where that is how it was set; None where it was set as a fraction.
         verdict: From interval, adjusted p-value and margin; None for what is only shown.
         reason: Why, in words; no capital, no full stop.
-        conditional: Whether a verdict of better, worse or equivalent holds for these runs only: fewer than 3 on a side can't tell how
+        conditional: Whether a verdict of better, worse or equivalent holds for these runs only: fewer than 3 on a side can't show how
             much others would differ.
         basis: What the interval rests on; None where there is none.
         detail: What the estimator has beyond this; None for most.
@@ -314,7 +314,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         mean: Over the runs.
         over: What varies within a run: ``blocks``, ``slots`` or ``hosts``.
         units: How many of them a run has, on average.
-        within: Standard deviation of a run's mean by what varies within runs; None where a run is too short or drifts too slowly to tell.
+        within: Standard deviation of a run's mean by what varies within runs; None where a run is too short or drifts too slowly to show it.
         between: Standard deviation of a run's mean by all that varies, from run to run too; None with one run per side.
         smallest: The smallest difference that would be found four times in five, one per number of runs in :class:`Planned`; None where
             nothing says so.
@@ -388,7 +388,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         candidate: The side's name.
         answer: What it leads to: ``hold`` or ``run again``.
         reason: In words.
-        needed: How much more would tell; None where nothing says so, or nothing more is needed.
+        needed: How much more is needed; None where it is unknown, or nothing more is needed.
         conditional: Whether all that is missing is enough runs.
         tips_at: For single runs, where the spread of runs of one build is unknown: the standard deviation of a run's mean, as a share, at which
             what they show would be chance; None of all else.

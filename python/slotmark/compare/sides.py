@@ -25,9 +25,9 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
     known: dict[tuple[str, ...], Run] = {}
     for run in runs:
         files = tuple(file.identity for file in run.manifest.sources)
-        # Two reports that print one run are two files, and its id tells it.
-        told = () if run.manifest.origin == "published" else files
-        twin = known.setdefault((run.manifest.id, *told), run)
+        # Two reports that print one run are two files, and its id shows it.
+        of_run = () if run.manifest.origin == "published" else files
+        twin = known.setdefault((run.manifest.id, *of_run), run)
         if files and twin is not run:
             raise ComparisonError(
                 f"{twin.path} and {run.path} are one run, made from the same files: it must count once. Leave one out."
@@ -46,7 +46,7 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
 
 
 def _folder(path: Path, paths: Sequence[Path]) -> str:
-    """The name of a folder, with as many folders above it as it takes to tell it from the others."""
+    """The name of a folder, with as many folders above it as it takes to distinguish it from the others."""
     rivals = [other for other in paths if other != path and other.name == path.name]
     depth = 1
     while any(other.parts[-depth:] == path.parts[-depth:] for other in rivals):
@@ -57,7 +57,7 @@ def _folder(path: Path, paths: Sequence[Path]) -> str:
 def refuse_different_work(baseline: Side, candidate: Side) -> None:
     """Raises ComparisonError where the two did different work: another bench, or another workload.
 
-    Only facts that both manifests have are held against each other: a run without a mode has no digest of it.
+    Only facts that both manifests have are compared: a run without a mode has no digest of it.
     """
     refuse_other_bench(baseline, candidate)
     ours, theirs = baseline.manifest.workload, candidate.manifest.workload
@@ -66,11 +66,11 @@ def refuse_different_work(baseline: Side, candidate: Side) -> None:
         facts = "; ".join(f"{fact} is {_quoted(ours[fact])} and {_quoted(theirs[fact])}" for fact in differing)
         raise ComparisonError(
             f"{baseline.name} and {candidate.name} did different work: {facts}. "
-            "Nothing can be said about the targets from that; measure both on the same."
+            "Nothing about the targets follows from that; measure both on the same."
         )
     if ours and theirs and not ours.keys() & theirs.keys():
         raise ComparisonError(
-            f"{baseline.name} and {candidate.name} record no workload fact in common, so nothing says that they did the same. "
+            f"{baseline.name} and {candidate.name} record no workload fact in common, so nothing shows that they did the same. "
             "Measure both with this slotmark."
         )
 

@@ -56,7 +56,7 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
     metrics = [one for one in catalogue(manifest.bench).metrics if one.estimator == "means" and one.tested]
     if not metrics:
         raise ComparisonError(
-            f"spread: metrics of bench '{manifest.bench}' aren't compared by means of runs. Of ledger runs, `slotmark ledger noise` tells what a machine can't."
+            f"spread: metrics of bench '{manifest.bench}' aren't compared by means of runs. Of ledger runs, `slotmark ledger noise` shows what a machine can't find."
         )
     found: list[MetricSpread] = []
     same: list[str] = []
@@ -64,11 +64,11 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
         analyses = analyses_of(stack, groups, filters)
         for metric in metrics:
             for part, runs in runs_by_part(metric, analyses).items():
-                told = pooled(runs)
-                if told is None:
+                pool = pooled(runs)
+                if pool is None:
                     continue
-                if told.variance > 0:
-                    found.append(entry_of(metric, part, told))
+                if pool.variance > 0:
+                    found.append(entry_of(metric, part, pool))
                 elif not part:
                     same.append(metric.id)
     if not found:
@@ -91,17 +91,17 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
     return Measured(table, sides)
 
 
-def entry_of(metric: Metric, part: str, told: Spread) -> MetricSpread:
+def entry_of(metric: Metric, part: str, variation: Spread) -> MetricSpread:
     """Returns a table's entry for a metric: the standard deviation with the interval that its variance's chi-squared distribution gives it."""
-    interval = deviation_range(float(np.sqrt(told.variance)), told.degrees, CONFIDENCE)
+    interval = deviation_range(float(np.sqrt(variation.variance)), variation.degrees, CONFIDENCE)
     return MetricSpread(
         id=metric.id,
         part=part,
         unit=metric.unit,
         scale=metric.run_scale,
         sd=interval.estimate,
-        within=float(np.sqrt(told.within)),
-        degrees=told.degrees,
+        within=float(np.sqrt(variation.within)),
+        degrees=variation.degrees,
         low=interval.low,
         high=interval.high,
     )

@@ -124,7 +124,7 @@ def read_spread_table(file: Path) -> SpreadTable:
     if found.schema != SCHEMA:
         raise ComparisonError(f"{file}: schema {found.schema}, this slotmark reads {SCHEMA}. {_MAKE}")
     known = {metric.id: metric for metric in catalogue(found.bench).metrics}
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for one in found.metric:
         metric = known.get(one.id)
         if metric is None:
@@ -136,9 +136,9 @@ def read_spread_table(file: Path) -> SpreadTable:
                 )
         if not all(map(math.isfinite, (one.sd, one.within, one.degrees, one.low, one.high))):
             raise ComparisonError(f"{file}: a figure of '{one.id}' is no number. {_MAKE}")
-        if (one.id, one.part) in told:
+        if (one.id, one.part) in seen:
             raise ComparisonError(f"{file}: '{one.id}' is there twice. Leave one out.")
-        told.add((one.id, one.part))
+        seen.add((one.id, one.part))
     return found
 
 
@@ -147,7 +147,7 @@ def refuse_other_runs(table: SpreadTable, file: Path, manifests: Iterable[Manife
     for manifest in manifests:
         if manifest.origin == "simulated":
             raise ComparisonError(
-                f"{file}: {manifest.id} is simulated, and its seeds are its runs: no table says how much those differ. Simulate more seeds."
+                f"{file}: {manifest.id} is simulated, and its seeds are its runs: no table has how much those differ. Simulate more seeds."
             )
         if (why := _unlike(table, manifest)) is not None:
             raise ComparisonError(f"{file}: {why}. {_MAKE}")
@@ -156,8 +156,8 @@ def refuse_other_runs(table: SpreadTable, file: Path, manifests: Iterable[Manife
 def shipped_table(manifests: Sequence[Manifest]) -> SpreadTable | None:
     """The table that comes with slotmark for the cluster of all these runs; None where there is none.
 
-    Every fact of the table's work must be recorded by each run: the name of a cluster isn't enough. A published table tells few of them: it must
-    tell how many hosts there were.
+    Every fact of the table's work must be recorded by each run: the name of a cluster isn't enough. A published table has few of them: it must
+    have how many hosts there were.
     """
     entries = catalogue(manifests[0].bench)
     folder = (catalogue(entries.like) if entries.like else entries).folder / "run_to_run"

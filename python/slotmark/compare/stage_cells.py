@@ -12,7 +12,7 @@ from slotmark.metrics import Analysis, StageCells, dense_ranks
 from slotmark.statistics.student import satterthwaite
 
 LEAST_BLOCKS = 3
-"""A cell counts where so many blocks on each side took the stage there."""
+"""The number of blocks on each side that must have taken the stage there for a cell to count."""
 
 
 class Together(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ KEPT_SAMPLES = 1_000
 """Up to this many samples are kept one by one."""
 
 MOST_STEPS = 40
-"""A distribution with at most so many distinct values is drawn as steps."""
+"""The number of distinct values up to which a distribution is drawn as steps."""
 
 _FIRST_LOOK = 10_000
 """Values that are examined first: they mostly show whether there are many distinct ones."""

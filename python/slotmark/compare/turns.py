@@ -16,7 +16,7 @@ Moment = tuple[str, int] | tuple[datetime, int]
 
 
 def apart(turns: Turns | None, sides: tuple[Side, Side], analyses: Sequence[Sequence[Analysis]]) -> str:
-    """Returns why nothing shows that two sides took turns, in words; empty where they did, or where a session says so and records no order.
+    """Returns why nothing shows that two sides took turns, in words; empty where they did, or where a session took turns and records no order.
 
     Args:
         turns: Where the bench keeps the order; None where it keeps none.

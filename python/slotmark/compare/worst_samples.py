@@ -51,7 +51,7 @@ class WorstSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysis]) -> list[WorstSample]:
-    """The worst samples of all runs of a side, those whose steps the logs tell, the worst first.
+    """The worst samples of all runs of a side, those whose steps are in the logs, the worst first.
 
     Args:
         timelines: The metric, and the parts of it that are shown.
@@ -63,11 +63,11 @@ def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysi
     values = sorted(
         (sign * value, number, int(key), value)
         for number, analysis in enumerate(analyses)
-        for told in [set(analysis.steps(split)["key"].to_pylist())]
+        for recorded in [set(analysis.steps(split)["key"].to_pylist())]
         for whole in [analysis.samples(metric.id)]
         for part in whole.parts
         for (key,), value in whole.of(part).items()
-        if key in told
+        if key in recorded
     )
     found: list[WorstSample] = []
     for _, number, key, value in values:

@@ -114,9 +114,9 @@ def predict_change(
     if not moving:
         if against is not None:
             outside = outside_of(str(against), changed, PREDICTED)
-            told = "".join(f" {one.text}" for one in outside)
+            texts = "".join(f" {one.text}" for one in outside)
             raise SimulationError(
-                f"--against {against}: {profile} changes nothing of it that moves a block; name another profile.{told}"
+                f"--against {against}: {profile} changes nothing of it that moves a block; name another profile.{texts}"
             )
         alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings), warnings=of_extended)
         return _simulated([alone], "", seeds, folder, progress)

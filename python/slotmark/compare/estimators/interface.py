@@ -170,7 +170,7 @@ def measured_of_ratio(
     conditional: bool,
     basis: Basis,
 ) -> Measured:
-    """A ratio that a bootstrap of so many draws found; the others are attributes of :class:`Measured`."""
+    """A ratio that a bootstrap of this many draws found; the others are attributes of :class:`Measured`."""
     return Measured(
         ratio=found.interval,
         bounds=found.bounds,

@@ -47,7 +47,7 @@ DESIGNS = {
     "paired seeds": "Runs of both sides were simulated with the same seeds, which draw the same leaders: the runs of a seed are a pair, and Student's t is over the "
     "differences of seeds. ",
     "mixed rounds": "Both sides shared the hosts of one cluster and swapped them from round to round: a host in a round is the unit, what a block, a slot, a round and a host "
-    "add to both sides is taken out by least squares, and intervals and p-values are Student's t over what is left. Forging is told by who forged. ",
+    "add to both sides is taken out by least squares, and intervals and p-values are Student's t over what is left. Forging is matched by forger. ",
 }
 """The words for how runs that belong together are compared, by what an interval is over."""
 
@@ -174,8 +174,8 @@ def method(comparison: Comparison) -> str:
         "A metric's value is the arithmetic mean of its samples: one per block, per block and host, or per host and slot. "
         f"{way} of one run aren't independent of each other: how much a mean varies is read off the slowest cosines of the run's course, and "
         "intervals and p-values are Student's t with as many degrees of freedom; levels of memory are compared over hosts. Blocks of "
-        "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would tell as much; no verdict is possible below 4. Verdicts are "
-        "conditional where each side was run once and nothing tells how much runs of one build differ. Else the run is the unit: means of runs are compared on the "
+        "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would be as informative; no verdict is possible below 4. Verdicts are "
+        "conditional where each side was run once and nothing shows how much runs of one build differ. Else the run is the unit: means of runs are compared on the "
         "scale of logarithms (shares and counts as they are). What runs of one side differ by, of all sides together, weighed against what was known before or "
         "moderated by the other metrics of the section, is what each run may differ by, and intervals and p-values are Student's t over it and what varies "
         f"within runs. {turns}Where a metric has a least difference that matters, the margin is that or "
@@ -184,7 +184,7 @@ def method(comparison: Comparison) -> str:
 
 
 def compared(rows: Sequence[RunRow], prior: Prior | None, confidence: float) -> list[Entry]:
-    """The rows with their differences, by how much runs of one build differ where anything tells."""
+    """The rows with their differences, by how much runs of one build differ where it is known."""
     return [
         Entry(
             metric=row.metric,
@@ -222,8 +222,8 @@ def _spreads(rows: Sequence[RunRow], prior: Prior | None) -> list[_Known | None]
             level = from_scale(row.runs[0][0].level, row.scale)
             before = prior.of(row.metric, row.part, level=level, own=own is not None)
         known, source = combined(own, before and before[0]), before[1] if before else ""
-        told = " and ".join(filter(None, (FROM_RUNS if own else "", source)))
-        found.append(known and _Known(known, told))
+        from_where = " and ".join(filter(None, (FROM_RUNS if own else "", source)))
+        found.append(known and _Known(known, from_where))
         if own and before is None and own.variance > 0 and row.metric.tested:
             key = row.metric.section, row.scale, own.degrees, residuals(row.runs).size
             groups.setdefault(key, []).append(place)
@@ -432,12 +432,12 @@ def _basis(found: MeanDifference, ours: _Side, theirs: _Side) -> Basis:
 
 
 def _untold(unit: str, found: MeanDifference, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
-    """No verdict where units are so alike that a mean may lie anywhere, or few skewed ones are held against many; None otherwise."""
+    """No verdict where units are so alike that a mean may lie anywhere, or few skewed ones are compared with many; None otherwise."""
     fewest = min(one.sums.size for one in runs)
     if runs[0].ordered and fewest < LEAST_VALUES:
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"{fewest} {unit}{'s' if fewest != 1 else ''} don't tell how much neighbours are alike; {LEAST_VALUES} are needed",
+            f"{fewest} {unit}{'s' if fewest != 1 else ''} don't show how much neighbours are alike; {LEAST_VALUES} are needed",
         )
     if runs[0].ordered and min(basis.effective) < LEAST_EFFECTIVE:
         return Judgement(

@@ -25,7 +25,7 @@ ORDERS = 2_000
 """In which blocks are put to test whether they drift."""
 
 DRIFTS_BELOW = 0.02
-"""The p-value below which blocks are said to drift."""
+"""The p-value below which blocks drift."""
 
 
 def estimate(task: Task) -> Estimate:

@@ -29,8 +29,8 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
         mean: Over all runs, above 0.
         over: What varies within a run, in the plural.
         units: How many a run has, on average.
-        within: By what varies within runs; None where runs can't tell.
-        degrees_within: Degrees of freedom of that from a single run; 0 where runs can't tell.
+        within: By what varies within runs; None where runs don't show it.
+        degrees_within: Degrees of freedom of that from a single run; 0 where runs don't show it.
         between: By all that varies, at least what varies within runs; None with one run per side.
         repeated: How many runs there are on sides with several.
     """
@@ -158,7 +158,7 @@ def _reach(found: Variation, alpha: float) -> Reach:
 
 
 def smallest(found: Variation, runs: int, alpha: float) -> float | None:
-    """The smallest difference that would be found four times in five, as a share of the mean; None where nothing says so.
+    """The smallest difference that would be found four times in five, as a share of the mean; None where it is unknown.
 
     Args:
         found: How much a run's mean varies.

@@ -27,7 +27,7 @@ ORDERS = 2_000
 """In which rounds are put to test whether they drift."""
 
 DRIFTS_BELOW = 0.02
-"""The p-value below which rounds are said to drift."""
+"""The p-value below which rounds drift."""
 
 
 def estimate(task: Task) -> Estimate:

@@ -115,9 +115,9 @@ struct LinkState {
     life: u32,
     window: Window,
     /// The last header that the producer sent.
-    told: u32,
+    announced: u32,
     header_ns: u64,
-    /// The tip of the producer's chain as the follower knows it.
+    /// The tip of the producer's chain as it was announced to the follower.
     candidate: u32,
     /// Blocks asked for and not yet there, oldest first.
     fetching: Vec<u32>,
@@ -284,7 +284,7 @@ impl<'p> Engine<'p> {
                 connected: true,
                 life: 0,
                 window: tcp.cold(),
-                told: 0,
+                announced: 0,
                 header_ns: 0,
                 candidate: 0,
                 fetching: Vec::new(),
@@ -398,7 +398,7 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// The observation of a block by a host, to be told a moment; `None` where the run is over by then.
+    /// The observation of a block by a host, to be given a moment; `None` where the run is over by then.
     fn observe(&mut self, host: usize, block: u32, at_ns: u64, moment: impl Fn(&mut Observation) -> &mut u64) -> bool {
         if at_ns >= self.end_ns.saturating_add_signed(-self.hosts[host].ahead_ns) {
             return false;

@@ -41,7 +41,7 @@ pub enum SimulationError {
         source: parquet::errors::ParquetError,
     },
     /// The threads can't be started.
-    #[error("{count} threads can't be started ({source}); ask for fewer.")]
+    #[error("{count} threads can't be started ({source}); choose fewer.")]
     Threads {
         /// As many as were asked for.
         count: usize,

@@ -28,7 +28,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The block number that a node tells; -1 for genesis.
+    /// The block number that a node logs; -1 for genesis.
     pub fn number(&self) -> i64 {
         self.height as i64 - 1
     }
@@ -149,7 +149,7 @@ pub(crate) trait Teller {
 }
 
 impl Event<'_> {
-    /// Tells which message it is, with its values.
+    /// Gives its message with its values.
     #[inline]
     pub(crate) fn tell(&self, teller: &mut impl Teller) {
         match *self {

@@ -1,11 +1,11 @@
 //! A cluster of block producers in virtual time.
 //!
-//! [`Profile`] says what is simulated, [`simulate`] does it and hands what hosts log to a [`Sink`]; [`write_run`] writes a run
+//! [`Profile`] has what is simulated, [`simulate`] does it and hands what hosts log to a [`Sink`]; [`write_run`] writes a run
 //! directory as real nodes leave it behind. One seed decides everything.
 //!
-//! The engine moves blocks in one heap of events; the narrator then tells, host by host and on all threads, what each host logs.
+//! The engine moves blocks in one heap of events; the narrator then gives, host by host and on all threads, what each host logs.
 //! [`simulate`] does both in stretches of slots, so that memory does not grow with the length of a run but for the truth;
-//! [`simulate_by_host`] tells all of a host at once, for sinks of which only a few may be open. [`write_tables`] is one: it writes
+//! [`simulate_by_host`] gives all of a host at once, for sinks of which only a few may be open. [`write_tables`] is one: it writes
 //! what reading the logs would give.
 
 mod clock;
@@ -51,7 +51,7 @@ pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, SlotTruth, Truth};
 use crate::engine::Engine;
 use crate::narrator::{Narration, Narrator};
 
-/// Slots that are simulated before what they made is told.
+/// Slots that are simulated before their events are handed on.
 const STRETCH_SLOTS: u64 = 200;
 
 /// A simulation that is over.
@@ -65,10 +65,10 @@ pub struct Outcome<H> {
     pub sinks: Vec<H>,
 }
 
-/// Is told what is done and what there is to do, and may stop a simulation.
+/// Gets what is done and what there is to do, and may stop a simulation.
 type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
-/// Returns the true events of a profile without the hosts' logs: the blocks alone, in a small part of the time. `progress` is told slots.
+/// Returns the true events of a profile without the hosts' logs: the blocks alone, in a small part of the time. `progress` gets slots.
 pub fn simulate_truth(profile: &Profile, seed: u64, progress: Progress<'_>) -> Result<Truth, SimulationError> {
     let topology = topology_of(profile, seed)?;
     let engine = in_stretches(profile, &topology, seed, |engine, slots| {
@@ -78,28 +78,28 @@ pub fn simulate_truth(profile: &Profile, seed: u64, progress: Progress<'_>) -> R
     Ok(engine.into_truth())
 }
 
-/// Simulates a profile and tells what hosts log stretch by stretch, all hosts of one at a time. `progress` is told slots.
+/// Simulates a profile and gives what hosts log stretch by stretch, all hosts of one at a time. `progress` gets slots.
 pub fn simulate<S: Sink>(profile: &Profile, seed: u64, sink: &mut S, progress: Progress<'_>) -> Result<Outcome<S::Host>, SimulationError> {
     let topology = topology_of(profile, seed)?;
     let mut hosts = tellers(profile, seed, &topology, sink)?;
     let narration = Narration::new(profile, seed);
     let engine = in_stretches(profile, &topology, seed, |engine, slots| {
         let blocks = &engine.truth.blocks;
-        let told = hosts.par_iter_mut().zip(engine.journals.par_iter_mut()).map(|((sink, narrator), journal)| {
+        let narrated = hosts.par_iter_mut().zip(engine.journals.par_iter_mut()).map(|((sink, narrator), journal)| {
             narration.tell(narrator, journal, blocks, slots.clone(), sink);
             sink.end_of_stretch()
         });
-        told.collect::<Result<(), SimulationError>>()?;
+        narrated.collect::<Result<(), SimulationError>>()?;
         step(progress, slots.end, profile.run.slots)
     })?;
     hosts.par_iter_mut().map(|(sink, _)| sink.finish()).collect::<Result<(), SimulationError>>()?;
     Ok(outcome(topology, engine.into_truth(), hosts))
 }
 
-/// Simulates a profile to its end, then tells all of one host after all of another, one a thread of `pool`: what [`simulate`]
-/// tells.
+/// Simulates a profile to its end, then gives all of one host after all of another, one a thread of `pool`: what [`simulate`]
+/// gives.
 ///
-/// Until a host is told, what its blocks and transactions did is kept, some ten bytes for each line of it. `progress` is told
+/// Until a host's turn, what its blocks and transactions did is kept, some ten bytes for each line of it. `progress` gets
 /// slots of hosts, on the caller's thread.
 pub fn simulate_by_host<S: Sink>(
     profile: &Profile,
@@ -119,12 +119,12 @@ pub fn simulate_by_host<S: Sink>(
     let threads = pool.current_num_threads();
     let mut done = slots;
     for (hosts, journals) in hosts.chunks_mut(threads).zip(journals.chunks_mut(threads)) {
-        let told = hosts.par_iter_mut().zip(journals.par_iter_mut()).map(|((sink, narrator), journal)| {
+        let narrated = hosts.par_iter_mut().zip(journals.par_iter_mut()).map(|((sink, narrator), journal)| {
             let mut journal = std::mem::take(journal);
             narration.tell(narrator, &mut journal, &truth.blocks, 0..slots, sink);
             sink.finish()
         });
-        pool.install(|| told.collect::<Result<(), SimulationError>>())?;
+        pool.install(|| narrated.collect::<Result<(), SimulationError>>())?;
         done += slots * hosts.len() as u64;
         step(progress, done, total)?;
     }
@@ -171,10 +171,10 @@ fn step(progress: Progress<'_>, done: u64, total: u64) -> Result<(), SimulationE
     if progress(done, total).is_break() { Err(SimulationError::Stopped) } else { Ok(()) }
 }
 
-/// A host's sink and who tells it.
-type Told<H> = (H, Narrator);
+/// A host's sink and its narrator.
+type Narrated<H> = (H, Narrator);
 
-fn tellers<S: Sink>(profile: &Profile, seed: u64, topology: &Topology, sink: &mut S) -> Result<Vec<Told<S::Host>>, SimulationError> {
+fn tellers<S: Sink>(profile: &Profile, seed: u64, topology: &Topology, sink: &mut S) -> Result<Vec<Narrated<S::Host>>, SimulationError> {
     let mut followed = vec![Vec::new(); topology.hosts.len()];
     for link in &topology.links {
         followed[link.follower as usize].push(link.producer);
@@ -184,6 +184,6 @@ fn tellers<S: Sink>(profile: &Profile, seed: u64, topology: &Topology, sink: &mu
     hosts.collect()
 }
 
-fn outcome<H>(topology: Topology, truth: Truth, hosts: Vec<Told<H>>) -> Outcome<H> {
+fn outcome<H>(topology: Topology, truth: Truth, hosts: Vec<Narrated<H>>) -> Outcome<H> {
     Outcome { topology, truth, sinks: hosts.into_iter().map(|(sink, _)| sink).collect() }
 }

@@ -14,7 +14,7 @@ use crate::event::{Event, Teller};
 /// Every host's address.
 pub(crate) type Addresses = Arc<[Vec<u8>]>;
 
-/// The addresses of so many hosts, `10.HOST:3001`: the same in every log.
+/// The addresses of this many hosts, `10.HOST:3001`: the same in every log.
 pub(crate) fn addresses(hosts: usize) -> Addresses {
     (0..hosts).map(|host| format!("10.{}.{}.{}:3001", host >> 16, host >> 8 & 255, host & 255).into_bytes()).collect()
 }

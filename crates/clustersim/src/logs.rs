@@ -48,7 +48,7 @@ impl Sink for LogFiles {
     }
 }
 
-/// A file that is only open while its host is told, so that a cluster may have more hosts than a process open files.
+/// A file that is only open while its host is narrated, so that a cluster may have more hosts than a process open files.
 #[derive(Debug)]
 struct Appended {
     path: PathBuf,
@@ -122,7 +122,7 @@ impl HostSink for LogWriter {
         self.truth.extend_from_slice(b"}\n");
     }
 
-    /// Writes out and gives the memory back: hosts that are told one after another by one thread take turns with one buffer.
+    /// Writes out and gives the memory back: hosts that one thread narrates one after another take turns with one buffer.
     fn end_of_stretch(&mut self) -> Result<(), SimulationError> {
         self.write_out();
         let (log, truth) = &mut self.files;

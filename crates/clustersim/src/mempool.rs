@@ -59,7 +59,7 @@ impl MempoolModel {
         }
     }
 
-    /// An empty mempool; `offset_bits` say when in the generator's turn this host gets its share.
+    /// An empty mempool; `offset_bits` set when in the generator's turn this host gets its share.
     pub(crate) fn empty(&self, offset_bits: u64) -> Mempool {
         let offset_ns =
             if self.offered_ns == u64::MAX { 0 } else { ((u128::from(self.offered_ns) * u128::from(offset_bits)) >> 64) as u64 };

@@ -1,7 +1,7 @@
 //! One host's log as it happens: what the engine recorded, merged with what happens every slot.
 //!
 //! Every slot the forge loop checks for leadership, resources are sampled and the ledger is measured. None of this moves
-//! blocks, so it is told host by host, on as many threads as there are.
+//! blocks, so it is narrated host by host, on as many threads as there are.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -58,7 +58,7 @@ pub(crate) struct Narrator {
     records: Vec<(u64, Record)>,
     replies: Vec<Reply>,
     led: Vec<u64>,
-    /// Lines of the current reply already told, and when the last one was.
+    /// Lines of the current reply already given, and when the last one was.
     reply_step: u32,
     reply_line_ns: i64,
     peers: Vec<u32>,
@@ -94,7 +94,7 @@ impl<'p> Narration<'p> {
         }
     }
 
-    /// Tells a sink what a host logs in some slots, by its own clock.
+    /// Gives a sink what a host logs in some slots, by its own clock.
     pub(crate) fn tell(
         &self,
         narrator: &mut Narrator,
@@ -215,7 +215,7 @@ impl<S: HostSink> Teller<'_, '_, S> {
         }
     }
 
-    /// Tells what really happened in the slots that are over, or in all.
+    /// Gives the true events in the slots that are over, or in all.
     fn close(&mut self, all: bool) {
         while let Some(truth) = self.narrator.open.front()
             && (all || !truth.leads || truth.leadership_ns.is_some())
@@ -230,7 +230,7 @@ impl<S: HostSink> Teller<'_, '_, S> {
         self.narrator.open.iter_mut().rev().find(|truth| truth.slot == slot)
     }
 
-    /// Tells of an event: the sink, and the truth of the slot that it is about.
+    /// Gives an event: the sink, and the truth of the slot that it is about.
     #[inline]
     fn event(&mut self, at_ns: i64, event: &Event<'_>) {
         let moment = Some(at_ns - self.narrator.ahead_ns);
@@ -310,7 +310,7 @@ impl<S: HostSink> Teller<'_, '_, S> {
         self.event(at_ns, &event);
     }
 
-    /// Tells everything recorded before a time.
+    /// Gives everything recorded before a time.
     fn until(&mut self, until_ns: i64) {
         let ahead_ns = self.narrator.ahead_ns;
         loop {

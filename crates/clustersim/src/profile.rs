@@ -208,10 +208,10 @@ pub struct Workload {
     pub txs_per_reply: u32,
     /// Plutus script, empty for none: a name, or a file `NAME.plutus`, which live clusters run.
     pub script: String,
-    /// Datum of such a file: a file too.
+    /// Datum of a script file: a file too.
     #[serde(default)]
     pub datum: String,
-    /// Redeemer of such a file: a file too.
+    /// Redeemer of a script file: a file too.
     #[serde(default)]
     pub redeemer: String,
 }

@@ -2,7 +2,7 @@
 //!
 //! Definitions are locli's: means over accepted blocks (forging, first peer, end to end) or over every valid observation of an
 //! accepted block (the other peer rows). A block is accepted if it is on the chain but not its last, from the first analysed
-//! epoch on, as full as the report asks for, and seen to be adopted by all other hosts. Adoption by a fork switch is not seen.
+//! epoch on, as full as the report requires, and adopted by all other hosts by the logs. Adoption by a fork switch is not in them.
 
 use serde::Serialize;
 

@@ -72,7 +72,7 @@ fn write_into(
 /// Simulates a profile straight into tables, as [`slotmark_tracelog::ingest`] makes them of the logs, and those of the truth.
 ///
 /// `tables` and `description` are folders that exist and are empty; what else a run directory holds goes into `description`.
-/// `threads` hosts are told at once, as many as there are cores for 0. `progress` is told slots of hosts. The one source is the profile, with its seed as a last line.
+/// `threads` hosts are narrated at once, as many as there are cores for 0. `progress` gets slots of hosts. The one source is the profile, with its seed as a last line.
 pub fn write_tables(
     profile: &Profile,
     seed: u64,
@@ -315,15 +315,15 @@ fn truth_lines(out: &mut impl Write, truth: &Truth, topology: &Topology) -> std:
         });
         writeln!(out, "{line}")?;
     }
-    let told = |ns: u64| if ns == NEVER { Value::Null } else { json!(ns) };
+    let moment = |ns: u64| if ns == NEVER { Value::Null } else { json!(ns) };
     for block in truth.blocks.iter().skip(1) {
         let hash = truth.hash(block.index);
         for (host, facts) in topology.hosts.iter().enumerate() {
             let seen = truth.observation(host, block.index);
             let line = json!({
-                "kind": "observation", "block": hash, "host": facts.name, "noticed_ns": told(seen.noticed_ns),
-                "requested_ns": told(seen.requested_ns), "range": seen.range, "fetched_ns": told(seen.fetched_ns),
-                "announced_ns": told(seen.announced_ns), "sending_ns": told(seen.sending_ns), "adopted_ns": told(seen.adopted_ns),
+                "kind": "observation", "block": hash, "host": facts.name, "noticed_ns": moment(seen.noticed_ns),
+                "requested_ns": moment(seen.requested_ns), "range": seen.range, "fetched_ns": moment(seen.fetched_ns),
+                "announced_ns": moment(seen.announced_ns), "sending_ns": moment(seen.sending_ns), "adopted_ns": moment(seen.adopted_ns),
                 "adopted_by": seen.adopted_by.word(),
             });
             writeln!(out, "{line}")?;

@@ -24,12 +24,12 @@ pub trait HostSink: Send {
     /// Takes the true events of a slot on the host, whatever blocks did: in the order of slots, none while the host is down.
     fn slot(&mut self, _truth: &SlotTruth) {}
 
-    /// A stretch of slots is over: the time to write out, and to say what went wrong since the last one.
+    /// A stretch of slots is over: the time to write out, and to report errors since the last one.
     fn end_of_stretch(&mut self) -> Result<(), SimulationError> {
         Ok(())
     }
 
-    /// All is told.
+    /// All events are given.
     fn finish(&mut self) -> Result<(), SimulationError> {
         Ok(())
     }

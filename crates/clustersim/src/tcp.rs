@@ -56,8 +56,8 @@ impl TcpModel {
     }
 
     /// Sends blocks of `sizes` one behind the other from `start_ns` on. Gives, for each, when its first byte leaves and when
-    /// its last one arrives; `latency_ns` is one way. `warm` doubles the window of a rested connection, `lost` says of the
-    /// n-th round, with so many segments, whether one of them was lost.
+    /// its last one arrives; `latency_ns` is one way. `warm` doubles the window of a rested connection, `lost` decides for the
+    /// n-th round, with its number of segments, whether one of them was lost.
     pub(crate) fn send(
         &self,
         window: &mut Window,

@@ -116,11 +116,11 @@ pub struct SlotTruth {
     pub utxo: Option<i64>,
     /// Resources were sampled.
     pub sampled_ns: Option<i64>,
-    /// Since the node started, CPU time of the mutator, in ns; the node tells whole hundredths of a second.
+    /// Since the node started, CPU time of the mutator, in ns; the node logs whole hundredths of a second.
     pub mutator_ns: Option<i64>,
     /// Since the node started, CPU time of collections, in ns.
     pub gc_ns: Option<i64>,
-    /// The other counters and the sizes, as the node tells them.
+    /// The other counters and the sizes, as the node logs them.
     pub resources: Option<ResourceSample>,
     /// The most transactions that the mempool held when it changed.
     pub mempool_txs: Option<i64>,

@@ -30,7 +30,7 @@ fn truth_of(profile: &Profile, seed: u64) -> Truth {
     simulate_truth(profile, seed, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
-fn told(profile: &Profile, seed: u64) -> Outcome<Collected> {
+fn simulated(profile: &Profile, seed: u64) -> Outcome<Collected> {
     simulate(profile, seed, &mut InMemory, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
@@ -87,7 +87,7 @@ fn check_chains(truth: &Truth) {
     }
 }
 
-/// Checks the order of moments; `restarted` is a host that lost what it had not adopted, and may ask for a block again.
+/// Checks the order of moments; `restarted` is a host that lost what it had not adopted, and may request a block again.
 fn check_moments(truth: &Truth, restarted: Option<u32>) {
     for (host, observations) in truth.observations.iter().enumerate() {
         for (index, seen) in observations.iter().enumerate().skip(1) {
@@ -143,7 +143,7 @@ fn the_same_seed_writes_the_same_bytes_on_one_thread_and_on_many_and_another_see
 #[test]
 fn the_truth_is_the_same_with_and_without_logs_and_whatever_the_stretches() {
     let profile = value_only(&["hosts=12", "pools=12", "run.slots=650"]);
-    let outcome = told(&profile, 3);
+    let outcome = simulated(&profile, 3);
     assert_eq!(outcome.truth, truth_of(&profile, 3));
 }
 
@@ -151,7 +151,7 @@ fn the_truth_is_the_same_with_and_without_logs_and_whatever_the_stretches() {
 fn every_moment_of_the_truth_is_a_line_of_the_log_and_the_other_way_round() {
     let skewed = r#"fault=[{kind="clock-skew", host=2, ahead_ms=-40.5}, {kind="clock-skew", host=3, ahead_ms=12.25}, {kind="host-down", host=4, from=200, until=260}]"#;
     let profile = value_only(&["hosts=9", "pools=9", "run.slots=600", skewed]);
-    let outcome = told(&profile, 5);
+    let outcome = simulated(&profile, 5);
     for (host, collected) in outcome.sinks.iter().enumerate() {
         let ahead = outcome.truth.clock_ahead_ns[host];
         let first = |message: Message, block: u32| {
@@ -183,7 +183,7 @@ fn every_moment_of_the_truth_is_a_line_of_the_log_and_the_other_way_round() {
 fn a_host_that_is_down_logs_nothing_and_catches_up_in_ranges() {
     let down = r#"fault=[{kind="host-down", host=4, from=100, until=400}]"#;
     let profile = value_only(&["hosts=9", "pools=8", "run.slots=800", down]);
-    let outcome = told(&profile, 5);
+    let outcome = simulated(&profile, 5);
     check_chains(&outcome.truth);
     let silent = outcome.sinks[4].events.iter().filter(|(at_ns, _, _)| (100_000_000_000..400_000_000_000).contains(at_ns));
     assert_eq!(silent.count(), 0);
@@ -211,7 +211,7 @@ fn a_partition_makes_two_chains_and_its_end_makes_one() {
         .map(|host| *healed.chain_to(healed.tips[host]).iter().rfind(|block| healed.blocks[**block as usize].slot < 680).unwrap())
         .collect();
     assert_eq!(settled.len(), 1, "{heights:?}");
-    assert!(healed.observations.iter().flatten().any(|seen| seen.adopted_by == AdoptedBy::Fork), "nobody switched");
+    assert!(healed.observations.iter().flatten().any(|seen| seen.adopted_by == AdoptedBy::Fork), "no host switched");
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn a_run_that_is_stopped_leaves_nothing_and_one_that_is_there_is_kept() {
 fn the_benchmarks_own_topology_file_has_the_links_that_the_rule_gives() {
     let shared = std::env::var("SLOTMARK_SHARED").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into());
     let from_file = value_only(&[&format!(r#"network.topology={{kind="file", path="{shared}/data/cluster/topology-dense-52.json"}}"#)]);
-    let (file, rule) = (told(&value_only(&["run.slots=1"]), 1).topology, told(&with_slots(from_file, 1), 1).topology);
+    let (file, rule) = (simulated(&value_only(&["run.slots=1"]), 1).topology, simulated(&with_slots(from_file, 1), 1).topology);
     let pairs =
         |topology: &slotmark_clustersim::Topology| topology.links.iter().map(|link| (link.follower, link.producer)).collect::<HashSet<_>>();
     assert_eq!(pairs(&file), pairs(&rule));

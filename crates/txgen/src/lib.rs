@@ -1,6 +1,6 @@
 //! Submits signed transactions to nodes at an asked rate, over node-to-node tx-submission.
 //!
-//! A [`Schedule`] says when each transaction is due; the connections to all targets take from it, so that a transaction goes to
+//! A [`Schedule`] decides when each transaction is due; the connections to all targets take from it, so that a transaction goes to
 //! one target, whichever asks first. Each [`Record`] has the times of one transaction.
 
 mod inclusion;

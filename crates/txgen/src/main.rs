@@ -132,7 +132,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     tell("signed", json!({"split": prepared.split.len(), "transactions": prepared.transactions.len()}));
     let (split, ended) = offer(prepared.split.clone(), f64::INFINITY, options, magic, &stop, None)?;
     tell("split", json!({"summary": split, "lost": lost(&ended), "opened": opened(&ended)}));
-    // Of those that were taken without an acknowledgement the chain tells.
+    // Of those that were taken without an acknowledgement the chain shows the rest.
     if split.offered == 0 || options.socket.is_none() && split.acknowledged < split.transactions {
         return Err(format!(
             "only {} of {} transactions of the split were taken: {}",
@@ -238,7 +238,7 @@ fn settle(
         }
         return Ok(ControlFlow::Continue(()));
     };
-    let mut told = String::new();
+    let mut reported = String::new();
     loop {
         let ids: HashSet<_> = split.iter().map(|transaction| transaction.id).collect();
         let patience = OFFER_AGAIN.min(end.saturating_duration_since(Instant::now()));
@@ -270,9 +270,9 @@ fn settle(
             (_, ended) = offer(missing, f64::INFINITY, options, magic, stop, None)?;
         } else if let Err(error) = found {
             let why = format!("{}: {error}", socket.display());
-            if why != told {
+            if why != reported {
                 eprintln!("slotmark-txgen: {why}; it is asked again until --settle is over");
-                told = why;
+                reported = why;
             }
             thread::sleep(LOOK);
         }
@@ -298,6 +298,6 @@ fn reasons(ended: &[Ended]) -> String {
 /// Prints a line about a phase.
 fn tell(phase: &str, facts: Value) {
     let line = json!({"phase": phase, "at_ns": now_ns(), "facts": facts});
-    // Nobody needs to read it.
+    // The reader may have left.
     let _ = writeln!(io::stdout(), "{line}");
 }

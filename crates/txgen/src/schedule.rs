@@ -22,15 +22,15 @@ pub struct Schedule {
     rate: f64,
     begin: Instant,
     begin_ns: u64,
-    /// The first that nobody took.
+    /// The first that was not taken.
     next: Mutex<usize>,
     stop: Arc<AtomicBool>,
 }
 
 impl Schedule {
-    /// A schedule that begins in half a second, at so many transactions a second; now, and all at once, where `rate` is infinite.
+    /// A schedule that begins in half a second, at this many transactions a second; now, and all at once, where `rate` is infinite.
     ///
-    /// When `stop` becomes true, those that nobody took are left out.
+    /// When `stop` becomes true, those that were not taken are left out.
     pub fn new(transactions: Vec<SignedTransaction>, rate: f64, stop: Arc<AtomicBool>) -> Self {
         let lead = if rate.is_finite() { LEAD } else { Duration::ZERO };
         let begin_ns = now_ns() + lead.as_nanos() as u64;
@@ -72,7 +72,7 @@ impl Schedule {
         if self.rate.is_finite() { Duration::from_secs_f64(place as f64 / self.rate) } else { Duration::ZERO }
     }
 
-    /// Takes at most so many of those that are due and not taken yet; none where none is.
+    /// Takes at most this many of those that are due and not taken yet; none where none is.
     pub fn take(&self, most: usize) -> Range<usize> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let (start, end) = (*next, self.end(*next));

@@ -169,7 +169,7 @@ impl Connection<'_> {
                     other if number == protocol::HANDSHAKE => {
                         return Err(self.protocol_error(other, "a segment before the handshake was over"));
                     }
-                    other => return Err(self.protocol_error(other, "a segment that nobody asked for")),
+                    other => return Err(self.protocol_error(other, "an unrequested segment")),
                 }
             }
             match self.reader.read(self.received.room()) {
@@ -221,7 +221,7 @@ impl Connection<'_> {
                 Err(self.protocol_error(number, format!("version {version} was accepted, which wasn't offered")))
             }
             Answer::Refuse(why) => Err(SubmissionError::Refused { target, magic, why }),
-            Answer::Versions(_) => Err(self.protocol_error(number, "versions are listed, which nobody asked for")),
+            Answer::Versions(_) => Err(self.protocol_error(number, "versions are listed without a request")),
         }
     }
 
@@ -324,7 +324,7 @@ impl<'c> Offers<'c> {
         }
         let acknowledged_ns = Some(now_ns());
         for (_, record) in self.unacknowledged.drain(..count) {
-            // Nobody reads records any more where all is over.
+            // The records have no reader any more where all is over.
             let _ = self.records.send(Record { acknowledged_ns, ..record });
         }
         Ok(())

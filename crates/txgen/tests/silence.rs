@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Takes transactions until there are no more, or so many; those of the last round stay without an acknowledgement. Gives how many.
+    /// Takes transactions until there are no more, or this many; those of the last round stay without an acknowledgement. Gives how many.
     fn take(&mut self, most: usize) -> usize {
         let (mut taken, mut acknowledged) = (0, 0);
         while taken < most {
@@ -97,7 +97,7 @@ impl Connection {
         taken
     }
 
-    /// Says nothing more, until the other side leaves.
+    /// Sends nothing more, until the other side leaves.
     fn fall_silent(mut self) {
         let _ = self.0.read_to_end(&mut Vec::new());
     }

@@ -37,7 +37,7 @@ async fn node(listener: TcpListener, magic: u64) -> Received {
         let mut offered = match server.receive_next_reply().await.expect("a reply") {
             Reply::TxIds(ids) => ids,
             Reply::Done => return received,
-            Reply::Txs(_) => panic!("nobody asked for transactions"),
+            Reply::Txs(_) => panic!("transactions without a request"),
         };
         assert!((1..=3).contains(&offered.len()));
         server.acknowledge_and_request_tx_ids(false, 0, 5).await.expect("sent");

@@ -40,12 +40,12 @@ pub fn exec(pid: u32, host: &str, command: &[OsString]) -> Result<Infallible, Wa
     let _ = fs::write("/proc/self/oom_score_adj", OOM_SCORE); // already higher where that is refused
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| enter(error.into()))?;
     killed_at_end_of(entrance.alive.as_fd()).map_err(enter)?;
-    let (program, arguments) = command.split_first().expect("the command line asks for a command");
+    let (program, arguments) = command.split_first().expect("the command line requires a command");
     let source = Command::new(program).args(arguments).exec();
     Err(WanError::Command { command: program.to_string_lossy().into_owned(), source })
 }
 
-/// Has the kernel kill this process, whatever program it has become, when nobody can write to the pipe any more.
+/// Has the kernel kill this process, whatever program it has become, when no process can write to the pipe any more.
 ///
 /// The owner of a file gets a signal when something can be read from it, and at its end (fcntl(2): F_SETOWN, O_ASYNC), and chooses which
 /// (F_SETSIG). So no process has to stay to watch.

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// The longest lateness that is told apart: 100 s.
+/// The longest lateness that is distinguished: 100 s.
 const LONGEST_NS: u64 = 100_000_000_000;
 
 /// Counts of one network, from its start on.

@@ -160,7 +160,7 @@ fn numbers(text: &str) -> Vec<u64> {
     text.lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// Returns whether a process is there and has not ended; one that nobody has waited for yet has.
+/// Returns whether a process is there and has not ended; one that was not waited for yet has.
 fn runs(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !matches!(stat.rsplit(") ").next().unwrap().as_bytes()[0], b'Z' | b'X'))

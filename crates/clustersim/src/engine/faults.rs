@@ -82,7 +82,7 @@ impl Engine<'_> {
         let shared = self.common(own, theirs);
         let state = &mut self.links[link as usize];
         state.connected = true;
-        state.told = shared;
+        state.announced = shared;
         state.candidate = shared;
         state.header_ns = 0;
         state.body_ns = 0;

@@ -1,4 +1,4 @@
-//! Blocks on their way: headers announced to followers, and the block-fetch logic that asks for bodies and gets them.
+//! Blocks on their way: headers announced to followers, and the block-fetch logic that requests bodies and gets them.
 
 use super::{Engine, Happening, Record};
 use crate::draws::{Purpose, threshold};
@@ -22,18 +22,18 @@ impl Engine<'_> {
         }
     }
 
-    /// Sends a follower the headers from what it was told last to `block`.
+    /// Sends a follower the headers from the block that was announced to it last to `block`.
     pub(super) fn send_headers(&mut self, link: u32, block: u32) {
-        let (producer, follower, told, latency_ns, life) = {
+        let (producer, follower, announced, latency_ns, life) = {
             let state = &self.links[link as usize];
-            (state.producer as usize, state.follower, state.told, state.latency_ns, state.life)
+            (state.producer as usize, state.follower, state.announced, state.latency_ns, state.life)
         };
-        if told == block {
+        if announced == block {
             return;
         }
-        let shared = self.common(told, block);
+        let shared = self.common(announced, block);
         let tip = self.hosts[producer].tip;
-        if shared != told {
+        if shared != announced {
             self.record(producer, self.now_ns, Record::RolledBack { peer: follower, to: shared, tip });
         }
         let mut path = Vec::new();
@@ -42,7 +42,7 @@ impl Engine<'_> {
             path.push(at);
             at = self.block(at).parent;
         }
-        self.links[link as usize].told = block;
+        self.links[link as usize].announced = block;
         for (n, header) in path.into_iter().rev().enumerate() {
             let sent_ns = self.now_ns + n as u64 * HEADER_SPACING_NS;
             self.record(producer, sent_ns, Record::HeaderSent { peer: follower, block: header, tip, rising: true });

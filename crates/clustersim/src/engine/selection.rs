@@ -102,7 +102,7 @@ impl Engine<'_> {
             let left = mempool.txs;
             self.record(host, now_ns + MEMPOOL_SYNC_NS, Record::TxsRemoved { first, count: removed, left });
         }
-        // A header goes ahead of its block's adoption only while the block extends the chain: after a switch it is still to be told.
+        // A header goes ahead of its block's adoption only while the block extends the chain: after a switch it is still to be announced.
         if !(announced && best == block && shared == old) {
             let life = self.hosts[host].life;
             let at = now_ns + self.stage_now(|stages| &stages.fetched_to_announced, Purpose::FetchedToAnnounced, host, u64::from(best));

@@ -37,7 +37,7 @@ COLUMNS = {
     "blocks": ("run", "slot", "hash", "slot_gap", "block_bytes", "transactions", "inputs", "outputs", "era"),
     "processes": ("run", "blocks", "place", "backend", "commit"),
 }
-"""What a session decides, by table: not when it was, nor how long it took."""
+"""Columns that a session decides, by table: not its times, nor how long it took."""
 KNOWN_BY = {"invocations": ("invocation", "startup_ns"), "processes": ("place", "wall_ns")}
 """By which a measurement is known again: its place in the session, and a time."""
 
@@ -55,7 +55,7 @@ class Kind(NamedTuple):
 
 
 def unharmed(ground: Ground) -> str:
-    """What is wrong with sessions that nobody cuts: each ends well, and one that is made again holds the same."""
+    """Returns the fault of sessions that nobody cuts: each ends well, and one that is made again holds the same."""
     for name, kind in _kinds(ground, 3).items():
         folders = [ground.folder / "resumed" / f"{name}-{which}" for which in "ab"]
         for folder in folders:
@@ -140,7 +140,7 @@ def _session(ground: Ground, name: str, kind: Kind, chance: random.Random, most:
 
 
 def _after(found: Watched, cut: "Cut | None", folder: Path, temporary: Path, *, killed: bool = False) -> str:
-    """What is wrong with how a part of a session ended; what any part left that was killed may stay until the session is over."""
+    """Returns the fault in how a part of a session ended; files of a killed part may stay until the session is over."""
     signalled = cut.signal if cut and cut.done else None
     # In Python's own first moments a signal ends it at once; at its very end a command may still end well.
     codes = [0] if signalled is None else [0, ENDS[signalled], -signalled]
@@ -202,7 +202,7 @@ class Kept:
         self.times: dict[tuple[Path, int], int] = {}
 
     def wrong(self, out: Path) -> str:
-        """What is wrong with the rounds that are kept now."""
+        """Returns the fault in the rounds that are kept now."""
         for file in _unfinished(out):
             lines = file.read_bytes().split(b"\n")[:-1]
             before = self._lines.get(file, [])
@@ -217,7 +217,7 @@ class Kept:
 
 
 def _other(out: Path, whole: Path, kept: Kept) -> str:
-    """What is other in a session that was cut than in one that was not."""
+    """Returns the differences between a session that was cut and one that was not."""
     found, expected = _rows(out), _rows(whole)
     if found.keys() != expected.keys():
         return f"its runs are {sorted(found)}, not {sorted(expected)}"
@@ -240,7 +240,7 @@ def _other(out: Path, whole: Path, kept: Kept) -> str:
 
 
 def _rows(out: Path) -> dict[str, dict[str, list[dict[str, object]]]]:
-    """What a session decides of each of its runs, by table."""
+    """Returns the rows that a session decides of each of its runs, by table."""
     return {
         str(file.parent.relative_to(out)): {
             name: _table(file.parent, name).select(list(COLUMNS[name])).to_pylist()
@@ -268,7 +268,7 @@ def _prepare(ground: Ground, folder: Path) -> None:
 
 
 def _lines(out: Path) -> int:
-    """How many rounds are kept now, and lines before them."""
+    """Returns the number of rounds that are kept now, and of lines before them."""
     lines = 0
     for file in _unfinished(out):
         with suppress(FileNotFoundError):  # it goes when the session is over

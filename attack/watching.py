@@ -18,7 +18,7 @@ LOOK_S = 0.02
 
 
 class Patience(NamedTuple):
-    """How long a command may do nothing, and how much it may do.
+    """The limits of a command: how long it may do nothing, and how much it may do.
 
     Attributes:
         idle_s: Of time in which none of its processes runs, waits for a processor or for a disk, in all.
@@ -46,7 +46,7 @@ class Watched(NamedTuple):
     left: str
 
     def wrong(self, *codes: int) -> str:
-        """What is wrong with its end, as of :meth:`Ended.wrong`, or with what it left."""
+        """Returns the fault in its end, as of :meth:`Ended.wrong`, or in the files that it left."""
         return self.hangs or self.done.wrong(*codes) or self.left
 
 
@@ -123,7 +123,7 @@ def _followed(
 
 
 class _Does(NamedTuple):
-    """What a process did so far: how long it ran or waited for a processor, its processor time with that of children that ended, and whether it waits for a disk."""
+    """The work of a process so far: how long it ran or waited for a processor, its processor time with that of children that ended, and whether it waits for a disk."""
 
     active_s: float
     busy_s: float

@@ -1,4 +1,4 @@
-"""What-if answers: predictions of a changed profile beside the unchanged one, and the effect of a parameter over a range.
+"""Predictions of a changed profile beside the unchanged one, and the effect of a parameter over a range.
 
 Each variant becomes a run folder of the bench ``prediction``, one row per seed; comparing and reporting is as for any runs.
 """

@@ -360,18 +360,20 @@ def reply_delay(delay_us: float) -> Warning:
 def damaged_files(files: Sequence[str], unread_bytes: int) -> Warning:
     """Packed logs that can't be read to their ends; the bytes are packed ones, behind the damage."""
     shown = ", ".join(files[:_SHOWN]) + (" and others" if len(files) > _SHOWN else "")
+    count = f"{len(files):,} packed logs are" if len(files) > 1 else "1 packed log is"
     return Warning(
         "damaged_files",
-        f"{len(files):,} packed logs are damaged, and {unread_bytes:,} bytes of them behind the damage were not read: {shown}. "
+        f"{count} damaged, and {unread_bytes:,} bytes of them behind the damage were not read: {shown}. "
         "What their hosts logged there is missing from every figure, and what was read may be wrong. Copy them again.",
     )
 
 
 def unread_logs(files: Sequence[str]) -> Warning:
     """Files beside logs that can't be read; each with the reason in words."""
+    count = f"{len(files):,} files were" if len(files) > 1 else "1 file was"
     return Warning(
         "unread_logs",
-        f"{len(files):,} files were not read: {_some(files)}. A host of which they are the only log doesn't count in the cluster's size. "
+        f"{count} not read: {_some(files)}. A host of which they are the only log doesn't count in the cluster's size. "
         "Unpack or convert them, as by `xz -d` or `iconv -f UTF-16 -t UTF-8`, and ingest again; logs of other nodes can't be read.",
     )
 

@@ -328,7 +328,7 @@ ATTACK = Attack(
             "    for one in (one for of in found.rounds for one in of.measured):\n"
             "        for name in ('startup_ns', 'wall_ns'):\n"
             "            if hasattr(one.result, name):\n"
-            "                object.__setattr__(one, 'result', _session.msgspec.structs.replace(one.result, **{name: 1}))\n"
+            "                _session.msgspec.structs.force_setattr(one, 'result', _session.msgspec.structs.replace(one.result, **{name: 1}))\n"
             "    return found\n"
             "_session._resume = _planted\n",
             "is other in the runs",

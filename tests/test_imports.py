@@ -17,6 +17,7 @@ FOR_ALL = {
     "words",
     "cleaning",
     "verdict",
+    "texts",
     "versions",
     "statistics",
 }

@@ -29,6 +29,15 @@ BAD = {
     "leaves out started": 'ready(); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=9)',
     "gives up": 'ready(); say("error", message="no such intersection")',
     "fails after done": 'ready(); say("started", at_ns=1); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=3); sys.exit(4)',
+    "signals its group": "ready(); os.kill(0, 15); time.sleep(600)",
+    "complains without end": 'ready()\nwhile True: os.write(2, b"x" * 65536)',
+    "says that more time went by": (
+        'ready(); say("started", at_ns=1); say("first", at_ns=2); say("done", blocks=blocks, bytes=1, at_ns=10**15); sys.stdin.read()'
+    ),
+    "connects for longer than it lives": (
+        'say("ready", at_ns=1, connect_ns=10**15); sys.stdin.readline(); say("started", at_ns=1); say("first", at_ns=2); '
+        'say("done", blocks=blocks, bytes=1, at_ns=3); sys.stdin.read()'
+    ),
     "never answers": "time.sleep(600)",
     "prints without a line end": 'while True: os.write(1, b"x" * 65536)',
     "prints records without end": 'ready()\nwhile True: say("progress", blocks=1, at_ns=1)',

@@ -22,9 +22,18 @@ from slotmark.errors import ProofError, TargetError
 
 from ..conftest import slotmark
 from .conftest import BLOCKS, plan
-from .programs import BAD, HEAD, escapes, liar, program
+from .programs import BAD, HEAD, LIAR, escapes, liar, program
 
 RAW = Setting("raw", 1)
+
+
+WHY = {
+    "signals its group": "was killed by signal 15",
+    "complains without end": "printed more than 64 MiB to standard error",
+    "says that more time went by": "it says that 1,000,000.000 s went by where 0.",
+    "connects for longer than it lives": "it says that 1,000,000.000 s went by where",
+}
+"""What must be said of some; what the last two print was taken, and kept."""
 
 
 @pytest.mark.parametrize("how", BAD)
@@ -38,6 +47,8 @@ def test_a_broken_contract_is_named_and_the_process_is_gone(
         invoke(bad, job, server.cpu_ns, server.check)
     assert str(error.value).startswith(f"{how} (raw, sequential): ")
     assert "\n" not in str(error.value)
+    assert WHY.get(how, "") in str(error.value)
+    server.check()
     assert time.monotonic() - began < 60  # it was stopped; far above the time limit of 3 s
 
 
@@ -150,4 +161,16 @@ def test_a_wrong_digest_fails_the_session_and_names_the_block(
     proofs = {"decode": _proof(str(small_chain), window, "decode")}
     point = _core.digests(str(small_chain), window["start"], BLOCKS, "decode", 1)[after][2]
     with pytest.raises(ProofError, match=rf"liar \(decode, sequential\).*block {after} of the window \({point}\)"):
+        conduct(plan(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_client_that_says_other_bytes_than_the_blocks_have_is_not_kept(
+    server: ReplayServer, window: "_core.Window", small_chain: Path, floor: Program, native: Program, tmp_path: Path
+) -> None:
+    """Its digest is right: the rate in MB/s was whatever it liked."""
+    setting = Setting("decode", 1)
+    proofs = {"decode": _proof(str(small_chain), window, "decode")}
+    body = LIAR.replace("NATIVE", repr(native.command[0])).replace("FROM", "0")
+    lying = program(tmp_path, "liar", body.replace('record["digest"] = record["digest"][::-1]', 'record["bytes"] *= 2'))
+    with pytest.raises(ProofError, match=rf"it says {2 * window['bytes']:,} bytes, but the blocks have"):
         conduct(plan(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]

@@ -1,5 +1,6 @@
 """Every target, in every mode that it says it can do, against the server: the digest must be ours."""
 
+import os
 import random
 import select
 import socket
@@ -204,3 +205,43 @@ def test_blocks_that_nobody_asked_for_are_what_the_chain_has(small_chain: Path, 
     assert run.manifest.parameters["blocks"] == 600
     more = slotmark(*arguments[:at], "--blocks", "601", *arguments[at + 2 :])
     assert more.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'command = ["\xff"]', "can't decode"),
+        (b"command = " + b"[" * 100_000, "nested too deep"),
+        (b"command = " + b"1" * 5_000, "Exceeds the limit"),
+        (b"command = []\nbuild = []\nneeds = []", "expected words in `command`"),
+        (b'command = ["a\\u0000b"]\nbuild = []\nneeds = []', "expected words in `command`"),
+        (b'command = ["./a"]\nbuild = [[]]\nneeds = []', "expected words in `command`"),
+        (None, "Is a directory|a folder"),
+    ],
+    ids=["no text", "deep", "a long number", "no word", "a null character", "an empty step", "a folder"],
+)
+def test_a_file_of_a_target_that_says_nothing_useful_is_refused_in_a_line(
+    content: bytes | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them ended with a traceback."""
+    file = tmp_path / "other" / "target.toml"
+    file.parent.mkdir()
+    file.mkdir() if content is None else file.write_bytes(content)
+    monkeypatch.setenv("SLOTMARK_TARGETS", str(tmp_path))
+    with pytest.raises(TargetError, match=said) as error:
+        built_ins()
+    assert str(error.value).startswith(f"{file}: ")
+
+
+def test_what_a_stranger_calls_a_target_is_printed_without_what_steers_a_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "\x1b[2J"
+    folder.mkdir()
+    (folder / "target.toml").write_text(
+        f'command = ["/{"a" * 300}/b"]\nbuild = []\nneeds = []\ndescription = "\\u001b[31m\\u202eA client."\n'
+    )
+    made = slotmark("chainsync", "targets", env={**os.environ, "SLOTMARK_TARGETS": str(tmp_path)})
+    assert made.returncode == 0, made.stderr
+    assert "\x1b" not in made.stdout
+    assert "\u202e" not in made.stdout
+    assert "A client." in made.stdout
+    assert "not built" in made.stdout

@@ -11,6 +11,7 @@ import typer
 
 from slotmark.benches.chainsync.setting import MODES, Mode
 from slotmark.benches.chainsync.targets import FLOOR, build_all, built_ins
+from slotmark.cleaning import one_line, one_name
 from slotmark.cli.console import progress, talk
 from slotmark.cli.given import given
 from slotmark.cli.quantities import duration_us
@@ -208,7 +209,7 @@ def targets(
         if as_json:
             _line(json.dumps({"name": name, "state": remark, "description": target.recipe.description}))
         else:
-            typer.echo(f"{name:<14} {remark:<12} {target.recipe.description}")
+            typer.echo(f"{one_name(name):<14} {one_line(remark):<12} {target.recipe.description}")
 
 
 @app.command(epilog="Example: slotmark chainsync serve --chain chains/preview --socket node.socket")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from slotmark.cli.quantities import fraction
 from slotmark.errors import ArgumentError, did_you_mean
+from slotmark.texts import read_toml
 from slotmark.verdict import Conditional, Verdict
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _read_gate(path: Path, tested: Sequence[str]) -> dict[str, float | None]:
         ArgumentError: There is no such file, it is no such TOML, or it names another metric.
     """
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
+        entries = read_toml(path)
     except OSError as error:
         raise ArgumentError(f"--gate {path}: can't be read ({error.strerror}). Give a TOML file.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -17,6 +17,7 @@ from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Better, Metric, Rank, catalogue
 from slotmark.numbers import percent, quantity, share
 from slotmark.run import Manifest
+from slotmark.texts import read_toml
 from slotmark.verdict import Conditional, Verdict
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -147,7 +148,7 @@ def read_policy(path: Path, bench: str) -> Policy:
             warnings that there aren't.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = read_toml(path)
         if "doubts" in content:
             raise ComparisonError(f"{path}: 'doubts' is called 'warnings' now. Write warnings = [...] in its place.")
         written = msgspec.convert(_with_dates_as_text(content), _File)

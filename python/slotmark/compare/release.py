@@ -18,6 +18,7 @@ from slotmark.compare.result import Answer, Comparison, Reach
 from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import benches, catalogue
 from slotmark.run import Run, open_runs
+from slotmark.texts import read_toml
 from slotmark.words import few, listed
 
 NAMED = 3
@@ -184,7 +185,7 @@ def read_release(path: Path) -> Release:
             runs that are compared in a loop.
     """
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
+        found = msgspec.convert(read_toml(path), _File)
     except OSError as error:
         raise ComparisonError(f"{path}: the release can't be read ({error.strerror}). Give a TOML file.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:

@@ -13,6 +13,7 @@ from slotmark.errors import ArgumentError, ComparisonError
 from slotmark.metrics import Metric, catalogue
 from slotmark.run import Manifest
 from slotmark.statistics.between_runs import Scale, Spread
+from slotmark.texts import read_toml
 
 SCHEMA = 1
 
@@ -116,7 +117,7 @@ def read_spread_table(file: Path) -> SpreadTable:
         ComparisonError: There is no such file, it is no such table, or one of its metrics isn't as the catalogue has it.
     """
     try:
-        found = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), SpreadTable)
+        found = msgspec.convert(read_toml(file), SpreadTable)
     except OSError as error:
         raise ComparisonError(f"{file}: can't be read ({error.strerror}). {_MAKE}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:

@@ -10,7 +10,6 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,14 +31,17 @@ def refuse_without_linux(what: str) -> None:
         )
 
 
-@cache
-def children_group() -> int:
-    """The process group that all children are started in, so that they end with this process, however it ends.
+def children_group(name: str = "") -> int:
+    """The process group that children are started in, so that they end with this process, however it ends.
+
+    A program may signal its whole group, as scripts do that end what they started: who isn't to end by it is in a group of another name.
 
     Its leader is a shell that waits for the end of a pipe which only this process holds, and then kills the whole group:
     children, what those have started, and itself. Nothing is between this process and its children, so starting them takes
     no longer, and a signal from the terminal reaches this process alone.
     """
+    if (there := _guards.get(name)) is not None and there.poll() is None:
+        return there.pid
     guard = subprocess.Popen(
         ["/bin/sh", "-c", "read -r _; kill -KILL 0"],
         stdin=subprocess.PIPE,
@@ -47,12 +49,12 @@ def children_group() -> int:
         stderr=subprocess.DEVNULL,
         process_group=0,
     )
-    _guards.append(guard)
+    _guards[name] = guard
     return guard.pid
 
 
-_guards: list[subprocess.Popen[bytes]] = []
-"""Keeps the pipe open until this process ends."""
+_guards: dict[str, subprocess.Popen[bytes]] = {}
+"""By the name of the group; keeps the pipes open until this process ends."""
 
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -105,6 +107,7 @@ def start(
     *,
     shown: Sequence[str] = (),
     cores: frozenset[int] = frozenset(),
+    group: str = "",
     stdin: int = subprocess.DEVNULL,
     stdout: int | IO[bytes] = subprocess.DEVNULL,
     stderr: int | IO[bytes] = subprocess.DEVNULL,
@@ -116,6 +119,7 @@ def start(
         command: Its words.
         shown: Those of its words that an error shows; empty for all.
         cores: Where it may run; empty for anywhere.
+        group: Of which processes it ends with, as of :func:`children_group`.
         stdin: As of ``subprocess.Popen``.
         stdout: Likewise.
         stderr: Likewise.
@@ -125,7 +129,9 @@ def start(
     """
     try:
         with started_on(cores):
-            return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, process_group=children_group())
+            return subprocess.Popen(
+                command, stdin=stdin, stdout=stdout, stderr=stderr, process_group=children_group(group)
+            )
     except OSError as error:
         words = shlex.join(shown or command)
         raise TargetError(f"{label}: can't start `{words}` ({error.strerror}). Check the command.") from error
@@ -317,6 +323,18 @@ def last_words(text: str) -> str:
             break
         shown.insert(0, line)
     return " | ".join(shown)
+
+
+MOST_KEPT_BYTES = 64 << 20
+"""What a program may print to the file that is kept for its last words."""
+
+
+def refuse_endless(label: str, printed: IO[bytes]) -> None:
+    """Raises TargetError where a program has printed more to a file than is kept of it, before it fills the disk."""
+    if os.fstat(printed.fileno()).st_size > MOST_KEPT_BYTES:
+        raise TargetError(
+            f"{label}: printed more than {MOST_KEPT_BYTES >> 20} MiB to standard error and was stopped. Have it print less."
+        )
 
 
 _LAST_BYTES = 1 << 16

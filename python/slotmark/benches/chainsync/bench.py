@@ -245,6 +245,7 @@ def _proof(chain: str, window: "_core.Window", mode: Mode) -> Proof:
         digests(window["blocks"])[-1][1],
         lambda: [(digest, point) for _, digest, point in digests(1)],
         "our own decoder",
+        None if mode == "headers" else window["bytes"],
     )
 
 

@@ -17,7 +17,7 @@ from slotmark.benches.chainsync.session import Case
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
 from slotmark.errors import ProofError, TargetError
-from slotmark.measure.process import end, how_ended, last_words, start
+from slotmark.measure.process import end, how_ended, last_words, refuse_endless, start
 
 
 class Block(msgspec.Struct, tag_field="event", tag="block"):
@@ -123,7 +123,9 @@ class Follower:
         ]
         pipe, shown = subprocess.PIPE, self.program.command
         try:
-            self._process = start(self.program.name, command, shown=shown, stdin=pipe, stdout=pipe, stderr=self._stderr)
+            self._process = start(
+                self.program.name, command, shown=shown, group=str(self), stdin=pipe, stdout=pipe, stderr=self._stderr
+            )
         except TargetError:
             self._relay.stop()
             self._folder.cleanup()
@@ -153,6 +155,7 @@ class Follower:
             TargetError: The client gave up, went away, or broke the contract; ProofError where its digest isn't that of the blocks it
                 got. None of these where the node had ended the connection before.
         """
+        refuse_endless(str(self), self._stderr)
         gone = self._read()
         for event in self._events.decode(self._relay.events()):
             match event:

@@ -6,7 +6,7 @@ import selectors
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, Annotated
 
 import msgspec
@@ -15,12 +15,14 @@ from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import TargetError
 from slotmark.measure.process import (
+    children_group,
     cpu_ns,
     how_ended,
     last_words,
     last_words_in,
     nothing_left,
     peak_bytes,
+    refuse_endless,
     running,
     voluntary_switches,
 )
@@ -30,6 +32,12 @@ LEAVE_S = 10
 
 _OTHER_RECORDS = 5
 """A target prints no more than these besides `progress`."""
+
+CLOCKS_NS = 10_000_000
+"""A target's clock may be so much off ours over an invocation, as a clock of whole milliseconds is."""
+
+_LOOK_S = 0.2
+"""Time between two looks at a target that prints nothing."""
 
 LONGEST_LINE_BYTES = 1 << 20
 """The longest text that a target may print without a line end."""
@@ -163,10 +171,18 @@ def invoke(
     """
     pipe, shown = subprocess.PIPE, program.command
     command = [*program.command, *job.arguments()]
+    children_group(program.name)  # before what is to be measured, and what ends with it
     with tempfile.TemporaryFile() as stderr, nothing_left():
         begin = time.monotonic_ns()
         with running(
-            program.name, command, shown=shown, cores=job.cores, stdin=pipe, stdout=pipe, stderr=stderr
+            program.name,
+            command,
+            shown=shown,
+            cores=job.cores,
+            group=program.name,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=stderr,
         ) as process:
             return _follow(process, program, job, server_cpu, server_alive, begin, stderr)
 
@@ -190,6 +206,7 @@ def _follow(
         raise lines.broken("its first record must be `ready`")
     startup_ns = time.monotonic_ns() - begin
     switches, server_before, cpu = voluntary_switches(process.pid), server_cpu(), cpu_ns(process.pid)
+    went = time.monotonic_ns()
     try:
         process.stdin.write(b"\n")
         process.stdin.flush()
@@ -211,19 +228,19 @@ def _follow(
                 progress.append(record)
             case _:
                 raise lines.broken("`ready` came twice")
+    took_ns = time.monotonic_ns() - went
     cpu, server_after = cpu_ns(process.pid) - cpu, server_cpu()
     switches = voluntary_switches(process.pid) - switches
     peak = peak_bytes(process.pid)  # wait4's would be at least our own, from before the new program took over
     process.stdin.close()
-    usage = _reap(process)
+    usage = _reap(process, about, stderr)
     if usage is None:
         raise lines.broken(f"it was still there {LEAVE_S} s after its standard input had ended")
 
     if started is None or first is None:
         raise lines.broken("`started` and `first` must come before `done`")
-    if complaint := _complaint(
-        job, record, [started.at_ns, first.at_ns, *(window.at_ns for window in progress), record.at_ns]
-    ):
+    at_ns = [started.at_ns, first.at_ns, *(window.at_ns for window in progress), record.at_ns]
+    if complaint := _complaint(job, record, at_ns, ((at_ns[-1] - at_ns[0], took_ns), (ready.connect_ns, startup_ns))):
         raise lines.broken(complaint)
     if process.returncode:
         raise lines.broken(f"it {how_ended(process.returncode)} after `done`")
@@ -243,16 +260,26 @@ def _follow(
     )
 
 
-def _complaint(job: Job, done: Done, at_ns: list[int]) -> str:
-    """The first fault in the records of a process that ended; empty where there is none."""
+def _complaint(job: Job, done: Done, at_ns: list[int], spans: Sequence[tuple[int, int]]) -> str:
+    """Returns the first fault in the records of a process that ended; empty where there is none.
+
+    Args:
+        job: What it was to do.
+        done: Its last record.
+        at_ns: Its times, in order.
+        spans: How long something took by its clock, and at most by ours, in ns.
+    """
     if done.blocks != job.blocks:
         return f"it reports {done.blocks} blocks, {job.blocks} were asked for"
     if sorted(at_ns) != at_ns or at_ns[0] == at_ns[-1]:
         return "its times don't ascend"
+    for says, took in spans:
+        if says > took + CLOCKS_NS:
+            return f"it says that {says / 1e9:,.3f} s went by where {took / 1e9:,.3f} s did"
     return ""
 
 
-def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage | None:
+def _reap(process: subprocess.Popen[bytes], about: str, stderr: IO[bytes]) -> resource.struct_rusage | None:
     """Waits for the process to end and returns what it used; None where it stays."""
     deadline = time.monotonic() + LEAVE_S
     while time.monotonic() < deadline:
@@ -260,6 +287,7 @@ def _reap(process: subprocess.Popen[bytes]) -> resource.struct_rusage | None:
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
             return usage
+        refuse_endless(about, stderr)
         time.sleep(0.001)
     return None
 
@@ -285,6 +313,7 @@ class _Lines:
         assert process.stdout is not None
         self._process, self._about, self._deadline, self._alive, self._stderr = process, about, deadline, alive, stderr
         self._most = most
+        self._look_at = time.monotonic() + 1
         self._out = process.stdout
         self._decoder = msgspec.json.Decoder(Record)
         self._buffer = bytearray()
@@ -299,8 +328,11 @@ class _Lines:
                 )
             if len(self._buffer) > LONGEST_LINE_BYTES:
                 raise self.broken(f"it printed {LONGEST_LINE_BYTES >> 20} MiB without a line end")
-            if not self._selector.select(timeout=1.0):
-                self._alive()
+            refuse_endless(self._about, self._stderr)
+            if not self._selector.select(timeout=_LOOK_S):
+                if time.monotonic() > self._look_at:
+                    self._look_at = time.monotonic() + 1
+                    self._alive()
                 continue
             part = os.read(self._out.fileno(), 1 << 20)
             if not part:

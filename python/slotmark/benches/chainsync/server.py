@@ -109,7 +109,9 @@ class ReplayServer:
         pipe = subprocess.PIPE
         self._log = Path(self._folder.name) / "log"
         with self._log.open("wb") as log:
-            process = start_process("the server", command, cores=self._cores, stdin=pipe, stdout=pipe, stderr=log)
+            process = start_process(
+                "the server", command, cores=self._cores, group="the server", stdin=pipe, stdout=pipe, stderr=log
+            )
         self._process = process
         try:
             assert process.stdout is not None

@@ -141,6 +141,11 @@ def check_proof(
         return
     proof = proofs[setting.mode]
     if invocation.done.digest == proof.digest:
+        if None not in (proof.bytes, invocation.done.bytes) and invocation.done.bytes != proof.bytes:
+            raise ProofError(
+                f"{program.name} ({setting}): it says {invocation.done.bytes:,} bytes, but the blocks have {proof.bytes:,}. No figure of it "
+                "can be trusted; none was kept."
+            )
         return
     again = invoke(program, plan.job(setting, server, progress_every=1), server.cpu_ns, server.check)
     raise ProofError(

@@ -13,9 +13,11 @@ from typing import Literal
 import msgspec
 
 from slotmark.benches.chainsync.setting import Mode, Setting
+from slotmark.cleaning import MOST_OF_A_TEXT, one_line
 from slotmark.errors import TargetError, did_you_mean
 from slotmark.measure.process import answer, children_group, how_ended, last_words
 from slotmark.measure.shipped import INSIDE, root
+from slotmark.texts import read_toml
 
 CONTRACT = 1
 """The version of docs/targets.md that this slotmark speaks."""
@@ -99,7 +101,7 @@ class BuiltIn(msgspec.Struct, frozen=True):
     @property
     def command(self) -> tuple[str, ...]:
         """The words that start it."""
-        return tuple(str((self.folder / word).resolve()) if "/" in word else word for word in self.recipe.command)
+        return tuple(os.path.realpath(self.folder / word) if "/" in word else word for word in self.recipe.command)
 
     @property
     def missing(self) -> list[str]:
@@ -111,8 +113,8 @@ class BuiltIn(msgspec.Struct, frozen=True):
         """Its state: it can be started, or why not."""
         if self.missing:
             return "missing tools"
-        made = [Path(word) for word in self.command if "/" in word]
-        return "ready" if all(path.exists() for path in made) else "not built"
+        made = [word for word in self.command if "/" in word]
+        return "ready" if all(map(os.path.exists, made)) else "not built"
 
     def build(self, on_line: Callable[[str], None]) -> None:
         """Builds it from its lock file; TargetError with the last lines printed when a step fails."""
@@ -170,9 +172,16 @@ def built_ins() -> dict[str, BuiltIn]:
     found: dict[str, BuiltIn] = {}
     for file in sorted(_INSIDE.glob("*/target.toml")) + sorted(targets_folder().glob("*/target.toml")):
         try:
-            recipe = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Recipe)
-        except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+            recipe = msgspec.convert(read_toml(file), Recipe)
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
             raise TargetError(f"{file}: {error}. Mend the file; another target's shows the form.") from error
+        words = [*recipe.command, *recipe.needs, *(word for step in recipe.build for word in step)]
+        if not recipe.command or not all(recipe.build) or any(not word or "\0" in word for word in words):
+            raise TargetError(
+                f"{file}: expected words in `command` and in each step of `build`, each with a character and none with a null character. "
+                "Mend the file; another target's shows the form."
+            )
+        recipe = msgspec.structs.replace(recipe, description=one_line(recipe.description, MOST_OF_A_TEXT))
         found[file.parent.name] = BuiltIn(file.parent.name, file.parent, recipe)
     return found
 

@@ -24,7 +24,7 @@ from slotmark.benches.chainsync.tables import ANNOUNCEMENTS, ROLLBACKS
 from slotmark.benches.chainsync.targets import Program, resolve
 from slotmark.errors import ServerError, SlotmarkError, TargetError
 from slotmark.measure.manifest import NewRun, write_runs
-from slotmark.measure.process import refuse_without_linux
+from slotmark.measure.process import nothing_left, refuse_without_linux
 from slotmark.measure.session import Head, new_session
 from slotmark.run import Run, machine_facts, machine_warnings, utc_now
 from slotmark.run.folder import refuse_existing
@@ -113,7 +113,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
         refuse_existing(request.out / name)
     head = new_session(machine_facts(), utc_now(), {})
     failures: list[Failure] = []
-    with ExitStack() as stack:
+    with nothing_left(), ExitStack() as stack:
         node = stack.enter_context(Node(request.place.node_socket, request.place.node))
         tips: dict[str, str] = {}
         followers: list[Follower] = []

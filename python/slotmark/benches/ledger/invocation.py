@@ -14,7 +14,7 @@ from slotmark.benches.ledger.memory_limit import Limited
 from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ImportFileError, TargetError
-from slotmark.measure.process import how_ended, last_words_in, nothing_left, peak_bytes, running
+from slotmark.measure.process import how_ended, last_words_in, nothing_left, peak_bytes, refuse_endless, running
 
 _LOOK_S = 0.05
 """Time between two looks at a process while it runs."""
@@ -109,6 +109,7 @@ def _run(name: str, words: list[str], before: Sequence[str], timeout_s: float) -
                     break
                 except subprocess.TimeoutExpired:
                     peak = max(peak, _resident(process.pid))
+                refuse_endless(name, stderr)
                 if time.monotonic_ns() - begin > timeout_s * 1e9:
                     raise TargetError(
                         f"{name}: took too long and was stopped. If it is only slow, give it more with --timeout."

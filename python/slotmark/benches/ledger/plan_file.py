@@ -28,6 +28,7 @@ import msgspec
 
 from slotmark.benches.ledger.engine import refuse_unknown_store
 from slotmark.errors import ArgumentError, did_you_mean
+from slotmark.texts import read_toml
 
 _EXAMPLE = "docs/replay.md shows a plan."
 _LONGEST = 100
@@ -107,7 +108,7 @@ def read_plan(file: Path) -> PlanFile:
         ArgumentError: It can't be read, is no TOML, or something in it isn't what a plan holds.
     """
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = read_toml(file)
     except OSError as error:
         raise ArgumentError(f"{file}: the plan can't be read ({error.strerror}). {_EXAMPLE}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

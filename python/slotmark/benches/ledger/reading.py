@@ -10,6 +10,10 @@ from slotmark.benches.ledger.recorded import Recorded, checked_order, refuse
 from slotmark.benches.ledger.replay_lines import is_replay, read_replay
 from slotmark.benches.ledger.tab_separated import is_tab_separated, read_tab_separated
 from slotmark.run import SourceFile
+from slotmark.texts import content_of
+
+MOST_BYTES = 4 << 30
+"""Of a recording: it is read whole."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -27,7 +31,7 @@ def read_file(path: Path) -> Source:
     """
     name = str(path)
     try:
-        data = path.read_bytes()
+        data = content_of(path, MOST_BYTES)
     except OSError as error:
         refuse(name, f"can't be read ({error.strerror})", "Name a file of db-analyser or beacon.")
     if not data.strip():

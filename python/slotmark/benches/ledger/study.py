@@ -20,6 +20,7 @@ from slotmark.benches.ledger.importing import Recording
 from slotmark.benches.ledger.runs import UNKNOWN
 from slotmark.errors import ImportFileError
 from slotmark.run import MachineFacts
+from slotmark.texts import read_toml
 
 NAME = "study.toml"
 
@@ -76,7 +77,7 @@ def read_study(folder: Path, out: Path) -> Study:
     """
     file = folder / NAME
     try:
-        study = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _Study)
+        study = msgspec.convert(read_toml(file), _Study)
     except OSError as error:
         raise ImportFileError(f"{file}: can't be read ({error.strerror}). A study's folder has a {NAME}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

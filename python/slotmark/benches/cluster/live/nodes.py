@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import shutil
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ import msgspec
 
 from slotmark.errors import TargetError, did_you_mean
 from slotmark.measure.shipped import root
+from slotmark.texts import read_toml
 
 LIKE = "cardano-node"
 """The node whose command line any other command is taken to have."""
@@ -146,7 +146,7 @@ def _program(word: str, folder: Path, name: str) -> str:
 
 def _read(file: Path) -> Recipe:
     try:
-        recipe = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Recipe)
+        recipe = msgspec.convert(read_toml(file), Recipe)
         groups = re.compile(recipe.tip).groupindex
     except (OSError, ValueError, msgspec.ValidationError, re.error) as error:
         raise TargetError(f"{file}: {error}. Mend the file; docs/live.md describes its fields.") from error

@@ -3,7 +3,6 @@
 import os
 import random
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from slotmark.benches.cluster.live.memory import memory_left
 from slotmark.benches.cluster.live.nodes import Node, resolve_node
 from slotmark.benches.cluster.live.plan import Request
 from slotmark.errors import BedError, TargetError, did_you_mean
+from slotmark.texts import read_toml
 from slotmark.words import listed
 
 FILE = "hosts.toml"
@@ -110,7 +110,7 @@ def place(request: Request, bed: Bed) -> dict[str, Placed]:
 def _choices(file: Path, bed: Bed) -> dict[str, Choice]:
     known = [host.name for host in bed.hosts]
     try:
-        choices = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), dict[str, Choice])
+        choices = msgspec.convert(read_toml(file), dict[str, Choice])
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise BedError(f"{file}: {error}. Mend the file; docs/live.md describes its fields.") from error
     for name in choices:

@@ -1,0 +1,57 @@
+"""Files that people write and get from others: read whole and within a bound, without waiting for what never comes."""
+
+import errno
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+MOST_TOML_BYTES = 16 << 20
+"""Far more than any TOML file that slotmark knows."""
+
+_NO_FILES = ("/proc/", "/sys/")
+"""Where files are questions to the kernel, some of which it never answers."""
+
+
+def content_of(file: Path, most_bytes: int) -> bytes:
+    """Returns the content of a file, or of a pipe that somebody writes.
+
+    Raises:
+        OSError: It can't be read, is a device or a file of the kernel, or has more bytes.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)) or (
+            stat.S_ISREG(mode) and os.path.realpath(file).startswith(_NO_FILES)
+        ):
+            raise OSError(errno.EINVAL, "a folder" if stat.S_ISDIR(mode) else "not a file", str(file))
+        # A pipe is waited for where it has a writer; where it has none, it is at its end.
+        os.set_blocking(descriptor, True)
+        content = bytearray()
+        while part := os.read(descriptor, 1 << 20):
+            content += part
+            if len(content) > most_bytes:
+                raise OSError(errno.EFBIG, f"more than {most_bytes >> 20} MiB", str(file))
+    finally:
+        os.close(descriptor)
+    return bytes(content)
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Returns what a TOML file holds.
+
+    Raises:
+        OSError: As :func:`content_of`.
+        tomllib.TOMLDecodeError: It is no TOML, or nested deeper than any reader goes; UnicodeDecodeError where it is no UTF-8.
+    """
+    text = content_of(file, MOST_TOML_BYTES).decode("utf-8").replace("\r\n", "\n")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("nested too deep") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:  # as of a number with thousands of digits
+        raise tomllib.TOMLDecodeError(str(error)) from None

@@ -166,6 +166,8 @@ class Cut:
         self._out = out
         self._began = time.monotonic()
         self._when: Callable[[], bool] = chance.choice([self._early, self._kept, self._kept, self._written])
+        if self.signal == signal.SIGINT and self._when == self._early:
+            self._when = self._kept  # Python prints a traceback where it comes before slotmark has begun
         self._after_s = chance.uniform(0, 2.5) if self._when == self._early else chance.uniform(0, 0.25) ** 2
         self._rounds = _lines(out) + chance.randint(1, 4)
         self._reached = 0.0

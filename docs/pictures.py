@@ -3,6 +3,7 @@
 That of docs/how-many-runs.md is computed: `.venv/bin/python docs/pictures.py runs` makes it alone.
 """
 
+import math
 import shlex
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import vl_convert
 from playwright.sync_api import Page, sync_playwright
 
 from slotmark.compare.prior import MOST_DEGREES
-from slotmark.statistics.planning import detectable_change, detectable_share
+from slotmark.statistics.planning import detectable_change, detectable_log
 from slotmark.statistics.rank_tests import error_share
 
 REPO = Path(__file__).resolve().parent.parent
@@ -52,12 +53,12 @@ def draw_runs() -> None:
     for spread in (0.005, 0.01, 0.02, 0.04):
         for runs in range(1, 11):
             error = spread * (2 / runs) ** 0.5
-            share = (
+            log = (
                 detectable_change(error, MOST_DEGREES, level)
                 if runs == 1
-                else detectable_share(error, runs - 1, 1_000_000, level, pooled=True)
+                else detectable_log(error, 2 * (runs - 1), 1_000_000, level)
             )
-            rows.append({"runs": runs, "share": 100 * share, "spread": f"{100 * spread:g} %"})
+            rows.append({"runs": runs, "share": 100 * math.expm1(log), "spread": f"{100 * spread:g} %"})
     chart = (
         altair.Chart(altair.Data(values=rows), width=620, height=320)
         .mark_line(point=True)

@@ -117,7 +117,9 @@ def percent_change(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Returns a time to wait, in words: ``8 s``, ``3 min``, ``2.5 h``."""
+    """Returns a time to wait, in words: ``8 s``, ``3 min``, ``2.5 h``, ``26 days``."""
     if seconds < 100:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
+    if seconds < 6_000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3_600:.1f} h" if seconds < 3 * 86_400 else f"{seconds / 86_400:,.0f} days"

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names as in a sentence: ``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Names as in a sentence: ``a``, ``a and b``, ``a, b and c``, or with another word before the last."""
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def few(names: Sequence[str], most: int) -> list[str]:

@@ -56,7 +56,7 @@ def test_progress_without_a_terminal_is_a_line_every_few_seconds() -> None:
         "reading: 1,000 of 1,200 MB, about 5 s left",
         "reading: 1,200 of 1,200 MB",
     ]
-    assert [duration(seconds) for seconds in (8.2, 170, 9_000)] == ["8 s", "3 min", "2.5 h"]
+    assert [duration(seconds) for seconds in (8.2, 170, 9_000, 26 * 86_400)] == ["8 s", "3 min", "2.5 h", "26 days"]
 
 
 def test_a_long_command_without_a_terminal_prints_lines(tmp_path: Path) -> None:

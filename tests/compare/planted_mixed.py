@@ -5,7 +5,7 @@
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -61,53 +61,87 @@ def beds_hosts(count: int) -> list[Host]:
 def session(folder: Path, plant: Plant, seed: int) -> list[Run]:
     """The run folders of a session's rounds."""
     draws = np.random.default_rng([27, seed])
-    hosts = beds_hosts(plant.hosts)
-    ways = draws.uniform(0.03, 0.12, (plant.hosts, plant.hosts))  # from a forger to a host
-    own = draws.normal(0, 0.01, plant.hosts)
-    levels = draws.normal(200, 40, plant.hosts)
+    cluster = _cluster(draws, plant)
     runs = []
     for number in range(1, plant.rounds + 1):
-        ran = halves(hosts, NAMES, seed, number)
-        delayed = np.array([ran[host.name] == NAMES[1] for host in hosts])
-        day = draws.normal(0, plant.day)
-        of_process = draws.normal(0, plant.process, plant.hosts)
-        forgers = draws.integers(0, plant.hosts, plant.blocks)
-        forged = 0.1 + day + draws.exponential(0.03, plant.blocks) + plant.forge * delayed[forgers] + own[forgers]
-        late = plant.adopt * delayed + of_process
-        rows = []
-        for block, forger in enumerate(forgers):
-            for host in range(plant.hosts):
-                if host == forger:
-                    continue
-                others = [one for one in range(plant.hosts) if one not in (host, forger)]
-                by = late[draws.choice(others)] if draws.random() < plant.passed_on else 0.0
-                way = ways[forger, host] + own[host] + draws.exponential(0.01)
-                rows.append((block, hosts[host].name, forged[block] + way + by + late[host]))
-        memories = levels + draws.normal(0, 1, plant.hosts) + plant.memory * delayed
-        tables = {
-            "blocks": pa.table(
-                {"block": range(plant.blocks), "forger": [hosts[one].name for one in forgers], "forged_s": forged}
-            ),
-            "adoptions": pa.table(dict(zip(("block", "host", "adopted_s"), zip(*rows, strict=True), strict=True))),
-            "memories": pa.table({"host": [host.name for host in hosts], "mib": memories}),
-            "host_nodes": pa.table({"host": list(ran), "name": list(ran.values())}),
-        }
-        runs.append(_written(folder / f"{seed}-{number}", f"session-{seed}", number, tables))
+        ran = halves(cluster.hosts, NAMES, seed, number)
+        tables = _tables(draws, plant, cluster, ran, draws.normal(0, plant.day))
+        tables["host_nodes"] = pa.table({"host": list(ran), "name": list(ran.values())})
+        mixed = {ROUND: number, MIXED: list(NAMES)}
+        runs.append(_written(folder / f"{seed}-{number}", f"session-{seed}", " and ".join(NAMES), mixed, tables))
     return runs
 
 
-def _written(path: Path, name: str, number: int, tables: dict[str, pa.Table]) -> Run:
+def in_turns(folder: Path, plant: Plant, seed: int) -> list[Run]:
+    """The run folders of a session in which each target had the whole cluster once in each round."""
+    draws = np.random.default_rng([28, seed])
+    cluster = _cluster(draws, plant)
+    runs = []
+    for number in range(1, plant.rounds + 1):
+        day = draws.normal(0, plant.day)
+        for name in NAMES:
+            tables = _tables(draws, plant, cluster, {host.name: name for host in cluster.hosts}, day)
+            runs.append(_written(folder / f"{name}-{number}", f"turns-{seed}", name, {ROUND: number}, tables))
+    return runs
+
+
+class _Cluster(msgspec.Struct, frozen=True):
+    """What hosts have of their own: ``ways`` from a forger to a host, what each adds to its adoptions, its memory."""
+
+    hosts: list[Host]
+    ways: np.ndarray
+    own: np.ndarray
+    levels: np.ndarray
+
+
+def _cluster(draws: np.random.Generator, plant: Plant) -> _Cluster:
+    ways = draws.uniform(0.03, 0.12, (plant.hosts, plant.hosts))
+    own = draws.normal(0, 0.01, plant.hosts)
+    return _Cluster(beds_hosts(plant.hosts), ways, own, draws.normal(200, 40, plant.hosts))
+
+
+def _tables(
+    draws: np.random.Generator, plant: Plant, cluster: _Cluster, ran: Mapping[str, str], day: float
+) -> dict[str, pa.Table]:
+    """The tables of a run in which hosts ran these targets."""
+    hosts, own = cluster.hosts, cluster.own
+    delayed = np.array([ran[host.name] == NAMES[1] for host in hosts])
+    of_process = draws.normal(0, plant.process, plant.hosts)
+    forgers = draws.integers(0, plant.hosts, plant.blocks)
+    forged = 0.1 + day + draws.exponential(0.03, plant.blocks) + plant.forge * delayed[forgers] + own[forgers]
+    late = plant.adopt * delayed + of_process
+    rows = []
+    for block, forger in enumerate(forgers):
+        for host in range(plant.hosts):
+            if host == forger:
+                continue
+            others = [one for one in range(plant.hosts) if one not in (host, forger)]
+            by = late[draws.choice(others)] if draws.random() < plant.passed_on else 0.0
+            way = cluster.ways[forger, host] + own[host] + draws.exponential(0.01)
+            rows.append((block, hosts[host].name, forged[block] + way + by + late[host]))
+    memories = cluster.levels + draws.normal(0, 1, plant.hosts) + plant.memory * delayed
+    return {
+        "blocks": pa.table(
+            {"block": range(plant.blocks), "forger": [hosts[one].name for one in forgers], "forged_s": forged}
+        ),
+        "adoptions": pa.table(dict(zip(("block", "host", "adopted_s"), zip(*rows, strict=True), strict=True))),
+        "memories": pa.table({"host": [host.name for host in hosts], "mib": memories}),
+    }
+
+
+def _written(path: Path, session: str, target: str, parameters: dict[str, object], tables: dict[str, pa.Table]) -> Run:
+    """A run of ten minutes."""
     manifest = Manifest(
-        id=f"{name}-{number}",
+        id=f"{session}-{path.name}",
         bench=BENCH,
         origin="measured",
-        target=Target(" and ".join(NAMES), "1.0"),
+        target=Target(target, "1.0"),
         workload={"blocks": "many"},
-        parameters={ROUND: number, MIXED: list(NAMES)},
-        session=name,
+        parameters=parameters,
+        session=session,
         machine=None,
-        started="",
-        ended="",
+        started="2026-11-25T08:00:00+00:00",
+        ended="2026-11-25T08:10:00+00:00",
         versions={},
         sources=[],
         tables={},

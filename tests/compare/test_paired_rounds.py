@@ -1,5 +1,6 @@
 """Runs that took turns are compared round by round: what a round did to both goes out, and a round that isn't whole is left out and named."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,6 +142,24 @@ def test_a_round_that_is_not_whole_is_left_out_and_named(session: Callable[[str,
     )
     (doubt,) = (one for one in neither.warnings if one.kind == "round_left_out")
     assert "Round 3 is not compared: no side has a run of it" in doubt.text
+
+
+def test_a_round_in_which_a_node_died_is_left_out_with_its_pair(
+    session: Callable[[str, int], Run], tmp_path: Path
+) -> None:
+    """The session went on, as with `--on-death restart`: the run is whole, but not what the others are."""
+    shutil.copytree(session("new", 3).path, tmp_path / "new-3")
+    died = warnings.node_died("node-2", "out of memory")
+    third = of_session(open_run(tmp_path / "new-3"), 3, "new", died)
+    ours = [session("old", number) for number in (1, 2, 3, 4)]
+    comparison = compare([ours, [session("new", 1), session("new", 2), third, session("new", 4)]])
+    assert [[run.round for run in side.manifests] for side in comparison.sides] == [[1, 2, 4]] * 2
+    basis = ticked(comparison).basis
+    assert basis is not None
+    assert (basis.over, basis.counts) == ("paired rounds", (3, 3))
+    (doubt,) = (one for one in comparison.warnings if one.kind == "round_left_out")
+    assert doubt.text.startswith("Round 3 is not compared: round 3: new-3: node-2: ")
+    assert "Round 3 is not compared" in html(comparison_document(comparison))
 
 
 def test_rounds_that_cannot_be_paired_are_refused_in_a_line(session: Callable[[str, int], Run]) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slotmark.compare.estimators.reach import runs_for, smallest, units_for, variation
-from slotmark.compare.plan import plan
+from slotmark.compare.estimators.reach import Variation, smallest, units_for, variation
+from slotmark.compare.plan import builds, plan
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.run import Run, open_run
@@ -23,6 +23,10 @@ def made_up(draws: np.random.Generator, blocks: int, within: float, between: flo
     """A run of independent blocks; deviations are shares of its level."""
     off = between * draws.standard_normal()
     return Units(level * (1 + off + within * draws.standard_normal(blocks)), np.ones(blocks))
+
+
+def runs_for(varies: Variation, change: float) -> int | None:
+    return varies.chance and varies.chance.to_find(change, ALPHA)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +67,10 @@ def test_more_runs_find_less_and_the_number_asked_for_is_the_first_that_is_enoug
     assert varies is not None
     found = [smallest(varies, runs, ALPHA) or np.inf for runs in range(2, 12)]
     assert found == sorted(found, reverse=True)
-    needed = runs_for(varies, 0.05, ALPHA)
+    needed = runs_for(varies, 0.05)
     assert needed is not None
     assert (smallest(varies, needed, ALPHA) or np.inf) <= 0.05 < (smallest(varies, needed - 1, ALPHA) or np.inf)
-    assert runs_for(varies, 1e-6, ALPHA) is None
+    assert runs_for(varies, 1e-6) is None
     alone = smallest(varies, 1, ALPHA)
     assert alone is not None
     assert units_for(varies, alone / 2, ALPHA) == pytest.approx(400, abs=1)
@@ -104,15 +108,15 @@ def test_with_one_run_the_variation_between_runs_is_not_known() -> None:
     assert varies is not None
     assert varies.between is None
     assert varies.repeated == 0
-    assert varies.known == varies.within
+    assert varies.chance is not None and varies.within is not None
+    assert varies.chance.at_least
+    assert varies.chance.spread.variance == 2 * varies.within.variance
 
 
 def test_a_run_that_is_too_short_tells_nothing_and_one_at_zero_has_no_share() -> None:
     short = variation(METRIC, "", "blocks", [[made_up(np.random.default_rng(3), 7, 0.02, 0.0)]])
     assert short is not None
-    assert (short.within, smallest(short, 1, ALPHA), smallest(short, 3, ALPHA), runs_for(short, 0.1, ALPHA)) == (
-        None,
-    ) * 4
+    assert (short.within, smallest(short, 1, ALPHA), smallest(short, 3, ALPHA), short.chance) == (None,) * 4
     assert variation(METRIC, "", "blocks", [[Units(np.zeros(10), np.ones(10))]]) is None
 
 
@@ -140,10 +144,16 @@ def small_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def test_a_plan_of_one_run_and_of_two(small_runs: list[Path]) -> None:
     one, two = (
-        plan([open_run(run) for run in runs], detect={"adopted_by_096": 0.02}) for runs in (small_runs[:1], small_runs)
+        plan(builds([open_run(run) for run in runs]), detect={"adopted_by_096": 0.02})
+        for runs in (small_runs[:1], small_runs)
     )
+    assert one.planned and two.planned
     assert (one.planned.repeated, two.planned.repeated) == (0, 2)
+    assert [effort.at_least for effort in (one.decision[0], two.decision[0])] == [True, False]
+    # Of simulated runs time is none of anybody's, and there is no day that rounds would take out.
+    assert (two.decision[0].design, two.decision[0].takes_s, two.unknown) == ("runs", None, [])
     for found in (one, two):
+        assert found.planned
         (wanted,) = found.wanted
         assert wanted.over == "blocks"
         assert wanted.change == 0.02
@@ -190,4 +200,4 @@ def test_what_cannot_be_planned_is_refused_in_one_line(small_runs: list[Path], a
 def test_runs_that_are_one_run_count_once(small_runs: list[Path]) -> None:
     run: Run = open_run(small_runs[0])
     with pytest.raises(ComparisonError, match="named twice"):
-        plan([run, run])
+        plan([[run, run]])

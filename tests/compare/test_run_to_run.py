@@ -104,6 +104,7 @@ def test_a_table_and_a_policy_make_verdicts_count_and_the_line_says_so(tmp_path:
     [
         (("sd = 0.0", "sd = -0.0"), "Expected `float` > 0"),
         (("sd = 0.0", "sd = 0.0 #"), "Expected `float` > 0"),
+        (("within = 0.0", "within = -0.0"), "Expected `float` >= 0.0 - at `$.metric[0].within`"),
         (('unit = "s"', 'unit = "ms"'), "the unit of 'metric_0' is 'ms', but here it is 's'"),
         (('scale = "log"', 'scale = "identity"'), "the scale of 'metric_0' is 'identity', but here it is 'log'"),
         (('id = "metric_0"', 'id = "metric_x"'), "'metric_x' is no metric of bench"),

@@ -1,4 +1,4 @@
-"""`slotmark plan`: how many runs, or how long ones, a comparison needs."""
+"""`slotmark plan`: what a decision takes, in runs, rounds or mixed rounds, and what comparisons of such runs find."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,16 +7,16 @@ import typer
 
 from slotmark.cli.console import reader_may_leave
 from slotmark.cli.quantities import share_of_metric
-from slotmark.cli.reports import AsJson, Out, opened_runs, print_json, print_report
+from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
 from slotmark.cli.show import Filters
 
 
 def plan(
     runs: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="RUN...",
-            help="One or more run folders of one target, that differ by chance alone, or a folder of such.",
+            help="Run folders, or folders of such: one or more runs of a build, rounds that builds took in turns, or mixed rounds.",
         ),
     ],
     detect: Annotated[
@@ -28,17 +28,32 @@ def plan(
     ] = None,
     out: Out = None,
     filters: Filters = None,
+    policy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What decides, and by which margins: TOML, as of `compare`.")
+    ] = None,
+    run_to_run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run-to-run",
+            metavar="FILE",
+            help="How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the smallest differences that comparisons of such runs find, and how many runs a wanted one takes."""
+    """Print what a decision takes by each design, the smallest differences that comparisons of such runs find, and what a wanted one takes."""
+    from slotmark.compare.plan import builds
     from slotmark.compare.plan import plan as plan_runs
+    from slotmark.compare.policy import read_policy
     from slotmark.metrics import parse_filters
     from slotmark.report import plan_document, write_report
 
     wanted = dict(share_of_metric("--detect", text, "adopted_by_096=2%") for text in detect or [])
-    opened = opened_runs(runs)
-    chosen = None if filters is None else parse_filters(filters, opened[0].manifest.bench)
-    found = plan_runs(opened, detect=wanted, filters=chosen)
+    opened = [run for side in opened_sides("plan", runs) for run in side]
+    bench = opened[0].manifest.bench
+    chosen = None if filters is None else parse_filters(filters, bench)
+    deciding = read_policy(policy, bench) if policy else None
+    found = plan_runs(builds(opened), detect=wanted, policy=deciding, run_to_run=run_to_run, filters=chosen)
     document = plan_document(found)
     written = write_report(document, found, out) if out is not None else []
     with reader_may_leave():

@@ -18,6 +18,12 @@ def least_that_matters(metric: Metric, base: float) -> float | None:
     return metric.least if metric.least > metric.margin * base else None
 
 
+def margin_of(metric: Metric, base: float) -> float:
+    """The margin in force, as a share of the baseline's mean, which is above 0."""
+    absolute = least_that_matters(metric, base)
+    return metric.margin if absolute is None else absolute / base
+
+
 def with_margins(metrics: Sequence[Metric], margins: Mapping[str, float]) -> list[Metric]:
     """The metrics with these equivalence margins, fractions by metric id, in the place of the catalogue's.
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Measured, measured_of_means
+from slotmark.compare.estimators.reach import Chance
 from slotmark.compare.paired_runs import SPOILT
 from slotmark.compare.result import ALL, Basis, Side
 from slotmark.compare.summary import summarise_runs
@@ -16,6 +17,7 @@ from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Metric, Samples
 from slotmark.metrics.catalogue import Mixed
 from slotmark.run import Run
+from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.swapped import Levels, Swapped, levels, swapped
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS, Warning
@@ -105,6 +107,25 @@ def told_by(metric: Metric, mixed: Mixed) -> bool:
     )
 
 
+class _Values(msgspec.Struct, frozen=True):
+    """The values of a metric in the rounds, by side and by host.
+
+    Attributes:
+        sides: The samples of each side, a list per side with one per round that has any.
+        rounds: The levels of each round's hosts.
+        treated: For each round, whether each of these hosts ran the candidate.
+    """
+
+    sides: tuple[list[Samples], list[Samples]]
+    rounds: list[Levels]
+    treated: list[np.ndarray]
+
+    def swapped(self, confidence: float) -> Swapped | None:
+        """The candidate's effect; None where nothing tells."""
+        there = self.rounds and all(any(one.table.num_rows for one in side) for side in self.sides)
+        return swapped(self.rounds, self.treated, confidence) if there else None
+
+
 def entry(
     metric: Metric,
     mixed: Mixed,
@@ -114,6 +135,51 @@ def entry(
     confidence: float,
 ) -> Entry | None:
     """The row of a metric; None where no run has it."""
+    values = _values(metric, mixed, names, analyses, ran)
+    if values is None:
+        return None
+    summaries = [
+        summarise_runs(some, ALL) if (some := [one for one in of_side if one.table.num_rows]) else None
+        for of_side in values.sides
+    ]
+    measured = _measured(metric, values.swapped(confidence), len(values.rounds))
+    return Entry(metric=metric, quantity="mean", summaries=summaries, measured=[measured])
+
+
+def chance(
+    metric: Metric,
+    mixed: Mixed,
+    names: Sequence[str],
+    analyses: Sequence[Analysis],
+    ran: Sequence[Ran],
+    confidence: float,
+) -> Chance | None:
+    """Returns the variation of the difference that one round shows; None where these rounds don't tell."""
+    values = _values(metric, mixed, names, analyses, ran)
+    found = values and values.swapped(confidence)
+    if values is None or found is None or found.base <= 0:
+        return None
+    hosts = np.unique(np.concatenate([one.places for one in values.rounds])).size
+    return chance_of_rounds(metric, found, len(values.rounds), hosts)
+
+
+def chance_of_rounds(metric: Metric, found: Swapped, rounds: int, hosts: int) -> Chance:
+    """Returns the variation of the difference that one round shows.
+
+    Args:
+        metric: Which.
+        found: From some rounds; its base is above 0.
+        rounds: How many these were.
+        hosts: How many swapped.
+    """
+    spread = Spread(rounds * (found.error / found.base) ** 2, found.degrees)
+    return Chance(design="mixed rounds", metric=metric, part=ALL, mean=found.base, spread=spread, hosts=hosts)
+
+
+def _values(
+    metric: Metric, mixed: Mixed, names: Sequence[str], analyses: Sequence[Analysis], ran: Sequence[Ran]
+) -> _Values | None:
+    """Returns the values of a metric in the rounds; None where no run has it."""
     each = [analysis.named_samples(metric.id) for analysis in analyses]
     by_place = mixed.place in metric.grain
     column = mixed.place if by_place else mixed.forger
@@ -121,16 +187,14 @@ def entry(
     if not there:
         return None
     hosts = sorted({host for of_round in ran for host in of_round})
-    rounds: list[Levels] = []
-    treated: list[np.ndarray] = []
-    of_sides: list[list[Samples]] = [[], []]
+    found = _Values(([], []), [], [])
     for samples, of_round in there:
         rows = samples.rows
         where = rows[column].cast(pa.string()).to_pylist()
         known = np.array([host in of_round for host in where])
         side = np.array([of_round.get(host) == names[1] for host in where])
-        for place, mask in enumerate((known & ~side, known & side)):
-            of_sides[place].append(msgspec.structs.replace(samples, table=samples.table.filter(pa.array(mask))))
+        for of_side, mask in zip(found.sides, (known & ~side, known & side), strict=True):
+            of_side.append(msgspec.structs.replace(samples, table=samples.table.filter(pa.array(mask))))
         places = np.array([hosts.index(host) for host, one in zip(where, known, strict=True) if one], dtype=np.int64)
         units = None
         if by_place and len(metric.grain) > 1:
@@ -138,15 +202,10 @@ def entry(
             units = np.unique(rows[unit].to_numpy()[known], return_inverse=True)[1]
         if not places.size:
             continue
-        found = levels(rows["value"].to_numpy()[known], places, units)
-        rounds.append(found)
-        treated.append(np.array([of_round[hosts[place]] == names[1] for place in found.places]))
-    summaries = [
-        summarise_runs(some, ALL) if (some := [one for one in of_side if one.table.num_rows]) else None
-        for of_side in of_sides
-    ]
-    result = swapped(rounds, treated, confidence) if rounds and all(summaries) else None
-    return Entry(metric=metric, quantity="mean", summaries=summaries, measured=[_measured(metric, result, len(rounds))])
+        of_hosts = levels(rows["value"].to_numpy()[known], places, units)
+        found.rounds.append(of_hosts)
+        found.treated.append(np.array([of_round[hosts[place]] == names[1] for place in of_hosts.places]))
+    return found
 
 
 def _recorded(samples: Samples) -> bool:

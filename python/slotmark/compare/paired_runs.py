@@ -38,6 +38,43 @@ class Pairing(msgspec.Struct, frozen=True):
     places: list[int]
 
 
+class Pairs(msgspec.Struct, frozen=True):
+    """Runs of two builds or more that belong together.
+
+    Attributes:
+        over: What a pair is of.
+        orders: For each build the places of its runs, pair by pair.
+    """
+
+    over: Literal["paired rounds", "paired seeds"]
+    orders: list[list[int]]
+
+
+def pairs_of(builds: Sequence[Sequence[Run]], analyses: Sequence[Sequence[Analysis]]) -> Pairs | None:
+    """Returns the runs of builds that belong together: those of rounds that are there of each, or all of them of the same seeds; None where none do.
+
+    Args:
+        builds: The runs of each.
+        analyses: Of these.
+    """
+    if len(builds) < 2:
+        return None
+    of_builds = [{turn: place for place, run in enumerate(runs) if (turn := _turn(run.manifest))[1]} for runs in builds]
+    turns = sorted(set.intersection(*(set(of_build) for of_build in of_builds)))
+    if len(turns) >= LEAST:
+        return Pairs("paired rounds", [[of_build[turn] for turn in turns] for of_build in of_builds])
+    found = [_same_work(analyses[0], of_build) for of_build in analyses[1:]]
+    orders = [sorted(range(len(places)), key=places.__getitem__) for places in found if places]
+    return Pairs("paired seeds", [list(range(len(analyses[0]))), *orders]) if len(orders) == len(found) else None
+
+
+def without_spoilt_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
+    """The runs of no round and those of rounds that aren't spoilt, and a warning for each that is."""
+    spoilt = {run.path: why for run in runs if run.manifest.round and (why := _spoilt([run]))}
+    remarks = [warnings.round_left_out(run.manifest.round, spoilt[run.path]) for run in runs if run.path in spoilt]
+    return [run for run in runs if run.path not in spoilt], remarks
+
+
 def pairing(baseline: Side, candidate: Side, ours: Sequence[Analysis], theirs: Sequence[Analysis]) -> Pairing | None:
     """Returns which runs of two sides are pairs; None where not all are.
 

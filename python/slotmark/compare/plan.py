@@ -1,117 +1,333 @@
-"""Planning: from runs of one target to the differences that a comparison of such runs could find. docs/decision.md explains it."""
+"""Planning: from runs to the efforts that a decision takes, by each design whose spread they show, and the differences that comparisons of such runs could find. docs/how-many-runs.md explains it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import msgspec
 
 from slotmark.compare.compare import analysed, with_warnings
 from slotmark.compare.estimators.means import variations_of
-from slotmark.compare.estimators.reach import Tests, Variation, planned, runs_for, units_for
-from slotmark.compare.result import Planned, Side
+from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, units_for
+from slotmark.compare.mixed import chance, mixed_rounds, told_by, who_ran
+from slotmark.compare.paired_runs import pairs_of, without_spoilt_rounds
+from slotmark.compare.policy import Policy
+from slotmark.compare.prior import prior_of
+from slotmark.compare.result import Design, Planned, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.errors import ComparisonError, did_you_mean
-from slotmark.metrics import Analysis, Filter, Metric, catalogue
+from slotmark.metrics import Analysis, Catalogue, Filter, Metric, catalogue
 from slotmark.run import Run
+from slotmark.warnings import Warning
+
+
+class Effort(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs or rounds of one design that are enough.
+
+    Attributes:
+        design: Which.
+        count: Runs per side, or rounds, that are enough four times in five; None where no number within reach is.
+        at_least: Whether nothing shows how much runs differ from run to run, so that more may be needed.
+        takes_s: The time that they take one after the other, by those that are there; None where it is unknown.
+    """
+
+    design: Design
+    count: int | None
+    at_least: bool
+    takes_s: float | None
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """A decisive metric, and the efforts that show it to be not worse beyond its margin where it doesn't change.
+
+    Attributes:
+        metric: The metric.
+        part: In which part.
+        margin: As a share of the mean.
+        efforts: One per design that shows the metric.
+    """
+
+    metric: Metric
+    part: str
+    margin: float
+    efforts: list[Effort]
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """The size that a wanted difference takes.
+    """A difference that is to be found, and the efforts that find it.
 
     Attributes:
         metric: The metric.
         part: In which part.
         change: The difference, as a share of the mean.
-        runs: Runs per side, as long as these, for it to be found four times in five; None where no number within reach is enough.
-        over: What varies within a run: ``blocks``, ``slots`` or ``hosts``.
+        efforts: One per design that shows the metric.
+        over: What varies within a run: ``blocks``, ``slots`` or ``hosts``; empty where only mixed rounds show it.
         units: How many of them one run per side needs for that, which then holds for those two runs only; None where it is unknown.
     """
 
     metric: Metric
     part: str
     change: float
-    runs: int | None
+    efforts: list[Effort]
     over: str
     units: int | None
 
 
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+    """A design whose spread these runs don't show, and the remedy."""
+
+    design: Design
+    remedy: str
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The differences that a comparison of runs like these could find.
+    """The efforts that a decision takes with runs like these, and the differences that they could show.
 
     Attributes:
         bench: The bench of all runs.
-        side: The runs, with their warnings.
-        planned: Metric by metric.
-        wanted: What the asked differences take.
+        sides: The builds with their runs and the warnings about them; of mixed rounds both builds together.
+        policy: Which metrics decide, and by which margins, in words.
+        decision: The efforts for all decisive metrics together, one per design.
+        shown: The efforts for each of them.
+        wanted: The efforts for the asked differences.
+        unknown: The designs whose spread these runs don't show.
+        planned: The differences that comparisons of so many runs per side find, metric by metric; None where all runs are mixed rounds.
+        warnings: Warnings about the runs as a whole.
         confidence: Confidence of verdicts, as a fraction.
     """
 
     bench: str
-    side: Side
-    planned: Planned
+    sides: list[Side]
+    policy: str
+    decision: list[Effort]
+    shown: list[Shown]
     wanted: list[Wanted]
+    unknown: list[Unknown]
+    planned: Planned | None
+    warnings: list[Warning]
     confidence: float
 
 
+def builds(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs of each build: of one target, version and commit."""
+    found: dict[tuple[str, str, str], list[Run]] = {}
+    for run in runs:
+        target = run.manifest.target
+        found.setdefault((target.name, target.version, target.commit), []).append(run)
+    return list(found.values())
+
+
 def plan(
-    runs: Sequence[Run],
+    groups: Sequence[Sequence[Run]],
     *,
     detect: Mapping[str, float] | None = None,
+    policy: Policy | None = None,
+    run_to_run: Path | None = None,
     filters: Sequence[Filter] | None = None,
     confidence: float = 0.95,
 ) -> Plan:
-    """Returns the differences that a comparison could find whose sides have one or more runs such as these.
+    """Returns the efforts that a decision takes with runs such as these, by each design, and the differences that they could show.
 
     Args:
-        runs: One or more of one target, that differ by chance alone.
+        groups: The runs of each build, which differ by chance alone; how much is pooled over builds. Rounds that builds took in turns, and rounds in which two
+            shared one cluster, tell of those designs.
         detect: Differences to be found, by metric id, as shares of the mean.
+        policy: Which metrics decide, and by which margins; None for the catalogue's.
+        run_to_run: A table of how much runs of one build differ; None for the one that comes with slotmark for their cluster, if there is one.
         filters: What of each run is analysed; None for what each run's own profile says.
         confidence: Confidence of verdicts, as a fraction.
 
     Raises:
-        ComparisonError: The runs are not of one target, none of their metrics is compared by means of runs, or a difference is asked
-            of an unknown metric or isn't above 0.
+        ComparisonError: The runs did different work, none of their metrics is compared by means of runs, or a difference is asked of an unknown metric or
+            isn't above 0.
         RunError: A run is damaged.
     """
-    if not runs:
+    if not any(groups):
         raise ComparisonError("A plan needs at least one run.")
-    (side,) = name_sides([runs])
-    entries = catalogue(side.manifest.bench)
-    refuse_unlike_runs([runs])
-    metrics = [metric for metric in entries.metrics if metric.estimator == "means" and metric.tested]
+    groups = [group for group in groups if group]
+    chosen = policy or Policy()
+    refuse_unlike_runs(groups)
+    entries = catalogue(groups[0][0].manifest.bench)
+    metrics = [one for one in chosen.applied(entries.metrics) if one.estimator == "means" and one.tested]
     if not metrics:
         raise ComparisonError(
-            f"Metrics of bench '{side.manifest.bench}' aren't compared by means of runs, so there is nothing to plan here. "
+            f"Metrics of bench '{entries.bench}' aren't compared by means of runs, so there is nothing to plan here. "
             "`slotmark compare` of two of its runs shows how many more are needed."
         )
+    shared = [run for group in groups for run in group if run.manifest.mixed]
+    rounds, left_out = mixed_rounds(shared) if shared else ([], [])
+    apart: list[list[Run]] = []
+    for group in groups:
+        whole, spoilt = without_spoilt_rounds([run for run in group if not run.manifest.mixed])
+        apart += [whole] if whole else []
+        left_out += spoilt
+    of_mixed = chosen.applied([*entries.metrics, *entries.mixed.metric]) if entries.mixed else []
     wanted = dict(detect or {})
-    _refuse_unknown(wanted, metrics)
+    _refuse_unknown(wanted, [*metrics, *(one for one in of_mixed if one not in metrics and one.tested)])
+    kept = [*apart, *([rounds] if rounds else [])]
+    if not kept:
+        raise ComparisonError(f"None of these rounds can be planned with: {left_out[0].text} Measure more rounds.")
     with ExitStack() as stack:
-        analyses = [stack.enter_context(Analysis(run, filters=filters)) for run in runs]
-        variations = variations_of(metrics, analyses)
-        of_runs = [warning for analysis in analyses for warning in analysis.warnings()]
-        (side,) = with_warnings(analysed([side], [analyses]), [of_runs], [])
-    _refuse_unrecorded(wanted, variations, side.filters)
-    deciding = sum(one.metric.rank == "decisive" for one in variations)
-    tests = Tests(len(variations), deciding, confidence)
+        analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in kept]
+        pairs = pairs_of(apart, analyses[: len(apart)])
+        prior = prior_of(apart, run_to_run, chosen) if apart else None
+        variations, chances = variations_of(metrics, analyses[: len(apart)], prior, pairs)
+        swaps = _chances_of_rounds(rounds, entries, of_mixed, analyses[-1], confidence) if rounds else []
+        sides = [
+            with_warnings(analysed([side], [of_side]), [[one for each in of_side for one in each.warnings()]], [])[0]
+            for side, of_side in zip(_named(kept), analyses, strict=True)
+        ]
+    chances = [*(one.chance for one in variations if one.chance), *chances, *swaps]
+    unit_s = _unit_s(apart, rounds)
+    _refuse_unrecorded(wanted, chances, sides[0].filters)
+    tests = _tests([one.metric for one in variations], confidence)
+    of_swaps = _tests([one.metric for one in swaps], confidence)
+    shown = [
+        Shown(
+            metric=first.metric,
+            part=first.part,
+            margin=first.margin,
+            efforts=[_effort(one, one.to_ship(), unit_s) for one in of_metric],
+        )
+        for of_metric in _by_metric(chances)
+        if (first := of_metric[0]).metric.rank == "decisive"
+    ]
     return Plan(
-        bench=side.manifest.bench,
-        side=side,
-        planned=planned(variations, tests),
+        bench=entries.bench,
+        sides=sides,
+        policy=chosen.name,
+        decision=_decision(shown, variations, unit_s),
+        shown=shown,
         wanted=[
-            Wanted(
-                metric=one.metric,
-                part=one.part,
-                change=wanted[one.metric.id],
-                runs=runs_for(one, wanted[one.metric.id], tests.level(one.metric)),
-                over=one.over,
-                units=units_for(one, wanted[one.metric.id], tests.level(one.metric)),
-            )
-            for one in variations
-            if one.metric.id in wanted
+            _wanted(of_metric, wanted[of_metric[0].metric.id], variations, tests, of_swaps, unit_s)
+            for of_metric in _by_metric(chances)
+            if of_metric[0].metric.id in wanted
         ],
+        unknown=_unknown(entries, {one.design for one in chances}, groups),
+        planned=planned(variations, tests) if variations else None,
+        warnings=left_out,
         confidence=confidence,
     )
+
+
+def _named(groups: Sequence[Sequence[Run]]) -> list[Side]:
+    """Returns a side per build, and one for both builds of mixed rounds."""
+    return [
+        msgspec.structs.replace(side, name=f"{' beside '.join(both)} ({len(side.manifests)} mixed rounds)")
+        if (both := side.manifest.mixed)
+        else side
+        for side in name_sides(groups)
+    ]
+
+
+def _chances_of_rounds(
+    rounds: Sequence[Run],
+    entries: Catalogue,
+    metrics: Sequence[Metric],
+    analyses: Sequence[Analysis],
+    confidence: float,
+) -> list[Chance]:
+    """Returns the variation of the difference of two builds in one cluster, metric by metric."""
+    mixed = entries.mixed
+    if mixed is None:
+        raise ComparisonError(
+            f"{rounds[0].path}: two targets shared this run, but bench '{entries.bench}' has no way to keep them apart. Leave it out."
+        )
+    ran, names = who_ran(rounds, mixed), rounds[0].manifest.mixed
+    found = (
+        chance(one, mixed, names, analyses, ran, confidence) for one in metrics if one.tested and told_by(one, mixed)
+    )
+    return [one for one in found if one]
+
+
+def _tests(metrics: Sequence[Metric], confidence: float) -> Tests:
+    return Tests(len(metrics), sum(one.rank == "decisive" for one in metrics), confidence)
+
+
+def _by_metric(chances: Sequence[Chance]) -> list[list[Chance]]:
+    """The designs of each metric and part together."""
+    found: dict[tuple[str, str], list[Chance]] = {}
+    for one in chances:
+        found.setdefault((one.metric.id, one.part), []).append(one)
+    return list(found.values())
+
+
+def _unit_s(apart: Sequence[Sequence[Run]], rounds: Sequence[Run]) -> dict[Design, float | None]:
+    """Returns the time that one unit of a design takes, by the runs that are there; None where it isn't recorded."""
+    single = _mean_s([run for group in apart for run in group])
+    both = None if single is None else 2 * single
+    return {"runs": both, "paired rounds": both, "mixed rounds": _mean_s(rounds)}
+
+
+def _mean_s(runs: Sequence[Run]) -> float | None:
+    took = [took_s for run in runs if (took_s := run.manifest.took_s) is not None]
+    return sum(took) / len(took) if took else None
+
+
+def _effort(chance: Chance, count: int | None, unit_s: Mapping[Design, float | None]) -> Effort:
+    return _takes(chance.design, count, unit_s, at_least=chance.at_least)
+
+
+def _takes(design: Design, count: int | None, unit_s: Mapping[Design, float | None], *, at_least: bool) -> Effort:
+    one_s = unit_s.get(design)
+    takes_s = None if count is None or one_s is None else count * one_s
+    return Effort(design=design, count=count, at_least=at_least, takes_s=takes_s)
+
+
+def _decision(
+    shown: Sequence[Shown], variations: Sequence[Variation], unit_s: Mapping[Design, float | None]
+) -> list[Effort]:
+    """Returns the effort that decides all decisive metrics, by each design that shows all that it compares."""
+    of_runs = sum(one.metric.rank == "decisive" for one in variations)
+    found: dict[Design, list[Effort]] = {}
+    for one in shown:
+        for effort in one.efforts:
+            found.setdefault(effort.design, []).append(effort)
+    made = []
+    for design, efforts in found.items():
+        if design != "mixed rounds" and len(efforts) < of_runs:
+            continue
+        counts = [one.count for one in efforts]
+        most = None if None in counts else max(count for count in counts if count is not None)
+        made.append(_takes(design, most, unit_s, at_least=any(one.at_least for one in efforts)))
+    return made
+
+
+def _wanted(
+    chances: Sequence[Chance],
+    change: float,
+    variations: Sequence[Variation],
+    tests: Tests,
+    of_swaps: Tests,
+    unit_s: Mapping[Design, float | None],
+) -> Wanted:
+    """Returns the efforts that find a difference in one metric."""
+    first = chances[0]
+    level, of_rounds = tests.level(first.metric), of_swaps.level(first.metric)
+    varies = next((one for one in variations if (one.metric.id, one.part) == (first.metric.id, first.part)), None)
+    return Wanted(
+        metric=first.metric,
+        part=first.part,
+        change=change,
+        efforts=[
+            _effort(one, one.to_find(change, of_rounds if one.design == "mixed rounds" else level), unit_s)
+            for one in chances
+        ],
+        over=varies.over if varies else "",
+        units=units_for(varies, change, level) if varies else None,
+    )
+
+
+def _unknown(entries: Catalogue, shown: Collection[Design], groups: Sequence[Sequence[Run]]) -> list[Unknown]:
+    """Returns the designs whose spread the runs don't show. Simulated runs have no day that rounds could take out."""
+    found = [] if "runs" in shown else [Unknown(design="runs", remedy="name two runs of one build")]
+    if all(run.manifest.origin == "simulated" for group in groups for run in group):
+        return found
+    if entries.in_turns_by and not {"paired rounds", "paired seeds"} & set(shown):
+        found.append(Unknown(design="paired rounds", remedy=f"name the runs of `{entries.in_turns_by}`"))
+    if entries.mixed and entries.mixed.made_by and "mixed rounds" not in shown:
+        found.append(Unknown(design="mixed rounds", remedy=f"name the runs of `{entries.mixed.made_by}`"))
+    return found
 
 
 def _refuse_unknown(wanted: Mapping[str, float], metrics: Sequence[Metric]) -> None:
@@ -127,12 +343,12 @@ def _refuse_unknown(wanted: Mapping[str, float], metrics: Sequence[Metric]) -> N
             )
 
 
-def _refuse_unrecorded(wanted: Mapping[str, float], variations: Sequence[Variation], filters: Sequence[str]) -> None:
-    there = {one.metric.id for one in variations}
+def _refuse_unrecorded(wanted: Mapping[str, float], chances: Sequence[Chance], filters: Sequence[str]) -> None:
+    there = {one.metric.id for one in chances}
     passed = f" in what passes {', '.join(filters)}" if filters else ""
     for name in wanted:
         if name not in there:
             raise ComparisonError(
-                f"These runs don't record '{name}'{passed}, or its mean is 0. Ask of another metric"
+                f"These runs don't record '{name}'{passed}, or too little to show how it varies, or its mean is 0. Ask of another metric"
                 + (", or choose what is analysed with --filter." if filters else ".")
             )

@@ -1,6 +1,5 @@
 """Releases: several comparisons with one answer and one error rate. docs/release.md explains them."""
 
-import datetime
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,9 +11,9 @@ import msgspec
 from slotmark.cleaning import one_line, one_name
 from slotmark.compare.compare import compare
 from slotmark.compare.decision import together
-from slotmark.compare.plan import plan
+from slotmark.compare.plan import Effort, plan
 from slotmark.compare.policy import Policy, read_policy
-from slotmark.compare.result import Answer, Comparison, Reach
+from slotmark.compare.result import Answer, Comparison
 from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import benches, catalogue
 from slotmark.run import Run, open_runs
@@ -128,8 +127,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
         required: Whether nothing ships without it.
         there: Runs that are there, by side.
         missing: Runs that aren't.
-        needed: Runs per side that show, four times in five, that nothing decisive is worse where nothing is; None where it is unknown.
-        at_least: Whether how much runs differ is unknown, so that more may be needed.
+        needed: The effort that shows, four times in five, that nothing decisive is worse where nothing is, by the design of the runs; None where it is unknown.
         why: Where ``needed`` comes from or why there is none, in words.
         run_s: How long a run takes, on average over those that are there; None where none is there.
         left_s: How long the runs take that are still to be made, one after the other; None where that isn't known.
@@ -139,8 +137,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     required: bool
     there: dict[RunSide, int]
     missing: list[MissingRun]
-    needed: int | None
-    at_least: bool
+    needed: Effort | None
     why: str
     run_s: float | None
     left_s: float | None
@@ -427,16 +424,16 @@ def plan_release(asked: Release) -> ReleasePlan:
 
 def _cost(one: Asked) -> Cost:
     opened: dict[RunSide, list[Run]] = {side: [*_opened(one, paths)] for side, paths in one.runs.items()}
-    lengths = [length for runs in opened.values() for run in runs if (length := _length_s(run)) is not None]
+    lengths = [length for runs in opened.values() for run in runs if (length := run.manifest.took_s) is not None]
     run_s = sum(lengths) / len(lengths) if lengths else None
-    most = max(opened.values(), key=len)
-    needed, at_least, why = _needed(one, most)
+    needed, why = _needed(one, [*opened.values()])
     missing = [*_missing(one)]
     left = None
+    count = needed.count or 0 if needed else 0
     if run_s is not None:
         # A run of the file is made, whether or not it is needed. A folder of runs is one entry of the file and stands for several.
         left = run_s * sum(
-            max(sum(run.side == side for run in missing), (needed or 0) - len(runs)) for side, runs in opened.items()
+            max(sum(run.side == side for run in missing), count - len(runs)) for side, runs in opened.items()
         )
     return Cost(
         name=one.name,
@@ -444,47 +441,31 @@ def _cost(one: Asked) -> Cost:
         there={side: len(runs) for side, runs in opened.items()},
         missing=missing,
         needed=needed,
-        at_least=at_least,
         why=why,
         run_s=run_s,
         left_s=left,
     )
 
 
-def _needed(one: Asked, runs: Sequence[Run]) -> tuple[int | None, bool, str]:
-    """Runs per side that decide everything decisive, whether that is the least, and why."""
-    if not runs:
-        return None, False, "no run is there yet"
+def _needed(one: Asked, sides: Sequence[Sequence[Run]]) -> tuple[Effort | None, str]:
+    """Returns the effort that decides everything decisive, by the design that the runs have, and why."""
+    if not any(sides):
+        return None, "no run is there yet"
     if all(metric.estimator != "means" for metric in catalogue(one.bench).metrics if metric.tested):
-        return None, False, "compare the runs: the line has how many more are needed"
-    ranked = {
-        metric.id
-        for metric in (one.policy or Policy()).applied(catalogue(one.bench).metrics)
-        if metric.rank == "decisive"
-    }
-    planned = plan(runs).planned
-    reaches = [reach for reach in planned.reaches if reach.metric.id in ranked]
-    unknown = [reach.metric.name for reach in reaches if reach.to_ship is None]
-    if not reaches or unknown:
-        return (
-            None,
-            False,
-            f"no number of runs within reach decides {listed(few(unknown, NAMED))}"
-            if unknown
-            else "nothing decisive is recorded",
-        )
-    slowest = max(reaches, key=_to_ship)
-    return _to_ship(slowest), not planned.repeated, f"for {slowest.metric.name}"
-
-
-def _to_ship(reach: Reach) -> int:
-    return reach.to_ship or 0
-
-
-def _length_s(run: Run) -> float | None:
-    """Returns how long a run took, in seconds; None where its manifest doesn't have it."""
-    try:
-        began, ended = (datetime.datetime.fromisoformat(at) for at in (run.manifest.started, run.manifest.ended))
-        return max(0.0, (ended - began).total_seconds())
-    except (ValueError, TypeError):
-        return None
+        return None, "compare the runs: the line has how many more are needed"
+    planned = plan(sides, policy=one.policy, run_to_run=one.run_to_run)
+    if not planned.decision:
+        return None, "nothing decisive is recorded, or too little of it"
+    # What is compared in pairs is planned in pairs, and the runs of both sides are.
+    needed = planned.decision[-1]
+    efforts = [
+        (shown.metric.name, effort.count)
+        for shown in planned.shown
+        for effort in shown.efforts
+        if effort.design == needed.design
+    ]
+    slowest = [name for name, count in efforts if count == needed.count]
+    if needed.count is None:
+        return needed, f"no number of {needed.design} within reach decides {listed(few(slowest, NAMED))}"
+    others = [f"; without pairs {effort.count:,} per side" for effort in planned.decision[:-1] if effort.count]
+    return needed, f"for {listed(few(slowest, NAMED))}{''.join(others)}"

@@ -39,6 +39,9 @@ NOT_KNOWN = "not known"
 FROM_RUNS = "runs"
 """The source of a basis where runs of the comparison show how much runs of one build differ."""
 
+Design = Literal["runs", "paired rounds", "paired seeds", "mixed rounds"]
+"""Ways to repeat whole executions of two builds, as a :class:`Basis` names them."""
+
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The samples of one metric, on one side and in one part.
@@ -315,7 +318,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         over: What varies within a run: ``blocks``, ``slots`` or ``hosts``.
         units: How many of them a run has, on average.
         within: Standard deviation of a run's mean by what varies within runs; None where a run is too short or drifts too slowly to show it.
-        between: Standard deviation of a run's mean by all that varies, from run to run too; None with one run per side.
+        between: Standard deviation of a run's mean by all that varies, from run to run too; None where it is unknown.
+        source: From what ``between`` is known, as of a :class:`Basis`; empty where it isn't.
         smallest: The smallest difference that would be found four times in five, one per number of runs in :class:`Planned`; None where
             nothing says so.
         margin: The equivalence margin in force, as a share.
@@ -330,6 +334,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     units: float
     within: float | None
     between: float | None
+    source: str
     smallest: list[float | None]
     margin: float
     to_ship: int | None

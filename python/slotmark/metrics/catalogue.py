@@ -331,6 +331,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         forger: The name of the column beside that key with the place that made it.
         forged: The relation whose metrics by that key are of the place that made it.
         metric: Metrics of such comparisons alone, by place: they stand for those that only a whole cluster has.
+        made_by: The command that makes such runs.
     """
 
     place: str
@@ -339,6 +340,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forger: str
     forged: str
     metric: list[Metric]
+    made_by: str = ""
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -374,6 +376,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             the member's shift taken from the column. For runs that have the tables which the SQL reads.
         optional: Tables that not every run has, with the types of their columns: a run without one has none of its rows.
         made_by: The command that makes a run of the bench, with ``{run}`` for its folder.
+        in_turns_by: The command that makes runs of two targets that take turns; empty where none does.
         published: The method of :mod:`slotmark.published` that computes as an established tool or report does; empty for none.
         styled: Whether its tables can be printed in the established tool's styles.
         filterable: Whether one can choose what of a run is analysed.
@@ -407,6 +410,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     shifts: dict[str, str] = {}
     optional: dict[str, dict[str, str]] = {}
     made_by: str = ""
+    in_turns_by: str = ""
     published: str = ""
     styled: bool = False
     filterable: bool = False

@@ -187,17 +187,26 @@ def runs_document(runs: Sequence[Run]) -> Document:
 
 
 def plan_document(plan: Plan) -> Document:
-    """Returns the differences that a comparison of runs like these could find."""
+    """Returns the report of a plan: what a decision takes by each design, and the differences that comparisons of such runs find."""
+    warned = [*plan.warnings, *warnings_of_sides(plan.sides)]
+    planned = plan.planned
+    metrics = [one.metric for one in planned.reaches] if planned else [one.metric for one in plan.shown]
     sections = [
         Section("Answer", plan_answers(plan), brief=True),
-        Section("Warnings", [Warnings(plan.side.warnings)] if plan.side.warnings else [], brief=True),
-        Section(PLAN_TITLE, [Paragraph(between_runs(plan.planned)), *plan_tables(plan.planned)], brief=True),
-        Section("Data dictionary", [dictionary(one.metric for one in plan.planned.reaches)]),
-        Section("Manifest", manifests([plan.side])),
+        Section("Warnings", [Warnings(warned)] if warned else [], brief=True),
+        Section(PLAN_TITLE, [Paragraph(between_runs(planned)), *plan_tables(planned)] if planned else [], brief=True),
+        Section("Data dictionary", [dictionary(metrics)]),
+        Section("Manifest", manifests(plan.sides)),
     ]
-    title = title_with_origin(f"Differences that runs like {plan.side.name} can find", plan.side.manifests)
+    title = title_with_origin(
+        f"Differences that runs like {listed([side.name for side in plan.sides])} can find",
+        [manifest for side in plan.sides for manifest in side.manifests],
+    )
     return Document(
-        title, work_done(plan.side), [section for section in sections if section.blocks], sources=sources([plan.side])
+        title,
+        work_done(plan.sides[0]),
+        [section for section in sections if section.blocks],
+        sources=sources(plan.sides),
     )
 
 

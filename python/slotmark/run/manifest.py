@@ -1,5 +1,6 @@
 """The record of a run: ``run.json``."""
 
+import datetime
 import hashlib
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -126,6 +127,16 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         """Returns the run's round in its session, from 1; 0 where the run belongs to no single round."""
         number = self.parameters.get(ROUND)
         return number if isinstance(number, int) and number > 0 else 0
+
+    @property
+    def took_s(self) -> float | None:
+        """The time that the run took, in seconds; None where it was simulated or that isn't recorded."""
+        try:
+            began, ended = (datetime.datetime.fromisoformat(at) for at in (self.started, self.ended))
+            took_s = (ended - began).total_seconds()
+        except (ValueError, TypeError):
+            return None
+        return None if self.origin == "simulated" else max(0.0, took_s)
 
     @property
     def mixed(self) -> list[str]:

@@ -74,6 +74,17 @@ def pooled(sides: Sequence[Sequence[RunMean]]) -> Spread | None:
     return Spread(float((residuals(sides) ** 2).sum()) / degrees, degrees, within)
 
 
+def of_pairs(levels: np.ndarray) -> Spread:
+    """The spread of the difference of two builds in one round, from several rounds in which each build ran once: what a round does to all goes out.
+
+    Args:
+        levels: Of each build in each round, on the metric's scale; shape (builds, rounds), two or more of both.
+    """
+    away = levels - levels.mean(axis=0) - levels.mean(axis=1, keepdims=True) + levels.mean()
+    degrees = float((levels.shape[0] - 1) * (levels.shape[1] - 1))
+    return Spread(2 * float((away**2).sum()) / degrees, degrees)
+
+
 def moderated_together(spreads: Sequence[Spread], away: np.ndarray) -> list[Spread]:
     """Spreads of several metrics of the same runs, each drawn towards what all have in common (:mod:`slotmark.statistics.moderated`).
 

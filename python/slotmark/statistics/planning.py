@@ -46,13 +46,10 @@ def detectable_change(error: float, degrees: float, alpha: float = 0.05, wanted:
     return float(steps) * error  # pyright: ignore[reportArgumentType] - without full_output it is a number
 
 
-def detectable_share(
-    error: float, degrees: float, known: float, alpha: float, wanted: float = POWER, *, pooled: bool = False
-) -> float:
-    """The smallest difference of two means, as a share of the first, that runs to come will show with the wanted probability.
+def detectable_share(error: float, degrees: float, known: float, alpha: float, wanted: float = POWER) -> float:
+    """The smallest difference of two means, as a share of the first, that Welch's test of runs to come will show with the wanted probability.
 
-    The test is Welch's, or that of a variance that both sides have in common. What is larger by a share varies more by the same share. The error is an estimate from earlier runs: the
-    probability is over what it may be in truth, too.
+    What is larger by a share varies more by the same share. The error is an estimate from earlier runs: the probability is over what it may be in truth, too.
 
     Args:
         error: Standard error of the difference where both means are equal, as a share of the mean.
@@ -60,7 +57,6 @@ def detectable_share(
         known: Degrees of freedom of ``error`` itself.
         alpha: The level of the two-sided test.
         wanted: The probability.
-        pooled: Whether the variance is one of both sides together.
 
     Returns:
         Infinity where no difference is found so often.
@@ -68,10 +64,71 @@ def detectable_share(
     if error == 0:
         return 0.0
     # The share d solves d^2 = square (1 + (1 + d)^2) / 2.
-    steps = _pooled_steps if pooled else _welch_steps
-    square = (steps(round(degrees), round(known), alpha, wanted) * error) ** 2
+    square = (_welch_steps(round(degrees), _whole(known), alpha, wanted) * error) ** 2
     half = square / 2
     return float((half + np.sqrt(square - half**2)) / (1 - half)) if half < 1 else float(np.inf)
+
+
+def detectable_log(
+    error: float, degrees: float, known: float, alpha: float, *, before: float = 0.0, wanted: float = POWER
+) -> float:
+    """The smallest log ratio that Student's t test of units to come will show with the wanted probability.
+
+    The error is an estimate from earlier units: the probability is over what it may be in truth, too. A part of the test's degrees of freedom may be from before, as
+    those of a table: that part of its variance is the estimate once more.
+
+    Args:
+        error: Standard error of the log ratio, by what is known.
+        degrees: Degrees of freedom that the units to come have.
+        known: Degrees of freedom of ``error`` itself.
+        alpha: The level of the two-sided test.
+        before: Degrees of freedom that the test has beside those of the units to come.
+        wanted: The probability.
+
+    Returns:
+        Infinity where the test has no degree of freedom.
+    """
+    if error == 0:
+        return 0.0
+    if degrees + before <= 0:
+        return float(np.inf)
+    return error * _student_steps(round(degrees), min(before, _KNOWN), _whole(known), alpha, wanted)
+
+
+def units_needed(
+    distance: float,
+    error: float,
+    degrees: Callable[[int], float],
+    known: float,
+    alpha: float,
+    *,
+    before: float = 0.0,
+    first: int = 2,
+    step: int = 1,
+) -> int | None:
+    """Returns the number of units with which :func:`detectable_log` shows a log ratio; None where no number within reach is enough.
+
+    Args:
+        distance: The log ratio, above 0.
+        error: Standard error from one unit.
+        degrees: Degrees of freedom that so many units have.
+        known: As above.
+        alpha: As above.
+        before: As above.
+        first: The least number.
+        step: Numbers are this far apart, from the first on.
+    """
+
+    def enough(steps: int) -> bool:
+        units = first + (steps - 1) * step
+        return detectable_log(error / np.sqrt(units), degrees(units), known, alpha, before=before) <= distance
+
+    steps = least(enough, (MOST_RUNS - first) // step + 1, first=1)
+    return None if steps is None else first + (steps - 1) * step
+
+
+def _whole(degrees: float) -> int:
+    return round(min(degrees, _KNOWN))
 
 
 @functools.lru_cache(maxsize=4_096)
@@ -92,13 +149,15 @@ def _welch_steps(degrees: int, known: int, alpha: float, wanted: float) -> float
 
 
 @functools.lru_cache(maxsize=4_096)
-def _pooled_steps(degrees: int, known: int, alpha: float, wanted: float) -> float:
-    """The same for the test of a variance that both sides have in common, with twice a side's degrees of freedom."""
+def _student_steps(degrees: int, before: float, known: int, alpha: float, wanted: float) -> float:
+    """The same for Student's t test by one variance, of which ``before`` degrees of freedom are those of the estimate."""
     points = 100
     shares = (np.arange(points) + 0.5) / points
-    limits = t_isf(alpha / 2, 2 * degrees) * np.sqrt(chi2_ppf(shares, 2 * degrees) / (2 * degrees))
-    truths = np.sqrt(chi2_ppf(shares, known) / known)
-    return _steps(truths, limits, np.full(points, 1 / points**2), wanted)
+    squares = chi2_ppf(shares, known) / known
+    drawn = chi2_ppf(shares, degrees) / degrees if degrees else np.zeros(points)
+    whole = degrees + before
+    limits = t_isf(alpha / 2, whole) * np.sqrt((before * squares[:, np.newaxis] + degrees * drawn) / whole)
+    return _steps(np.sqrt(squares), limits, np.full(points, 1 / points**2), wanted)
 
 
 def _steps(truths: np.ndarray, limits: np.ndarray, weights: np.ndarray, wanted: float) -> float:
@@ -186,11 +245,11 @@ def size_needed(
     return least(enough, most)
 
 
-def least(enough: Callable[[int], bool], most: int) -> int | None:
-    """The smallest number from 2 on that is enough, where all above it are too; None where ``most`` isn't."""
+def least(enough: Callable[[int], bool], most: int, *, first: int = 2) -> int | None:
+    """The smallest number from ``first`` on that is enough, where all above it are too; None where ``most`` isn't."""
     if not enough(most):
         return None
-    low, high = 1, most
+    low, high = first - 1, most
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

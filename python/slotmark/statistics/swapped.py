@@ -65,11 +65,13 @@ class Swapped(msgspec.Struct, frozen=True):
 
     Attributes:
         found: In the metric's unit, with its interval.
+        error: Its standard error.
         base: The mean level without it.
         degrees: Degrees of freedom: levels, less what is fitted.
     """
 
     found: Student
+    error: float
     base: float
     degrees: float
 
@@ -105,4 +107,5 @@ def swapped(rounds: Sequence[Levels], treated: Sequence[np.ndarray], confidence:
     base = float((y - x * fitted[0]) @ weights / weights.sum())
     rounding = 1e-12 * max(float(np.abs(y).max()), 1e-300)
     effect = float(fitted[0]) if abs(fitted[0]) > rounding else 0.0
-    return Swapped(student(effect, error if error > rounding else 0.0, degrees, confidence), base, float(degrees))
+    error = error if error > rounding else 0.0
+    return Swapped(student(effect, error, degrees, confidence), error, base, float(degrees))

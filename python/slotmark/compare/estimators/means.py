@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
-from slotmark.compare.estimators.reach import Tests, Variation, planned, variation
+from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
-from slotmark.compare.paired_runs import LEAST, Pairing, pairing
+from slotmark.compare.paired_runs import LEAST, Pairing, Pairs, pairing
 from slotmark.compare.prior import Prior
-from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Summary
+from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Design, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
@@ -24,6 +24,7 @@ from slotmark.statistics.between_runs import (
     Spread,
     combined,
     moderated_together,
+    of_pairs,
     pooled,
     residuals,
 )
@@ -111,8 +112,9 @@ def estimate(task: Task) -> Estimate:
                 sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)
                 base = sides[0]
                 there = [side for side in sides if side]
-                if metric.tested and there and (varies := _variation(metric, part, [_anew(side) for side in there])):
-                    variations.append(varies)
+                if metric.tested and there:
+                    varies = _variation(metric, part, [_anew(side) for side in there], task.how.prior)
+                    variations += [varies] if varies else []
                 scale = _scale(metric, there)
                 rows.append(
                     RunRow(
@@ -258,24 +260,62 @@ def _levels(metric: Metric, side: _Side, scale: Scale, steady: Collection[str]) 
     return Levels([run.on(scale) for run in units.runs], side.smallest)
 
 
-def variations_of(metrics: Sequence[Metric], analyses: Sequence[Analysis]) -> list[Variation]:
-    """Returns the variation of the means of runs of one target, metric by metric and part by part."""
-    found = []
+def variations_of(
+    metrics: Sequence[Metric],
+    builds: Sequence[Sequence[Analysis]],
+    prior: Prior | None = None,
+    pairs: Pairs | None = None,
+) -> tuple[list[Variation], list[Chance]]:
+    """Returns the variation of the means of runs of one build and, of pairs of runs of two builds, of their difference, metric by metric and part by part.
+
+    Args:
+        metrics: Which.
+        builds: The runs of each.
+        prior: What was known before of how much runs of one build differ.
+        pairs: Which runs belong together; None where none do.
+    """
+    variations: list[Variation] = []
+    chances: list[Chance] = []
+    everyone = [analysis for of_build in builds for analysis in of_build]
     for metric in metrics:
-        each = [analysis.samples(metric.id) for analysis in analyses]
-        for part in sorted({part for one in each for part in one.parts}):
-            present = [one for one in each if _recorded(one, part)]
-            if not present:
+        each = [[analysis.samples(metric.id) for analysis in of_build] for of_build in builds]
+        for part in sorted({part for of_build in each for one in of_build for part in one.parts}):
+            present = [[one for one in of_build if _recorded(one, part)] for of_build in each]
+            sides = [_side([(one, {}) for one in of_build], part) for of_build in present if of_build]
+            if not sides:
                 continue
-            side = _side([(one, {}) for one in present], part)
-            same = all(on_same_machines(analyses[0], other, metric.unit_of_chance) for other in analyses[1:])
-            if varies := _variation(metric, part, [side if same else _anew(side)]):
-                found.append(varies)
-    return found
+            if not all(on_same_machines(everyone[0], other, metric.unit_of_chance) for other in everyone[1:]):
+                sides = [_anew(side) for side in sides]
+            varies = _variation(metric, part, sides, prior)
+            if varies is None:
+                continue
+            variations.append(varies)
+            if pairs and [len(one) for one in present] == [len(one) for one in each]:
+                levels = np.array(
+                    [
+                        [side.runs[place].mean for place in order]
+                        for side, order in zip(sides, pairs.orders, strict=True)
+                    ]
+                )
+                chances.append(chance_of_pairs(varies, pairs.over, levels))
+    return variations, chances
 
 
-def _variation(metric: Metric, part: str, sides: Sequence[_Side]) -> Variation | None:
-    return variation(metric, part, f"{sides[0].unit}s", [side.runs for side in sides])
+def chance_of_pairs(varies: Variation, over: Design, levels: np.ndarray) -> Chance:
+    """Returns the variation of the difference that one pair of runs shows.
+
+    Args:
+        varies: How much single runs do.
+        over: What a pair is of.
+        levels: Means of runs, above 0; shape (builds, pairs).
+    """
+    metric = varies.metric
+    spread = of_pairs(np.log(levels) if metric.run_scale == "log" else levels / varies.mean)
+    return Chance(design=over, metric=metric, part=varies.part, mean=varies.mean, spread=spread)
+
+
+def _variation(metric: Metric, part: str, sides: Sequence[_Side], prior: Prior | None) -> Variation | None:
+    return variation(metric, part, f"{sides[0].unit}s", [side.runs for side in sides], prior)
 
 
 def _sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, tuple[_Side | None, Summary | None]]:

@@ -5,19 +5,85 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from slotmark.compare.margins import least_that_matters
-from slotmark.compare.result import Planned, Reach
+from slotmark.compare.margins import margin_of
+from slotmark.compare.prior import Prior
+from slotmark.compare.result import FROM_RUNS, Design, Planned, Reach
 from slotmark.metrics import Metric
-from slotmark.statistics.between_runs import Spread, pooled
+from slotmark.statistics.between_runs import Spread, combined, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
 from slotmark.statistics.interval import BOUNDS
 from slotmark.statistics.mean_difference import Units
-from slotmark.statistics.planning import MOST_RUNS, detectable_share, least, size_needed
+from slotmark.statistics.planning import detectable_log, detectable_share, units_needed
 from slotmark.statistics.rank_tests import error_share
 from slotmark.statistics.student import satterthwaite
+from slotmark.warnings import ENOUGH_RUNS
 
 RUNS = (1, 2, 3, 5)
 """Numbers of runs per side that a plan shows."""
+
+
+class Chance(msgspec.Struct, frozen=True, kw_only=True):
+    """The variation of the difference of two builds that one unit of a design shows in one metric: a run on each side, or a round.
+
+    Attributes:
+        design: Which.
+        metric: With its margin.
+        part: Which samples.
+        mean: Of the metric, above 0.
+        spread: The variance of the difference, as a share of the mean.
+        before: Degrees of freedom that a comparison has beside those of its own units, as those of a table.
+        hosts: Of mixed rounds: how many swapped.
+        at_least: Whether the spread holds only what varies within a run.
+    """
+
+    design: Design
+    metric: Metric
+    part: str
+    mean: float
+    spread: Spread
+    before: float = 0.0
+    hosts: int = 0
+    at_least: bool = False
+
+    @property
+    def margin(self) -> float:
+        """The margin in force, as a share."""
+        return margin_of(self.metric, self.mean)
+
+    def degrees(self, units: int) -> float:
+        """Degrees of freedom that so many units have."""
+        match self.design:
+            case "runs":
+                return 2.0 * (units - 1)
+            case "mixed rounds":
+                # Levels of hosts in rounds, less those of hosts, of rounds but one, and the effect.
+                return float((self.hosts - 1) * (units - 1) - 1)
+            case _:
+                return units - 1.0
+
+    def to_ship(self) -> int | None:
+        """Returns the number of units that show an unchanged metric to be not worse beyond its margin, four times in five; None where no number within reach does."""
+        return self._needed(self.margin, 1 - BOUNDS, ENOUGH_RUNS) if self.margin > 0 else None
+
+    def to_find(self, change: float, alpha: float) -> int | None:
+        """Returns the number of units that find a difference, a share of the mean, four times in five at a level of the test; None where no number within reach does."""
+        return self._needed(change, alpha, 2)
+
+    def _needed(self, share: float, alpha: float, fewest: int) -> int | None:
+        # Two runs of each side speak for others where they show how much runs differ; two rounds are conditional. Hosts are swapped back in every second round.
+        if self.design == "runs":
+            fewest = 1 if self.before else 2
+        mixed = self.design == "mixed rounds"
+        return units_needed(
+            float(np.log1p(share)),
+            float(np.sqrt(self.spread.variance)),
+            self.degrees,
+            self.spread.degrees,
+            alpha,
+            before=self.before,
+            first=fewest + fewest % 2 if mixed else fewest,
+            step=2 if mixed else 1,
+        )
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,9 +95,11 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
         mean: Over all runs, above 0.
         over: What varies within a run, in the plural.
         units: How many a run has, on average.
-        within: By what varies within runs; None where runs don't show it.
-        degrees_within: Degrees of freedom of that from a single run; 0 where runs don't show it.
-        between: By all that varies, at least what varies within runs; None with one run per side.
+        within: By what varies within runs; None where runs can't tell.
+        degrees_within: Degrees of freedom of that from a single run; 0 where runs can't tell.
+        between: By all that varies, at least what varies within runs; None where neither runs nor what was known before tell.
+        before: Degrees of freedom of what was known before; 0 where nothing was.
+        source: From what ``between`` is known, as of a :class:`~slotmark.compare.result.Basis`.
         repeated: How many runs there are on sides with several.
     """
 
@@ -43,16 +111,31 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
     within: Spread | None
     degrees_within: float
     between: Spread | None
+    before: float = 0.0
+    source: str = ""
     repeated: int
 
     @property
-    def known(self) -> Spread | None:
-        """As much of the variance as is known."""
-        return self.between or self.within
+    def chance(self) -> Chance | None:
+        """The variation of the difference of two runs, as far as that is known."""
+        known = self.between or self.within
+        if known is None:
+            return None
+        return Chance(
+            design="runs",
+            metric=self.metric,
+            part=self.part,
+            mean=self.mean,
+            spread=Spread(2 * known.variance, known.degrees),
+            before=self.before,
+            at_least=self.between is None,
+        )
 
 
-def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Units]]) -> Variation | None:
-    """Returns the variation of a run's mean; None where it is 0 or below.
+def variation(
+    metric: Metric, part: str, over: str, groups: Sequence[Sequence[Units]], prior: Prior | None = None
+) -> Variation | None:
+    """How much a run's mean varies; None where it is 0 or below.
 
     Args:
         metric: Which.
@@ -60,13 +143,17 @@ def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Un
         over: What its units are, in the plural.
         groups: One per side, one or more runs each, that differ by chance alone. Units that don't follow each other have works only where those of one
             name are the same machines in all runs.
+        prior: What was known before of how much runs of one build differ.
     """
     runs = [run for group in groups for run in group]
     mean = float(np.mean([run.mean for run in runs]))
     if mean <= 0 or min(run.mean for run in runs) <= 0:
         return None
     within, degrees_within = _within(runs)
-    between = pooled([[run.on("log") for run in group] for group in groups])
+    own = pooled([[run.on("log") for run in group] for group in groups])
+    told = prior.of(metric, part, level=mean, own=own is not None) if prior else None
+    before = told and _of_share(told[0], metric, mean)
+    between = combined(own, before)
     if between and within and within.variance > between.variance:
         between = within
     return Variation(
@@ -78,8 +165,15 @@ def variation(metric: Metric, part: str, over: str, groups: Sequence[Sequence[Un
         within=within,
         degrees_within=degrees_within,
         between=between,
+        before=before.degrees if before else 0.0,
+        source=" and ".join(filter(None, (FROM_RUNS if own else "", told[1] if told else ""))),
         repeated=sum(len(group) for group in groups if len(group) > 1),
     )
+
+
+def _of_share(spread: Spread, metric: Metric, mean: float) -> Spread:
+    """A spread on the metric's scale as one of the mean's share."""
+    return spread if metric.run_scale == "log" else Spread(spread.variance / mean**2, spread.degrees)
 
 
 def _within(runs: Sequence[Units]) -> tuple[Spread | None, float]:
@@ -140,20 +234,19 @@ def planned(variations: Sequence[Variation], tests: Tests) -> Planned:
 
 
 def _reach(found: Variation, alpha: float) -> Reach:
-    metric = found.metric
-    least = least_that_matters(metric, found.mean)
-    margin = metric.margin if least is None else least / found.mean
+    chance = found.chance
     return Reach(
-        metric=metric,
+        metric=found.metric,
         part=found.part,
         mean=found.mean,
         over=found.over,
         units=found.units,
         within=None if found.within is None else float(np.sqrt(found.within.variance)),
         between=None if found.between is None else float(np.sqrt(found.between.variance)),
+        source=found.source,
         smallest=[smallest(found, runs, alpha) for runs in RUNS],
-        margin=margin,
-        to_ship=_to_ship(found, margin),
+        margin=margin_of(found.metric, found.mean),
+        to_ship=chance and chance.to_ship(),
     )
 
 
@@ -162,41 +255,37 @@ def smallest(found: Variation, runs: int, alpha: float) -> float | None:
 
     Args:
         found: How much a run's mean varies.
-        runs: Per side. Of one the interval is over what varies within it, as in a comparison.
+        runs: Per side. Of one the interval is over what varies within it, as in a comparison, where nothing was known before.
         alpha: The level of the test.
     """
-    known = found.within if runs == 1 else found.known
-    if known is None:
+    if runs == 1 and not found.before:
+        return _alone(found, alpha)
+    if (chance := found.chance) is None:
         return None
-    degrees = found.degrees_within if runs == 1 else runs - 1.0
-    share = detectable_share(float(np.sqrt(2 * known.variance / runs)), degrees, known.degrees, alpha, pooled=runs > 1)
+    spread = chance.spread
+    error = float(np.sqrt(spread.variance / runs))
+    log = detectable_log(error, chance.degrees(runs), spread.degrees, alpha, before=found.before)
+    with np.errstate(over="ignore"):
+        share = float(np.expm1(log))
     return share if np.isfinite(share) else None
 
 
-def runs_for(found: Variation, change: float, alpha: float) -> int | None:
-    """Returns the runs per side that a difference needs to be found four times in five; None where no number within reach is enough.
+def _alone(found: Variation, alpha: float) -> float | None:
+    """The smallest difference that two single runs show, by what varies within them; it then holds for these two."""
+    if found.within is None:
+        return None
+    error = float(np.sqrt(2 * found.within.variance))
+    share = detectable_share(error, found.degrees_within, found.within.degrees, alpha)
+    return share if np.isfinite(share) else None
+
+
+def units_for(found: Variation, change: float, alpha: float) -> int | None:
+    """Returns the number of units within one run per side that find a difference, by what varies within them; None where nothing says so.
 
     Args:
         found: How much a run's mean varies.
         change: The difference as a share of the mean, above 0.
         alpha: The level of the test.
     """
-
-    def enough(runs: int) -> bool:
-        found_from = smallest(found, runs, alpha)
-        return found_from is not None and found_from <= change
-
-    return least(enough, MOST_RUNS)
-
-
-def units_for(found: Variation, change: float, alpha: float) -> int | None:
-    """Returns the units of one run per side that this needs, by the variation within a run; arguments as for :func:`runs_for`."""
-    alone = smallest(found, 1, alpha)
+    alone = _alone(found, alpha)
     return None if alone is None else int(np.ceil(found.units * (alone / change) ** 2))
-
-
-def _to_ship(found: Variation, margin: float) -> int | None:
-    if found.known is None or margin <= 0:
-        return None
-    error = float(np.sqrt(2 * found.known.variance))
-    return size_needed(margin, error, 1, degrees=lambda runs: 2.0 * (runs - 1), alpha=(1 - BOUNDS) / 2)

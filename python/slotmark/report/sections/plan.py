@@ -1,10 +1,13 @@
 """The size that a run must have: the smallest difference that comparisons of such runs find, and the size that a wanted one takes."""
 
-from slotmark.compare.plan import Plan, Wanted
-from slotmark.compare.result import Planned, Reach
-from slotmark.numbers import number, percent
+from collections.abc import Sequence
+
+from slotmark.compare.plan import Effort, Plan, Shown, Wanted
+from slotmark.compare.result import FROM_RUNS, Design, Planned, Reach
+from slotmark.numbers import duration, number, percent
 from slotmark.report.document import Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import headed, in_a_sentence, readable
+from slotmark.words import listed
 
 TITLE = "How large a run must be"
 
@@ -37,34 +40,106 @@ def plan_tables(planned: Planned) -> list[Table]:
 
 
 def plan_answers(plan: Plan) -> list[Block]:
-    """A sentence per wanted difference."""
-    return [Paragraph(_answer(one, plan)) for one in plan.wanted]
+    """Returns the effort of a decision by each design, in a sentence and metric by metric, and a sentence per wanted difference."""
+    return [
+        *([Paragraph(_decision(plan))] if plan.decision else []),
+        *([_shown(plan.shown)] if plan.shown else []),
+        *(Paragraph(_answer(one)) for one in plan.wanted),
+        *(Paragraph(f"{_title(one.design)}: not known; {one.remedy}.") for one in plan.unknown),
+    ]
+
+
+def efforts_in_words(efforts: Sequence[Effort]) -> str:
+    """Returns efforts in words: ``19 runs per side (26 days), 6 paired rounds (8 h) or 4 mixed rounds (2 h)``."""
+    enough = listed([_effort(one, one.count) for one in efforts if one.count is not None], "or")
+    beyond = listed([one.design for one in efforts if one.count is None], "or")
+    return "; ".join(filter(None, (enough, beyond and f"no number of {beyond} within reach")))
 
 
 def between_runs(planned: Planned) -> str:
     """Returns a sentence on the known variation between runs."""
-    if planned.repeated:
-        return f"How much runs differ from each other is estimated from {planned.repeated} runs, and is part of what follows."
+    before = listed(list(dict.fromkeys(filter(None, (_before(one.source) for one in planned.reaches)))))
+    runs = f"{planned.repeated} runs" if planned.repeated else ""
+    if runs or before:
+        words = (
+            f"estimated from {runs}"
+            if not before
+            else f"estimated from {runs}, and from {before}"
+            if runs
+            else f"taken from {before}"
+        )
+        return f"How much runs differ from each other is {words}, and is part of what follows."
     return (
         "How much runs differ from each other is unknown: there is one run per side. What is said of several runs rests on what varies "
         "within one, so it is the least that can be expected; it is marked with ≥."
     )
 
 
-def _answer(wanted: Wanted, plan: Plan) -> str:
+def _before(source: str) -> str:
+    """The name of what was known before the runs; empty where nothing was."""
+    return source.removeprefix(FROM_RUNS).removeprefix(" and ")
+
+
+def _decision(plan: Plan) -> str:
+    return f"A decision by {plan.policy}, where nothing is worse: {efforts_in_words(plan.decision)}."
+
+
+def _shown(shown: Sequence[Shown]) -> Table:
+    """A row per decisive metric, a column per design."""
+    designs: list[Design] = list(dict.fromkeys(effort.design for one in shown for effort in one.efforts))
+    rows = []
+    for one in shown:
+        cells: dict[Design, Cell] = {effort.design: Cell(_in_a_cell(effort)) for effort in one.efforts}
+        name = f"{one.metric.name}: {one.part}" if one.part else one.metric.name
+        margin = Cell(f"±\N{NO-BREAK SPACE}{_share(one.margin)}")
+        rows.append(
+            [Cell(name, remark=one.metric.definition), margin, *(cells.get(design, Cell("-")) for design in designs)]
+        )
+    columns = [
+        Column("decisive metric", "left"),
+        Column("margin"),
+        *(Column(_title(design).lower()) for design in designs),
+    ]
+    notes = [
+        "So many show, four times in five, that a metric which doesn't change isn't worse beyond its margin (98 % interval).",
+        *(
+            ["A dash: the design doesn't show that metric."]
+            if any(cell.text == "-" for row in rows for cell in row)
+            else []
+        ),
+    ]
+    return Table("To ship", columns, rows, notes)
+
+
+def _title(design: Design) -> str:
+    return "Runs per side" if design == "runs" else design.capitalize()
+
+
+def _in_a_cell(effort: Effort) -> str:
+    if effort.count is None:
+        return "beyond reach"
+    bound = "≥\N{NO-BREAK SPACE}" if effort.at_least else ""
+    return f"{bound}{effort.count:,}{_time(effort)}"
+
+
+def _time(effort: Effort) -> str:
+    return "" if effort.takes_s is None else f" ({duration(effort.takes_s)})".replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _effort(effort: Effort, count: int) -> str:
+    what = effort.design if count > 1 else effort.design.removesuffix("s")
+    side = " per side" if effort.design == "runs" else ""
+    return f"{'at least ' if effort.at_least else ''}{count:,} {what}{side}{_time(effort)}"
+
+
+def _answer(wanted: Wanted) -> str:
     named = ", ".join(filter(None, (in_a_sentence(wanted.metric), wanted.part)))
-    at_least = "" if plan.planned.repeated else "at least "
-    several = (
-        f"{at_least}{wanted.runs} runs per side as long as {'these' if plan.side.others else 'this'}"
-        if wanted.runs is not None
-        else "more runs than anybody makes"
-    )
     alone = (
         f"; or one run per side of about {number(float(wanted.units), 2)} {wanted.over}, and then the verdict holds for those two runs only"
         if wanted.units is not None and wanted.over != "hosts"
         else ""
     )
-    return f"To find a difference of {percent(wanted.change)} in {named}: {several}{alone}."
+    return f"To find a difference of {percent(wanted.change)} in {named}: {efforts_in_words(wanted.efforts)}{alone}."
 
 
 def _cells(one: Reach, planned: Planned) -> list[Cell]:

@@ -8,6 +8,7 @@ from slotmark.compare.release import Compared, MissingRun, Released, ReleasePlan
 from slotmark.compare.result import Answer
 from slotmark.numbers import duration, percent
 from slotmark.report.document import Block, Cell, Column, Document, Forest, Paragraph, Section, Source, Table
+from slotmark.report.sections.plan import efforts_in_words
 from slotmark.verdict import Verdict
 
 
@@ -76,7 +77,7 @@ def _sides(one: Compared) -> tuple[str, str]:
 
 def plan_blocks(planned: ReleasePlan) -> list[Block]:
     """Returns the table of what each comparison of a release still costs, their sum, and the runs that are missing."""
-    titles = ("comparison", "baseline", "candidate", "runs per side to ship", "a run takes", "still to run")
+    titles = ("comparison", "baseline", "candidate", "to ship", "a run takes", "still to run")
     columns = [Column(title, "left" if place == 0 else "right") for place, title in enumerate(titles)]
     rows = [
         [
@@ -85,7 +86,7 @@ def plan_blocks(planned: ReleasePlan) -> list[Block]:
                 Cell(f"{one.there[side]} of {one.there[side] + sum(run.side == side for run in one.missing)}")
                 for side in one.there
             ),
-            Cell("-" if one.needed is None else f"{'at least ' if one.at_least else ''}{one.needed}"),
+            Cell("-" if one.needed is None else efforts_in_words([one.needed])),
             Cell("-" if one.run_s is None else duration(one.run_s)),
             Cell("-" if one.left_s is None else duration(one.left_s)),
         ]

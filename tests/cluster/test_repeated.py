@@ -1,5 +1,7 @@
 """Several simulations of one profile: a run per seed, side by side, and as one side of a comparison."""
 
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -96,3 +98,30 @@ def test_a_folder_of_runs_is_a_side(tmp_path: Path) -> None:
     assert folders.returncode == 0, folders.stderr
     assert folders.stdout == slotmark("compare", *named, "--json").stdout
     assert "(2 runs)" in folders.stdout
+
+
+_TOGETHER = """
+import sys, threading
+from functools import partial
+from pathlib import Path
+from slotmark.benches.cluster.simulate import load_profile, predict
+from slotmark.benches.cluster.simulations import side_by_side, simulate_seeds
+
+def look(frame, event, argument):
+    if event == "call" and frame.f_code.co_name == "get_class_annotations":
+        print(frame.f_locals["obj"].__name__)
+
+text = load_profile("value-only-10.5", sys.argv[2:])
+threading.setprofile(look)
+side_by_side([partial(predict, text, [1])], lambda *_: None)
+for direct in (True, False):
+    simulate_seeds(text, [1], Path(sys.argv[1]) / str(direct), lambda *_: None, direct=direct)
+"""
+"""Prints the types that threads use first, in a process that never read what simulations give."""
+
+
+def test_no_thread_is_the_first_to_read_by_a_type(tmp_path: Path) -> None:
+    # Where two are, at the same time, msgspec reads by a type that is half made, and the process ends with SIGSEGV.
+    words = [sys.executable, "-c", _TOGETHER, tmp_path, *SMALL]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert not done.stdout.split()

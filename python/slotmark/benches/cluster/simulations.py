@@ -7,14 +7,24 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import Progress, RunFacts, simulate
+from slotmark.benches.cluster.ingest import Ingested
+from slotmark.benches.cluster.metadata import Genesis
+from slotmark.benches.cluster.simulate import Progress, RunFacts, Tables, simulate
 from slotmark.errors import RunError, SimulationError
-from slotmark.run import usable_cores
+from slotmark.metrics import Catalogue
+from slotmark.metrics.filters import FilterSets
+from slotmark.run import Manifest, usable_cores
 from slotmark.run.folder import refuse_existing
 
 MOST_WORKERS = 8
 """Simulations at a time, at the most: each holds a whole run in memory."""
+
+_READ = (Tables, RunFacts, Ingested, Genesis, Catalogue, FilterSets, Manifest)
+"""What simulations read by. msgspec makes its own of a type where that is used first; where two threads are the first, one reads by what is half made, and
+the process ends with SIGSEGV."""
 
 T = TypeVar("T")
 
@@ -37,6 +47,8 @@ def side_by_side(
     Returns:
         Their results, in their order. What one of them raises stops the others and is raised.
     """
+    for one in _READ:
+        msgspec.json.Decoder(one)
     done, totals = [0] * len(simulations), [0] * len(simulations)
     stopped = threading.Event()
 

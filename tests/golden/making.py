@@ -88,6 +88,11 @@ def _ledger(folder: Path) -> None:
         _slotmark(folder, f"ledger import {files} --target {name} --session one -o runs/ledger-{name}")
     _slotmark(folder, "ledger import recorded/beacon.json --target beacon -o runs/ledger-beacon")
     _shown(folder, "ledger", "runs/ledger-base", "runs/ledger-slower")
+    _slotmark(
+        folder,
+        "forecast runs/ledger-base runs/ledger-slower --profile value-only-5 --seeds 3 -o reports/forecast",
+        "forecast",
+    )
 
 
 def _clients(folder: Path) -> None:

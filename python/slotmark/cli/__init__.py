@@ -16,6 +16,7 @@ from slotmark.cli import (
     cluster,
     compare,
     explain,
+    forecast,
     growth,
     ingest,
     ledger,
@@ -67,6 +68,9 @@ app.command("simulate", epilog="Example: slotmark simulate value-only-10.5 --set
 app.add_typer(published.app, name="published")
 app.command("predict", epilog="Example: slotmark predict value-only-10.5 --sweep block_size=22kB..180kB -o report")(
     predict.predict
+)
+app.command("forecast", epilog="Example: slotmark forecast ledger-runs --profile value-only-10.5 -o runs")(
+    forecast.forecast
 )
 
 

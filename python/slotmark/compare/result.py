@@ -13,6 +13,7 @@ import msgspec
 from slotmark.cleaning import one_line
 from slotmark.compare.attribution import Attribution
 from slotmark.metrics import Key, Metric
+from slotmark.metrics.replayed import Replayed
 from slotmark.numbers import percent_change
 from slotmark.run import Manifest
 from slotmark.statistics.block_pictures import Band, Density, Dot
@@ -356,7 +357,39 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, tag="planned"):
     reaches: list[Reach]
 
 
-Detail = Blocks | Swept | Planned | Attribution
+class ErrorParts(msgspec.Struct, frozen=True):
+    """What the error of a difference is made of; standard errors in the metric's unit.
+
+    Attributes:
+        metric: Its id.
+        seeds: Of the mean over seeds.
+        replays: Of the measured costs that stages follow from.
+        whole: Of both, in quadrature.
+        degrees: Degrees of freedom of that (Satterthwaite).
+    """
+
+    metric: str
+    seeds: float
+    replays: float
+    whole: float
+    degrees: float
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True, tag="forecast"):
+    """What comparisons of simulations have beyond their rows where a candidate's stages follow from measured costs.
+
+    Attributes:
+        side: The candidate's name.
+        replayed: The factors.
+        errors: One per metric.
+    """
+
+    side: str
+    replayed: Replayed
+    errors: list[ErrorParts]
+
+
+Detail = Blocks | Swept | Planned | Forecast | Attribution
 """The details that only some comparisons have beyond the common rows. It selects the report's sections and charts."""
 
 

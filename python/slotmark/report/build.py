@@ -36,7 +36,7 @@ from slotmark.report.sections.plan import TITLE as PLAN_TITLE
 from slotmark.report.sections.plan import between_runs, plan_answers, plan_tables
 from slotmark.report.sections.ranking import ranked
 from slotmark.report.sections.release import part_of, plan_blocks, release_blocks
-from slotmark.report.sections.seeds import seed_answer, seed_rows, seed_tables, sweep_tables, value_of
+from slotmark.report.sections.seeds import forecast_tables, seed_answer, seed_rows, seed_tables, sweep_tables, value_of
 from slotmark.report.sections.spread import spread_tables
 from slotmark.report.sections.steps import TITLE as ORIGINS_TITLE
 from slotmark.report.sections.steps import (
@@ -93,6 +93,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         *([] if decided else [found_in_full]),
         Section("Warnings", [Warnings(found)] if (found := comparison.all_warnings) else [], brief=True),
         Section("Prediction" if seeds else "Comparison", tables, brief=True),
+        Section("Forecast", forecast_tables(comparison), brief=True),
         *([found_in_full] if decided else []),
         Section(ORIGINS_TITLE, origins_in_short(comparison), brief=True),
         Section("Kinds of blocks", list(part_tables(comparison))),

@@ -4,8 +4,9 @@ Each variant becomes a run folder of the bench ``prediction``, one row per seed;
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from slotmark.benches.cluster.simulate import Progress, Tables, load_profile, pa
 from slotmark.benches.cluster.simulations import side_by_side
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.errors import SimulationError
+from slotmark.metrics.replayed import CONFIDENCE, PARAMETER, Replayed
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.versions import slotmark_version, versions
 from slotmark.warnings import Warning
@@ -69,7 +71,9 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
         name: What to call it.
         settings: ``key=value`` each.
         sweep: The step of a sweep that it is: parameter, unit, value, geometric; empty for none.
-        warnings: What of it the model doesn't have.
+        warnings: What of it the model doesn't have, and what else a reader should know.
+        replayed: Measured costs that its settings come from; None for none.
+        ends: Its settings at the low and at the high ends of the intervals of what was measured.
     """
 
     source: Source
@@ -77,6 +81,8 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     settings: tuple[str, ...]
     sweep: Mapping[str, Any] = {}
     warnings: tuple[Warning, ...] = ()
+    replayed: Replayed | None = None
+    ends: tuple[tuple[str, ...], ...] = ()
 
 
 def predict_change(
@@ -119,7 +125,7 @@ def predict_change(
                 f"--against {against}: {profile} changes nothing of it that moves a block; name another profile.{texts}"
             )
         alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings), warnings=of_extended)
-        return _simulated([alone], "", seeds, folder, progress)
+        return simulated([alone], "", seeds, _numbered(folder), progress)
     asked = tuple(settings)
     named = ", ".join(one for one in asked if one not in run)
     if against is not None:
@@ -132,7 +138,7 @@ def predict_change(
     if against is not None:
         moved = [f"{name}={now[name]}" for name in moving if name in now]
         named = ", ".join(moved[:_SHOWN]) + (f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else "")
-    return _simulated(variants, named, seeds, folder, progress)
+    return simulated(variants, named, seeds, _numbered(folder), progress)
 
 
 def predict_sweep(
@@ -194,14 +200,14 @@ def predict_sweep(
     unchanged = Variant(
         source=source, name=UNCHANGED, settings=tuple(one for one in settings if one.startswith("run."))
     )
-    return _simulated(variants, ", ".join([*settings, swept]), seeds, folder, progress, unchanged)
+    return simulated(variants, ", ".join([*settings, swept]), seeds, _numbered(folder), progress, unchanged)
 
 
-def _simulated(
+def simulated(
     variants: Sequence[Variant],
     changed: str,
     seeds: Sequence[int],
-    folder: Path,
+    folders: Iterable[Path],
     progress: Progress,
     published: Variant | None = None,
 ) -> list[Run]:
@@ -211,9 +217,12 @@ def _simulated(
         variants: What is simulated.
         changed: What differs from the profile, in words.
         seeds: One simulation each and variant.
-        folder: Where the run folders are written.
+        folders: The run folder of each variant.
         progress: Called with slots done and in all.
         published: The profile as it was published, where no variant is: the model's error is that of its simulations.
+
+    Raises:
+        SimulationError: A profile or setting that makes no sense, no seed, or no block to analyse.
     """
     if not seeds:
         raise SimulationError("no seed: expected at least one.")
@@ -223,16 +232,45 @@ def _simulated(
     texts = [one.source.text([*one.settings, *moved]) for one, moved in zip(variants, moves, strict=True)]
     name, description = (str(variants[0].source.values()[what]) for what in ("name", "description"))
     about = {"profile": name, "description": description, **({"changed": changed} if changed else {})}
+    texts += [
+        one.source.text([*settings, *moved])
+        for one, moved in zip(variants, moves, strict=True)
+        for settings in one.ends
+    ]
     if published is not None:
         texts.append(published.source.text(published.settings))
     tables = side_by_side([partial(predict, text, [seed]) for text in texts for seed in seeds], progress)
     by_text = [tables[place * len(seeds) : (place + 1) * len(seeds)] for place in range(len(texts))]
+    at_ends = iter(by_text[len(variants) :])
     of_all = None if published is None else _model_error(published, by_text[-1])
     runs = []
-    for place, (variant, moved, found) in enumerate(zip(variants, moves, by_text, strict=False)):
+    for variant, moved, found, folder in zip(variants, moves, by_text, folders, strict=False):
         error = _model_error(variant, found) if of_all is None and _is_published(variant) else of_all
-        runs.append(_written(variant, about, moved, seeds, found, error, folder / f"{place:03d}"))
+        scaled = variant.replayed and _with_errors(variant.replayed, [next(at_ends) for _ in variant.ends])
+        runs.append(_written(variant, about, moved, seeds, found, error, scaled, folder))
     return runs
+
+
+def _numbered(folder: Path) -> Iterator[Path]:
+    return (folder / f"{place:03d}" for place in count())
+
+
+def _with_errors(scaled: Replayed, at_ends: Sequence[Sequence[Tables]]) -> Replayed:
+    """With the error that the factors' errors give each metric: half of what it differs by between the ends of their intervals.
+
+    Args:
+        scaled: The factors.
+        at_ends: The simulations at the low and at the high ends.
+    """
+    low, high = at_ends
+    errors = {}
+    for row in low[0].rows:
+        values = [[one.row(row.metric).predicted for one in end] for end in (low, high)]
+        known = [[value for value in end if value is not None] for end in values]
+        if all(known):
+            below, above = (sum(end) / len(end) for end in known)
+            errors[row.metric] = abs(above - below) / 2 / scaled.reach(CONFIDENCE)
+    return msgspec.structs.replace(scaled, errors=errors)
 
 
 def _written(
@@ -242,6 +280,7 @@ def _written(
     seeds: Sequence[int],
     found: Sequence[Tables],
     error: Mapping[str, Any] | None,
+    scaled: Replayed | None,
     out: Path,
 ) -> Run:
     """The run folder of one variant: the table ``seeds`` has one row per seed, and its times in s.
@@ -273,6 +312,7 @@ def _written(
             "blocks": sum(one.blocks for one in found),
             **({"model error": error} if error else {}),
             **({"sweep": dict(variant.sweep)} if variant.sweep else {}),
+            **({PARAMETER: msgspec.to_builtins(scaled)} if scaled else {}),
         },
         session=f"seeds {_listed(seeds)}",
         machine=None,

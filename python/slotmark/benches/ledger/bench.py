@@ -277,7 +277,7 @@ def _write_runs(
 ) -> list[Run]:
     """Writes a run folder per target that never failed; either all are there in the end, or none."""
     runs: list[NewRun] = []
-    for program in plan.programs:
+    for place, program in enumerate(plan.programs):
         mine = [one for one in measured if one.case == program.name]
         if not mine:
             continue
@@ -299,6 +299,7 @@ def _write_runs(
                 **request.parameters(),
                 "processes": len(mine),
                 "target command": " ".join(program.words),
+                "target place": place,
                 **{f"target {name}": value for name, value in recorded_with(processes).items()},
                 **request.also_recorded.get(program.name, {}),
             },

@@ -1,4 +1,7 @@
-"""Simulated runs of the same seeds: the mean of the differences seed by seed, with Student's interval."""
+"""Simulated runs of the same seeds: the mean of the differences seed by seed, with Student's interval.
+
+Where stages of a side follow from measured costs, the error of those is in the interval too.
+"""
 
 from typing import Any
 
@@ -6,13 +9,20 @@ import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.pairing import refuse_unmatched
-from slotmark.compare.result import Basis, Comparison, Detail, Swept
+from slotmark.compare.result import Basis, Comparison, Detail, ErrorParts, Forecast, Swept
 from slotmark.compare.summary import summarise
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
+from slotmark.metrics.replayed import replayed_of
 from slotmark.numbers import percent
-from slotmark.statistics.student import student
+from slotmark.statistics.student import satterthwaite, student
 from slotmark.warnings import ENOUGH_RUNS
+
+_OF_REPLAYS = (
+    "Stages that are work of the ledger take as many times as long as the replays of one build took beside the other's. The same seeds were "
+    "simulated at both ends of the factors' intervals, those of all factors together: half of the difference between them over t is the "
+    "replays' standard error. It is in the intervals, in quadrature with that of the seeds, with Satterthwaite's degrees of freedom. "
+)
 
 
 def estimate(task: Task) -> Estimate:
@@ -36,17 +46,19 @@ def estimate(task: Task) -> Estimate:
                     ],
                 )
             )
-    return Estimate(entries=entries, details=_swept(task))
+    return Estimate(entries=entries, details=[*_swept(task), *_forecasts(task)])
 
 
 def method(comparison: Comparison) -> str:
     """Returns how simulations of the same seeds were compared, in words."""
+    replayed = any(isinstance(one, Forecast) for one in comparison.details)
     return (
         "Simulated, not measured: docs/simulator.md describes how the model was fitted, how far it is from published results, and what it leaves "
         "out. Each seed is one simulation of the whole run, and the same seed draws the same slot leaders and the same luck on every side. "
         "Metrics are defined as in the published reports: means over the analysed blocks, or over blocks and peers; an adoption centile "
         f"counts from the start of the block's slot. Standard errors and {percent(comparison.confidence)} intervals (Student's t) are over "
-        "seeds: they cover the simulation's own noise, not how far the model is from a real cluster. Nothing else changes than what is "
+        "seeds: they cover the simulation's own noise, not how far the model is from a real cluster. "
+        f"{_OF_REPLAYS if replayed else ''}Nothing else changes than what is "
         "set, and what is named as moved along: larger blocks take longer to transfer, but the stages of forging and adoption stay as "
         "the profile has them unless they are set too."
     )
@@ -60,8 +72,9 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Sample
     if ours.size < 2:
         return Measured(ratio=None, paired=True, shown=shown or "one seed doesn't show how much values vary")
     differences = theirs - ours
-    middle, error = float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(differences.size))
-    found = student(middle, error, differences.size - 1, task.how.confidence)
+    middle = float(differences.mean())
+    parts = _errors(task, metric, differences, place)
+    found = student(middle, parts.whole, parts.degrees, task.how.confidence)
     delta = found.interval
     base = float(ours.mean())
     if base <= 0:
@@ -77,6 +90,37 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Sample
         conditional=differences.size < ENOUGH_RUNS,
         basis=Basis("seeds", (ours.size, theirs.size), (ours.size, theirs.size)),
     )
+
+
+def _errors(task: Task, metric: Metric, differences: np.ndarray, place: int) -> ErrorParts:
+    """The standard error of a mean difference: that of the seeds, and that of measured costs behind either side, in quadrature."""
+    of_seeds, degrees = float(differences.std(ddof=1) / np.sqrt(differences.size)), differences.size - 1.0
+    behind = [found for side in (0, place) if (found := replayed_of(task.sides[side].manifest))]
+    of_costs = [(one.errors.get(metric.name, 0.0) ** 2, one.degrees) for one in behind]
+    if not any(variance for variance, _ in of_costs):
+        return ErrorParts(metric.id, of_seeds, 0.0, of_seeds, degrees)
+    parts = [(of_seeds**2, degrees), *of_costs]
+    whole = sum(variance for variance, _ in parts)
+    costs = float(np.sqrt(sum(variance for variance, _ in of_costs)))
+    return ErrorParts(metric.id, of_seeds, costs, float(np.sqrt(whole)), satterthwaite(whole, parts))
+
+
+def _forecasts(task: Task) -> list[Detail]:
+    """Of each candidate whose stages follow from measured costs: the factors, and what either error is of each metric's difference."""
+    found: list[Detail] = []
+    for place, side in enumerate(task.sides[1:], start=1):
+        replayed = replayed_of(side.manifest)
+        if replayed is None:
+            continue
+        errors = []
+        for metric in task.metrics:
+            ours, theirs = (task.analyses[one][0].samples(metric.id) for one in (0, place))
+            for part in ours.parts:
+                differences = theirs.values(part) - ours.values(part)
+                if differences.size > 1:
+                    errors.append(_errors(task, metric, differences, place))
+        found.append(Forecast(side=side.name, replayed=replayed, errors=errors))
+    return found
 
 
 def _swept(task: Task) -> list[Detail]:

@@ -4,10 +4,11 @@ from collections.abc import Container
 
 import msgspec
 
-from slotmark.compare.result import Comparison, Row, Summary, Swept
+from slotmark.compare.result import Comparison, ErrorParts, Forecast, Row, Summary, Swept
 from slotmark.metrics import Metric
-from slotmark.numbers import number, percent, percent_change, signed, signed_interval
-from slotmark.report.document import Cell, Column, Paragraph, Table
+from slotmark.metrics.replayed import CONFIDENCE
+from slotmark.numbers import interval, number, percent, percent_change, signed, signed_interval
+from slotmark.report.document import Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import (
     by_section,
     margin_cell,
@@ -17,6 +18,9 @@ from slotmark.report.sections.cells import (
     readable,
     verdict_cell,
 )
+from slotmark.statistics.interval import Interval
+
+_SHARE_NOTE = "The replays' share is of the variance: where it is large, more processes of the replays make the interval narrower, not more seeds."
 
 
 def seed_rows(comparison: Comparison) -> list[Row]:
@@ -50,6 +54,8 @@ def seed_tables(comparison: Comparison) -> list[Table]:
         "All sides have the same seeds: differences are paired by seed"
         f"{f', in brackets their {percent(comparison.confidence)} interval' if several else ''}."
     )
+    if any(isinstance(one, Forecast) for one in comparison.details):
+        notes.append("The intervals hold the error of the replays too.")
     lines = {
         section: [[*_line(row, judged), *([_error_of_model(row, error)] if error else [])] for row in inside]
         for section, inside in by_section(rows).items()
@@ -79,6 +85,54 @@ def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
     if _several(rows):
         tables.append(Table(f"Standard errors over seeds{common} by {swept.parameter}", columns, errors, wide=True))
     return tables
+
+
+def forecast_tables(comparison: Comparison) -> list[Block]:
+    """Of candidates whose stages follow from replays: by how much each stage was scaled, which were kept, and both errors of each difference."""
+    found: list[Block] = []
+    for one in (detail for detail in comparison.details if isinstance(detail, Forecast)):
+        scaled = one.replayed
+        of = f"{scaled.candidate} against {scaled.baseline}"
+        rows = [
+            [
+                Cell(factor.stage),
+                Cell(f"{number(factor.factor)}x [{interval(Interval(factor.factor, factor.low, factor.high))}]"),
+                Cell(factor.cost),
+                Cell(factor.which),
+                Cell(f"{factor.blocks:,}"),
+            ]
+            for factor in scaled.factors
+        ]
+        columns = [
+            Column("stage", "left"),
+            Column(f"factor [{percent(CONFIDENCE)}]"),
+            Column("cost in the replays", "left"),
+        ]
+        columns += [Column("of blocks", "left"), Column("how many")]
+        notes = [f"{kept.stage} stays as the profile has it: {kept.reason}." for kept in scaled.kept]
+        found.append(Table(f"Stages by the replays of {of}", columns, rows, notes))
+        parts = {part.metric: part for part in one.errors}
+        errors = [
+            [metric_cell(row.metric, readable(row.metric)[1]), *_parts(parts[row.metric.id], readable(row.metric)[0])]
+            for row in seed_rows(comparison)
+            if row.metric.id in parts
+        ]
+        columns = [Column("standard error of the difference", "left")]
+        columns += [
+            Column(title)
+            for title in ("from the replays", "from the seeds", "both", "replays' share", "degrees of freedom")
+        ]
+        found.append(Table(f"What the intervals of {one.side} rest on", columns, errors, [_SHARE_NOTE]))
+    return found
+
+
+def _parts(parts: ErrorParts, scale: float) -> list[Cell]:
+    share = (parts.replays / parts.whole) ** 2 if parts.whole > 0 else 0.0
+    return [
+        *(Cell(number(scale * error, 2)) for error in (parts.replays, parts.seeds, parts.whole)),
+        Cell(percent(round(share, 3))),
+        Cell(number(parts.degrees, 3)),
+    ]
 
 
 def seed_answer(comparison: Comparison) -> list[Paragraph]:

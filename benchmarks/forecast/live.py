@@ -21,7 +21,7 @@ MINUTES, DELAY_MS, SEEDS, ROUNDS = 3, 100, 10, 15
 
 
 def slotmark(*words: object) -> str:
-    """What a command of slotmark prints; ends the script where it fails."""
+    """Returns the output of a slotmark command; ends the script where it fails."""
     done = subprocess.run(
         [sys.executable, "-m", "slotmark", *map(str, words)], stdout=subprocess.PIPE, text=True, check=False
     )

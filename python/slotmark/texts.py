@@ -11,7 +11,7 @@ MOST_TOML_BYTES = 16 << 20
 """Far more than any TOML file that slotmark knows."""
 
 _NO_FILES = ("/proc/", "/sys/")
-"""Where files are questions to the kernel, some of which it never answers."""
+"""Folders with files that are answered by the kernel, some of them never."""
 
 
 def content_of(file: Path, most_bytes: int) -> bytes:

@@ -358,7 +358,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, tag="planned"):
 
 
 class ErrorParts(msgspec.Struct, frozen=True):
-    """What the error of a difference is made of; standard errors in the metric's unit.
+    """The parts of the error of a difference; standard errors in the metric's unit.
 
     Attributes:
         metric: Its id.
@@ -376,7 +376,7 @@ class ErrorParts(msgspec.Struct, frozen=True):
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True, tag="forecast"):
-    """What comparisons of simulations have beyond their rows where a candidate's stages follow from measured costs.
+    """Parts of comparisons of simulations beyond their rows where a candidate's stages follow from measured costs.
 
     Attributes:
         side: The candidate's name.

@@ -326,7 +326,7 @@ def last_words(text: str) -> str:
 
 
 MOST_KEPT_BYTES = 64 << 20
-"""What a program may print to the file that is kept for its last words."""
+"""Bytes that a program may print to the file that is kept for its last words."""
 
 
 def refuse_endless(label: str, printed: IO[bytes]) -> None:

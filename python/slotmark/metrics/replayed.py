@@ -1,4 +1,4 @@
-"""What measured costs of two builds changed in a simulation, as a run's manifest has it: which stages, by how much, with which error."""
+"""Changes of a simulation by measured costs of two builds, from a run's manifest: which stages, by how much, with which error."""
 
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from slotmark.run import Manifest
 from slotmark.statistics.distributions import t_ppf
 
 CONFIDENCE = 0.95
-"""Of the factors' intervals, at whose ends the simulation was run too."""
+"""Confidence of the factors' intervals, at whose ends the simulation was run too."""
 
 PARAMETER = "replayed"
 """The parameter of a run's manifest that holds a :class:`Replayed`."""
@@ -52,7 +52,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """What the costs of two builds changed in a simulation.
+    """The changes of a simulation by the costs of two builds.
 
     Attributes:
         baseline: The build that the profile as it is stands for.
@@ -73,12 +73,12 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     errors: dict[str, _NotNegative] = {}
 
     def reach(self, confidence: float) -> float:
-        """How many standard errors the ends of an interval are away from what was measured."""
+        """Returns how many standard errors the ends of an interval are away from the measured value."""
         return float(t_ppf((1 + confidence) / 2, self.degrees))
 
 
 def replayed_of(manifest: Manifest) -> Replayed | None:
-    """What a run's manifest has of it; None where no stage was changed by measured costs.
+    """Returns the changes in a run's manifest; None where no stage was changed by measured costs.
 
     Raises:
         RunError: It isn't as a forecast writes it, so that no interval could hold its error.

@@ -71,7 +71,7 @@ _WANTED = {
     False: "the replays reapply, and a node applies a block in full there; add replays that do",
     True: "the replays apply in full, and a node reapplies there what its mempool holds; add replays with --reapply",
 }
-"""Why a stage is kept, by whether a node reapplies there."""
+"""Reasons to keep a stage, by whether a node reapplies there."""
 
 
 def refuse_what_cannot_be(profile: str | Path, settings: Sequence[str], folder: Path) -> None:
@@ -145,7 +145,7 @@ def by_mode(sides: Pair) -> list[Pair]:
 
 
 def replayed(pairs: Sequence[Pair], names: tuple[str, str], profile: str | Path, settings: Sequence[str]) -> Replayed:
-    """How many times as long each stage of a profile takes with the candidate as with the baseline.
+    """Returns the ratio of each stage's time with the candidate to that with the baseline.
 
     Args:
         pairs: As :func:`by_mode` gives them, each of runs that may be compared.
@@ -250,7 +250,7 @@ class _Costs:
         self.reapplied = _reapplies(pair[0][0])
 
     def factor(self, work: _Work, size: float) -> Factor | Kept:
-        """How many times as long a stage takes, or why that isn't known.
+        """Returns the ratio of a stage's times, or the reason why it isn't known.
 
         Args:
             work: Of the stage.

@@ -23,8 +23,7 @@ MOST_WORKERS = 8
 """Simulations at a time, at the most: each holds a whole run in memory."""
 
 _READ = (Tables, RunFacts, Ingested, Genesis, Catalogue, FilterSets, Manifest)
-"""What simulations read by. msgspec makes its own of a type where that is used first; where two threads are the first, one reads by what is half made, and
-the process ends with SIGSEGV."""
+"""Types by which simulations are read. msgspec prepares a type where it is used first; where two threads do that at once, one reads by a half-made type, and the process ends with SIGSEGV."""
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from slotmark.run import SourceFile
 from slotmark.texts import content_of
 
 MOST_BYTES = 4 << 30
-"""Of a recording: it is read whole."""
+"""The largest recording: it is read whole."""
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -135,7 +135,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 def variation(
     metric: Metric, part: str, over: str, groups: Sequence[Sequence[Units]], prior: Prior | None = None
 ) -> Variation | None:
-    """How much a run's mean varies; None where it is 0 or below.
+    """Returns the variation of a run's mean; None where it is 0 or below.
 
     Args:
         metric: Which.
@@ -151,8 +151,8 @@ def variation(
         return None
     within, degrees_within = _within(runs)
     own = pooled([[run.on("log") for run in group] for group in groups])
-    told = prior.of(metric, part, level=mean, own=own is not None) if prior else None
-    before = told and _of_share(told[0], metric, mean)
+    earlier = prior.of(metric, part, level=mean, own=own is not None) if prior else None
+    before = earlier and _of_share(earlier[0], metric, mean)
     between = combined(own, before)
     if between and within and within.variance > between.variance:
         between = within
@@ -166,7 +166,7 @@ def variation(
         degrees_within=degrees_within,
         between=between,
         before=before.degrees if before else 0.0,
-        source=" and ".join(filter(None, (FROM_RUNS if own else "", told[1] if told else ""))),
+        source=" and ".join(filter(None, (FROM_RUNS if own else "", earlier[1] if earlier else ""))),
         repeated=sum(len(group) for group in groups if len(group) > 1),
     )
 

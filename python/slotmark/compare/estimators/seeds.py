@@ -106,7 +106,7 @@ def _errors(task: Task, metric: Metric, differences: np.ndarray, place: int) -> 
 
 
 def _forecasts(task: Task) -> list[Detail]:
-    """Of each candidate whose stages follow from measured costs: the factors, and what either error is of each metric's difference."""
+    """Returns the forecast of each candidate whose stages follow from measured costs: the factors, and both errors of each metric's difference."""
     found: list[Detail] = []
     for place, side in enumerate(task.sides[1:], start=1):
         replayed = replayed_of(side.manifest)

@@ -88,7 +88,7 @@ def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
 
 
 def forecast_tables(comparison: Comparison) -> list[Block]:
-    """Of candidates whose stages follow from replays: by how much each stage was scaled, which were kept, and both errors of each difference."""
+    """Tables of candidates whose stages follow from replays: by how much each stage was scaled, which were kept, and both errors of each difference."""
     found: list[Block] = []
     for one in (detail for detail in comparison.details if isinstance(detail, Forecast)):
         scaled = one.replayed

@@ -15,7 +15,7 @@ from slotmark.report.renderers.columns import longest_word, spread
 from slotmark.report.renderers.printable import printable_document
 from slotmark.verdict import Verdict
 
-GAP = 3
+GAP = 2
 """Letters between two columns."""
 
 MOST_MARKS = 10
@@ -177,7 +177,7 @@ def _room(width: int, columns: int) -> int:
 
 def _table(table: Table, suffix: str, places: Sequence[int], widths: Sequence[int]) -> RichTable:
     title = Text(f"{table.title}{suffix}", style="bold")
-    shown = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    shown = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for place, width in zip(places, widths, strict=True):
         column = table.columns[place]
         shown.add_column(Text(column.title), justify=column.align, overflow="fold", width=max(1, width))

@@ -8,6 +8,11 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
+def counted(number: int, what: str) -> str:
+    """A number with what is counted: ``1 core``, ``2 cores``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def few(names: Sequence[str], most: int) -> list[str]:
     """The first names, and in the place of the others how many they are: ``3 more``."""
     return [*names[:most], *([f"{len(names) - most} more"] if len(names) > most else [])]

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from slotmark import warnings
 from slotmark.cli.console import LINE_EVERY_S, ProgressLines, talk
+from slotmark.metrics import catalogue
 from slotmark.numbers import duration
 
 
@@ -36,7 +36,8 @@ def test_names_are_never_markup_and_never_steer_the_terminal() -> None:
 
 
 def test_a_warning_is_a_line_with_what_it_is_about() -> None:
-    found = [warnings.node_died("node-1", "it exited 1"), warnings.no_workload()]
+    of_bench = catalogue("cluster")
+    found = [of_bench.warning("node_died", "node-1", words="it exited 1"), of_bench.warning("no_workload")]
     of_node, of_run = said(lambda: talk.warnings(found)).splitlines()
     assert of_node.startswith("! node-1: The node ended by itself (it exited 1).")
     assert of_run == f"! {found[1].text}"

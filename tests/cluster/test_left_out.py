@@ -17,6 +17,7 @@ import pytest
 
 from slotmark import open_run
 from slotmark.benches.cluster.tracing import COUNTED, KNOWN
+from slotmark.compare import show_run
 from slotmark.errors import LogError, RunError
 from slotmark.report import run_document
 from slotmark.run import Run
@@ -283,4 +284,4 @@ def test_a_genesis_table_without_its_one_row_is_refused_in_one_line(rows: str, t
             part |= {"rows": manifest["tables"]["genesis"], "bytes": file.stat().st_size, "digest": digest_of(file)}
     (run.path / "run.json").write_text(json.dumps(manifest))
     with pytest.raises(RunError, match="SELECT system_start_ns, slot_ns FROM genesis gives"):
-        run_document(open_run(run.path))
+        run_document(show_run(open_run(run.path)))

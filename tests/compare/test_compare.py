@@ -8,8 +8,9 @@ import pytest
 
 from slotmark.compare import Comparison, Difference, Row, compare
 from slotmark.errors import ComparisonError
+from slotmark.metrics import catalogue
 from slotmark.run import Run
-from slotmark.warnings import Warning, few_rounds, not_pinned, server_busy
+from slotmark.warnings import Warning, few_rounds
 from tests.made_up_runs import MACHINE, workload, write_run
 
 SEQUENTIAL, PIPELINED = "decode, sequential", "decode, 100 in flight"
@@ -328,11 +329,13 @@ class TestNamesAndWarnings:
             compare([run, again])
 
     def test_the_runs_own_warnings_are_kept_with_their_side(self, tmp_path: Path) -> None:
-        a = write_run(tmp_path / "a", "a", {SEQUENTIAL: [1.0] * 5}, warnings=[not_pinned()])
-        busy = server_busy(SEQUENTIAL, 0.8, 0.7)
-        b = write_run(tmp_path / "b", "b", {SEQUENTIAL: [1.0] * 5}, warnings=[not_pinned(), busy])
+        of_bench = catalogue("chainsync")
+        not_pinned = of_bench.warning("not_pinned")
+        a = write_run(tmp_path / "a", "a", {SEQUENTIAL: [1.0] * 5}, warnings=[not_pinned])
+        busy = of_bench.warning("server_busy", SEQUENTIAL, share="80%", limit="70%")
+        b = write_run(tmp_path / "b", "b", {SEQUENTIAL: [1.0] * 5}, warnings=[not_pinned, busy])
         assert compare([a, b]).all_warnings == [
-            Warning("not_pinned", not_pinned().text, "a; b"),
+            Warning("not_pinned", not_pinned.text, "a; b"),
             Warning("server_busy", busy.text, "b: decode, sequential"),
         ]
 

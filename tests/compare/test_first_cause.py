@@ -2,7 +2,8 @@
 
 import pytest
 
-from slotmark.compare.attribution import Step, first_cause
+from slotmark.compare.attributing import first_cause
+from slotmark.compare.attribution import Step
 from slotmark.statistics.interval import Interval
 
 

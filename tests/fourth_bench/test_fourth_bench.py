@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from slotmark.compare import Answer, Blocks, Comparison, Policy, compare
+from slotmark.compare import Answer, Blocks, Comparison, Policy, compare, show_run
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.policy import only
 from slotmark.errors import RunError
@@ -146,9 +146,9 @@ def test_one_run_of_it_is_shown_with_its_warnings(tmp_path: Path) -> None:
     run = fired(tmp_path / "old", "old", cold=3)
     with Analysis(run) as analysis:
         assert [warning.text for warning in analysis.warnings()] == [
-            "3 readings are below 300 K: see whether the fire was lit."
+            "3 readings are below 300 K. See whether the fire was lit."
         ]
-    shown = markdown(run_document(run))
+    shown = markdown(run_document(show_run(run)))
     assert "Heat" in shown
     assert "below 300 K" in shown
 
@@ -157,4 +157,4 @@ def test_a_bench_that_nobody_registered_is_refused(tmp_path: Path) -> None:
     run = fired(tmp_path / "run", "old")
     other = Run(run.path, msgspec.structs.replace(run.manifest, bench="pottery"))
     with pytest.raises(RunError, match="has no bench 'pottery'"):
-        run_document(other)
+        run_document(show_run(other))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from slotmark import open_run
-from slotmark.compare import Comparison, compare
-from slotmark.report import comparison_document, runs_document, write_report
+from slotmark.compare import Comparison, compare, show_session
+from slotmark.report import comparison_document, session_document, write_report
 from slotmark.report.document import (
     Block,
     Cell,
@@ -266,7 +266,7 @@ def test_why_a_verdict_is_inconclusive_stands_below_the_table() -> None:
 
 
 def test_short_reports_and_empty_ones_can_be_printed(folders: list[Path]) -> None:
-    assert "Measured" in words(pdf(runs_document([open_run(folder) for folder in folders])))
+    assert "Measured" in words(pdf(session_document(show_session([open_run(folder) for folder in folders]))))
     assert "Nothing" in words(pdf(Document("Nothing", "", [])))
     empty = document(Table("empty", [Column("a"), Column("b")], []), Facts("", []), Warnings([]), Paragraph(""))
     assert "Table 1 empty a b" in words(pdf(empty))

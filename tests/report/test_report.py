@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from slotmark import open_run
-from slotmark.compare import Comparison, Policy, compare
+from slotmark.compare import Comparison, Policy, compare, show_session
 from slotmark.numbers import number, p_value, percent_change, ratio, signed
-from slotmark.report import comparison_document, print_document, runs_document, write_report
+from slotmark.report import comparison_document, print_document, session_document, write_report
 from slotmark.report.charts.frame import looks
 from slotmark.report.document import Block, Cell, Column, Document, Facts, Figure, Paragraph, Section, Table, Warnings
 from slotmark.report.renderers.html import html
@@ -123,7 +123,7 @@ def test_html_draws_offline_and_keeps_names_text(comparison: Comparison, tmp_pat
 def test_a_session_in_short_names_every_run(comparison: Comparison, tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_run(tmp_path / name, name, settings={SETTINGS[0]: [10.0, 11.0, 12.0]}, session="s")
-    document = runs_document([open_run(tmp_path / name) for name in ("one", "two")])
+    document = session_document(show_session([open_run(tmp_path / name) for name in ("one", "two")]))
     text = markdown(document)
     assert "| one | 11.00 |" in text
     assert "| two | 11.00 |" in text

@@ -26,9 +26,10 @@ def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[
     Raises:
         TargetError: The last error, if there is any; those before it are remarks.
     """
-    from slotmark.report import print_document, runs_document
+    from slotmark.compare import show_session
+    from slotmark.report import print_document, session_document
 
-    print_document(runs_document(runs))
+    print_document(session_document(show_session(runs)))
     for one in named:
         typer.echo(one.path)
     if len(named) > 1:

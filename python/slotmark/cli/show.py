@@ -33,17 +33,16 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print a run's manifest, its warnings, and all its metrics."""
+    from slotmark.compare import alone, show_run
     from slotmark.metrics import parse_filters
     from slotmark.report import print_document, run_document
 
     opened = opened_run(run)
     chosen = None if filters is None else parse_filters(filters, opened.manifest.bench)
     if as_json:
-        from slotmark.compare import alone
-
         print_json(alone(opened, filters=chosen))
     else:
-        print_document(run_document(opened, chosen))
+        print_document(run_document(show_run(opened, chosen)))
 
 
 def samples(

@@ -26,6 +26,7 @@ from slotmark.compare.result import (
     Summary,
     Swept,
 )
+from slotmark.compare.shown import show_run, show_session
 from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.metrics import parse_filters
@@ -57,6 +58,8 @@ __all__ = [
     "name_sides",
     "policy_text",
     "read_policy",
+    "show_run",
+    "show_session",
     "summarise",
     "summarise_runs",
 ]

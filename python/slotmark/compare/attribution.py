@@ -1,23 +1,12 @@
-"""Attribution of a difference between two sides: the steps of metrics, changes by place, and the worst samples. docs/explain.md explains it."""
+"""Where a difference between two sides comes from, as plain data. docs/explain.md explains it.
 
-from collections.abc import Mapping, Sequence
+:mod:`slotmark.compare.attributing` makes it from runs; report shows it.
+"""
 
 import msgspec
-import numpy as np
 
-from slotmark.compare.block_changes import BlockChanges, Costs, block_changes, costs_of
-from slotmark.compare.changes import Changes, changes
-from slotmark.compare.outlier_places import OutlierPlaces, outlier_places
-from slotmark.compare.stage_cells import Observed, cells_of, observed
-from slotmark.compare.worst_samples import WorstSample, worst_samples
-from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Changed, Metric, Split, side_by_side
+from slotmark.metrics import Metric
 from slotmark.statistics.interval import Interval
-from slotmark.statistics.mean_difference import Units, Work, mean_difference
-from slotmark.statistics.rank_tests import holm
-
-_TOLERANCE = 1e-9
-"""By what share of a sample its steps may differ from it: what adding up floating-point numbers costs."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +55,206 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     shown: list[str]
 
 
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage that takes otherwise long on the candidate, and where that is so.
+
+    Attributes:
+        stage: Which.
+        kind: What the place is: empty for all there are, ``host``, ``region``, ``hosts`` (what one sends to the other, either way),
+            ``regions``, or ``sender`` (what a host sends).
+        places: Its name; both names of ``hosts`` and ``regions``; none for all.
+        delta: How much longer the stage takes there.
+        p_adjusted: That of no difference, adjusted over all stages and places.
+    """
+
+    stage: str
+    kind: str
+    places: list[str]
+    delta: Interval
+    p_adjusted: float
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes that were found.
+
+    Attributes:
+        kind: What a place is, as ``host``.
+        group: What a group of places is, as ``region``.
+        unit: Unit of all differences.
+        found: What accounts for most of the change first; each with those before it taken off.
+    """
+
+    kind: str
+    group: str
+    unit: str
+    found: list[Change]
+
+
+class Apart(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage at one place, whose difference between the sides isn't that of the other places.
+
+    Attributes:
+        place: Where.
+        stage: Which.
+        baseline: Its mean there.
+        candidate: Likewise.
+        beyond: By how much more the means differ there than in the middle of all places.
+        p_adjusted: That of a place like the others, adjusted over all places and stages.
+    """
+
+    place: str
+    stage: str
+    baseline: float
+    candidate: float
+    beyond: float
+    p_adjusted: float
+
+
+class OutlierPlaces(msgspec.Struct, frozen=True, kw_only=True):
+    """The places that were compared, and those that differ.
+
+    Attributes:
+        kind: What a place is, as ``host``.
+        unit: Unit of all values.
+        least: The smallest difference that matters, in that unit.
+        count: How many places there are.
+        apart: Those that differ, the largest first.
+        names: Names of the places, those of one group together.
+        groups: The group that each is in; empty where that isn't known.
+        stages: In the order in which they follow each other.
+        differences: A list per place, an entry per stage: the difference of the means, with each sender by itself; None where a side has too few.
+    """
+
+    kind: str
+    unit: str
+    least: float
+    count: int
+    apart: list[Apart]
+    names: list[str]
+    groups: list[str]
+    stages: list[str]
+    differences: list[list[float | None]]
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A stage at one place.
+
+    Attributes:
+        place: Where.
+        stage: Which.
+        begin: In the metric's unit, since the sample began.
+        end: Likewise.
+    """
+
+    place: str
+    stage: str
+    begin: float
+    end: float
+
+
+class WorstSample(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the worst samples.
+
+    Attributes:
+        metric: The catalogue's entry.
+        sample: What it is of, as ``block``.
+        place: What a place is, as ``host``.
+        run: The run that it is of.
+        key: Key of the sample.
+        about: What stands beside the key: names and values.
+        value: Value of the sample, in the metric's unit.
+        spans: Place by place, in the order in which places were done, and there in the order of time.
+    """
+
+    metric: Metric
+    sample: str
+    place: str
+    run: str
+    key: int
+    about: list[tuple[str, str]]
+    value: float
+    spans: list[Span]
+
+
+class PartOfDelta(msgspec.Struct, frozen=True):
+    """The share of one part of the cost in a difference, in the metric's unit, over all blocks of a group."""
+
+    name: str
+    delta: float
+
+
+class InClass(msgspec.Struct, frozen=True):
+    """The number of blocks of a kind in a group, and in all."""
+
+    name: str
+    blocks: int
+    of: int
+
+
+class ChangedBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """A block that changed.
+
+    Attributes:
+        key: Its slot.
+        about: What else is known of it: names and values.
+        baseline: Mean cost over processes, in the metric's unit.
+        candidate: Likewise.
+        ratio: Candidate over baseline, of geometric means over processes.
+        largest: The part of the cost with the largest difference; empty where no parts are recorded.
+    """
+
+    key: int
+    about: list[tuple[str, str]]
+    baseline: float
+    candidate: float
+    ratio: float
+    largest: str
+
+
+class ChangedGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """The blocks that changed in one direction, otherwise than the median block.
+
+    Attributes:
+        higher: Whether they cost more.
+        ratio: Their median ratio. They were chosen by their ratios, so that it is too far from 1 where noise is large.
+        low: The ratio that a tenth of them don't exceed.
+        high: The ratio that nine tenths don't exceed.
+        delta: What they add to the sum over all blocks, candidate less baseline, in the metric's unit.
+        parts: Its split by part of the cost, the largest first; empty where none are recorded.
+        classes: How many blocks of each kind are among them.
+        keys: Their slots, rising.
+        worst: Those that add most to ``delta``, the largest first.
+    """
+
+    higher: bool
+    ratio: float
+    low: float
+    high: float
+    delta: float
+    parts: list[PartOfDelta]
+    classes: list[InClass]
+    keys: list[int]
+    worst: list[ChangedBlock]
+
+
+class BlockChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """Blocks that changed differently from the median block.
+
+    Attributes:
+        metric: Metric of the cost.
+        blocks: How many were tested.
+        median: The median ratio of all of them, with which they are compared.
+        margin: A ratio nearer to the median one than this is no change.
+        groups: Those that cost more, and those that cost less; a group without blocks is absent.
+    """
+
+    metric: Metric
+    blocks: int
+    median: float
+    margin: float
+    groups: list[ChangedGroup]
+
+
 class Attribution(msgspec.Struct, frozen=True, kw_only=True, tag="attribution"):
     """The causes of the differences between a baseline and a candidate.
 
@@ -86,247 +275,3 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True, tag="attribution"):
     places: OutlierPlaces | None
     worst: list[WorstSample]
     blocks: BlockChanges | None = None
-
-
-def attributions(names: Sequence[str], analyses: Sequence[Sequence[Analysis]], confidence: float) -> list[Attribution]:
-    """Returns the causes of differences, for each candidate, of runs of a bench whose metrics can be split.
-
-    Args:
-        names: The candidates'.
-        analyses: Analyses of each run of the baseline, and of each candidate.
-        confidence: Confidence of every interval, as a fraction.
-
-    Raises:
-        ComparisonError: A run's steps don't add up.
-        RunError: A run is damaged.
-    """
-    entries = analyses[0][0].catalogue
-    if entries.changed:
-        return _attribution_of_costs(names, analyses, entries.changed, entries.metrics[0], confidence)
-    every = [analysis for of_side in analyses for analysis in of_side]
-    with side_by_side(every) as pool:
-        of_runs = iter(list(pool.map(_run_steps, every)))
-    baseline, *candidates = [[next(of_runs) for _ in of_side] for of_side in analyses]
-    return [
-        _attribution(name, (baseline, of_side), (analyses[0], of_candidate), confidence)
-        for name, of_side, of_candidate in zip(names, candidates, analyses[1:], strict=True)
-    ]
-
-
-class _RunSteps(msgspec.Struct, frozen=True):
-    """Steps and stages of one run.
-
-    Attributes:
-        steps: The samples of each metric that can be split.
-        stages: By where they took place; none where the run has the steps of no sample.
-        groups: Groups of places.
-    """
-
-    steps: "list[_Steps]"
-    stages: dict[str, Observed]
-    groups: dict[str, str]
-
-
-def _run_steps(analysis: Analysis) -> _RunSteps:
-    entries = analysis.catalogue
-    steps = [_steps(split, analysis) for split in entries.splits]
-    stage_cells = entries.stage_cells if any(one.values.size for one in steps) else None
-    if stage_cells is None:
-        return _RunSteps(steps, {}, {})
-    return _RunSteps(steps, observed(stage_cells, analysis), analysis.groups(stage_cells))
-
-
-def _attribution(
-    of: str, sides: Sequence[Sequence[_RunSteps]], analyses: Sequence[Sequence[Analysis]], confidence: float
-) -> Attribution:
-    """Returns the causes of the differences between the baseline and one candidate."""
-    entries = analyses[0][0].catalogue
-    found = {
-        split.metric: _explained(
-            entries[split.metric], split.how, [[one.steps[place] for one in side] for side in sides], confidence
-        )
-        for place, split in enumerate(entries.splits)
-    }
-    known = any(found.values())
-    stage_cells = entries.stage_cells if known else None
-    groups = {place: group for side in sides for one in side for place, group in one.groups.items()}
-    cells = cells_of([[one.stages for one in side] for side in sides], groups) if stage_cells else []
-    return Attribution(
-        of=of,
-        explained=[one for one in found.values() if one],
-        unknown=[entries[metric].name for metric, one in found.items() if not one],
-        changes=changes(stage_cells, cells, confidence) if stage_cells else None,
-        places=outlier_places(stage_cells, cells, confidence) if stage_cells else None,
-        worst=[
-            worst
-            for timelines in [entries.timelines]
-            if timelines and known
-            for split in entries.splits
-            if split.metric == timelines.metric
-            for worst in worst_samples(timelines, split, analyses[1])
-        ],
-    )
-
-
-class _Steps(msgspec.Struct, frozen=True):
-    """The samples of one run that are split.
-
-    Attributes:
-        names: Names of the steps, in their order.
-        values: Shape (steps, samples), in the metric's unit.
-        of: How many samples there are.
-        works: What each sample's unit was, as :class:`Units` has it.
-    """
-
-    names: list[str]
-    values: np.ndarray
-    of: int
-    works: Sequence[Work]
-
-
-def _explained(metric: Metric, how: str, sides: Sequence[Sequence[_Steps]], confidence: float) -> Explained | None:
-    """The split of one metric; None where a run has no sample that can be split, or fewer than two."""
-    if min(one.values.shape[1] for of_side in sides for one in of_side) < 2:
-        return None
-    names = list(dict.fromkeys(name for of_side in sides for one in of_side for name in one.names))
-    whole, *parts = [_compared(sides, name, confidence) for name in (None, *names)]
-    counts = (_count(sides[0]), _count(sides[1]))
-    of = (sum(one.of for one in sides[0]), sum(one.of for one in sides[1]))
-    return _split(metric, how, counts, of, whole, dict(zip(names, parts, strict=True)), confidence)
-
-
-class _Compared(msgspec.Struct, frozen=True):
-    baseline: float
-    candidate: float
-    delta: Interval
-    p: float
-
-
-def _split(
-    metric: Metric,
-    how: str,
-    counts: tuple[int, int],
-    of: tuple[int, int],
-    whole: _Compared,
-    parts: Mapping[str, _Compared],
-    confidence: float,
-) -> Explained:
-    """A metric's difference with its steps and the first cause among them."""
-    adjusted = holm([part.p for part in parts.values()])
-    steps = [
-        Step(name=name, baseline=part.baseline, candidate=part.candidate, delta=part.delta, p_adjusted=p)
-        for (name, part), p in zip(parts.items(), adjusted, strict=True)
-    ]
-    telling = [step for step in steps if step.p_adjusted < 1 - confidence]
-    return Explained(
-        metric=metric,
-        counts=counts,
-        of=of,
-        baseline=whole.baseline,
-        candidate=whole.candidate,
-        delta=whole.delta,
-        how=how,
-        steps=steps,
-        first=first_cause(telling, whole.delta),
-        shown=[step.name for step in telling],
-    )
-
-
-def _compared(sides: Sequence[Sequence[_Steps]], name: str | None, confidence: float) -> _Compared:
-    """One step of both sides, each run with two samples or more; all steps together without a name."""
-    ours, theirs = (_units(of_side, name) for of_side in sides)
-    found = mean_difference(ours, theirs, confidence=confidence)
-    assert found is not None
-    return _Compared(found.mean_of(ours), found.mean_of(theirs), found.delta, found.p)
-
-
-def _attribution_of_costs(
-    names: Sequence[str], analyses: Sequence[Sequence[Analysis]], changed: Changed, metric: Metric, confidence: float
-) -> list[Attribution]:
-    """Returns the causes of differences of repeated costs: the parts of the cost, and the blocks."""
-    baseline, *candidates = costs_of(changed, metric, analyses)
-    return [
-        Attribution(
-            of=name,
-            explained=[one for one in [_explained_costs(metric, changed.how, (baseline, costs), confidence)] if one],
-            unknown=[],
-            changes=None,
-            places=None,
-            worst=[],
-            blocks=block_changes(metric, (baseline, costs), (analyses[0], side)),
-        )
-        for name, costs, side in zip(names, candidates, analyses[1:], strict=True)
-    ]
-
-
-def _explained_costs(metric: Metric, how: str, sides: tuple[Costs, Costs], confidence: float) -> Explained | None:
-    """The mean cost per block, split into its parts; None where no part is recorded, or a side has one process."""
-    ours, theirs = sides
-    if not ours.parts or min(len(one.whole.values) for one in sides) < 2:
-        return None
-    blocks = ours.whole.keys.size
-    return _split(
-        metric,
-        how,
-        (blocks, blocks),
-        (blocks, blocks),
-        _over_processes(ours.whole.values, theirs.whole.values, confidence),
-        {name: _over_processes(ours.parts[name], theirs.parts[name], confidence) for name in ours.parts},
-        confidence,
-    )
-
-
-def _over_processes(ours: np.ndarray, theirs: np.ndarray, confidence: float) -> _Compared:
-    """The difference of the means per block, over processes; shape (processes, blocks) each."""
-    sides = [
-        [Units(np.array([mean]), np.ones(1), ordered=False) for mean in values.mean(axis=1)]
-        for values in (ours, theirs)
-    ]
-    found = mean_difference(*sides, confidence=confidence)
-    assert found is not None
-    return _Compared(float(ours.mean()), float(theirs.mean()), found.delta, found.p)
-
-
-def first_cause(telling: Sequence[Step], whole: Interval) -> str:
-    """The largest of the steps that differ beyond chance in the direction of the whole; empty where none does."""
-    with_it = [step for step in telling if step.delta.estimate * whole.estimate > 0]
-    return max(with_it, key=lambda step: abs(step.delta.estimate)).name if with_it else ""
-
-
-def _steps(split: Split, analysis: Analysis) -> _Steps:
-    """The steps of a run's samples. ComparisonError where they don't add up to the samples."""
-    table = analysis.steps(split)
-    metric = analysis.catalogue[split.metric]
-    whole = analysis.samples(split.metric)
-    keys = {key: value for part in whole.parts for (key,), value in whole.of(part).items()}
-    named = dict(sorted(zip(table["step"].to_pylist(), table["stage"].to_pylist(), strict=True)))
-    columns = {key: place for place, key in enumerate(dict.fromkeys(table["key"].to_pylist()))}
-    rows = {step: place for place, step in enumerate(named)}
-    values = np.zeros((len(rows), len(columns)))
-    for step, key, value in zip(*(table[name].to_pylist() for name in ("step", "key", "value")), strict=True):
-        values[rows[step], columns[key]] += value
-    expected = np.array([keys.get(key, np.nan) for key in columns])
-    apart = np.abs(values.sum(axis=0) - expected)
-    if not (apart <= _TOLERANCE * np.maximum(1.0, np.abs(expected))).all():
-        raise ComparisonError(
-            f"{analysis.run.path}: the steps of '{metric.id}' don't add up to it. The run's tables were changed by hand: make it again."
-        )
-    works = analysis.works(metric.unit_of_chance)
-    return _Steps(list(named.values()), values, len(keys), [works[key] for key in columns if key in works])
-
-
-def _units(side: Sequence[_Steps], name: str | None) -> list[Units]:
-    """One step of each run's samples, 0 where a run doesn't have it; all steps together without a name."""
-    values = [
-        one.values.sum(axis=0)
-        if name is None
-        else one.values[one.names.index(name)]
-        if name in one.names
-        else np.zeros(one.values.shape[1])
-        for one in side
-    ]
-    return [Units(of_run, np.ones(of_run.size), works=one.works) for of_run, one in zip(values, side, strict=True)]
-
-
-def _count(side: Sequence[_Steps]) -> int:
-    return sum(one.values.shape[1] for one in side)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
+from slotmark.compare.attribution import BlockChanges, ChangedBlock, ChangedGroup, InClass, PartOfDelta
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Changed, CostMatrix, Metric, costs_together, parts_of
 from slotmark.statistics.changed_blocks import ChangedBlocks, changed_blocks
@@ -17,85 +18,6 @@ _NOTHING = 1e-9
 
 _ROUNDED = 2.0
 """The units by which the sum of parts may exceed their whole: each is cut to a whole unit by itself."""
-
-
-class PartOfDelta(msgspec.Struct, frozen=True):
-    """The share of one part of the cost in a difference, in the metric's unit, over all blocks of a group."""
-
-    name: str
-    delta: float
-
-
-class InClass(msgspec.Struct, frozen=True):
-    """The number of blocks of a kind in a group, and in all."""
-
-    name: str
-    blocks: int
-    of: int
-
-
-class ChangedBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """A block that changed.
-
-    Attributes:
-        key: Its slot.
-        about: What else is known of it: names and values.
-        baseline: Mean cost over processes, in the metric's unit.
-        candidate: Likewise.
-        ratio: Candidate over baseline, of geometric means over processes.
-        largest: The part of the cost with the largest difference; empty where no parts are recorded.
-    """
-
-    key: int
-    about: list[tuple[str, str]]
-    baseline: float
-    candidate: float
-    ratio: float
-    largest: str
-
-
-class ChangedGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """The blocks that changed in one direction, otherwise than the median block.
-
-    Attributes:
-        higher: Whether they cost more.
-        ratio: Their median ratio. They were chosen by their ratios, so that it is too far from 1 where noise is large.
-        low: The ratio that a tenth of them don't exceed.
-        high: The ratio that nine tenths don't exceed.
-        delta: What they add to the sum over all blocks, candidate less baseline, in the metric's unit.
-        parts: Its split by part of the cost, the largest first; empty where none are recorded.
-        classes: How many blocks of each kind are among them.
-        keys: Their slots, rising.
-        worst: Those that add most to ``delta``, the largest first.
-    """
-
-    higher: bool
-    ratio: float
-    low: float
-    high: float
-    delta: float
-    parts: list[PartOfDelta]
-    classes: list[InClass]
-    keys: list[int]
-    worst: list[ChangedBlock]
-
-
-class BlockChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """Blocks that changed differently from the median block.
-
-    Attributes:
-        metric: Metric of the cost.
-        blocks: How many were tested.
-        median: The median ratio of all of them, with which they are compared.
-        margin: A ratio nearer to the median one than this is no change.
-        groups: Those that cost more, and those that cost less; a group without blocks is absent.
-    """
-
-    metric: Metric
-    blocks: int
-    median: float
-    margin: float
-    groups: list[ChangedGroup]
 
 
 class Costs(msgspec.Struct, frozen=True):

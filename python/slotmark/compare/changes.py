@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from slotmark.compare.attribution import Change, Changes
 from slotmark.compare.own_spread import own_spreads, with_own_spread
 from slotmark.compare.stage_cells import Cells
 from slotmark.metrics import StageCells
-from slotmark.statistics.interval import Interval
 from slotmark.statistics.rank_tests import holm
 from slotmark.statistics.student import student, two_sided_p
 
@@ -17,41 +17,6 @@ MOST = 5
 
 _SMALL = 0.01
 """A change that accounts for less than this share of what the first one accounts for isn't named."""
-
-
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage that takes otherwise long on the candidate, and where that is so.
-
-    Attributes:
-        stage: Which.
-        kind: What the place is: empty for all there are, ``host``, ``region``, ``hosts`` (what one sends to the other, either way),
-            ``regions``, or ``sender`` (what a host sends).
-        places: Its name; both names of ``hosts`` and ``regions``; none for all.
-        delta: How much longer the stage takes there.
-        p_adjusted: That of no difference, adjusted over all stages and places.
-    """
-
-    stage: str
-    kind: str
-    places: list[str]
-    delta: Interval
-    p_adjusted: float
-
-
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes that were found.
-
-    Attributes:
-        kind: What a place is, as ``host``.
-        group: What a group of places is, as ``region``.
-        unit: Unit of all differences.
-        found: What accounts for most of the change first; each with those before it taken off.
-    """
-
-    kind: str
-    group: str
-    unit: str
-    found: list[Change]
 
 
 class _Scope(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark.compare.attribution import attributions
+from slotmark.compare.attributing import attributions
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins

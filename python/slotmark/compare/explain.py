@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from slotmark.compare.attribution import Attribution, attributions
+from slotmark.compare.attributing import attributions
+from slotmark.compare.attribution import Attribution
 from slotmark.compare.compare import analysed, analyses_of, warnings_of, with_warnings
 from slotmark.compare.result import Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs

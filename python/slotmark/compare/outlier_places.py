@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from slotmark.compare.attribution import Apart, OutlierPlaces
 from slotmark.compare.stage_cells import Cells
 from slotmark.metrics import StageCells
 from slotmark.statistics.distributions import t_sf
@@ -14,52 +15,6 @@ from slotmark.statistics.rank_tests import holm
 
 LEAST_PLACES = 5
 """With fewer places there is no rest to differ from."""
-
-
-class Apart(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage at one place, whose difference between the sides isn't that of the other places.
-
-    Attributes:
-        place: Where.
-        stage: Which.
-        baseline: Its mean there.
-        candidate: Likewise.
-        beyond: By how much more the means differ there than in the middle of all places.
-        p_adjusted: That of a place like the others, adjusted over all places and stages.
-    """
-
-    place: str
-    stage: str
-    baseline: float
-    candidate: float
-    beyond: float
-    p_adjusted: float
-
-
-class OutlierPlaces(msgspec.Struct, frozen=True, kw_only=True):
-    """The places that were compared, and those that differ.
-
-    Attributes:
-        kind: What a place is, as ``host``.
-        unit: Unit of all values.
-        least: The smallest difference that matters, in that unit.
-        count: How many places there are.
-        apart: Those that differ, the largest first.
-        names: Names of the places, those of one group together.
-        groups: The group that each is in; empty where that isn't known.
-        stages: In the order in which they follow each other.
-        differences: A list per place, an entry per stage: the difference of the means, with each sender by itself; None where a side has too few.
-    """
-
-    kind: str
-    unit: str
-    least: float
-    count: int
-    apart: list[Apart]
-    names: list[str]
-    groups: list[str]
-    stages: list[str]
-    differences: list[list[float | None]]
 
 
 def outlier_places(stage_cells: StageCells, stages: Sequence[Cells], confidence: float) -> OutlierPlaces | None:

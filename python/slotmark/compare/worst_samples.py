@@ -2,52 +2,11 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
-from slotmark.metrics import Analysis, Metric, Split, Timelines
+from slotmark.compare.attribution import Span, WorstSample
+from slotmark.metrics import Analysis, Split, Timelines
 
 MOST = 3
 """The most samples that are shown."""
-
-
-class Span(msgspec.Struct, frozen=True):
-    """A stage at one place.
-
-    Attributes:
-        place: Where.
-        stage: Which.
-        begin: In the metric's unit, since the sample began.
-        end: Likewise.
-    """
-
-    place: str
-    stage: str
-    begin: float
-    end: float
-
-
-class WorstSample(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the worst samples.
-
-    Attributes:
-        metric: The catalogue's entry.
-        sample: What it is of, as ``block``.
-        place: What a place is, as ``host``.
-        run: The run that it is of.
-        key: Key of the sample.
-        about: What stands beside the key: names and values.
-        value: Value of the sample, in the metric's unit.
-        spans: Place by place, in the order in which places were done, and there in the order of time.
-    """
-
-    metric: Metric
-    sample: str
-    place: str
-    run: str
-    key: int
-    about: list[tuple[str, str]]
-    value: float
-    spans: list[Span]
 
 
 def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysis]) -> list[WorstSample]:

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slotmark import warnings
 from slotmark.errors import ComparisonError, RunError
 from slotmark.metrics.catalogue import KeyColumn, Metric, Split, StageCells, Timelines, catalogue
 from slotmark.metrics.database import Database, names_in
@@ -180,9 +179,9 @@ class Analysis:
     def warnings(self) -> list[Warning]:
         """Returns the warnings on what was analysed."""
         found = []
-        for warning in self.catalogue.warnings:
-            rows = self._select(warning.sql, f"the warning '{warning.kind}'").to_pylist()
-            found += [warnings.seen(warning.kind, warning.text, row) for row in rows[:1]]
+        for one in self.catalogue.warnings:
+            rows = self._select(one.sql, f"the warning '{one.kind}'").to_pylist() if one.sql else []
+            found += [one.seen(row) for row in rows[:1]]
         return found
 
     def steps(self, split: Split) -> pa.Table:

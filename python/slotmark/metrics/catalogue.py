@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from slotmark.errors import RunError, did_you_mean
-from slotmark.warnings import KINDS, STOPPING
+from slotmark.warnings import KINDS, STOPPING, Warning, shown
 
 Better = Literal["higher", "lower"]
 Rank = Literal["decisive", "important", "informative"]
@@ -217,18 +217,33 @@ class StageCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     least: float
 
 
-class WarningRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A condition that makes the results of an analysis doubtful.
+class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A kind of warning that runs of a bench can have.
 
     Attributes:
         kind: A stable name for machines.
-        sql: Gives one row where there is something to warn of, and none where there isn't.
-        text: What was seen and what to do; ``{column}`` stands for a value of the row.
+        text: What was seen; ``{name}`` stands for a value.
+        remedy: What to do, likewise; empty where there is nothing to do.
+        sql: Gives one row of these values where there is something to warn of, and none where there isn't; empty where the bench's code
+            sees it and gives the values.
+        stops: Whether figures may then be of something else than the target, so that nothing ships on them by default.
     """
 
     kind: str
-    sql: str
     text: str
+    remedy: str = ""
+    sql: str = ""
+    stops: bool = False
+
+    def seen(self, values: Mapping[str, object], subject: str = "") -> Warning:
+        """Returns a warning of this kind.
+
+        Args:
+            values: Of the names in its text: numbers, texts, or lists of names, of which the first few are shown.
+            subject: What it is about; empty for the whole run.
+        """
+        text = " ".join(filter(None, (self.text, self.remedy)))
+        return Warning(self.kind, text.format_map({name: shown(value) for name, value in values.items()}), subject)
 
 
 class Members(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -415,7 +430,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     styled: bool = False
     filterable: bool = False
     facts: str = ""
-    warnings: tuple[WarningRule, ...] = msgspec.field(name="warning", default=())
+    warnings: tuple[WarningKind, ...] = msgspec.field(name="warning", default=())
     splits: tuple[Split, ...] = msgspec.field(name="split", default=())
     stage_cells: StageCells | None = None
     timelines: Timelines | None = None
@@ -436,12 +451,17 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def kinds(self) -> list[str]:
         """The kinds of warnings that its runs and comparisons of them can have, sorted."""
-        return sorted({*KINDS, *(warning.kind for warning in self.warnings), *STOPPING})
+        return sorted({*KINDS, *(one.kind for one in self.warnings)})
 
     @property
     def stopping(self) -> list[str]:
         """Returns the codes of warnings after which figures may be of something else than the target: nothing ships on them by default."""
-        return list(STOPPING)
+        return sorted({*STOPPING, *(one.kind for one in self.warnings if one.stops)})
+
+    def warning(self, kind: str, subject: str = "", /, **values: object) -> Warning:
+        """Returns a warning of a kind that the bench's own code sees; of its arguments see :meth:`WarningKind.seen`."""
+        (of_kind,) = (one for one in self.warnings if one.kind == kind)
+        return of_kind.seen(values, subject)
 
     @property
     def explained(self) -> bool:
@@ -485,7 +505,7 @@ def register(bench: str, folder: Path) -> None:
 
     Args:
         bench: The name that its runs' manifests have.
-        folder: With ``catalogue.toml``, ``relations/*.sql``, and, where the bench has them, ``filters.toml`` and ``facts.sql``.
+        folder: With ``catalogue.toml``, ``relations/*.sql``, and, where the bench has them, ``warnings.toml``, ``filters.toml`` and ``facts.sql``.
 
     Raises:
         RunError: There is another bench of this name, or no catalogue in the folder.
@@ -512,7 +532,7 @@ def catalogue(bench: str) -> Catalogue:
     content = tomllib.loads((folder / "catalogue.toml").read_text(encoding="utf-8"))
     known = {metric.id: metric for metric in catalogue(like).metrics} if (like := content.get("like", "")) else {}
     each = content.pop("each", {})
-    facts = folder / "facts.sql"
+    facts, of_warnings = folder / "facts.sql", folder / "warnings.toml"
     relations = [*(file.stem for file in (folder / "relations").glob("*.sql")), *content.get("native", {})]
     found = {
         "bench": bench,
@@ -520,6 +540,7 @@ def catalogue(bench: str) -> Catalogue:
         "relations": sorted(relations),
         "filterable": (folder / "filters.toml").is_file(),
         "facts": facts.read_text(encoding="utf-8") if facts.is_file() else "",
+        **(tomllib.loads(of_warnings.read_text(encoding="utf-8")) if of_warnings.is_file() else {}),
         "metric": [
             *(_with_inherited(metric, known) | metric for metric in content.pop("metric", [])),
             *(_with(metric, each) for metric in known.values() if each and metric.locli),

@@ -8,7 +8,7 @@ from slotmark.report.build import (
     release_document,
     release_plan_document,
     run_document,
-    runs_document,
+    session_document,
     spread_document,
 )
 from slotmark.report.document import Document
@@ -25,7 +25,7 @@ __all__ = [
     "release_document",
     "release_plan_document",
     "run_document",
-    "runs_document",
+    "session_document",
     "spread_document",
     "write_report",
 ]

@@ -1,18 +1,15 @@
 """From a comparison or from runs to a document: which sections a report has, and in which order."""
 
-from collections.abc import Sequence
-
 import msgspec
 
-from slotmark.compare import summarise_runs
 from slotmark.compare.attribution import Attribution
 from slotmark.compare.explain import Explanation
 from slotmark.compare.growth import Growth
 from slotmark.compare.plan import Plan
 from slotmark.compare.release import Released, ReleasePlan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, warnings_of_sides
+from slotmark.compare.shown import Shown, ShownSession
 from slotmark.compare.spread import Measured
-from slotmark.metrics import Analysis, Filter, catalogue, samples
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table, Warnings
 from slotmark.report.sections.block_changes import changed_tables
@@ -50,7 +47,7 @@ from slotmark.report.sections.steps import (
 )
 from slotmark.report.sections.typical import sample_tables, typical_tables
 from slotmark.report.sections.verdicts import verdicts
-from slotmark.run import Run, title_with_origin
+from slotmark.run import title_with_origin
 from slotmark.verdict import Verdict
 from slotmark.versions import slotmark_version
 from slotmark.words import listed
@@ -154,35 +151,26 @@ def release_plan_document(planned: ReleasePlan) -> Document:
     )
 
 
-def runs_document(runs: Sequence[Run]) -> Document:
+def session_document(shown: ShownSession) -> Document:
     """Returns the results of a session in short: a table per part, a line per run, a column per metric."""
-    entries = catalogue(runs[0].manifest.bench)
-    shown = [metric for metric in entries.metrics if metric.short]
-    found = {(run.name, metric.id): samples(run, metric.id) for run in runs for metric in shown}
-    metrics = [metric for metric in shown if any(found[run.name, metric.id].table.num_rows for run in runs)]
     tables: list[Block] = []
-    for part in dict.fromkeys(part for table in found.values() for part in table.parts):
+    for part, medians in shown.medians.items():
         lines = []
-        for run in runs:
-            cells = [
-                number(summarise_runs([one], part, drawn=False).median)
-                if part in (one := found[run.name, metric.id]).parts
-                else "-"
-                for metric in metrics
-            ]
-            if any(warning.kind == "target_failed" and warning.subject == part for warning in run.manifest.warnings):
+        for name, manifest, of_run in zip(shown.names, shown.manifests, medians, strict=True):
+            cells = ["-" if one is None else number(one) for one in of_run]
+            if any(warning.kind == "target_failed" and warning.subject == part for warning in manifest.warnings):
                 cells[0] = "failed"
             if set(cells) != {"-"}:
-                lines.append([Cell(run.name), *map(Cell, cells)])
-        rounds = runs[0].manifest.parameters.get("rounds")
+                lines.append([Cell(name), *map(Cell, cells)])
+        rounds = shown.manifests[0].parameters.get("rounds")
         over = "medians over blocks" if rounds is None else f"medians over {rounds} rounds"
         title = f"{part}, {over}" if part else over
-        tables.append(Table(title, [Column("", "left"), *(Column(metric.short) for metric in metrics)], lines))
-    paired = [metric.short for metric in metrics if metric.short.endswith(BY_ROUND)]
+        tables.append(Table(title, [Column("", "left"), *(Column(metric.short) for metric in shown.metrics)], lines))
+    paired = [metric.short for metric in shown.metrics if metric.short.endswith(BY_ROUND)]
     if paired:
         note = f"{listed(paired)}: the median of each round's own share, which need not be the quotient of two medians above."
         tables.append(Paragraph(note))
-    warnings = list(dict.fromkeys(warning for run in runs for warning in run.manifest.warnings))
+    warnings = list(dict.fromkeys(warning for manifest in shown.manifests for warning in manifest.warnings))
     warned = [Section("Warnings", [Warnings(warnings)], brief=True)] if warnings else []
     return Document("Measured", "", [Section("", tables, brief=True), *warned])
 
@@ -285,33 +273,14 @@ def explanation_document(explanation: Explanation) -> Document:
     )
 
 
-def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
-    """One run by itself: what is known about it, and every metric.
-
-    Args:
-        run: The run.
-        filters: What is analysed, for benches with filters; None for what its profile names.
-    """
+def run_document(run: Shown) -> Document:
+    """Returns a report on one run by itself: its manifest, its warnings, and every metric."""
     lines: list[tuple[str, list[Cell]]] = []
-    unrecorded: list[str] = []
-    with Analysis(run, filters=filters) as analysis:
-        analysed = [str(one) for one in analysis.filters] if analysis.catalogue.filterable else []
-        warnings = list(dict.fromkeys([*run.manifest.warnings, *analysis.warnings()]))
-        facts = dict([*manifest_facts(run.manifest), *analysis.facts()])
-        metrics = analysis.catalogue.metrics
-        for metric, of_metric in zip(metrics, analysis.each_samples([one.id for one in metrics]), strict=True):
-            if not of_metric.parts:
-                unrecorded.append(metric.name)
-            for part in of_metric.parts:
-                one = summarise_runs([of_metric], part, drawn=False)
-                scale, unit = readable(metric)
-                figures = (one.mean, one.sd, one.median, one.minimum, one.maximum)
-                cells = [
-                    Cell(headed(metric, unit)),
-                    Cell(f"{one.n:,}"),
-                    *(Cell(number(scale * one)) for one in figures),
-                ]
-                lines.append((part, cells))
+    for metric, part, one in run.rows:
+        scale, unit = readable(metric)
+        figures = (one.mean, one.sd, one.median, one.minimum, one.maximum)
+        cells = [Cell(headed(metric, unit)), Cell(f"{one.n:,}"), *(Cell(number(scale * one)) for one in figures)]
+        lines.append((part, cells))
     parted = any(part for part, _ in lines)
     columns = [Column("metric", "left"), *map(Column, ("n", "mean", "std. dev.", "median", "min", "max"))]
     table = Table(
@@ -319,12 +288,13 @@ def run_document(run: Run, filters: Sequence[Filter] | None = None) -> Document:
         [*([Column("part", "left")] if parted else []), *columns],
         [[*([Cell(part or "all")] if parted else []), *cells] for part, cells in lines],
     )
+    facts = dict([*manifest_facts(run.manifest), *run.facts])
     shown = [(name, value) for name, value in facts.items() if value != "-" and not name.startswith(_INTERNAL)]
-    named = [Paragraph(f"Analysed are blocks and slots that pass: {', '.join(analysed)}.")] if analysed else []
-    missing = [Paragraph(f"Not recorded: {', '.join(unrecorded)}.")] if unrecorded else []
+    named = [Paragraph(f"Analysed are blocks and slots that pass: {', '.join(run.analysed)}.")] if run.analysed else []
+    missing = [Paragraph(f"Not recorded: {', '.join(one.name for one in run.unrecorded)}.")] if run.unrecorded else []
     sections = [
         Section("Manifest", [Facts("", shown)], brief=True),
-        Section("Warnings", [Warnings(warnings)] if warnings else [], brief=True),
+        Section("Warnings", [Warnings(run.warnings)] if run.warnings else [], brief=True),
         Section("Metrics", [*named, table, *missing], brief=True),
     ]
     title = title_with_origin(run.name, [run.manifest])

@@ -16,6 +16,7 @@ from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
 from slotmark.benches.chainsync.targets import FLOOR, Description
 from slotmark.measure.manifest import NewRun
 from slotmark.measure.session import Head
+from slotmark.metrics.catalogue import catalogue
 from slotmark.run import SourceFile, Target
 from slotmark.warnings import Warning
 
@@ -178,16 +179,16 @@ def spoken(versions: Sequence[int | None]) -> list[str]:
 
 
 def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
-    found = []
+    of_bench, found = catalogue(BENCH), []
     if facts.node:
         found.append(
             warnings.other_node(facts.node, facts.node_program, spoken([one.result.ready.version for one in mine]))
         )
     if not facts.pinned:
-        found.append(warnings.one_core() if facts.head.machine.cores == 1 else warnings.not_pinned())
+        found.append(of_bench.warning("one_core" if facts.head.machine.cores == 1 else "not_pinned"))
     found += facts.warnings
     if facts.reply_delay_us:
-        found.append(warnings.reply_delay(facts.reply_delay_us))
+        found.append(of_bench.warning("reply_delay", delay_us=f"{facts.reply_delay_us:g}"))
     if facts.rounds < warnings.ENOUGH_ROUNDS:
         found.append(warnings.few_rounds(facts.rounds))
     for setting in dict.fromkeys(one.case.setting for one in mine):
@@ -197,5 +198,6 @@ def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
             if one.case.setting == setting and one.round and one.result.server_cpu_ns is not None
         ]
         if shares and median(shares) > BUSY and mine[0].case.program != FLOOR:
-            found.append(warnings.server_busy(str(setting), median(shares), BUSY))
+            share = f"{median(shares):.0%}"
+            found.append(of_bench.warning("server_busy", str(setting), share=share, limit=f"{BUSY:.0%}"))
     return found

@@ -26,9 +26,11 @@ from slotmark.errors import ServerError, SlotmarkError, TargetError
 from slotmark.measure.manifest import NewRun, write_runs
 from slotmark.measure.process import nothing_left, refuse_without_linux
 from slotmark.measure.session import Head, new_session
+from slotmark.metrics.catalogue import catalogue
 from slotmark.run import Run, machine_facts, machine_warnings, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.warnings import Warning
+from slotmark.words import counted
 
 BENCH = "follow"
 
@@ -358,28 +360,31 @@ def _rollbacks(rows: dict[Follower, list[_Row]], facts: _Facts) -> pa.Table:
     return pa.Table.from_pylist(made, schema=ROLLBACKS)
 
 
+def _cut(after_s: float, asked_s: float, why: str) -> Warning:
+    return catalogue(BENCH).warning("cut_at_tip", after_s=f"{after_s:,.0f}", asked_s=f"{asked_s:,.0f}", why=why)
+
+
 def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequence[Failure]) -> list[Warning]:
     versions_spoken = [one.ready.version for one in rows if one.ready is not None]
+    of_bench = catalogue(BENCH)
     found = [warnings.other_node(facts.node.label, facts.node.program, spoken(versions_spoken))]
     if facts.clients + 2 > facts.head.machine.cores:
-        found.append(warnings.crowded(facts.clients, facts.head.machine.cores))
+        cores = counted(facts.head.machine.cores, "core")
+        found.append(of_bench.warning("crowded", clients=facts.clients, cores=cores))
     found += machine_warnings(facts.head.machine)
     if facts.cut:
-        found.append(warnings.cut_at_tip(facts.ran_s, facts.asked_s, facts.cut))
+        found.append(_cut(facts.ran_s, facts.asked_s, facts.cut))
     found += [warnings.target_failed(one.case.setting.mode, str(one.error)) for one in failures]
     for follower, of_it in rows.items():
         subject = str(follower)
         if follower.ended is not None and not facts.cut:
             after_s = (follower.ended.at_ns - facts.began_ns) / 1e9
-            found.append(
-                warnings.cut_at_tip(
-                    after_s, facts.asked_s, f"the node ended this client's connection: {follower.ended.why}"
-                )
-            )
+            found.append(_cut(after_s, facts.asked_s, f"the node ended this client's connection: {follower.ended.why}"))
         if missed := sum(not row.announced.awaited for row in of_it):
-            found.append(warnings.not_awaited(subject, missed, len(of_it)))
+            found.append(of_bench.warning("not_awaited", subject, blocks=missed, announced=len(of_it)))
         if undone := sum(row.decoded is None for row in of_it):
-            found.append(warnings.never_done(subject, undone))
+            were = f"{counted(undone, 'block')} {'was' if undone == 1 else 'were'}"
+            found.append(of_bench.warning("never_done", subject, blocks=were))
         counting = sum(row.announced.awaited and row.decoded is not None for row in of_it)
         if counting < warnings.ENOUGH_BLOCKS:
             found.append(warnings.few_blocks_at_tip(subject, counting))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import resources
+from math import isfinite
 from pathlib import Path
 
 import duckdb
@@ -10,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from slotmark import warnings
 from slotmark.benches.cluster.connections import Connection, peers
+from slotmark.metrics.catalogue import catalogue
 from slotmark.statistics.clock_moves import Least, courses, moved_clocks
 from slotmark.statistics.clocks import Offsets, clock_offsets
 from slotmark.warnings import Warning
@@ -128,23 +129,41 @@ def _warnings(
     if len(hosts) < 2:
         return []
     if not named:
-        return [warnings.clocks_unknown([])]
-    found = []
+        return [_unknown([])]
+    of_bench, found = catalogue("cluster"), []
     if outside.any() and offsets.reference is not None:
         apart = sorted(np.flatnonzero(outside).tolist(), key=lambda number: -abs(offsets.offset_ns[number]))
-        known = [
-            warnings.apart_clock(
-                hosts[number], *(of[number] / 1e6 for of in (offsets.offset_ns, offsets.low_ns, offsets.high_ns))
-            )
+        far = [
+            _apart(hosts[number], *(of[number] / 1e6 for of in (offsets.offset_ns, offsets.low_ns, offsets.high_ns)))
             for number in apart
         ]
         middle = hosts[offsets.reference]
         found.append(
-            warnings.clocks_corrected(known, middle) if correct else warnings.clocks_apart(known, middle, limit_ms)
+            of_bench.warning("clocks_corrected", hosts=far, reference=middle)
+            if correct
+            else of_bench.warning("clocks_apart", hosts=far, reference=middle, limit_ms=f"{limit_ms:g}")
         )
     if offsets.moved.any():
-        found.append(warnings.clocks_moved([hosts[number] for number in np.flatnonzero(offsets.moved).tolist()]))
+        moved = [hosts[number] for number in np.flatnonzero(offsets.moved).tolist()]
+        found.append(of_bench.warning("clocks_moved", hosts=moved))
     unknown = np.isnan(offsets.offset_ns) & ~offsets.moved
     if unknown.any():
-        found.append(warnings.clocks_unknown([hosts[number] for number in np.flatnonzero(unknown).tolist()]))
+        found.append(_unknown([hosts[number] for number in np.flatnonzero(unknown).tolist()]))
     return found
+
+
+def _apart(host: str, offset_ms: float, low_ms: float, high_ms: float) -> str:
+    """A host with how far its clock is ahead of another, and between which bounds that must be."""
+    bounds = (
+        f", {low_ms:+,.1f} to {high_ms:+,.1f} whatever the delays" if isfinite(low_ms) and isfinite(high_ms) else ""
+    )
+    return f"{host} ({offset_ms:+,.1f} ms{bounds})"
+
+
+def _unknown(hosts: Sequence[str]) -> Warning:
+    """Hosts whose logs don't show how far their clocks are off; none named where no host's do."""
+    if not hosts:
+        why = "log lines of headers and blocks don't name the connection"
+        return catalogue("cluster").warning("clocks_unknown", hosts="any host", why=why)
+    why = "no messages in both directions between them and the others are in the logs"
+    return catalogue("cluster").warning("clocks_unknown", hosts=hosts, why=why)

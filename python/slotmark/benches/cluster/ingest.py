@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from slotmark import _core, warnings
+from slotmark import _core
 from slotmark.benches.cluster import tracing
 from slotmark.benches.cluster.clocks import LIMIT_MS, look_at_clocks
 from slotmark.benches.cluster.logs import host_logs, without_logs
@@ -25,10 +25,12 @@ from slotmark.benches.cluster.metadata import (
 )
 from slotmark.cleaning import one_line
 from slotmark.errors import ArgumentError, LogError
+from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import Filter, parse_filters
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target, usable_cores
 from slotmark.versions import versions
-from slotmark.warnings import Warning
+from slotmark.warnings import Warning, shown
+from slotmark.words import counted, listed
 
 BENCH = "cluster"
 
@@ -281,9 +283,30 @@ def _of_tracing(tables: Path, cluster: Cluster, ingested: Ingested) -> list[Warn
     hosts = [host.host for host in ingested.hosts if host.node == tracing.NODE]
     times, unknown = tracing.held_back(tables, hosts), tracing.unknown(tables, hosts)
     return [
-        *([warnings.traces_limited(cluster.limits, times)] if cluster.limits or times else []),
-        *([warnings.unknown_messages(unknown)] if unknown else []),
+        *([_traces_limited(cluster.limits, times)] if cluster.limits or times else []),
+        *([_unknown_messages(unknown)] if unknown else []),
     ]
+
+
+def _traces_limited(messages: Mapping[str, float], times: int) -> Warning:
+    """Messages that are counted, of which nodes log only so many per second; and how often logs tell of such a limit at work."""
+    named = [f"{message} ({most:g} per second)" for message, most in messages.items()]
+    found = [
+        *([f"Nodes limit how many of these messages they log: {shown(named)}."] if named else []),
+        *([f"Tracing held messages back, by {times:,} messages of its own."] if times else []),
+    ]
+    return catalogue("cluster").warning("traces_limited", found=" ".join(found))
+
+
+def _unknown_messages(lines: Mapping[str, int]) -> Warning:
+    """Messages whose names begin as none that cardano-node is known to have."""
+    named = [f"{part} ({count:,})" for part, count in lines.items()]
+    return catalogue("cluster").warning("unknown_messages", lines=sum(lines.values()), messages=named)
+
+
+def _filters_left_out(left_out: Sequence[str], first: int, last: int) -> Warning:
+    """A run that ended before the slots that its profile would have analysed."""
+    return catalogue("cluster").warning("filters_left_out", left_out=listed(left_out), first=first, last=last)
 
 
 def genesis_table(genesis: Genesis, hosts: int) -> pa.Table:
@@ -438,7 +461,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, more_warnings: Sequence[Warn
             *_warnings(ingested, cluster),
             *more_warnings,
             *(here.warnings if here else []),
-            *([warnings.filters_left_out(too_late, *slots)] if too_late else []),
+            *([_filters_left_out(too_late, *slots)] if too_late else []),
         ],
     )
 
@@ -487,34 +510,44 @@ def _moment(ts_ns: int) -> str:
 
 
 def _warnings(ingested: Ingested, cluster: Cluster) -> list[Warning]:
-    hosts = ingested.hosts
+    hosts, of_bench = ingested.hosts, catalogue("cluster")
     found = []
     if ingested.rejected:
         found.append(
-            warnings.rejected_lines(
-                ingested.rejected, ingested.lines, [f"{count:,} {reason}" for reason, count in ingested.reasons]
+            of_bench.warning(
+                "rejected_lines",
+                rejected=ingested.rejected,
+                lines=ingested.lines,
+                reasons=", ".join(f"{count:,} {reason}" for reason, count in ingested.reasons),
             )
         )
     if repeated := sum(host.repeated for host in hosts):
-        found.append(warnings.repeated_lines(repeated, [host.host for host in hosts if host.repeated]))
+        repeating = [host.host for host in hosts if host.repeated]
+        found.append(of_bench.warning("repeated_lines", repeated=repeated, hosts=repeating))
     if ingested.damaged:
         found.append(
-            warnings.damaged_files(
-                [one.file for one in ingested.damaged], sum(one.unread_bytes for one in ingested.damaged)
+            of_bench.warning(
+                "damaged_files",
+                damaged=f"{counted(len(ingested.damaged), 'packed log')} {'is' if len(ingested.damaged) == 1 else 'are'}",
+                unread=sum(one.unread_bytes for one in ingested.damaged),
+                files=[one.file for one in ingested.damaged],
             )
         )
     ends = {host.host: host.last_ts_ns for host in hosts if host.last_ts_ns is not None}
     limit_ns = max(ends.values(), default=0) - _EARLY_S * 10**9
     early = [host for host, end in ends.items() if end < limit_ns]
     if early:
-        found.append(warnings.stopped_early(early, _EARLY_S))
-    for kind, of in (
-        (warnings.missing_hosts, cluster.missing),
-        (warnings.unread_logs, cluster.unread),
-        (warnings.silent_hosts, [host.host for host in hosts if not host.kept]),
-        (warnings.time_backwards, [host.host for host in hosts if host.backwards]),
-        (warnings.short_hashes, [host.host for host in hosts if host.short_hashes]),
+        found.append(of_bench.warning("stopped_early", hosts=early, seconds=_EARLY_S))
+    if cluster.missing:
+        found.append(of_bench.warning("missing_hosts", hosts=cluster.missing))
+    if cluster.unread:
+        were = f"{counted(len(cluster.unread), 'file')} {'was' if len(cluster.unread) == 1 else 'were'}"
+        found.append(of_bench.warning("unread_logs", unread=were, files=cluster.unread))
+    for kind, named in (
+        ("silent_hosts", [host.host for host in hosts if not host.kept]),
+        ("time_backwards", [host.host for host in hosts if host.backwards]),
+        ("short_hashes", [host.host for host in hosts if host.short_hashes]),
     ):
-        if of:
-            found.append(kind(of))
+        if named:
+            found.append(of_bench.warning(kind, hosts=named))
     return found

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
 
-from slotmark import _core, warnings
+from slotmark import _core
 from slotmark.benches.cluster.simulate import extended_profile, load_profile, parameters
 from slotmark.errors import SimulationError
+from slotmark.metrics.catalogue import catalogue
 from slotmark.warnings import Warning
 
 
@@ -73,7 +74,11 @@ def refuse_settings(
 def outside_of(beside: str, changed: Iterable[str], taken: frozenset[Reach]) -> list[Warning]:
     """A warning where a profile differs from the one named ``beside`` in parameters that the simulation doesn't take; names aside."""
     outside = [name for name in changed if reach(name) not in {*taken, Reach.label}]
-    return [warnings.not_in_model(beside, _grouped(outside))] if outside else []
+    return (
+        [catalogue("prediction").warning("not_in_model", beside=beside, parameters=_grouped(outside))]
+        if outside
+        else []
+    )
 
 
 def outside_of_extended(profile: str | Path, taken: frozenset[Reach]) -> list[Warning]:

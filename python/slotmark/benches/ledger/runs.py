@@ -7,10 +7,11 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from slotmark.benches.ledger import warnings
 from slotmark.benches.ledger.recorded import Facts, Recorded
 from slotmark.benches.ledger.tables import BLOCKS, PROCESSES
 from slotmark.benches.ledger.totals import totals_of
+from slotmark.metrics.catalogue import catalogue
+from slotmark.numbers import percent
 from slotmark.run import MachineFacts
 from slotmark.statistics.warm_up import WarmUp, warm_up
 from slotmark.warnings import Warning
@@ -159,9 +160,10 @@ def recorded_with(processes: Sequence[Process]) -> dict[str, str]:
 def warnings_of(target: str, processes: Sequence[Process], machine: MachineFacts) -> list[Warning]:
     """Warnings about a target's processes."""
     facts = [process.facts for process in processes]
-    found = [warnings.one_process(target)] if len(processes) < ENOUGH_PROCESSES else []
+    of_bench = catalogue(BENCH)
+    found = [of_bench.warning("one_process", target)] if len(processes) < ENOUGH_PROCESSES else []
     if machine.cpu == "unknown":
-        found.append(warnings.machine_unknown(target))
+        found.append(of_bench.warning("machine_unknown", target))
     for what, words in (
         ("compiler", "the compiler"),
         ("commit", "the commit"),
@@ -174,24 +176,38 @@ def warnings_of(target: str, processes: Sequence[Process], machine: MachineFacts
         values = distinct(facts, what)
         if len(values) > 1:
             found.append(
-                warnings.processes_differ(
-                    target, words, [hashed(value) for value in values] if what == "host" else values
+                of_bench.warning(
+                    "processes_differ",
+                    target,
+                    what=words,
+                    values=", ".join(hashed(value) if what == "host" else value for value in values),
                 )
             )
     unknown = list(dict.fromkeys(name for process in processes for name in process.unknown))
     if unknown:
-        found.append(warnings.unknown_columns(target, unknown))
+        found.append(of_bench.warning("unknown_columns", target, names=", ".join(unknown)))
     share = max(process.at_odds for process in processes)
     if share > 0:
-        found.append(warnings.totals_at_odds(target, share))
+        found.append(of_bench.warning("totals_at_odds", target, share=f"{share:.1%}"))
     missing = max(process.missing for process in processes)
     if missing:
-        found.append(warnings.missing_inputs(target, missing))
+        found.append(of_bench.warning("missing_inputs", target, inputs=missing))
     warmed = [process for process in processes if process.warm_up]
     if 2 * len(warmed) > len(processes):
         middle = sorted(warmed, key=lambda one: one.warm_slot)[len(warmed) // 2]
         if middle.warm_up:
-            found.append(warnings.warmed_up(target, middle.warm_up, middle.warm_slot, len(warmed), len(processes)))
+            found.append(
+                of_bench.warning(
+                    "warmed_up",
+                    target,
+                    blocks=middle.warm_up.blocks,
+                    slot=str(middle.warm_slot),
+                    excess=percent(middle.warm_up.excess),
+                    processes=len(warmed),
+                    of=len(processes),
+                    share=percent(middle.warm_up.share),
+                )
+            )
     return found
 
 

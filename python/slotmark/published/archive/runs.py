@@ -1,12 +1,11 @@
 """From a column of a published report to a run folder: one value a metric, and nothing that the report doesn't print."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from slotmark import warnings
 from slotmark.metrics import catalogue
 from slotmark.published.archive.reading import Report, Row, number
 from slotmark.published.locli import headed
@@ -15,6 +14,8 @@ from slotmark.published.styles import STYLES
 from slotmark.run import Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.run.integrity import digest_of
 from slotmark.versions import versions
+from slotmark.warnings import Warning
+from slotmark.words import counted, few, listed
 
 BENCH = "published"
 
@@ -24,6 +25,12 @@ _BEGAN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 def metrics_of(report: Report) -> Mapping[str, str]:
     """The metric's id by the label of a row, with its unit, as the report's style prints it."""
     return {headed(metric, STYLES[report.style]): metric.id for metric in catalogue(BENCH).metrics}
+
+
+def rows_left_out(labels: Sequence[str]) -> Warning:
+    """Returns the warning about rows of a report's tables that are no metric, at least one."""
+    rows = f"{counted(len(labels), 'row')} of the report's tables {'is no metric' if len(labels) == 1 else 'are no metrics'}"
+    return catalogue(BENCH).warning("unknown_rows", rows=rows, labels=listed(few(labels, 5)))
 
 
 def unknown_rows(report: Report) -> list[str]:
@@ -127,7 +134,7 @@ def _manifest(file: Path, report: Report, place: int) -> Manifest:
         sources=[SourceFile(file.name, file.stat().st_size, digest=digest_of(file))],
         tables={},
         warnings=[
-            warnings.printed_only(),
-            *([warnings.unknown_rows(unknown)] if unknown else []),
+            catalogue(BENCH).warning("printed_only"),
+            *([rows_left_out(unknown)] if unknown else []),
         ],
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.outlier_places import OutlierPlaces
+from slotmark.compare.attribution import OutlierPlaces
 from slotmark.report.charts.frame import data, drawn
 
 _ROW, _MANY, _LOW_ROW = 18, 24, 10

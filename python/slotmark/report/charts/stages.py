@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.worst_samples import WorstSample
+from slotmark.compare.attribution import WorstSample
 from slotmark.report.charts.frame import COLOURS, data, drawn
 
 _LEAST_HEIGHT, _ROW, _LOW_ROW = 120, 12, 6

@@ -1,8 +1,7 @@
 """The tables of a published report as they were printed."""
 
-from slotmark import warnings
 from slotmark.cleaning import one_name
-from slotmark.published.archive import Report, metrics_of, unknown_rows
+from slotmark.published.archive import Report, metrics_of, rows_left_out, unknown_rows
 from slotmark.published.archive.runs import label_of
 from slotmark.report.document import Block, Cell, Column, Document, Section, Table, Warnings
 
@@ -28,7 +27,7 @@ def archive_document(report: Report) -> Document:
         [Column("", "left"), *(Column(name, "left") for name in runs)],
         [[Cell(one_name(text)) for text in (label, *texts)] for label, texts in report.manifest.items()],
     )
-    found = [Section("Warnings", [Warnings([warnings.unknown_rows(left_out)])], brief=True)] if left_out else []
+    found = [Section("Warnings", [Warnings([rows_left_out(left_out)])], brief=True)] if left_out else []
     work = f"workload {one_name(report.workload)}" if report.workload else ""
     title = f"{one_name(report.report)}, as printed"
     return Document(title, work, [*found, Section("", [facts, *tables], brief=True)])

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from slotmark.compare.block_changes import BlockChanges, ChangedGroup, InClass
+from slotmark.compare.attribution import BlockChanges, ChangedGroup, InClass
 from slotmark.numbers import change, number, percent, signed, span
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import in_a_sentence

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from slotmark.compare.attribution import Attribution, Explained
-from slotmark.compare.changes import Change, Changes
+from slotmark.compare.attribution import Attribution, Change, Changes, Explained, OutlierPlaces
 from slotmark.compare.explain import Explanation
-from slotmark.compare.outlier_places import OutlierPlaces
 from slotmark.compare.result import Comparison
 from slotmark.numbers import number, p_value, percent, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from slotmark import warnings
 from slotmark.benches.cluster.bed import Bed, Host, read_bed
 from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
 from slotmark.benches.cluster.ingest import Request as IngestRequest
@@ -63,6 +62,7 @@ from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
 from slotmark.benches.cluster.live.workload import Generator
 from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
+from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import MEASURED
 from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
 from slotmark.run.manifest import MIXED, ROUND
@@ -565,7 +565,7 @@ class _Cluster:
             raise _DiedError(f"the workload ended by itself: {self.generator.last_words()}")
         for node in ended:
             words = f"{node.host.name} ended by itself: {node.last_words()}"
-            self.warnings.append(warnings.node_died(node.host.name, node.last_words()))
+            self.warnings.append(catalogue("cluster").warning("node_died", node.host.name, words=node.last_words()))
             self._on_remark(words)  # a user who reads it may stop the run: the warning is kept by then
             short = time.monotonic() - node.started < _SHORT_LIFE_S
             node.short_lives = node.short_lives + 1 if short else 0
@@ -589,7 +589,7 @@ class _Cluster:
             self._on_progress(Progress("reading the chain", self._slot, self._watch.blocks, agreement))
             self.generator.stop()
             if not self.generator.is_whole and not self._killed:
-                self.warnings.append(warnings.workload_broke(self.generator.last_words()))
+                self.warnings.append(catalogue("cluster").warning("workload_broke", words=self.generator.last_words()))
 
         def wait(left: int) -> None:
             if time.monotonic() >= self._next_look:
@@ -598,7 +598,8 @@ class _Cluster:
 
         for node in stop_nodes(self.nodes, self._request.grace_s, wait):
             self._on_remark(f"{node.host.name} didn't end within {self._request.grace_s} s and was killed")
-            self.warnings.append(warnings.node_killed(node.host.name, self._request.grace_s))
+            grace_s = f"{self._request.grace_s:g}"
+            self.warnings.append(catalogue("cluster").warning("node_killed", node.host.name, grace_s=grace_s))
 
     def kill(self) -> None:
         """Ends the workload and all nodes at once, and with them what they were asked."""
@@ -626,9 +627,10 @@ def _measured_here(
 ) -> MeasuredHere:
     usage, used = read_samples(folder / USAGE, USAGE_SCHEMA), read_samples(folder / MACHINE_USAGE, MACHINE_SCHEMA)
     generator = cluster.generator
-    found = [*cluster.warnings, *([] if generator else [warnings.no_workload()])]
+    found = [*cluster.warnings, *([] if generator else [catalogue("cluster").warning("no_workload")])]
     if cut:
-        found.append(warnings.cut_short(cluster.measured_s, request.seconds, cut))
+        measured_s, asked_s = f"{cluster.measured_s:,.0f}", f"{request.seconds:,.0f}"
+        found.append(catalogue("cluster").warning("cut_short", measured_s=measured_s, asked_s=asked_s, why=cut))
     found += machine_warnings(machine)
     busy = busyness(usage, used, cluster.began_ns, cluster.ended_ns)
     delays = read_delays(folder / WAKES)
@@ -655,14 +657,15 @@ def _measured_here(
             "timers late by in the worst case, us": round(late_by.worst_us, 1),
         }
     if request.network == "loopback":
-        found.append(warnings.no_latencies())
+        found.append(catalogue("cluster").warning("no_latencies"))
     if statistics:
         observed |= statistics.facts()
         late = statistics.lateness_us
         if late and late["median"] > LATE_LIMIT_US:
-            found.append(warnings.late_packets(late["median"], late["p99"]))
+            median_us, p99_us = f"{late['median']:,.0f}", f"{late['p99']:,.0f}"
+            found.append(catalogue("cluster").warning("late_packets", median_us=median_us, p99_us=p99_us))
         if dropped := sum(statistics.own_drops.values()):
-            found.append(warnings.dropped_packets(dropped, statistics.packets))
+            found.append(catalogue("cluster").warning("dropped_packets", dropped=dropped, carried=statistics.packets))
     tables = {"node_usage": usage, "machine_usage": used, "timer_delays": delays}
     if request.sides or (request.bed / HOSTS_FILE).is_file():
         tables["host_nodes"] = host_nodes(placed)

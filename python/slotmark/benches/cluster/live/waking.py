@@ -15,8 +15,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slotmark import warnings
 from slotmark.benches.cluster.live.launching import spawn
+from slotmark.metrics.catalogue import catalogue
 from slotmark.warnings import Warning
 
 SCHEMA = pa.schema([("ts_ns", pa.int64()), ("wakes", pa.int64()), ("late_ns", pa.int64()), ("worst_ns", pa.int64())])
@@ -88,7 +88,14 @@ def machine_warning(late: Lateness | None) -> list[Warning]:
     """The warning that a run's times are the machine's; none where wakes were in time, or aren't recorded."""
     if late is None or late.mean_us <= LIMIT_US:
         return []
-    return [warnings.machine_shared(late.mean_us, late.worst_us, LIMIT_US)]
+    return [
+        catalogue("cluster").warning(
+            "machine_shared",
+            mean_ms=f"{late.mean_us / 1e3:,.2f}",
+            worst_ms=f"{late.worst_us / 1e3:,.0f}",
+            limit_ms=f"{LIMIT_US / 1e3:g}",
+        )
+    ]
 
 
 def main() -> None:

@@ -11,7 +11,6 @@ import msgspec
 import pyarrow as pa
 import pyarrow.json as pj
 
-from slotmark import warnings
 from slotmark.benches.cluster.bed import Bed
 from slotmark.benches.cluster.live.launching import Wan, spawn
 from slotmark.benches.cluster.live.plan import GENERATOR, targets
@@ -21,7 +20,9 @@ from slotmark.benches.cluster.sweep import amount
 from slotmark.errors import BedError, RunError, SimulationError
 from slotmark.measure.process import ending, last_words_in
 from slotmark.measure.shipped import built_program
+from slotmark.metrics.catalogue import catalogue
 from slotmark.warnings import Warning
+from slotmark.words import listed
 
 _FOLDER = "generator"
 _SUBMISSIONS = "submissions.jsonl"
@@ -207,7 +208,12 @@ class Generator:
         for phase in self.phases().values():
             for one in phase.facts.get("opened", []):
                 opened.setdefault(self._targets[one["target"]], set()).update(one["protocols"])
-        return [warnings.target_opened_protocols(host, sorted(opened[host])) for host in sorted(opened)]
+        return [
+            catalogue("cluster").warning(
+                "target_opened_protocols", host, host=host, protocols=listed([str(one) for one in sorted(opened[host])])
+            )
+            for host in sorted(opened)
+        ]
 
     def outcome(self) -> dict[str, object]:
         """Figures of the workload that was done; empty where it didn't end as it should."""

@@ -1,0 +1,106 @@
+"""Runs by themselves, compared with nothing: what `show` prints of one, and what a session prints of the runs that it made."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from slotmark.compare.result import Summary
+from slotmark.compare.summary import summarise_runs
+from slotmark.metrics import Analysis, Filter, Metric, catalogue, samples
+from slotmark.run import Manifest, Run
+from slotmark.warnings import Warning
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """One run with all its metrics.
+
+    Attributes:
+        name: Of the run.
+        manifest: Of the run.
+        analysed: The filters that blocks and slots pass, in words; empty where the bench has none.
+        warnings: Those of the manifest, and on what was analysed.
+        facts: Names and values of the bench's own facts.
+        rows: Each metric in each part, in the catalogue's order, with its samples.
+        unrecorded: Metrics that the run has no samples of.
+    """
+
+    name: str
+    manifest: Manifest
+    analysed: list[str]
+    warnings: list[Warning]
+    facts: list[tuple[str, str]]
+    rows: list[tuple[Metric, str, Summary]]
+    unrecorded: list[Metric]
+
+
+class ShownSession(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of one session in short.
+
+    Attributes:
+        names: Of the runs.
+        manifests: Of the runs.
+        metrics: Those that tables have in short and that a run has.
+        medians: By part, then by run: the median of each metric; None where the run has none.
+    """
+
+    names: list[str]
+    manifests: list[Manifest]
+    metrics: list[Metric]
+    medians: dict[str, list[list[float | None]]]
+
+
+def show_run(run: Run, filters: Sequence[Filter] | None = None) -> Shown:
+    """Returns one run with all its metrics.
+
+    Args:
+        run: The run.
+        filters: What is analysed, for benches with filters; None for what its profile names.
+
+    Raises:
+        RunError: The run is damaged, or a filter can't be applied to it.
+    """
+    rows: list[tuple[Metric, str, Summary]] = []
+    unrecorded: list[Metric] = []
+    with Analysis(run, filters=filters) as analysis:
+        analysed = [str(one) for one in analysis.filters] if analysis.catalogue.filterable else []
+        warnings = list(dict.fromkeys([*run.manifest.warnings, *analysis.warnings()]))
+        facts = analysis.facts()
+        metrics = analysis.catalogue.metrics
+        for metric, found in zip(metrics, analysis.each_samples([one.id for one in metrics]), strict=True):
+            rows += [(metric, part, summarise_runs([found], part, drawn=False)) for part in found.parts]
+            if not found.parts:
+                unrecorded.append(metric)
+    return Shown(
+        name=run.name,
+        manifest=run.manifest,
+        analysed=analysed,
+        warnings=warnings,
+        facts=facts,
+        rows=rows,
+        unrecorded=unrecorded,
+    )
+
+
+def show_session(runs: Sequence[Run]) -> ShownSession:
+    """Returns the runs of one session in short; at least one. RunError where one is damaged."""
+    shown = [metric for metric in catalogue(runs[0].manifest.bench).metrics if metric.short]
+    found = {metric.id: [samples(run, metric.id) for run in runs] for metric in shown}
+    metrics = [metric for metric in shown if any(one.table.num_rows for one in found[metric.id])]
+    parts = dict.fromkeys(part for run in range(len(runs)) for metric in shown for part in found[metric.id][run].parts)
+    return ShownSession(
+        names=[run.name for run in runs],
+        manifests=[run.manifest for run in runs],
+        metrics=metrics,
+        medians={
+            part: [
+                [
+                    summarise_runs([one], part, drawn=False).median
+                    if part in (one := found[metric.id][run]).parts
+                    else None
+                    for metric in metrics
+                ]
+                for run in range(len(runs))
+            ]
+            for part in parts
+        },
+    )

@@ -13,6 +13,7 @@ from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.compare import Comparison, Difference, compare
 from slotmark.errors import ComparisonError
+from slotmark.metrics import catalogue
 from slotmark.report import comparison_document
 from slotmark.report.renderers.html import html
 from slotmark.run import Run, open_run
@@ -149,7 +150,7 @@ def test_a_round_in_which_a_node_died_is_left_out_with_its_pair(
 ) -> None:
     """The session went on, as with `--on-death restart`: the run is whole, but not what the others are."""
     shutil.copytree(session("new", 3).path, tmp_path / "new-3")
-    died = warnings.node_died("node-2", "out of memory")
+    died = catalogue("cluster").warning("node_died", "node-2", words="out of memory")
     third = of_session(open_run(tmp_path / "new-3"), 3, "new", died)
     ours = [session("old", number) for number in (1, 2, 3, 4)]
     comparison = compare([ours, [session("new", 1), session("new", 2), third, session("new", 4)]])

@@ -106,7 +106,7 @@ def test_every_metric_has_a_value_and_every_relation_a_reader(bench: str) -> Non
     metrics = [*entries.metrics, *(entries.mixed.metric if entries.mixed else [])]
     texts = [sql(metric.id) for metric in metrics for sql in (entries.keys_sql, entries.values_sql)]
     texts += [entries.relation_sql(name) for name in entries.relations if name not in entries.native]
-    texts += [warning.sql for warning in entries.warnings]
+    texts += [warning.sql for warning in entries.warnings if warning.sql]
     with duckdb.connect() as connection:
         read = {name for text in texts for name in connection.get_table_names(text)}
     read |= {split.relation for split in entries.splits} | (

@@ -143,7 +143,7 @@ def test_how_a_command_must_not_end() -> None:
     assert "Traceback" not in ended(2, "slotmark: one\nslotmark: two\n").wrong(0, 2)
     assert ended(2, "slotmark: one\nslotmark: two\n").wrong(0, 2).startswith("refused in 2 lines")
     assert ended(1, "Traceback\nKeyError: x").wrong(0, 2) == "a traceback: KeyError: x"
-    assert ended(-11, "").wrong(0, 2) == "exit code -11: nothing said"
+    assert ended(-11, "").wrong(0, 2) == "exit code -11: no output"
 
 
 def test_the_clock_ends_an_attack(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_two_processes_may_write_to_the_same_place_and_one_wins(tmp_path: Path) 
         first.table("numbers", TABLE)
         second.table("numbers", TABLE)
         first.finish(manifest())
-        with pytest.raises(RunError, match="can't write the run"):
+        with pytest.raises(RunError, match="never overwritten"):
             second.finish(manifest())
     assert open_run(tmp_path / "run").table("numbers").equals(TABLE)
     assert [child.name for child in tmp_path.iterdir()] == ["run"]

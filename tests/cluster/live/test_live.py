@@ -29,7 +29,7 @@ from tests.cluster.live.machine import (
 from tests.conftest import REPO, slotmark
 
 HOSTS = 3
-PATIENCE_S = 120
+PATIENCE_S = 400
 """How long a condition is waited for on a machine that has much else to do."""
 
 

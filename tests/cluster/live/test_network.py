@@ -17,7 +17,7 @@ from slotmark.errors import ServerError
 from tests.cluster.live.machine import of_conductor, skip_without_network, skip_without_router
 from tests.conftest import slotmark
 
-PATIENCE_S = 120
+PATIENCE_S = 400
 """How long a condition is waited for on a machine that has much else to do."""
 
 DATAGRAMS = 20

@@ -18,7 +18,7 @@ from tests.cluster.live.machine import of_conductor, stand_in_recipe
 from tests.conftest import slotmark
 
 HOSTS = 2
-PATIENCE_S = 120
+PATIENCE_S = 400
 OPTIONS = ("--for", "5s", "--network", "loopback", "--no-workload", "--start-in", "2s", "--ready-within", "2min")
 
 

@@ -10,8 +10,15 @@ from typing import Any
 MOST_TOML_BYTES = 16 << 20
 """Far more than any TOML file that slotmark knows."""
 
-_NO_FILES = ("/proc/", "/sys/")
-"""Folders with files that are answered by the kernel, some of them never."""
+_OF_THE_KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))
+_IN_MEMORY = Path("/dev/shm")
+"""There files are plain ones."""
+
+
+def is_of_the_kernel(path: Path) -> bool:
+    """Returns whether a path leads to files of the kernel, as in /proc: reading there may wait forever."""
+    real = path.resolve()
+    return any(real.is_relative_to(place) for place in _OF_THE_KERNEL) and not real.is_relative_to(_IN_MEMORY)
 
 
 def content_of(file: Path, most_bytes: int) -> bytes:
@@ -23,9 +30,7 @@ def content_of(file: Path, most_bytes: int) -> bytes:
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         mode = os.fstat(descriptor).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)) or (
-            stat.S_ISREG(mode) and os.path.realpath(file).startswith(_NO_FILES)
-        ):
+        if not (stat.S_ISFIFO(mode) or (stat.S_ISREG(mode) and not is_of_the_kernel(file))):
             raise OSError(errno.EINVAL, "a folder" if stat.S_ISDIR(mode) else "not a file", str(file))
         # A pipe is waited for where it has a writer; where it has none, it is at its end.
         os.set_blocking(descriptor, True)

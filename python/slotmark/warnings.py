@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from slotmark.numbers import p_value
-from slotmark.words import listed
+from slotmark.words import counted, listed
 
 _SHOWN = 5
 
@@ -98,7 +98,7 @@ def few_rounds(rounds: int) -> Warning:
     """Too few rounds for any verdict."""
     return Warning(
         "few_rounds",
-        f"{rounds} round{'s' if rounds != 1 else ''} can't tell a difference from noise: no verdict is given below "
+        f"{counted(rounds, 'round')} can't tell a difference from noise: no verdict is given below "
         f"{ENOUGH_ROUNDS}. Run again with --rounds {TELLING_ROUNDS}.",
     )
 
@@ -210,7 +210,7 @@ def unshared_blocks(subject: str, blocks: int) -> Warning:
     """Blocks at a node's tip that count for one of two clients only."""
     return Warning(
         "unshared_blocks",
-        f"{blocks:,} block{'s' if blocks != 1 else ''} count{'s' if blocks == 1 else ''} for one of the two clients only, and {'is' if blocks == 1 else 'are'} in medians but in no ratio: around roll-backwards "
+        f"{counted(blocks, 'block')} count{'s' if blocks == 1 else ''} for one of the two clients only, and {'is' if blocks == 1 else 'are'} in medians but in no ratio: around roll-backwards "
         "a node doesn't announce the same to all, and a client that is still busy isn't waiting.",
         subject,
     )
@@ -220,7 +220,7 @@ def few_blocks_at_tip(subject: str, blocks: int) -> Warning:
     """Too few blocks at a node's tip for any verdict."""
     return Warning(
         "few_blocks_at_tip",
-        f"{blocks} block{'s' if blocks != 1 else ''} can't tell a difference from noise: no verdict is given below {ENOUGH_BLOCKS}. "
+        f"{counted(blocks, 'block')} can't tell a difference from noise: no verdict is given below {ENOUGH_BLOCKS}. "
         "Follow for longer.",
         subject,
     )

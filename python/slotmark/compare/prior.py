@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.policy import Policy
+from slotmark.compare.result import FROM_RUNS
 from slotmark.compare.spread_table import SpreadTable, read_spread_table, refuse_other_runs, shipped_table
 from slotmark.metrics import Metric
 from slotmark.numbers import percent
@@ -47,6 +48,16 @@ class Prior(msgspec.Struct, frozen=True, kw_only=True):
             return None
         sd = share if metric.run_scale == "log" else share * abs(level)
         return Spread(sd**2, np.inf), f"{percent(share)} by the policy"
+
+
+def source_of(own: bool, earlier: tuple[Spread, str] | None) -> str:
+    """Returns the source of how much runs of one build differ, in words; empty where it is unknown.
+
+    Args:
+        own: Whether runs of the comparison show it.
+        earlier: What was known before, as :meth:`Prior.of` gives it.
+    """
+    return " and ".join([*([FROM_RUNS] if own else []), *([earlier[1]] if earlier else [])])
 
 
 def prior_of(groups: Sequence[Sequence[Run]], file: Path | None, policy: Policy) -> Prior | None:

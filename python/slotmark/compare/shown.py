@@ -11,7 +11,7 @@ from slotmark.run import Manifest, Run
 from slotmark.warnings import Warning
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class ShownRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run with all its metrics.
 
     Attributes:
@@ -49,7 +49,7 @@ class ShownSession(msgspec.Struct, frozen=True, kw_only=True):
     medians: dict[str, list[list[float | None]]]
 
 
-def show_run(run: Run, filters: Sequence[Filter] | None = None) -> Shown:
+def show_run(run: Run, filters: Sequence[Filter] | None = None) -> ShownRun:
     """Returns one run with all its metrics.
 
     Args:
@@ -70,7 +70,7 @@ def show_run(run: Run, filters: Sequence[Filter] | None = None) -> Shown:
             rows += [(metric, part, summarise_runs([found], part, drawn=False)) for part in found.parts]
             if not found.parts:
                 unrecorded.append(metric)
-    return Shown(
+    return ShownRun(
         name=run.name,
         manifest=run.manifest,
         analysed=analysed,

@@ -8,7 +8,7 @@ from slotmark.compare.growth import Growth
 from slotmark.compare.plan import Plan
 from slotmark.compare.release import Released, ReleasePlan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, warnings_of_sides
-from slotmark.compare.shown import Shown, ShownSession
+from slotmark.compare.shown import ShownRun, ShownSession
 from slotmark.compare.spread import Measured
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table, Warnings
@@ -273,7 +273,7 @@ def explanation_document(explanation: Explanation) -> Document:
     )
 
 
-def run_document(run: Shown) -> Document:
+def run_document(run: ShownRun) -> Document:
     """Returns a report on one run by itself: its manifest, its warnings, and every metric."""
     lines: list[tuple[str, list[Cell]]] = []
     for metric, part, one in run.rows:

@@ -17,6 +17,9 @@ SCHEMA = 1
 ROUND = "round"
 """The parameter that has which round of its session a run is of, from 1, where a session has a run of every target in each."""
 
+TARGET_PLACE = "target place"
+"""The parameter that has the place of a run's target among those of its session, from 0."""
+
 MIXED = "mixed"
 """The parameter that has the names of two targets, the baseline first, that shared the hosts of one cluster; table ``host_nodes`` has which ran where."""
 

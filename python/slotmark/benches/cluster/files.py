@@ -5,10 +5,7 @@ from pathlib import Path
 
 from slotmark.cleaning import one_line
 from slotmark.errors import LogError
-
-_OF_THE_KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))
-_IN_MEMORY = Path("/dev/shm")
-"""There files are plain ones."""
+from slotmark.texts import is_of_the_kernel
 
 PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 """The packings that ingest reads, by the first bytes of a file."""
@@ -52,12 +49,6 @@ def unreadable(path: Path) -> str:
         return "no plain file"
     start = _start(path)
     return next((form for magic, form in _OTHER_FORMS.items() if start.startswith(magic)), "")
-
-
-def is_of_the_kernel(path: Path) -> bool:
-    """Returns whether a path leads to files of the kernel, as in /proc: reading there may wait forever."""
-    real = path.resolve()
-    return any(real.is_relative_to(place) for place in _OF_THE_KERNEL) and not real.is_relative_to(_IN_MEMORY)
 
 
 def content_of(path: Path) -> bytes:

@@ -20,6 +20,7 @@ from slotmark.metrics import Analysis, CostMatrix, costs_together
 from slotmark.metrics.replayed import CONFIDENCE, Factor, Kept, Replayed
 from slotmark.run import Run
 from slotmark.run.folder import refuse_existing
+from slotmark.run.manifest import TARGET_PLACE
 from slotmark.statistics.block_ratio import total_ratio
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
 from slotmark.statistics.two_level import hierarchical
@@ -268,7 +269,7 @@ class _Costs:
         found = hierarchical(total_ratio(base, changed), confidence=CONFIDENCE)
         if found.effective < LEAST_EFFECTIVE < base.shape[1]:
             raise ComparisonError(
-                f"{self._path}: of '{metric.name}', neighbouring blocks answer so much alike that {base.shape[1]:,} are as good as "
+                f"{self._path}: of '{metric.name}', neighbouring blocks change so much alike that {base.shape[1]:,} count as "
                 f"{found.effective:.1f} independent ones, and {LEAST_EFFECTIVE} are needed. Replay a longer stretch."
             )
         return Factor(
@@ -305,7 +306,7 @@ class _Costs:
                 "forecast has no interval. Record 5 or more: --rounds 5."
             )
         if blocks < 2:
-            raise ComparisonError(f"{self._path}: one block tells nothing of others. Replay more.")
+            raise ComparisonError(f"{self._path}: one block doesn't show how blocks vary. Replay more.")
 
 
 def _reapplies(run: Run) -> bool:
@@ -314,5 +315,5 @@ def _reapplies(run: Run) -> bool:
 
 def _place(run: Run) -> int:
     """The place of the run's target among those of its session; 0 where that isn't recorded."""
-    place = run.manifest.parameters.get("target place")
+    place = run.manifest.parameters.get(TARGET_PLACE)
     return place if isinstance(place, int) else 0

@@ -15,9 +15,10 @@ import msgspec
 import pyarrow as pa
 
 from slotmark import _core
-from slotmark.benches.cluster.files import is_of_the_kernel, packing_of, unreadable
+from slotmark.benches.cluster.files import packing_of, unreadable
 from slotmark.cleaning import MOST_OF_A_NAME, one_name
 from slotmark.errors import LogError
+from slotmark.texts import is_of_the_kernel
 
 NOT_HOSTS = frozenset({"analysis", "genesis", "flag", "generator", "tracer", "explorer", "profile", "tables"})
 """Folders of a run directory that are no block producers."""

@@ -37,6 +37,7 @@ from slotmark.measure.process import refuse_without_linux
 from slotmark.measure.session import OnStep
 from slotmark.run import Run, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
+from slotmark.run.manifest import TARGET_PLACE
 from slotmark.warnings import Warning
 
 _SCRATCH = ".replays-"
@@ -299,7 +300,7 @@ def _write_runs(
                 **request.parameters(),
                 "processes": len(mine),
                 "target command": " ".join(program.words),
-                "target place": place,
+                TARGET_PLACE: place,
                 **{f"target {name}": value for name, value in recorded_with(processes).items()},
                 **request.also_recorded.get(program.name, {}),
             },

@@ -12,7 +12,7 @@ from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Tas
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
 from slotmark.compare.paired_runs import LEAST, Pairing, Pairs, pairing
-from slotmark.compare.prior import Prior
+from slotmark.compare.prior import Prior, source_of
 from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Design, Summary
 from slotmark.compare.summary import summarise_runs
 from slotmark.compare.verdict import Judgement
@@ -42,6 +42,7 @@ from slotmark.statistics.mean_difference import (
 )
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS
+from slotmark.words import counted
 
 DESIGNS = {
     "paired rounds": "Runs of both sides took turns in one session: the runs of a round are a pair, and Student's t is over the differences of rounds. ",
@@ -223,9 +224,8 @@ def _spreads(rows: Sequence[RunRow], prior: Prior | None) -> list[_Known | None]
         if prior and row.runs and row.scale == row.metric.run_scale:
             level = from_scale(row.runs[0][0].level, row.scale)
             before = prior.of(row.metric, row.part, level=level, own=own is not None)
-        known, source = combined(own, before and before[0]), before[1] if before else ""
-        from_where = " and ".join(filter(None, (FROM_RUNS if own else "", source)))
-        found.append(known and _Known(known, from_where))
+        known = combined(own, before and before[0])
+        found.append(known and _Known(known, source_of(own is not None, before)))
         if own and before is None and own.variance > 0 and row.metric.tested:
             key = row.metric.section, row.scale, own.degrees, residuals(row.runs).size
             groups.setdefault(key, []).append(place)
@@ -477,7 +477,7 @@ def _untold(unit: str, found: MeanDifference, basis: Basis, runs: Sequence[Units
     if runs[0].ordered and fewest < LEAST_VALUES:
         return Judgement(
             Verdict.INCONCLUSIVE,
-            f"{fewest} {unit}{'s' if fewest != 1 else ''} don't show how much neighbours are alike; {LEAST_VALUES} are needed",
+            f"{counted(fewest, unit)} don't show how much neighbours are alike; {LEAST_VALUES} are needed",
         )
     if runs[0].ordered and min(basis.effective) < LEAST_EFFECTIVE:
         return Judgement(

@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 
 from slotmark.compare.margins import margin_of
-from slotmark.compare.prior import Prior
-from slotmark.compare.result import FROM_RUNS, Design, Planned, Reach
+from slotmark.compare.prior import Prior, source_of
+from slotmark.compare.result import Design, Planned, Reach
 from slotmark.metrics import Metric
 from slotmark.statistics.between_runs import Spread, combined, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
@@ -70,7 +70,7 @@ class Chance(msgspec.Struct, frozen=True, kw_only=True):
         return self._needed(change, alpha, 2)
 
     def _needed(self, share: float, alpha: float, fewest: int) -> int | None:
-        # Two runs of each side speak for others where they show how much runs differ; two rounds are conditional. Hosts are swapped back in every second round.
+        # Two runs of each side are enough where they show how much runs differ; two rounds are conditional. Hosts are swapped back in every second round.
         if self.design == "runs":
             fewest = 1 if self.before else 2
         mixed = self.design == "mixed rounds"
@@ -166,7 +166,7 @@ def variation(
         degrees_within=degrees_within,
         between=between,
         before=before.degrees if before else 0.0,
-        source=" and ".join(filter(None, (FROM_RUNS if own else "", earlier[1] if earlier else ""))),
+        source=source_of(own is not None, earlier),
         repeated=sum(len(group) for group in groups if len(group) > 1),
     )
 

@@ -20,6 +20,7 @@ from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
 from slotmark.statistics.serial import serial
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_ROUNDS, Warning
+from slotmark.words import counted
 
 REPETITIONS = 10_000
 
@@ -147,7 +148,7 @@ def _too_few(metric: Metric, fewest: int) -> Judgement:
     what = metric.grain[0] if metric.grain else "sample"
     return Judgement(
         Verdict.INCONCLUSIVE,
-        f"{fewest} {what}{'s' if fewest != 1 else ''} can't tell a difference from noise; {ENOUGH_ROUNDS} are needed",
+        f"{counted(fewest, what)} can't tell a difference from noise; {ENOUGH_ROUNDS} are needed",
     )
 
 

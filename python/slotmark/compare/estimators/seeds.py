@@ -3,6 +3,7 @@
 Where stages of a side follow from measured costs, the error of those is in the interval too.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from slotmark.compare.pairing import refuse_unmatched
 from slotmark.compare.result import Basis, Comparison, Detail, ErrorParts, Forecast, Swept
 from slotmark.compare.summary import summarise
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Metric, Samples
-from slotmark.metrics.replayed import replayed_of
+from slotmark.metrics import Metric
+from slotmark.metrics.replayed import Replayed, replayed_of
 from slotmark.numbers import percent
 from slotmark.statistics.student import satterthwaite, student
 from slotmark.warnings import ENOUGH_RUNS
@@ -30,23 +31,39 @@ def estimate(task: Task) -> Estimate:
     if any(len(of_side) > 1 for of_side in task.analyses):
         raise ComparisonError("Predictions have their seeds inside them: name one run per side, and raise --seeds.")
     entries = []
+    replayed = [replayed_of(side.manifest) for side in task.sides]
+    errors: list[list[ErrorParts]] = [[] for _ in task.sides]
     for metric in task.in_turn():
         of_runs = [analysis.samples(metric.id) for (analysis,) in task.analyses]
         for part in sorted({part for one in of_runs for part in one.parts}):
             present = [one if part in one.parts else None for one in of_runs]
+            baseline = present[0]
+            measured: list[Measured | None] = []
+            for place, candidate in enumerate(present[1:], start=1):
+                if baseline is None or candidate is None:
+                    measured.append(None)
+                    continue
+                refuse_unmatched(baseline, candidate, part, (task.sides[0].name, task.sides[place].name))
+                ours, theirs = baseline.values(part), candidate.values(part)
+                behind = [found for found in (replayed[0], replayed[place]) if found]
+                parts = _errors(metric, theirs - ours, behind) if ours.size > 1 else None
+                errors[place] += [parts] if parts else []
+                measured.append(_measured(task, metric, ours, theirs, parts))
             entries.append(
                 Entry(
                     metric=metric,
                     part=part,
                     quantity="mean",
                     summaries=[one and summarise(one.of(part), task.how.confidence) for one in present],
-                    measured=[
-                        _measured(task, metric, part, (present[0], one), place) if present[0] and one else None
-                        for place, one in enumerate(present[1:], start=1)
-                    ],
+                    measured=measured,
                 )
             )
-    return Estimate(entries=entries, details=[*_swept(task), *_forecasts(task)])
+    forecasts = [
+        Forecast(side=side.name, replayed=found, errors=of_side)
+        for side, found, of_side in list(zip(task.sides, replayed, errors, strict=True))[1:]
+        if found
+    ]
+    return Estimate(entries=entries, details=[*_swept(task), *forecasts])
 
 
 def method(comparison: Comparison) -> str:
@@ -64,17 +81,13 @@ def method(comparison: Comparison) -> str:
     )
 
 
-def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Samples], place: int) -> Measured:
-    """The candidate less the baseline; without an interval for a single seed."""
-    refuse_unmatched(*pair, part, (task.sides[0].name, task.sides[place].name))
-    ours, theirs = (one.values(part) for one in pair)
+def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray, parts: ErrorParts | None) -> Measured:
+    """The candidate less the baseline; without an interval for a single seed, which has no error."""
     shown = "" if metric.tested else "not tested"
-    if ours.size < 2:
+    if parts is None:
         return Measured(ratio=None, paired=True, shown=shown or "one seed doesn't show how much values vary")
     differences = theirs - ours
-    middle = float(differences.mean())
-    parts = _errors(task, metric, differences, place)
-    found = student(middle, parts.whole, parts.degrees, task.how.confidence)
+    found = student(float(differences.mean()), parts.whole, parts.degrees, task.how.confidence)
     delta = found.interval
     base = float(ours.mean())
     if base <= 0:
@@ -92,10 +105,9 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[Samples, Sample
     )
 
 
-def _errors(task: Task, metric: Metric, differences: np.ndarray, place: int) -> ErrorParts:
+def _errors(metric: Metric, differences: np.ndarray, behind: Sequence[Replayed]) -> ErrorParts:
     """The standard error of a mean difference: that of the seeds, and that of measured costs behind either side, in quadrature."""
     of_seeds, degrees = float(differences.std(ddof=1) / np.sqrt(differences.size)), differences.size - 1.0
-    behind = [found for side in (0, place) if (found := replayed_of(task.sides[side].manifest))]
     of_costs = [(one.errors.get(metric.name, 0.0) ** 2, one.degrees) for one in behind]
     if not any(variance for variance, _ in of_costs):
         return ErrorParts(metric.id, of_seeds, 0.0, of_seeds, degrees)
@@ -103,24 +115,6 @@ def _errors(task: Task, metric: Metric, differences: np.ndarray, place: int) -> 
     whole = sum(variance for variance, _ in parts)
     costs = float(np.sqrt(sum(variance for variance, _ in of_costs)))
     return ErrorParts(metric.id, of_seeds, costs, float(np.sqrt(whole)), satterthwaite(whole, parts))
-
-
-def _forecasts(task: Task) -> list[Detail]:
-    """Returns the forecast of each candidate whose stages follow from measured costs: the factors, and both errors of each metric's difference."""
-    found: list[Detail] = []
-    for place, side in enumerate(task.sides[1:], start=1):
-        replayed = replayed_of(side.manifest)
-        if replayed is None:
-            continue
-        errors = []
-        for metric in task.metrics:
-            ours, theirs = (task.analyses[one][0].samples(metric.id) for one in (0, place))
-            for part in ours.parts:
-                differences = theirs.values(part) - ours.values(part)
-                if differences.size > 1:
-                    errors.append(_errors(task, metric, differences, place))
-        found.append(Forecast(side=side.name, replayed=replayed, errors=errors))
-    return found
 
 
 def _swept(task: Task) -> list[Detail]:

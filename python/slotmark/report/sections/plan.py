@@ -101,7 +101,7 @@ def _shown(shown: Sequence[Shown]) -> Table:
         *(Column(_title(design).lower()) for design in designs),
     ]
     notes = [
-        "So many show, four times in five, that a metric which doesn't change isn't worse beyond its margin (98 % interval).",
+        "Each number is enough to show, four times in five, that a metric which doesn't change isn't worse beyond its margin (98 % interval).",
         *(
             ["A dash: the design doesn't show that metric."]
             if any(cell.text == "-" for row in rows for cell in row)

@@ -134,7 +134,7 @@ def _session(ground: Ground, name: str, kind: Kind, chance: random.Random, most:
             return cuts, wrong
         if wrong := kept.wrong(folder / OUT):
             return cuts, wrong
-        if found.done.code == 0:
+        if found.done.code == 0 or (not kind.always and _over(folder / OUT)):
             return cuts, _other(folder / OUT, whole / OUT, kept)
     return most, "it doesn't end"
 
@@ -276,6 +276,11 @@ def _lines(out: Path) -> int:
         with suppress(FileNotFoundError):  # it goes when the session is over
             lines += file.read_bytes().count(b"\n")
     return lines
+
+
+def _over(out: Path) -> bool:
+    """Returns whether a session of one part is over: a cut may come after its last step, before its process has ended."""
+    return not _unfinished(out) and any(out.glob("[!.]*/run.json"))
 
 
 def _unfinished(out: Path) -> list[Path]:

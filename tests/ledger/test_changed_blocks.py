@@ -56,8 +56,9 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path,
 
 
 def _blocks_of(report: Path) -> dict:
-    (origins,) = [one for one in json.loads(report.read_text(encoding="utf-8"))["details"] if one["type"] == "origins"]
-    return origins["blocks"]
+    details = json.loads(report.read_text(encoding="utf-8"))["details"]
+    (attribution,) = [one for one in details if one["type"] == "attribution"]
+    return attribution["blocks"]
 
 
 def test_the_blocks_that_were_made_slower_are_named(

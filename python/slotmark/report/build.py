@@ -35,11 +35,11 @@ from slotmark.report.sections.ranking import ranked
 from slotmark.report.sections.release import part_of, plan_blocks, release_blocks
 from slotmark.report.sections.seeds import forecast_tables, seed_answer, seed_rows, seed_tables, sweep_tables, value_of
 from slotmark.report.sections.spread import spread_tables
-from slotmark.report.sections.steps import TITLE as ORIGINS_TITLE
+from slotmark.report.sections.steps import TITLE as ATTRIBUTION_TITLE
 from slotmark.report.sections.steps import (
     change_table,
     explained_in_words,
-    origins_in_short,
+    attribution_in_short,
     place_charts,
     place_table,
     step_tables,
@@ -92,7 +92,7 @@ def comparison_document(comparison: Comparison, style: str = "modern") -> Docume
         Section("Prediction" if seeds else "Comparison", tables, brief=True),
         Section("Forecast", forecast_tables(comparison), brief=True),
         *([found_in_full] if decided else []),
-        Section(ORIGINS_TITLE, origins_in_short(comparison), brief=True),
+        Section(ATTRIBUTION_TITLE, attribution_in_short(comparison), brief=True),
         Section("Kinds of blocks", list(part_tables(comparison))),
         Section("Factors", list(factor_tables(comparison, blocks)) if blocks else [], brief=True),
         *worst_sections([one for one in comparison.details if isinstance(one, Attribution)]),

@@ -30,7 +30,7 @@ _UNITS = {"s": (1e3, "ms")}
 TITLE = "Where it comes from"
 
 
-def origins_in_short(comparison: Comparison) -> list[Block]:
+def attribution_in_short(comparison: Comparison) -> list[Block]:
     """Returns the causes of each candidate's difference: in words, as charts, and in folded tables; empty where the logs don't show them."""
     found = [one for one in comparison.details if isinstance(one, Attribution) and (one.explained or one.blocks)]
     blocks: list[Block] = []

@@ -37,9 +37,9 @@ from slotmark.report.sections.seeds import forecast_tables, seed_answer, seed_ro
 from slotmark.report.sections.spread import spread_tables
 from slotmark.report.sections.steps import TITLE as ATTRIBUTION_TITLE
 from slotmark.report.sections.steps import (
+    attribution_in_short,
     change_table,
     explained_in_words,
-    attribution_in_short,
     place_charts,
     place_table,
     step_tables,

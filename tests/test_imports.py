@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,11 @@ def test_imports_are_found_in_every_form() -> None:
         "from slotmark import run\nimport slotmark.report.build as b\ndef f():\n    from slotmark.cli.live import run\n"
     )
     assert list(imported(forms)) == ["run", "report", "cli"]
+
+
+def test_what_every_bench_needs_of_a_run_knows_nothing_of_steps() -> None:
+    """Steps, timelines and stages by place are data of the catalogues that have them, read by what explains a difference."""
+    text = (SOURCE / "metrics" / "analysis.py").read_text(encoding="utf-8")
+    types = {name for name in vars(import_module("slotmark.metrics.steps")) if name[0].isupper()}
+    assert len(types) == 4
+    assert not {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} & types

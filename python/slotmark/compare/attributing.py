@@ -9,8 +9,8 @@ from slotmark.compare.attribution import Attribution, Explained, Step
 from slotmark.compare.block_changes import Costs, block_changes, costs_of
 from slotmark.compare.changes import changes
 from slotmark.compare.outlier_places import outlier_places
-from slotmark.compare.stage_cells import Observed, cells_of, observed
-from slotmark.compare.worst_samples import worst_samples
+from slotmark.compare.stage_cells import Observed, cells_of, groups_of, observed
+from slotmark.compare.worst_samples import steps_of, worst_samples
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Changed, Metric, Split, side_by_side
 from slotmark.statistics.interval import Interval
@@ -66,7 +66,7 @@ def _run_steps(analysis: Analysis) -> _RunSteps:
     stage_cells = entries.stage_cells if any(one.values.size for one in steps) else None
     if stage_cells is None:
         return _RunSteps(steps, {}, {})
-    return _RunSteps(steps, observed(stage_cells, analysis), analysis.groups(stage_cells))
+    return _RunSteps(steps, observed(stage_cells, analysis), groups_of(stage_cells, analysis))
 
 
 def _attribution(
@@ -228,7 +228,7 @@ def first_cause(telling: Sequence[Step], whole: Interval) -> str:
 
 def _steps(split: Split, analysis: Analysis) -> _Steps:
     """The steps of a run's samples. ComparisonError where they don't add up to the samples."""
-    table = analysis.steps(split)
+    table = steps_of(split, analysis)
     metric = analysis.catalogue[split.metric]
     whole = analysis.samples(split.metric)
     keys = {key: value for part in whole.parts for (key,), value in whole.of(part).items()}

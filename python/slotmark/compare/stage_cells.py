@@ -117,7 +117,7 @@ class Observed(msgspec.Struct, frozen=True):
 
 def observed(stage_cells: StageCells, analysis: Analysis) -> dict[str, Observed]:
     """The stages of a run, in the order of steps. RunError where the run's tables don't allow it."""
-    table = analysis.stage_cells(stage_cells)
+    table = analysis.select(stage_cells.sql(), "its stages by place")
     found: dict[str, Observed] = {}
     if not table.num_rows:
         return found
@@ -131,6 +131,12 @@ def observed(stage_cells: StageCells, analysis: Analysis) -> dict[str, Observed]
         one.blocks[name], one.values[name] = key[start:end], value[start:end]
         one.waited[name] = int(waited[start:end].sum())
     return found
+
+
+def groups_of(stage_cells: StageCells, analysis: Analysis) -> dict[str, str]:
+    """The group of each place for which it is known. RunError where the run's tables don't allow it."""
+    found = analysis.select(stage_cells.groups_sql(), "its groups of places")
+    return dict(zip(found["place"].to_pylist(), found["group"].to_pylist(), strict=True))
 
 
 def _codes(column: pa.ChunkedArray) -> np.ndarray:

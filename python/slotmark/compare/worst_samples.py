@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from slotmark.compare.attribution import Span, WorstSample
 from slotmark.metrics import Analysis, Split, Timelines
 
@@ -22,7 +24,7 @@ def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysi
     values = sorted(
         (sign * value, number, int(key), value)
         for number, analysis in enumerate(analyses)
-        for recorded in [set(analysis.steps(split)["key"].to_pylist())]
+        for recorded in [set(steps_of(split, analysis)["key"].to_pylist())]
         for whole in [analysis.samples(metric.id)]
         for part in whole.parts
         for (key,), value in whole.of(part).items()
@@ -30,7 +32,8 @@ def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysi
     )
     found: list[WorstSample] = []
     for _, number, key, value in values:
-        spans = [Span(**row) for row in analyses[number].timeline(timelines, key).to_pylist()]
+        timeline = analyses[number].select(timelines.sql(metric.grain[0], key), f"how '{metric.id}' came about")
+        spans = [Span(**row) for row in timeline.to_pylist()]
         if spans:
             done = {one.place: one.end for one in spans}
             spans.sort(key=lambda one: (done[one.place], one.place, one.begin))
@@ -49,3 +52,9 @@ def worst_samples(timelines: Timelines, split: Split, analyses: Sequence[Analysi
         if len(found) == MOST:
             break
     return found
+
+
+def steps_of(split: Split, analysis: Analysis) -> pa.Table:
+    """The steps of a metric's samples, as :meth:`Split.sql` has them. RunError where the run's tables don't allow it."""
+    (key,) = analysis.catalogue[split.metric].grain
+    return analysis.select(split.sql(key), f"the steps of '{split.metric}'")

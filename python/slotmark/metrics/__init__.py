@@ -4,14 +4,10 @@ from slotmark.metrics.analysis import Analysis, Meeting, costs_together, parts_o
 from slotmark.metrics.catalogue import (
     Better,
     Catalogue,
-    Changed,
     Grows,
     Metric,
     Part,
     Rank,
-    Split,
-    StageCells,
-    Timelines,
     Turns,
     benches,
     catalogue,
@@ -19,6 +15,7 @@ from slotmark.metrics.catalogue import (
 )
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
 from slotmark.metrics.samples import CostMatrix, Key, Samples, dense_ranks, ranks
+from slotmark.metrics.steps import Changed, Split, StageCells, Timelines
 
 __all__ = [
     "Analysis",

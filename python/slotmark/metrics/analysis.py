@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slotmark.errors import ComparisonError, RunError
-from slotmark.metrics.catalogue import KeyColumn, Metric, Split, StageCells, Timelines, catalogue
+from slotmark.metrics.catalogue import KeyColumn, Metric, catalogue
 from slotmark.metrics.database import Database, names_in
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
@@ -94,7 +94,7 @@ class Analysis:
         """The samples of a metric. Raises as :func:`samples`."""
         metric = self.catalogue[metric_id]
         keys = self._keys_of(metric)
-        values = self._select(self.catalogue.values_sql(metric_id), f"'{metric_id}'")["value"]
+        values = self.select(self.catalogue.values_sql(metric_id), f"'{metric_id}'")["value"]
         unit = self.catalogue.key(metric.unit_of_chance) if metric.grain else KeyColumn()
         found = samples_of(metric, keys, values, str(self.run.path))
         return msgspec.structs.replace(found, unit=unit, member=self.catalogue.members.column)
@@ -136,7 +136,7 @@ class Analysis:
         machines = self.catalogue.key(key).machines
         if not machines:
             return None
-        found = as_text(self._select(machines, f"the machines of '{key}'"))
+        found = as_text(self.select(machines, f"the machines of '{key}'"))
         names, *facts = (column.to_pylist() for column in found.columns)
         return {name: tuple(one[place] for one in facts) for place, name in enumerate(names)}
 
@@ -154,7 +154,7 @@ class Analysis:
             known = self.catalogue.key(key)
             columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
             sql = f'SELECT "{key}"{columns} FROM "{known.relation}" ORDER BY "{key}"'
-            self._known[key] = as_text(self._select(sql, f"'{known.relation}'"))
+            self._known[key] = as_text(self.select(sql, f"'{known.relation}'"))
         return self._known[key]
 
     def relation(self, name: str) -> pa.Table:
@@ -163,60 +163,41 @@ class Analysis:
             raise RunError(
                 f"{self.catalogue.bench} has no relation '{name}'. It has: {', '.join(self.catalogue.relations)}."
             )
-        return as_text(self._select(f'SELECT * FROM "{name}"', f"'{name}'"))
+        return as_text(self.select(f'SELECT * FROM "{name}"', f"'{name}'"))
 
-    def query(self, sql: str) -> pa.Table:
-        """Returns the result of one SQL query over the run's tables, the relations of the catalogue, ``filters`` and ``method``."""
-        return as_text(self._select(sql, "a query"))
+    def query(self, sql: str, what: str = "a query") -> pa.Table:
+        """Returns what :meth:`select` does, with its text as text."""
+        return as_text(self.select(sql, what))
+
+    def select(self, sql: str, what: str = "a query") -> pa.Table:
+        """Returns the result of one SQL query over the run's tables, the relations of the catalogue, ``filters`` and ``method``. Text may be a dictionary.
+
+        Args:
+            sql: The query.
+            what: What it gives, for error messages.
+
+        Raises:
+            RunError: The run's tables don't allow it.
+        """
+        self._prepare(sql, what)
+        found: list[pa.Table] = []
+        self._run(lambda: found.append(self._database.select(sql)), what)
+        return found[0]
 
     def facts(self) -> list[tuple[str, str]]:
         """Returns names and values that a manifest shows beside the run's own record, in order; empty for most benches."""
         if not self.catalogue.facts:
             return []
-        rows = sorted(self._select(self.catalogue.facts, "its facts").to_pylist(), key=lambda row: row["place"])
+        rows = sorted(self.select(self.catalogue.facts, "its facts").to_pylist(), key=lambda row: row["place"])
         return [(row["name"], _fact(row)) for row in rows]
 
     def warnings(self) -> list[Warning]:
         """Returns the warnings on what was analysed."""
         found = []
         for one in self.catalogue.warnings:
-            rows = self._select(one.sql, f"the warning '{one.kind}'").to_pylist() if one.sql else []
+            rows = self.select(one.sql, f"the warning '{one.kind}'").to_pylist() if one.sql else []
             found += [one.seen(row) for row in rows[:1]]
         return found
-
-    def steps(self, split: Split) -> pa.Table:
-        """The steps of a metric's samples: ``key``, ``step``, ``stage``, ``value``, sorted by key and step. RunError where the run's tables don't allow it."""
-        (key,) = self.catalogue[split.metric].grain
-        sql = (
-            f'SELECT "{key}" AS key, step, stage, {split.value} AS value FROM "{split.relation}" WHERE {split.where} '
-            "GROUP BY ALL ORDER BY key, step"
-        )
-        return as_text(self._select(sql, f"the steps of '{split.metric}'"))
-
-    def timeline(self, timelines: Timelines, key: int) -> pa.Table:
-        """The last steps of one sample at each place: ``place``, ``stage``, ``begin`` and ``end`` since the sample began, sorted by place and step. RunError where the run's tables don't allow it."""
-        (grain,) = self.catalogue[timelines.metric].grain
-        sql = (
-            f'SELECT CAST("{timelines.place}" AS VARCHAR) AS place, stage, so_far - took AS begin, so_far AS end FROM ('
-            f'SELECT *, {timelines.value} AS took, SUM({timelines.value}) OVER (PARTITION BY "{timelines.place}" ORDER BY "{timelines.hop}", step) AS so_far, '
-            f'MAX("{timelines.hop}") OVER (PARTITION BY "{timelines.place}") AS last FROM "{timelines.relation}" WHERE "{grain}" = {key:d}) '
-            f'WHERE "{timelines.hop}" = last AND "{timelines.at}" = CAST("{timelines.place}" AS VARCHAR) ORDER BY place, step'
-        )
-        return as_text(self._select(sql, f"how '{timelines.metric}' came about"))
-
-    def stage_cells(self, stage_cells: StageCells) -> pa.Table:
-        """The stages of samples by where they took place: ``step``, ``stage``, ``sender``, ``place``, ``key``, ``value``, ``waited``, sorted by step, stage, sender (null first), place and key. Text may be a dictionary. RunError where the run's tables don't allow it."""
-        sql = (
-            f'SELECT step, stage, "{stage_cells.sender}" AS sender, "{stage_cells.place}" AS place, "{stage_cells.key}" AS key, {stage_cells.value} AS value, '
-            f'waited FROM "{stage_cells.relation}" ORDER BY step, stage, sender NULLS FIRST, place, key'
-        )
-        return self._select(sql, "its stages by place")
-
-    def groups(self, stage_cells: StageCells) -> dict[str, str]:
-        """The group of each place for which it is known. RunError where the run's tables don't allow it."""
-        sql = f'SELECT CAST("{stage_cells.kind}" AS VARCHAR) AS place, "{stage_cells.group}" AS "group" FROM "{stage_cells.groups}" WHERE "{stage_cells.kind}" IS NOT NULL AND "{stage_cells.group}" IS NOT NULL ORDER BY ALL'
-        found = as_text(self._select(sql, "its groups of places"))
-        return dict(zip(found["place"].to_pylist(), found["group"].to_pylist(), strict=True))
 
     def parts(self) -> Meeting:
         """Returns the keys that meet the condition of each part of the catalogue; :func:`parts_of` makes parts of it."""
@@ -228,7 +209,7 @@ class Analysis:
             )
             key = metric.grain[-1]
             sql = f'SELECT "{key}"{each} FROM "{metric.relation}" GROUP BY "{key}" ORDER BY "{key}"'
-            rows = self._select(sql, "its parts")
+            rows = self.select(sql, "its parts")
             self._meeting = Meeting(
                 rows[key].to_numpy(),
                 {
@@ -243,7 +224,7 @@ class Analysis:
         of = metric.relation, *metric.grain
         if self._keys is None or self._keys[0] != of:
             self._keys = None
-            table = self._select(self.catalogue.keys_sql(metric.id), f"'{metric.id}'")
+            table = self.select(self.catalogue.keys_sql(metric.id), f"'{metric.id}'")
             self._keys = of, keys_of(metric.grain, table, first=self._first_of(metric))
         return self._keys[1]
 
@@ -291,12 +272,6 @@ class Analysis:
             self._database.make_by_member(name, sql)
         else:
             self._database.make(name, sql)
-
-    def _select(self, sql: str, what: str) -> pa.Table:
-        self._prepare(sql, what)
-        found: list[pa.Table] = []
-        self._run(lambda: found.append(self._database.select(sql)), what)
-        return found[0]
 
     def _run(self, step: Any, what: str) -> None:
         try:

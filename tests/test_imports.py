@@ -19,6 +19,7 @@ FOR_ALL = {
     "cleaning",
     "verdict",
     "texts",
+    "whole_files",
     "versions",
     "statistics",
 }

@@ -63,6 +63,7 @@ def samples(
 
     from slotmark.metrics import Analysis, parse_filters
     from slotmark.report.renderers.csv import write_csv
+    from slotmark.whole_files import written_whole
 
     if out is None and form is Format.parquet and sys.stdout.isatty():
         raise ArgumentError("--format parquet is nothing for a terminal: name a file with -o.")
@@ -77,13 +78,10 @@ def samples(
     if out is None:
         write(table, sys.stdout.buffer)
         return
-    partial = out.with_name(f".{out.name}.partial")
     try:
-        write(table, partial)
-        partial.rename(out)
+        with written_whole(out) as [partial]:
+            write(table, partial)
     except OSError as error:
         raise ArgumentError(
             f"{out}: can't be written ({error.strerror or error}). Choose another -o, or make room."
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)

@@ -23,6 +23,7 @@ from slotmark.statistics.interval import Interval
 from slotmark.statistics.planning import detectable_between, deviation_range
 from slotmark.versions import slotmark_version
 from slotmark.warnings import ENOUGH_RUNS
+from slotmark.whole_files import written_whole
 
 SCHEMA = 1
 
@@ -142,15 +143,12 @@ def state_file(bench: str, machine: MachineFacts) -> Path | None:
 
 def write_noise(noise: Noise, file: Path) -> None:
     """Writes the file whole; one that is there is replaced. ArgumentError where it can't be written."""
-    partial = file.with_name(f".{file.name}.partial")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(msgspec.json.format(msgspec.json.encode(noise), indent=2) + b"\n")
-        partial.rename(file)
+        with written_whole(file) as [partial]:
+            partial.write_bytes(msgspec.json.format(msgspec.json.encode(noise), indent=2) + b"\n")
     except OSError as error:
         raise ArgumentError(f"{file}: can't be written ({error.strerror}). Choose another -o, or make room.") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def read_noise(file: Path, measure: str) -> Noise:

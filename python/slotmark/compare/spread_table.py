@@ -14,6 +14,7 @@ from slotmark.metrics import Metric, catalogue
 from slotmark.run import Manifest
 from slotmark.statistics.between_runs import Scale, Spread
 from slotmark.texts import read_toml
+from slotmark.whole_files import written_whole
 
 SCHEMA = 1
 
@@ -196,15 +197,12 @@ def _unlike(table: SpreadTable, manifest: Manifest) -> str | None:
 
 def write_spread_table(table: SpreadTable, file: Path) -> None:
     """Writes the table whole; one that is there is replaced. ArgumentError where it can't be written."""
-    partial = file.with_name(f".{file.name}.partial")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(spread_table_text(table), encoding="utf-8")
-        partial.rename(file)
+        with written_whole(file) as [partial]:
+            partial.write_text(spread_table_text(table), encoding="utf-8")
     except OSError as error:
         raise ArgumentError(f"{file}: can't be written ({error.strerror}). Choose another -o, or make room.") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def spread_table_text(table: SpreadTable) -> str:

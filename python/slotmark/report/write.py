@@ -1,6 +1,7 @@
 """Writing a report's files, all or none."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from slotmark.report.renderers.json import json
 from slotmark.report.renderers.markdown import markdown, short_markdown
 from slotmark.report.renderers.pdf import pdf
 from slotmark.report.sections.manifest import SOURCES_FILE
+from slotmark.whole_files import written_whole
 
 
 def write_report(document: Document, result: msgspec.Struct, folder: Path) -> list[Path]:
@@ -30,7 +32,7 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
         folder: Made if need be.
 
     Raises:
-        RunError: The folder can't be written.
+        RunError: The folder can't be written, or another command is writing there.
     """
     with ThreadPoolExecutor(1) as beside:  # half of the time charts become pictures for paper, in compiled code
         on_paper = beside.submit(pdf, document)
@@ -42,19 +44,16 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
             "report-short.md": short_markdown(document).encode(),
             SOURCES_FILE: _sources(document),
         }
-    partials = {name: folder / f".{name}.partial" for name in files}
     there = folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            partials[name].write_bytes(content)
-        for name, partial in partials.items():
-            partial.rename(folder / name)
+        with written_whole(*(folder / name for name in files)) as partials:
+            for partial, content in zip(partials, files.values(), strict=True):
+                partial.write_bytes(content)
     except OSError as error:
-        for partial in partials.values() if folder.is_dir() else ():
-            partial.unlink(missing_ok=True)
-        if not there and folder.is_dir():
-            folder.rmdir()
+        if not there:
+            with suppress(OSError):  # another command writes there
+                folder.rmdir()
         raise RunError(
             f"{folder}: can't write the report ({error.strerror}). Choose another -o, or make room."
         ) from error

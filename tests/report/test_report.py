@@ -10,6 +10,7 @@ from rich.console import Console
 
 from slotmark import open_run
 from slotmark.compare import Comparison, Policy, compare, show_session
+from slotmark.errors import RunError
 from slotmark.numbers import number, p_value, percent_change, ratio, signed
 from slotmark.report import comparison_document, print_document, session_document, write_report
 from slotmark.report.charts.frame import looks
@@ -18,6 +19,7 @@ from slotmark.report.renderers.html import html
 from slotmark.report.renderers.markdown import markdown
 from slotmark.verdict import Verdict
 from slotmark.warnings import Warning
+from slotmark.whole_files import written_whole
 
 from ..made_up_runs import write_run
 from ..pages import opened_page
@@ -70,6 +72,16 @@ def test_markdown_folds_what_is_long_and_leaves_names_text(comparison: Compariso
     ]
     assert len(columns) > 3
     assert all(len(set(of_lines)) == 1 for of_lines in columns), columns
+
+
+def test_two_commands_dont_mix_their_reports(comparison: Comparison, tmp_path: Path) -> None:
+    """The second is refused while the first one writes, also where that has put some of its files in their places already."""
+    folder = tmp_path / "out"
+    document = comparison_document(comparison)
+    written = {path: path.read_bytes() for path in write_report(document, comparison, folder)}
+    with written_whole(folder / "report-short.md"), pytest.raises(RunError, match="another command is writing it"):
+        write_report(document, comparison, folder)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == written
 
 
 def test_json_holds_everything_and_is_the_same_twice(comparison: Comparison, tmp_path: Path) -> None:

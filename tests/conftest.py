@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -18,12 +19,17 @@ REPO = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("SLOTMARK_SHARED") or REPO.parent / "shared")
 """Data that is not part of the project: the real chain, logs of real nodes, published reports."""
 
+MEMORY, ROOM = Path("/dev/shm"), 8 << 30
+"""Where tests write, if there is so much room: a run folder is there once the disk has it, and for slow disks tests wait longer than for all else."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Has what tests start be stopped by signals, also where the tests run under nohup or in the background of a script."""
     starts_workers = bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
     if not starts_workers:  # workers, which start what tests need, go on ignoring them themselves
         default_for_children()
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.hookimpl(tryfirst=True)

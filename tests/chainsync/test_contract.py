@@ -56,7 +56,9 @@ def test_what_a_target_leaves_in_a_session_of_its_own_is_ended(
     server: ReplayServer, window: "_core.Window", floor: Program, tmp_path: Path
 ) -> None:
     bad = program(tmp_path, "escapes", escapes(tmp_path / "pid") + "ready(); sys.exit(7)")
-    with pytest.raises(TargetError):
+    with pytest.raises(
+        TargetError, match="exited 7 before `done`"
+    ):  # not when its time is over: the pipe is still open
         invoke(bad, plan(window, floor, bad, settings=(RAW,)).job(RAW, server), server.cpu_ns, server.check)
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
     server.check()

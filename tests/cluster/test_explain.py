@@ -14,7 +14,7 @@ from slotmark.benches.cluster.simulate import load_profile
 from slotmark.cli import app
 from slotmark.compare import compare
 from slotmark.compare.attribution import Attribution, Explained
-from slotmark.compare.explain import explain
+from slotmark.compare.explain import Explanation, explain
 from slotmark.compare.worst_samples import worst_samples
 from slotmark.metrics import Analysis
 from slotmark.report import comparison_document, print_document
@@ -37,6 +37,19 @@ def by_name(found: Explained) -> dict[str, float]:
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return simulated(tmp_path_factory.mktemp("usual"), "usual")
+
+
+@pytest.fixture(scope="module")
+def again(usual: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Explanation]:
+    """Equal runs of other seeds, each beside the usual one. Each seed draws links and the speed of hosts anew."""
+    folder = tmp_path_factory.mktemp("again")
+    return {seed: explain(usual, simulated(folder, str(seed), seed=seed), filters=[]) for seed in range(4, 10)}
+
+
+@pytest.fixture(scope="module")
+def slower(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run whose ledger ticks last 60 ms, where 21 are usual."""
+    return simulated(tmp_path_factory.mktemp("slower"), "slower", "ledger_tick.mean=60ms")
 
 
 def test_steps_of_every_adoption_add_up_to_the_nanosecond(usual: Run) -> None:
@@ -91,9 +104,8 @@ def test_a_planted_cause_is_named_first(usual: Run, tmp_path: Path, setting: str
         assert one.candidate - one.baseline == pytest.approx(one.delta.estimate, abs=1e-9)
 
 
-def test_equal_runs_have_no_cause(usual: Run, tmp_path: Path) -> None:
-    found = explain(usual, simulated(tmp_path, "again", seed=4), filters=[])
-    for one in found.explained:
+def test_equal_runs_have_no_cause(again: dict[int, Explanation]) -> None:
+    for one in again[4].explained:
         assert one.first == ""
 
 
@@ -111,16 +123,16 @@ def test_a_host_that_is_slower_is_named(usual: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4, 10))
-def test_hosts_of_equal_runs_do_not_differ(usual: Run, tmp_path: Path, seed: int) -> None:
-    found = explain(usual, simulated(tmp_path, "again", seed=seed), filters=[])
+def test_hosts_of_equal_runs_do_not_differ(again: dict[int, Explanation], seed: int) -> None:
+    found = again[seed]
     assert found.places
     assert not found.places.apart
 
 
 @pytest.mark.parametrize("seed", range(4, 8))
-def test_links_that_a_seed_drew_anew_are_not_named(usual: Run, tmp_path: Path, seed: int) -> None:
+def test_links_that_a_seed_drew_anew_are_not_named(again: dict[int, Explanation], seed: int) -> None:
     # The shipped profile draws each link's latency and each host's speed by seed: blocks without number show the same link.
-    found = explain(usual, simulated(tmp_path, "again", seed=seed), filters=[]).changes
+    found = again[seed].changes
     assert found
     assert not [one for one in found.found if one.places]
 
@@ -132,8 +144,7 @@ def test_a_change_of_all_hosts_is_named_though_each_seed_draws_other_links(usual
     assert [(one.stage, one.kind) for one in found.found] == [("notice to request", "")]
 
 
-def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Path) -> None:
-    slower = simulated(tmp_path, "slower", "ledger_tick.mean=60ms")
+def test_the_command_names_the_cause_and_writes_reports(usual: Run, slower: Run, tmp_path: Path) -> None:
     command = ["explain", str(usual.path), str(slower.path), "--filter", "none", "-o"]
     run = CliRunner().invoke(app, [*command, str(tmp_path / "out")])
     assert run.exit_code == 0, run.output
@@ -147,8 +158,7 @@ def test_the_command_names_the_cause_and_writes_reports(usual: Run, tmp_path: Pa
     assert "ledger tick" in (tmp_path / "out" / "report.md").read_text()
 
 
-def test_a_comparison_shows_where_its_difference_comes_from(usual: Run, tmp_path: Path) -> None:
-    slower = simulated(tmp_path, "slower", "ledger_tick.mean=60ms")
+def test_a_comparison_shows_where_its_difference_comes_from(usual: Run, slower: Run) -> None:
     comparison = compare([usual, slower], filters=[])
     (found,) = (one for one in comparison.details if isinstance(one, Attribution))
     whole = explain(usual, slower, filters=[])

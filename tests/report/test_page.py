@@ -90,12 +90,17 @@ def test_a_terminal_shows_it_on_four_screens_and_each_metric_once(document: Docu
 def test_nodes_with_a_runtime_of_their_own_fill_no_more_screens(tmp_path: Path) -> None:
     profile = load_profile("value-only-10.5", ["hosts=5", "pools=5", "run.slots=1500"])
     runs = [simulate_direct(profile, seed, tmp_path / str(seed), lambda _done, _of: None)[0] for seed in (1, 2)]
+    document = comparison_document(compare(runs))
     console = Console(width=80, record=True, color_system=None, file=io.StringIO())
-    print_document(comparison_document(compare(runs)), console)
+    print_document(document, console)
     text = console.export_text()
     assert "RTS GC CPU" in text
     assert len(text.splitlines()) < SCREENS * TERMINAL_LINES
     assert all(len(line.rstrip()) <= 80 for line in text.splitlines())
+    file = tmp_path / "report.html"
+    file.write_text(html(document))
+    with opened_page(file) as page:
+        assert page.evaluate("document.documentElement.scrollHeight") < SCREENS * SCREEN_HEIGHT
 
 
 @pytest.mark.parametrize("style", ["light", "dark"])

@@ -330,6 +330,9 @@ class _Lines:
                 raise self.broken(f"it printed {LONGEST_LINE_BYTES >> 20} MiB without a line end")
             refuse_endless(self._about, self._stderr)
             if not self._selector.select(timeout=_LOOK_S):
+                # What it started may hold its standard output open; its last words may have come in between.
+                if self._is_over() and not self._selector.select(timeout=0):
+                    raise self.ended()
                 if time.monotonic() > self._look_at:
                     self._look_at = time.monotonic() + 1
                     self._alive()
@@ -351,6 +354,10 @@ class _Lines:
             self._alive()
             raise TargetError(f"{self._about}: {last_words(record.message)}")
         return record
+
+    def _is_over(self) -> bool:
+        """Returns whether the process has ended; it is not waited for: that tells what it used."""
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def broken(self, what: str) -> TargetError:
         return TargetError(f"{self._about}: broke the contract of docs/targets.md: {what}.{printed_last(self._stderr)}")

@@ -12,6 +12,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "python" / "slotmark"
 FOR_ALL = {
     "_core",
     "addresses",
+    "cores",
     "errors",
     "warnings",
     "numbers",
@@ -28,8 +29,9 @@ FOR_ALL = {
 MAY_IMPORT = {
     "run": set[str](),
     "measure": {"run"},
+    "engine": set[str](),
     "metrics": {"run"},
-    "benches": {"run", "measure", "metrics"},
+    "benches": {"run", "measure", "engine", "metrics"},
     "compare": {"run", "metrics"},
     "published": {"run", "metrics", "compare"},
     "report": {"run", "metrics", "compare", "published"},

@@ -7,10 +7,10 @@ Prints the tables of docs/method.md. The same seed prints the same tables.
 
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
 import numpy as np
+from benchmarks.statistics.rows import print_rows
 from scipy import stats
 from tests.compare.planted import ALIKE, NOISES, UNLIKE, Noise, rates
 
@@ -32,31 +32,16 @@ def main() -> None:
     """Prints all tables."""
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     began = time.monotonic()
-    with ProcessPoolExecutor() as pool:
-        print(
-            f"{repetitions:,} made-up pairs of runs a row; coverage is good to {_error(0.95, repetitions):.1%} (1 sd)\n"
-        )
-        print("paired: noise, rounds | interval covers | half-width | false verdict | +5 % found")
-        places = list(product(NOISES, ROUNDS))
-        for (name, rounds), line in zip(
-            places, pool.map(paired, *zip(*places, strict=True), [repetitions] * len(places)), strict=True
-        ):
-            print(f"{name:20} {rounds:3} | {line}", flush=True)
-        print("\nunpaired: noise, rounds of each | interval covers | half-width | false verdict")
-        sizes = list(product(NOISES, ((5, 5), (10, 10), (5, 20))))
-        for (name, (ours, theirs)), line in zip(
-            sizes, pool.map(unpaired, *zip(*sizes, strict=True), [repetitions] * len(sizes)), strict=True
-        ):
-            print(f"{name:20} {ours:3} and {theirs:2} | {line}", flush=True)
-        families = max(1, repetitions // 5)
-        print(
-            f"\nreports of {FAMILY} tests on equal runs, {families} reports a row: noise, rounds | any false verdict, margin 0 | margin 2 %"
-        )
-        kinds = list(product(ALIKE, (5, 10)))
-        for (name, rounds), line in zip(
-            kinds, pool.map(family, *zip(*kinds, strict=True), [families] * len(kinds)), strict=True
-        ):
-            print(f"{name:20} {rounds:3} | {line}", flush=True)
+    print(f"{repetitions:,} made-up pairs of runs a row; coverage is good to {_error(0.95, repetitions):.1%} (1 sd)\n")
+    print("paired: noise, rounds | interval covers | half-width | false verdict | +5 % found")
+    print_rows(paired, product(NOISES, ROUNDS, [repetitions]))
+    print("\nunpaired: noise, rounds of each | interval covers | half-width | false verdict")
+    print_rows(unpaired, product(NOISES, ((5, 5), (10, 10), (5, 20)), [repetitions]))
+    families = max(1, repetitions // 5)
+    print(
+        f"\nreports of {FAMILY} tests on equal runs, {families} reports a row: noise, rounds | any false verdict, margin 0 | margin 2 %"
+    )
+    print_rows(family, product(ALIKE, (5, 10), [families]))
     print("\nother estimators of the same 10 rounds: noise | estimator | interval covers | half-width")
     for name in ("steady, 2 %", "disturbed, 1 in 20"):
         for line in others(name, 10, repetitions):
@@ -76,7 +61,7 @@ def paired(name: str, rounds: int, repetitions: int) -> str:
     found = (
         "     -" if name in UNLIKE else f"{np.mean([_verdict(one, one.p, 0.02) == 'better' for one in faster]):6.1%}"
     )
-    return f"{_covered(equal, truth)} | {_falsely(name, equal)} | {found}"
+    return f"{name:20} {rounds:3} | {_covered(equal, truth)} | {_falsely(name, equal)} | {found}"
 
 
 def unpaired(name: str, sizes: tuple[int, int], repetitions: int) -> str:
@@ -88,11 +73,11 @@ def unpaired(name: str, sizes: tuple[int, int], repetitions: int) -> str:
         unpaired_ratio(one, other, confidence=CONFIDENCE, repetitions=BOOTSTRAP, seed=[SEED, index])
         for index, (one, other) in enumerate(zip(ours, theirs, strict=True))
     ]
-    return f"{_covered(equal, truth)} | {_falsely(name, equal)}"
+    return f"{name:20} {sizes[0]:3} and {sizes[1]:2} | {_covered(equal, truth)} | {_falsely(name, equal)}"
 
 
 def family(name: str, rounds: int, families: int) -> str:
-    """Returns how many reports on equal runs have any verdict of better or worse after Holm."""
+    """One row of the table of reports on equal runs that have any verdict of better or worse after Holm."""
     draws = np.random.default_rng([SEED, rounds, FAMILY, *name.encode()])
     wrong = np.zeros((families, 2), dtype=bool)
     for index in range(families):
@@ -101,7 +86,7 @@ def family(name: str, rounds: int, families: int) -> str:
         for column, margin in enumerate((0.0, 0.02)):
             verdicts = {_verdict(one, p, margin) for one, p in zip(ratios, adjusted, strict=True)}
             wrong[index, column] = bool(verdicts & {"better", "worse"})
-    return " | ".join(f"{share:6.1%}" for share in wrong.mean(axis=0))
+    return f"{name:20} {rounds:3} | {' | '.join(f'{share:6.1%}' for share in wrong.mean(axis=0))}"
 
 
 def median(noise: Noise, rounds: int, repetitions: int) -> float:

@@ -6,9 +6,9 @@ The same seed prints the same table.
 """
 
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
+from benchmarks.statistics.rows import print_rows
 from tests.compare.planted_decisions import TESTS, Bench, Plant, shares
 
 NOISES = (0.3, 1.0, 3.0)
@@ -24,9 +24,7 @@ def main() -> None:
         f"\n{repetitions:,} made-up reports per row: what is repeated, error in margins | nothing planted: ship, hold,"
     )
     print("run again | worse by two margins: ship, hold, run again | nothing planted, all metrics decisive: hold")
-    with ProcessPoolExecutor() as pool:
-        for line in pool.map(row, places, [repetitions] * len(places)):
-            print(line, flush=True)
+    print_rows(row, ((one, repetitions) for one in places))
 
 
 def row(place: tuple[Bench, float], repetitions: int) -> str:

@@ -6,8 +6,8 @@ The same seed prints the same table.
 """
 
 import sys
-from concurrent.futures import ProcessPoolExecutor
 
+from benchmarks.statistics.rows import print_rows
 from tests.compare.planted_plans import Plant, kept
 
 CHANGE = 0.04
@@ -35,9 +35,7 @@ def main() -> None:
     print(
         f"is shown to be within its margin by as many as asked: share, how many | a difference of {CHANGE:.0%} is found: share, how many"
     )
-    with ProcessPoolExecutor() as pool:
-        for line in pool.map(row, PLANTS, [count] * len(PLANTS)):
-            print(line, flush=True)
+    print_rows(row, ((one, count) for one in PLANTS))
 
 
 def row(plant: Plant, count: int) -> str:

@@ -6,8 +6,8 @@ The same seed prints the same table.
 """
 
 import sys
-from concurrent.futures import ProcessPoolExecutor
 
+from benchmarks.statistics.rows import print_rows
 from tests.compare.planted_runs import MARGIN, SHAPES, Plant, rates
 
 SPREADS = (0.0, 0.005, 0.01, 0.02, 0.04)
@@ -41,9 +41,7 @@ def main() -> None:
     print(
         "the margin: ship | by two margins and four spreads: hold | by 4 %: hold | intervals cover: all metrics, the least"
     )
-    with ProcessPoolExecutor() as pool:
-        for line in pool.map(row, places, [count] * len(places)):
-            print(line, flush=True)
+    print_rows(row, ((one, count) for one in places))
 
 
 def row(place: tuple[str, str, float], count: int) -> str:

@@ -65,3 +65,7 @@ class ComparisonError(SlotmarkError):
 
 class ArgumentError(SlotmarkError):
     """A command-line argument that makes no sense here."""
+
+
+class PieceError(SlotmarkError):
+    """A piece of work whose process ended before it was done."""

@@ -1,18 +1,20 @@
 """Several simulations of one profile: a run per seed, side by side, and as one side of a comparison."""
 
+import os
+import signal
 import subprocess
 import sys
-from functools import partial
+import time
 from pathlib import Path
 
 import pytest
 
 from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.simulate import Progress, load_profile
-from slotmark.benches.cluster.simulations import side_by_side, simulate_seeds
+from slotmark.benches.cluster.simulate import load_profile
+from slotmark.benches.cluster.simulations import simulate_seeds
 from slotmark.errors import RunError
 from slotmark.run import check_run, open_runs
-from tests.conftest import slotmark
+from tests.conftest import remarks, slotmark
 
 SMALL = ("hosts=6", "pools=6", "run.slots=600", "genesis.epoch_slots=250")
 
@@ -28,29 +30,14 @@ def files(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.parametrize("direct", [True, False], ids=["run folders", "logs"])
 def test_any_number_of_workers_writes_the_same_bytes_as_one_run_after_another(direct: bool, tmp_path: Path) -> None:
     profile = load_profile("value-only-10.5", SMALL)
-    for workers in (1, 3):
+    for workers in (1, 2, 3):
         made = simulate_seeds(profile, [4, 5, 6], tmp_path / str(workers), quietly, direct=direct, workers=workers)
         assert [folder.name for folder, _ in made] == ["seed-4", "seed-5", "seed-6"]
-    assert files(tmp_path / "1") == files(tmp_path / "3")
+    assert files(tmp_path / "1") == files(tmp_path / "2") == files(tmp_path / "3")
     if direct:
         simulate_direct(profile, 5, tmp_path / "alone" / "seed-5", quietly)
         assert files(tmp_path / "alone" / "seed-5") == files(tmp_path / "1" / "seed-5")
         assert all(check_run(run.path) for run in open_runs(tmp_path / "3"))
-
-
-def test_what_all_have_to_do_is_known_before_all_have_begun() -> None:
-    calls: list[tuple[int, int]] = []
-
-    def simulation(result: int, step: Progress) -> int:
-        step(10, 10)
-        return result
-
-    made = side_by_side(
-        [partial(simulation, result) for result in range(20)], lambda *done: calls.append(done), workers=1
-    )
-    assert made == list(range(20))
-    assert calls[-1] == (200, 200)
-    assert {total for _, total in calls} <= {0, 200}
 
 
 def test_a_seed_that_is_there_is_refused_before_anything_is_simulated(tmp_path: Path) -> None:
@@ -64,14 +51,15 @@ def test_a_seed_that_is_there_is_refused_before_anything_is_simulated(tmp_path: 
     assert files(tmp_path) == before
 
 
-def test_what_progress_raises_stops_all_and_leaves_no_half_of_a_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_progress_raises_stops_all_and_leaves_no_half_of_a_run(workers: int, tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         if done:
             raise KeyboardInterrupt
 
     profile = load_profile("value-only-10.5", ["hosts=6", "pools=6", "run.slots=500000"])
     with pytest.raises(KeyboardInterrupt):
-        simulate_seeds(profile, [1, 2, 3], tmp_path / "runs", stop, direct=True)
+        simulate_seeds(profile, [1, 2, 3], tmp_path / "runs", stop, direct=True, workers=workers)
     assert not list((tmp_path / "runs").iterdir())
 
 
@@ -100,28 +88,58 @@ def test_a_folder_of_runs_is_a_side(tmp_path: Path) -> None:
     assert "(2 runs)" in folders.stdout
 
 
-_TOGETHER = """
-import sys, threading
-from functools import partial
-from pathlib import Path
-from slotmark.benches.cluster.simulate import load_profile, predict
-from slotmark.benches.cluster.simulations import side_by_side, simulate_seeds
+def test_a_prediction_is_the_same_on_one_core_and_on_two(tmp_path: Path) -> None:
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        pytest.skip("this machine has one core")
+    words = [
+        sys.executable,
+        "-m",
+        "slotmark",
+        "predict",
+        "value-only-5",
+        "--seeds",
+        "3",
+        "--set",
+        "tps*=0.5",
+        "-o",
+        "out",
+    ]
+    printed = []
+    for count in (1, 2):
+        place = tmp_path / str(count)
+        place.mkdir()
+        on = ["taskset", "-c", ",".join(map(str, cores[:count])), *words]
+        done = subprocess.run(on, cwd=place, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1, 3), done.stderr
+        printed.append(done.stdout)
+    assert printed[0] == printed[1]
+    assert files(tmp_path / "1") == files(tmp_path / "2")
+    assert Path("out/report.json") in files(tmp_path / "1")
 
-def look(frame, event, argument):
-    if event == "call" and frame.f_code.co_name == "get_class_annotations":
-        print(frame.f_locals["obj"].__name__)
 
-text = load_profile("value-only-10.5", sys.argv[2:])
-threading.setprofile(look)
-side_by_side([partial(predict, text, [1])], lambda *_: None)
-for direct in (True, False):
-    simulate_seeds(text, [1], Path(sys.argv[1]) / str(direct), lambda *_: None, direct=direct)
-"""
-"""Prints the types that threads use first, in a process that never read what simulations give."""
-
-
-def test_no_thread_is_the_first_to_read_by_a_type(tmp_path: Path) -> None:
-    # Where two are, at the same time, msgspec reads by a type that is half made, and the process ends with SIGSEGV.
-    words = [sys.executable, "-c", _TOGETHER, tmp_path, *SMALL]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert not done.stdout.split()
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_from_a_terminal_leaves_one_line_and_nothing_else(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", "slotmark", "simulate", "value-only-10.5", "--set", "hosts=6", "--set", "pools=6"]
+    place = tmp_path / "runs"
+    with subprocess.Popen(
+        [*words, "--slots", "500000", "--repeat", "3", "--direct", "-o", str(place)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as done:
+        while not (place.is_dir() and any(place.iterdir())):
+            assert done.poll() is None
+            time.sleep(0.01)
+        os.killpg(done.pid, number)
+        printed = done.communicate(timeout=100)[1]
+    assert done.returncode == code
+    assert remarks(printed) == ["slotmark: interrupted; nothing was left half-written."]
+    assert not list(place.iterdir())
+    until = time.monotonic() + 60
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < until:
+            os.killpg(done.pid, 0)
+            time.sleep(0.01)

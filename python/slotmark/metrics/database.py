@@ -22,9 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slotmark import _core
+from slotmark.cores import usable_cores
 from slotmark.errors import RunError
 from slotmark.metrics.catalogue import Native, Words
-from slotmark.run import Run, usable_cores
+from slotmark.run import Run
 
 MEMORY_LIMIT = "350MiB"
 """Memory that the database may use; beyond it, it writes to a temporary folder."""

@@ -1,7 +1,7 @@
 """A run: one recorded execution of one bench, as a folder with a manifest and tables."""
 
 from slotmark.run.folder import Run, RunWriter, check_run, open_run, open_runs
-from slotmark.run.machine import MachineFacts, machine_facts, machine_warnings, usable_cores, utc_now
+from slotmark.run.machine import MachineFacts, machine_facts, machine_warnings, utc_now
 from slotmark.run.manifest import SCHEMA, Manifest, Origin, SourceFile, TablePart, Target, title_with_origin
 
 __all__ = [
@@ -20,6 +20,5 @@ __all__ = [
     "open_run",
     "open_runs",
     "title_with_origin",
-    "usable_cores",
     "utc_now",
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from slotmark import warnings
+from slotmark.cores import usable_cores
 from slotmark.warnings import Warning
 
 
@@ -65,11 +66,6 @@ def machine_warnings(machine: MachineFacts) -> list[Warning]:
     if machine.load <= LOADED * machine.cores:
         return []
     return [warnings.machine_loaded(machine.load, machine.cores)]
-
-
-def usable_cores() -> int:
-    """Cores that this process may use; all of the machine's where the system has no such limit (macOS)."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _first_line(path: str) -> str:

@@ -8,7 +8,8 @@ import msgspec
 from slotmark import _core
 from slotmark.benches.cluster.ingest import Cluster, Ingested, finish_run
 from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regions_of_topology
-from slotmark.benches.cluster.simulate import Progress, RunFacts
+from slotmark.benches.cluster.simulate import RunFacts
+from slotmark.engine import Progress
 from slotmark.run import Run, RunWriter
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from slotmark.benches.cluster.model import PREDICTED, outside_of_extended, refuse_settings
 from slotmark.benches.cluster.predict import Source, Variant, simulated
-from slotmark.benches.cluster.simulate import Progress
 from slotmark.benches.cluster.sweep import amount
+from slotmark.engine import Progress
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, CostMatrix, costs_together
 from slotmark.metrics.replayed import CONFIDENCE, Factor, Kept, Replayed

@@ -24,10 +24,11 @@ from slotmark.benches.cluster.metadata import (
     regions_of_topology,
 )
 from slotmark.cleaning import one_line
+from slotmark.cores import usable_cores
 from slotmark.errors import ArgumentError, LogError
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import Filter, parse_filters
-from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target, usable_cores
+from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.versions import versions
 from slotmark.warnings import Warning, shown
 from slotmark.words import counted, listed

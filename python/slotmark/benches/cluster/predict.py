@@ -5,7 +5,6 @@ Each variant becomes a run folder of the bench ``prediction``, one row per seed;
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,9 @@ from slotmark.benches.cluster.model import (
     refuse_outside,
     refuse_settings,
 )
-from slotmark.benches.cluster.simulate import Progress, Tables, load_profile, parameters, predict
-from slotmark.benches.cluster.simulations import side_by_side
+from slotmark.benches.cluster.simulate import Tables, load_profile, parameters, tables, workers_for
 from slotmark.benches.cluster.sweep import Sweep, amount
+from slotmark.engine import Piece, Progress, local
 from slotmark.errors import SimulationError
 from slotmark.metrics.replayed import CONFIDENCE, PARAMETER, Replayed
 from slotmark.run import Manifest, Run, RunWriter, Target
@@ -239,8 +238,9 @@ def simulated(
     ]
     if published is not None:
         texts.append(published.source.text(published.settings))
-    tables = side_by_side([partial(predict, text, [seed]) for text in texts for seed in seeds], progress)
-    by_text = [tables[place * len(seeds) : (place + 1) * len(seeds)] for place in range(len(texts))]
+    pieces = [Piece(work=tables, inputs=(text, seed), label=f"seed {seed}") for text in texts for seed in seeds]
+    outputs = local(pieces, list, progress, workers_for(len(pieces)))
+    by_text = [outputs[place * len(seeds) : (place + 1) * len(seeds)] for place in range(len(texts))]
     at_ends = iter(by_text[len(variants) :])
     of_all = None if published is None else _model_error(published, by_text[-1])
     runs = []

@@ -1,13 +1,15 @@
 """Simulated clusters: profiles by name or file, what they predict, and run directories like those of real nodes."""
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from slotmark import _core
+from slotmark.cores import usable_cores
+from slotmark.engine import Piece, Progress, local
 from slotmark.errors import SimulationError, did_you_mean
 
 PROFILES = Path(__file__).parent / "profiles"
@@ -42,8 +44,8 @@ LIVE = ("value-only-5",)
 VALIDATION_SEEDS = 5
 """Simulations that a validation averages: with one, the end-to-end rows vary by up to 1 % from seed to seed."""
 
-Progress = Callable[[int, int], None]
-"""Gets slots done and slots in all; may raise to stop."""
+MOST_WORKERS = 8
+"""Simulations at a time, at the most: each holds a whole run in memory."""
 
 
 class RunFacts(msgspec.Struct, frozen=True):
@@ -215,6 +217,11 @@ def simulate(profile_toml: str, seed: int, out: Path, progress: Progress) -> Run
     return msgspec.json.decode(_core.simulate(profile_toml, seed, str(out), progress), type=RunFacts)
 
 
+def tables(profile_toml: str, seed: int, progress: Progress) -> Tables:
+    """Returns the published tables for a profile, simulated once and without logs. SimulationError where the profile makes no sense."""
+    return msgspec.json.decode(_core.simulate_tables(profile_toml, seed, progress), type=Tables)
+
+
 def predict(profile_toml: str, seeds: Sequence[int], progress: Progress) -> Tables:
     """Returns the published tables for a profile: simulated without logs, once a seed, the rows averaged.
 
@@ -226,16 +233,17 @@ def predict(profile_toml: str, seeds: Sequence[int], progress: Progress) -> Tabl
     """
     if not seeds:
         raise SimulationError("no seed: expected at least one.")
-    count = len(seeds)
-    runs = [
-        msgspec.json.decode(
-            _core.simulate_tables(
-                profile_toml, seed, lambda done, total, n=n: progress(done + n * total, count * total)
-            ),
-            type=Tables,
-        )
-        for n, seed in enumerate(seeds)
-    ]
+    pieces = [Piece(work=tables, inputs=(profile_toml, seed), label=f"seed {seed}") for seed in seeds]
+    return local(pieces, _averaged, progress, workers_for(len(pieces)))
+
+
+def workers_for(simulations: int) -> int:
+    """Returns how many of these simulations run at a time on this machine."""
+    return max(1, min(simulations, MOST_WORKERS, usable_cores()))
+
+
+def _averaged(runs: Iterable[Tables]) -> Tables:
+    runs = list(runs)
     return Tables(
         blocks=sum(run.blocks for run in runs),
         rejected=sum(run.rejected for run in runs),

@@ -1,0 +1,56 @@
+"""Pieces: work that needs nothing of other pieces, with a name that follows from its content."""
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, TypeVar, get_type_hints
+
+import msgspec
+
+from slotmark.errors import SlotmarkError
+from slotmark.versions import slotmark_commit, slotmark_version
+
+T = TypeVar("T")
+
+Progress = Callable[[int, int], None]
+"""Gets what is done and what there is to do in all; may raise to stop."""
+
+
+class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A piece of work, which any process with this slotmark can do.
+
+    Attributes:
+        work: A function of a module. It takes the inputs, by name what ``how`` has, and ``progress`` where its work has parts; the type
+            that it is declared to return is one that msgspec can encode and decode.
+        inputs: What decides the output; msgspec can encode it.
+        label: What people call it, as ``seed 4``.
+        how: Arguments that make no difference to the output: the folder that it is written to, the number of threads.
+    """
+
+    work: Callable[..., T]
+    inputs: tuple[Any, ...]
+    label: str
+    how: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """The function's name and a digest of the inputs and of slotmark's version: the same for the same piece on any machine."""
+        content = msgspec.json.encode((self.inputs, slotmark_version(), slotmark_commit()), order="deterministic")
+        function = f"{Path(inspect.getfile(self.work)).stem}.{self.work.__name__}"
+        return f"{function}-{hashlib.sha256(function.encode() + content).hexdigest()[:12]}"
+
+    def done(self, progress: Progress) -> bytes:
+        """Does the work. Returns the output, encoded. What the work raises names the piece."""
+        try:
+            given = {"progress": progress} if "progress" in inspect.signature(self.work).parameters else {}
+            return msgspec.msgpack.encode(self.work(*self.inputs, **self.how, **given))
+        except SlotmarkError as error:
+            raise type(error)(f"{self.label}: {error}") from error
+        except Exception as error:
+            error.add_note(f"in {self.label}, the piece {self.name}")
+            raise
+
+    def output(self, encoded: bytes) -> T:
+        """The output that was encoded."""
+        return msgspec.msgpack.decode(encoded, type=get_type_hints(self.work)["return"])

@@ -1,0 +1,63 @@
+"""Works of pieces: what the processes of tests import."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import msgspec
+
+from slotmark.engine import Progress
+from slotmark.errors import RunError
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The output of a work."""
+
+    number: int
+    share: float
+    by: int
+
+
+def squared(number: int, wait_s: float, progress: Progress) -> Found:
+    """Takes its time, so that pieces finish in the order of their waits."""
+    progress(0, 10)
+    time.sleep(wait_s)
+    progress(10, 10)
+    return Found(number**2, number / 7, os.getpid())
+
+
+def wrong(number: int, kind: str, folder: str) -> int:
+    """Goes wrong at number 1, in the way that is asked for; the others go on for a minute."""
+    if number != 1:
+        return busy(number, folder)
+    while not list(Path(folder).glob("begun-*")):
+        time.sleep(0.01)
+    if kind == "user":
+        raise RunError("this.toml: not so. Mend it.")
+    if kind == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if kind == "odd":
+        raise _OddError(1, 2)
+    raise ZeroDivisionError("a fault")
+
+
+def busy(number: int, folder: str) -> int:
+    """Computes for a minute without a word of progress; removes what it began however it ends."""
+    begun = Path(folder) / f"begun-{number}"
+    begun.with_suffix(".partial").write_text(str(os.getpid()))
+    try:
+        begun.with_suffix(".partial").rename(begun)
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            sum(range(10_000))
+    finally:
+        begun.unlink()
+    return number
+
+
+class _OddError(Exception):
+    """One that can't be made again from what it has."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(f"{one} and {two}")

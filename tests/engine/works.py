@@ -43,7 +43,7 @@ def wrong(number: int, kind: str, folder: str) -> int:
 
 
 def busy(number: int, folder: str) -> int:
-    """Computes for a minute without a word of progress; removes what it began however it ends."""
+    """Computes for a minute without a word of progress; removes what it began however it ends, and leaves a file where it finished."""
     begun = Path(folder) / f"begun-{number}"
     begun.with_suffix(".partial").write_text(str(os.getpid()))
     try:
@@ -51,6 +51,7 @@ def busy(number: int, folder: str) -> int:
         until = time.monotonic() + 60
         while time.monotonic() < until:
             sum(range(10_000))
+        (Path(folder) / f"finished-{number}").touch()
     finally:
         begun.unlink()
     return number

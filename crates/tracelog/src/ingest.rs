@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::{ControlFlow, Range};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,6 +67,8 @@ pub enum IngestError {
     Same { first: PathBuf, second: PathBuf },
     #[error("{path}: can't write this table ({source}). Nothing was kept; make room and run again.")]
     Write { path: PathBuf, source: ParquetError },
+    #[error("{path}: was put in another's place or cut while it was read, as by logrotate. Ingest again, or ingest a copy.")]
+    Changed { path: PathBuf },
     #[error("interrupted")]
     Interrupted,
 }
@@ -92,21 +95,19 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
         let path = path.to_path_buf();
         move |source| IngestError::Read { path, source }
     };
-    let sizes: Vec<u64> = plan
-        .sources
-        .iter()
-        .map(|source| fs::metadata(&source.path).map(|facts| facts.len()).map_err(read(&source.path)))
-        .collect::<Result<_, _>>()?;
+    let facts: Vec<fs::Metadata> =
+        plan.sources.iter().map(|source| fs::metadata(&source.path).map_err(read(&source.path))).collect::<Result<_, _>>()?;
+    let sizes: Vec<u64> = facts.iter().map(fs::Metadata::len).collect();
     let packings: Vec<Packing> =
         plan.sources.iter().map(|source| Packing::of(&source.path).map_err(read(&source.path))).collect::<Result<_, _>>()?;
     let dialects: Vec<Option<&dyn Dialect>> = plan
         .sources
         .iter()
-        .zip(&packings)
-        .map(|(source, &packing)| dialect(&source.path, packing).map_err(read(&source.path)))
+        .zip(packings.iter().zip(&sizes))
+        .map(|(source, (&packing, &size))| dialect(&source.path, packing, size).map_err(read(&source.path)))
         .collect::<Result<_, _>>()?;
     let mut hashes = same_twice(&plan.sources, &sizes)?;
-    let firsts = first_lines(&plan.sources, &packings, &dialects)?;
+    let firsts = first_lines(&plan.sources, &packings, &dialects, &sizes)?;
     let turns = turns(&plan.sources, &firsts);
     let total: u64 = sizes.iter().sum();
     let segments = segments(&sizes, &packings, &dialects, &turns, plan.threads);
@@ -130,7 +131,7 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
     let mut done = in_parallel(plan.threads, &tasks, |task| match *task {
         Task::Hash(source) => {
             let path = &plan.sources[source].path;
-            Ok(Done::Hash(source, hash_file(path).map_err(read(path))?))
+            Ok(Done::Hash(source, hash_file(path, sizes[source]).map_err(read(path))?))
         }
         Task::Read { part, segment, hash } => {
             let others = heads.get(plan.sources[segment.source].host.as_str()).map_or(Others::None, Others::FirstLines);
@@ -150,6 +151,9 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
         }
     }
     leave_out_overlaps(plan, &segments, &sizes, &mut accounts, &|| step(0))?;
+    for (source, before) in plan.sources.iter().zip(&facts) {
+        refuse_changed(&source.path, before)?;
+    }
     number_lines(&segments, &mut accounts);
     let sources = plan.sources.iter().enumerate().map(|(index, source)| SourceFacts {
         path: source.path.clone(),
@@ -157,6 +161,13 @@ pub fn ingest(plan: &Plan, progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Syn
         digest: hashes.remove(&index).unwrap_or_default(),
     });
     settle(&plan.tables, sources.collect(), accounts).map_err(|source| IngestError::Write { path: plan.tables.clone(), source })
+}
+
+/// Refuses a file that isn't the one it was, or that is shorter: each of its pieces was read through its name. One that grew is as good as before,
+/// since only what was there is read.
+fn refuse_changed(path: &Path, before: &fs::Metadata) -> Result<(), IngestError> {
+    let is_same = |now: fs::Metadata| (now.dev(), now.ino()) == (before.dev(), before.ino()) && now.len() >= before.len();
+    if fs::metadata(path).is_ok_and(is_same) { Ok(()) } else { Err(IngestError::Changed { path: path.into() }) }
 }
 
 /// Does work in threads, a piece when one is free; returns the results in the order of the pieces.
@@ -202,7 +213,7 @@ fn same_twice(sources: &[Source], sizes: &[u64]) -> Result<HashMap<usize, String
         let mut seen: HashMap<String, usize> = HashMap::new();
         for source in alike {
             let path = &sources[source].path;
-            let hash = hash_file(path).map_err(|error| IngestError::Read { path: path.clone(), source: error })?;
+            let hash = hash_file(path, sizes[source]).map_err(|error| IngestError::Read { path: path.clone(), source: error })?;
             if let Some(&first) = seen.get(&hash) {
                 return Err(IngestError::Same { first: sources[first].path.clone(), second: path.clone() });
             }
@@ -213,8 +224,8 @@ fn same_twice(sources: &[Source], sizes: &[u64]) -> Result<HashMap<usize, String
     Ok(hashes)
 }
 
-fn hash_file(path: &Path) -> io::Result<String> {
-    let (mut file, mut hash, mut buffer) = (File::open(path)?, SourceDigest::default(), vec![0; 1 << 20]);
+fn hash_file(path: &Path, bytes: u64) -> io::Result<String> {
+    let (mut file, mut hash, mut buffer) = (File::open(path)?.take(bytes), SourceDigest::default(), vec![0; 1 << 20]);
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(hash.finish()),
@@ -252,7 +263,7 @@ fn leave_out_overlaps(
         own.sort_by_key(|(part, segment)| (segment.turn, *part));
         let mut first_turns = Map::default();
         for (_, segment) in &own {
-            note_lines(&plan.sources[segment.source].path, segment, &mut first_turns, step)?;
+            note_lines(&plan.sources[segment.source].path, segment, sizes[segment.source], &mut first_turns, step)?;
         }
         for (part, _) in &own {
             remove_part(&plan.tables, *part)?;
@@ -272,12 +283,14 @@ fn leave_out_overlaps(
 fn note_lines(
     path: &Path,
     segment: &Segment,
+    size: u64,
     first_turns: &mut Map<LineHash, usize>,
     step: &(dyn Fn() -> Result<(), IngestError> + Sync),
 ) -> Result<(), IngestError> {
     let noted = lines(
         path,
         segment.packing,
+        size,
         segment.range.clone(),
         |line| {
             if !line.too_long && time(segment.dialect, line.bytes).is_some() {
@@ -322,18 +335,19 @@ fn first_lines(
     sources: &[Source],
     packings: &[Packing],
     dialects: &[Option<&'static dyn Dialect>],
+    sizes: &[u64],
 ) -> Result<Vec<Option<FirstLine>>, IngestError> {
     let mut files: HashMap<&str, usize> = HashMap::new();
     for source in sources {
         *files.entry(&source.host).or_default() += 1;
     }
-    let first = |((source, &packing), &dialect): ((&Source, &Packing), &Option<&'static dyn Dialect>)| {
+    let first = |(((source, &packing), &dialect), &size): (((&Source, &Packing), &Option<&'static dyn Dialect>), &u64)| {
         if files[source.host.as_str()] == 1 {
             return Ok(None);
         }
-        first_line(&source.path, packing, dialect).map_err(|error| IngestError::Read { path: source.path.clone(), source: error })
+        first_line(&source.path, packing, size, dialect).map_err(|error| IngestError::Read { path: source.path.clone(), source: error })
     };
-    sources.iter().zip(packings).zip(dialects).map(first).collect()
+    sources.iter().zip(packings).zip(dialects).zip(sizes).map(first).collect()
 }
 
 /// Each file's place among those of its host, by the time of its first line.
@@ -354,12 +368,12 @@ fn turns(sources: &[Source], firsts: &[Option<FirstLine>]) -> Vec<usize> {
     turns
 }
 
-fn first_line(path: &Path, packing: Packing, dialect: Option<&dyn Dialect>) -> io::Result<Option<FirstLine>> {
-    first_that(path, packing, 0..1 << 24, |line| Some(FirstLine { ts_ns: time(dialect, line)?, hash: hash_line(line) }))
+fn first_line(path: &Path, packing: Packing, bytes: u64, dialect: Option<&dyn Dialect>) -> io::Result<Option<FirstLine>> {
+    first_that(path, packing, bytes, 0..1 << 24, |line| Some(FirstLine { ts_ns: time(dialect, line)?, hash: hash_line(line) }))
 }
 
 /// The dialect that most lines near a file's beginning are in; None where no line is in any.
-fn dialect(path: &Path, packing: Packing) -> io::Result<Option<&'static dyn Dialect>> {
+fn dialect(path: &Path, packing: Packing, bytes: u64) -> io::Result<Option<&'static dyn Dialect>> {
     let mut counts = DIALECTS.map(|_| 0);
     let count = |line: Line<'_>| {
         if let Some(place) = dialect_of(line.bytes) {
@@ -367,13 +381,13 @@ fn dialect(path: &Path, packing: Packing) -> io::Result<Option<&'static dyn Dial
         }
         Ok(())
     };
-    lines(path, packing, 0..1 << 20, count, |_| Ok::<_, io::Error>(()))?;
+    lines(path, packing, bytes, 0..1 << 20, count, |_| Ok::<_, io::Error>(()))?;
     let most = DIALECTS.into_iter().zip(counts).rev().filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count);
     Ok(most.map(|(dialect, _)| dialect))
 }
 
 /// Returns the result of `look` for the first line of a stretch that has one.
-fn first_that<T>(path: &Path, packing: Packing, range: Range<u64>, look: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
+fn first_that<T>(path: &Path, packing: Packing, bytes: u64, range: Range<u64>, look: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
     enum Stop<T> {
         Found(T),
         Failed(io::Error),
@@ -383,7 +397,7 @@ fn first_that<T>(path: &Path, packing: Packing, range: Range<u64>, look: impl Fn
             Self::Failed(error)
         }
     }
-    match lines(path, packing, range, |line| look(line.bytes).map_or(Ok(()), |found| Err(Stop::Found(found))), |_| Ok(())) {
+    match lines(path, packing, bytes, range, |line| look(line.bytes).map_or(Ok(()), |found| Err(Stop::Found(found))), |_| Ok(())) {
         Err(Stop::Found(found)) => Ok(Some(found)),
         Err(Stop::Failed(error)) => Err(error),
         Ok(_) => Ok(None),
@@ -539,6 +553,7 @@ fn read_segment(
         lines(
             path,
             segment.packing,
+            size,
             before,
             |line| {
                 if !line.too_long
@@ -564,6 +579,7 @@ fn read_segment(
     let outcome = lines(
         path,
         segment.packing,
+        size,
         segment.range.clone(),
         |line| {
             if line.bytes.trim_ascii().is_empty() && !line.too_long {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
@@ -51,7 +51,7 @@ impl Packing {
 
 /// Counts the packed bytes that were taken out of a file.
 struct Counted {
-    file: BufReader<File>,
+    file: BufReader<Take<File>>,
     taken: Rc<Cell<u64>>,
 }
 
@@ -75,16 +75,16 @@ impl BufRead for Counted {
 }
 
 /// Opens a file's content from an offset on; only plain files have other offsets than 0. `taken` counts packed bytes.
-fn open(path: &Path, packing: Packing, from: u64, taken: &Rc<Cell<u64>>) -> io::Result<Box<dyn Read>> {
+fn open(path: &Path, packing: Packing, bytes: u64, from: u64, taken: &Rc<Cell<u64>>) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let counted = |file| Counted { file: BufReader::with_capacity(READ_BYTES, file), taken: Rc::clone(taken) };
     Ok(match packing {
         Packing::Plain => {
             file.seek(SeekFrom::Start(from))?;
-            Box::new(file)
+            Box::new(file.take(bytes.saturating_sub(from)))
         }
-        Packing::Gzip => Box::new(MultiGzDecoder::new(counted(file))),
-        Packing::Zstd => Box::new(zstd::Decoder::with_buffer(counted(file))?),
+        Packing::Gzip => Box::new(MultiGzDecoder::new(counted(file.take(bytes)))),
+        Packing::Zstd => Box::new(zstd::Decoder::with_buffer(counted(file.take(bytes)))?),
     })
 }
 
@@ -121,10 +121,12 @@ pub(crate) struct Line<'a> {
 
 /// Calls `each` for all lines that begin in `range` of a file's content, and `seen` for all bytes that are read.
 ///
-/// Where packed content is damaged, what came before it is given, the part of a line before it too.
+/// Of the file its first `bytes` are read: a log may grow meanwhile. Where packed content is damaged, what came before it is given, the part
+/// of a line before it too.
 pub(crate) fn lines<E: From<io::Error>>(
     path: &Path,
     packing: Packing,
+    bytes: u64,
     range: Range<u64>,
     mut each: impl FnMut(Line<'_>) -> Result<(), E>,
     mut seen: impl FnMut(&[u8]) -> Result<(), E>,
@@ -133,7 +135,7 @@ pub(crate) fn lines<E: From<io::Error>>(
     let from = range.start.saturating_sub(1);
     let taken = Rc::new(Cell::new(0));
     let mut damage = None;
-    let mut source = open(path, packing, from, &taken)?;
+    let mut source = open(path, packing, bytes, from, &taken)?;
     let mut buffer = vec![0; READ_BYTES];
     let (mut held, mut offset, mut number) = (0, from, 0);
     let mut skipping = range.start > 0;
@@ -202,6 +204,7 @@ mod tests {
         lines(
             path,
             Packing::Plain,
+            u64::MAX,
             range,
             |line| {
                 found.push((line.offset, line.bytes.to_vec()));

@@ -212,6 +212,12 @@ def ingest(
     found = host_logs(request.logs)
     logs = found.logs
     folder = request.logs if request.logs.is_dir() else request.logs.parent
+    try:
+        limits = tracing.limits(logs)
+    except OSError as error:
+        raise LogError(
+            f"{folder}: a log was there and can't be read ({error.strerror or error}). Ingest again, or ingest a copy."
+        ) from error
     genesis = read_genesis(folder, request.genesis)
     metadata = read_metadata(folder, request.meta)
     regions = regions_of_topology(folder)
@@ -240,7 +246,7 @@ def ingest(
             metadata=metadata,
             regions=regions,
             unread=[f"{path} ({why})" for path, why in found.unread],
-            limits=tracing.limits(logs),
+            limits=limits,
             missing=without_logs(
                 folder, [host.host for host in ingested.hosts], list(regions), [path for path, _ in found.unread]
             )

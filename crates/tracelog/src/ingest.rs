@@ -341,13 +341,15 @@ fn first_lines(
     for source in sources {
         *files.entry(&source.host).or_default() += 1;
     }
-    let first = |(((source, &packing), &dialect), &size): (((&Source, &Packing), &Option<&'static dyn Dialect>), &u64)| {
+    let first = |place: usize| {
+        let source: &Source = &sources[place];
         if files[source.host.as_str()] == 1 {
             return Ok(None);
         }
-        first_line(&source.path, packing, size, dialect).map_err(|error| IngestError::Read { path: source.path.clone(), source: error })
+        first_line(&source.path, packings[place], sizes[place], dialects[place])
+            .map_err(|error| IngestError::Read { path: source.path.clone(), source: error })
     };
-    sources.iter().zip(packings).zip(dialects).zip(sizes).map(first).collect()
+    (0..sources.len()).map(first).collect()
 }
 
 /// Each file's place among those of its host, by the time of its first line.

@@ -1,4 +1,4 @@
-"""Numbers as people read them: four significant digits, thousands apart. The only formatters of numbers and p-values, and what reads a share."""
+"""Numbers as people read them: four significant digits, thousands apart; intervals, p-values and shares."""
 
 import math
 

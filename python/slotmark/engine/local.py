@@ -36,7 +36,7 @@ def local(
     progress: Progress = lambda _done, _total: None,
     workers: int | None = None,
 ) -> Merged:
-    """Does pieces on this machine.
+    """Does pieces on this machine. A script calls this below ``if __name__ == "__main__":``, since new processes import it.
 
     Args:
         pieces: What is done.

@@ -48,6 +48,21 @@ def names_in(sql: str) -> tuple[str, ...]:
         return tuple(sorted(_parser().get_table_names(sql)))
 
 
+def allow_folder(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+    """Lets a database read a folder's files, once it may reach nothing else.
+
+    Args:
+        connection: Its connection.
+        folder: The folder; it ends with a slash.
+    """
+    connection.execute("SET allowed_directories = ?", [[folder, _no_pattern(folder)]])
+
+
+def parquet_files(files: Sequence[Path]) -> str:
+    """SQL that stands for the rows of some files."""
+    return f"read_parquet([{', '.join(_quoted(_no_pattern(str(file))) for file in files)}])"
+
+
 @cache
 def _parser() -> duckdb.DuckDBPyConnection:
     """An empty database: where views exist, it binds them, and gives other names."""
@@ -82,7 +97,7 @@ class Database:
             }
         )
         self._connection.execute("SET enable_progress_bar = false")
-        self._connection.execute("SET allowed_directories = ?", [[folder, _no_pattern(folder)]])
+        allow_folder(self._connection, folder)
         self._connection.execute("ATTACH ':memory:' AS relations (COMPRESS)")
         self._connection.execute("USE relations")
         self._workers = [self._connection.cursor() for _ in range(usable_cores())]
@@ -248,14 +263,13 @@ class Database:
 
     def _rows_of(self, table: str, files: Sequence[Path], only: str | None = None) -> str:
         """SQL of the rows in some of a table's files; of one member, where it is named: its name in each row needn't be read then."""
-        listed = ", ".join(_quoted(_no_pattern(str(file))) for file in files)
         casts = ", ".join(
             f"{self._named(only) if only is not None and column == self._column else f'CAST({_identifier(column)} AS {_identifier(words)})'} AS {_identifier(column)}"
             for column, words in self._numbered[table].items()
         )
         shifts = ", ".join(self._shift_of(column, only) for column in self._shifted[table])
         replaced = ", ".join(filter(None, (casts, shifts)))
-        return f"SELECT *{f' REPLACE ({replaced})' if replaced else ''} FROM read_parquet([{listed}])"
+        return f"SELECT *{f' REPLACE ({replaced})' if replaced else ''} FROM {parquet_files(files)}"
 
     def _shift_of(self, column: str, only: str | None) -> str:
         """SQL of a column with the shift of each row's member, or of one member, taken from it."""

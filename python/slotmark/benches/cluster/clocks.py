@@ -9,10 +9,10 @@ import duckdb
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from slotmark.benches.cluster.connections import Connection, peers
 from slotmark.metrics.catalogue import catalogue
+from slotmark.metrics.database import allow_folder, parquet_files
 from slotmark.statistics.clock_moves import Least, courses, moved_clocks
 from slotmark.statistics.clocks import Offsets, clock_offsets
 from slotmark.warnings import Warning
@@ -60,11 +60,13 @@ def look_at_clocks(tables: Path, hosts: Sequence[str], limit_ms: float, *, corre
         limit_ms: A clock that is farther than this from the reference is warned of.
         correct: Whether the times of such a host are to be read as the estimate has them. The tables stay as they were logged.
     """
-    files = sorted((tables / "block_events").iterdir())
+    folder = tables / "block_events"
+    files = sorted(folder.iterdir())
     with duckdb.connect() as database:
         database.execute("SET enable_progress_bar = false")
+        allow_folder(database, f"{folder}/")
         database.execute("SET enable_external_access = false")
-        database.register("block_events", ds.dataset(files, format="parquet"))
+        database.execute(f"CREATE VIEW block_events AS FROM {parquet_files(files)}")
         known = database.sql(
             "SELECT host, local, remote, COUNT(*) AS messages FROM block_events WHERE local IS NOT NULL GROUP BY ALL ORDER BY ALL"
         ).to_arrow_table()

@@ -12,9 +12,9 @@ use parquet::errors::ParquetError;
 use rayon::prelude::*;
 
 use crate::account::{Account, DamagedFile, Ingested, LineTables, Rejection, SourceFacts, settle};
-use crate::dialects::{CARDANO_NODE, DIALECTS, Dialect, Entry, Seen, Taker, Unread, dialect_of};
+use crate::dialects::{CARDANO_NODE, DIALECTS, Dialect, Entry, Seen, Taker, dialect_of};
 use crate::digest::SourceDigest;
-use crate::reader::{Line, Packing, lines};
+use crate::reader::{Batch, Line, Packing, lines};
 use crate::reason::Reason;
 use crate::repeats::{LineHash, RECENT_BYTES, Recent, hash_line};
 use crate::strings::Map;
@@ -478,8 +478,8 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     /// Returns whether a line of interest was there before.
-    fn repeats(&mut self, line: &[u8], offset: u64, ts_ns: i64) -> bool {
-        let hash = hash_line(line);
+    fn repeats(&mut self, line: &Line<'_>, ts_ns: i64) -> bool {
+        let hash = hash_line(line.bytes);
         let elsewhere = match self.others {
             Others::None => false,
             Others::FirstLines(files) => {
@@ -488,25 +488,47 @@ impl Taking<'_> {
             }
             Others::Lines(first_turns) => first_turns.get(&hash).is_some_and(|&turn| turn < self.segment.turn),
         };
-        self.recent.repeats(hash, ts_ns, offset) || elsewhere
+        self.recent.repeats(hash, ts_ns, line.offset) || elsewhere
     }
 }
 
-/// Takes the content of one line.
-struct OfLine<'l, 'a> {
+/// Takes the content of lines that are read at once.
+struct OfLines<'l, 'a> {
     segment: &'l mut Taking<'a>,
-    line: &'l [u8],
-    offset: u64,
+    lines: &'l [Line<'l>],
+    /// The number of the one whose content comes.
+    at: usize,
 }
 
-impl Taker for OfLine<'_, '_> {
+impl Taker for OfLines<'_, '_> {
+    fn begin(&mut self, line: usize) -> i64 {
+        self.at = line;
+        (self.segment.segment.turn as i64) << PLACE_BITS | self.lines[line].offset as i64
+    }
+
+    fn reject(&mut self, reason: Reason) {
+        let line = &self.lines[self.at];
+        // The last line of a log that was cut: whatever it looks like, its end is missing.
+        let reason = if line.ended || reason == Reason::TooLong { reason } else { Reason::Cut };
+        let Taking { plan, segment, whose, tables, .. } = &mut *self.segment;
+        let Source { host, path } = &plan.sources[segment.source];
+        tables.reject(whose, reason, || Rejection {
+            host: host.clone(),
+            file: path.display().to_string(),
+            line: line.number + 1,
+            offset: line.offset,
+            reason: reason.to_string(),
+            text: String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(KEPT_OF_A_LINE)]).into(),
+        });
+    }
+
     fn line(&mut self, seen: &Seen<'_>, place: i64) -> Result<(), ParquetError> {
         let entry = seen.entry.as_ref();
         let named = match self.segment.plan.host_from {
             HostFrom::Field => entry.and_then(|entry| entry.host).unwrap_or(self.segment.whose),
             HostFrom::Path => self.segment.whose,
         };
-        if entry.is_some_and(|entry| self.segment.repeats(self.line, self.offset, entry.ts_ns)) {
+        if entry.is_some_and(|entry| self.segment.repeats(&self.lines[self.at], entry.ts_ns)) {
             self.segment.tables.repeat(named);
             return Ok(());
         }
@@ -514,7 +536,7 @@ impl Taker for OfLine<'_, '_> {
     }
 
     fn part(&mut self, name: &[u8], ts_ns: i64) -> bool {
-        let is_new = !self.segment.repeats(self.line, self.offset, ts_ns);
+        let is_new = !self.segment.repeats(&self.lines[self.at], ts_ns);
         if is_new {
             self.segment.tables.part(self.segment.whose, name, ts_ns)
         } else {
@@ -546,9 +568,9 @@ fn read_segment(
     if plan.host_from == HostFrom::Path {
         tables.host(whose);
     }
-    let place = |offset: u64| (segment.turn as i64) << PLACE_BITS | offset as i64;
     let mut bytes_read = 0;
-    let mut reader = segment.dialect.unwrap_or(&CARDANO_NODE).reader();
+    let dialect = segment.dialect.unwrap_or(&CARDANO_NODE);
+    let (mut reader, mut batch) = (dialect.reader(), Batch::default());
     let mut recent = Recent::default();
     if segment.range.start > 0 {
         let before = segment.range.start.saturating_sub(RECENT_BYTES)..segment.range.start;
@@ -570,14 +592,7 @@ fn read_segment(
         .map_err(|source| IngestError::Read { path: path.clone(), source })?;
     }
     let mut taking = Taking { plan, segment, others, whose, tables, recent, overlaps: false };
-    let rejection = |reason: Reason, line: u64, offset: u64, text: &[u8]| Rejection {
-        host: host.clone(),
-        file: path.display().to_string(),
-        line,
-        offset,
-        reason: reason.to_string(),
-        text: String::from_utf8_lossy(&text[..text.len().min(KEPT_OF_A_LINE)]).into(),
-    };
+    let mut read = |lines: &[Line<'_>]| reader.read(lines, &mut OfLines { segment: &mut taking, lines, at: 0 });
     let outcome = lines(
         path,
         segment.packing,
@@ -587,18 +602,10 @@ fn read_segment(
             if line.bytes.trim_ascii().is_empty() && !line.too_long {
                 return Ok(());
             }
-            let place = place(line.offset);
-            let mut taker = OfLine { segment: &mut taking, line: line.bytes, offset: line.offset };
-            let read = if line.too_long { Err(Reason::TooLong.into()) } else { reader.read(line.bytes, place, &mut taker) };
-            let reason = match read {
-                Ok(()) => return Ok(()),
-                Err(Unread::Write(error)) => return Err(Stop::Write(error)),
-                Err(Unread::Rejected(reason)) => reason,
-            };
-            // The last line of a log that was cut: whatever it looks like, its end is missing.
-            let reason = if line.ended || reason == Reason::TooLong { reason } else { Reason::Cut };
-            taking.tables.reject(whose, reason, || rejection(reason, line.number + 1, line.offset, line.bytes));
-            Ok(())
+            if dialect.can_be_split() {
+                return read(&[line]).map_err(Stop::Write);
+            }
+            if batch.push(&line) { batch.drain(&mut read).map_err(Stop::Write) } else { Ok(()) }
         },
         |bytes| {
             if let Some(hash) = &mut hash {
@@ -618,7 +625,8 @@ fn read_segment(
     if !plain {
         step(size)?;
     }
-    reader.finish(&mut OfLine { segment: &mut taking, line: &[], offset: 0 }).map_err(write)?;
+    batch.drain(&mut read).map_err(write)?;
+    reader.finish(&mut OfLines { segment: &mut taking, lines: &[], at: 0 }).map_err(write)?;
     let mut account = taking.tables.finish(whose, u64::from(segment.range.start == 0)).map_err(write)?;
     (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, taking.overlaps);
     account.damage = extent.damage.map(|damage| DamagedFile {

@@ -10,10 +10,14 @@ use std::rc::Rc;
 use flate2::bufread::MultiGzDecoder;
 use memchr::{memchr, memrchr};
 
+use crate::reason::Reason;
+
 /// Bytes that are read at once: few enough to stay near the CPU until they were hashed and parsed.
 const READ_BYTES: usize = 256 << 10;
 /// A line longer than this is no log line.
 const MOST_BYTES: usize = 64 << 20;
+/// Bytes of lines that are read together, where several threads look at them.
+const BATCH_BYTES: usize = 2 << 20;
 /// Bytes that are kept of a line that is too long.
 const KEPT_BYTES: usize = 1 << 10;
 
@@ -117,6 +121,45 @@ pub(crate) struct Line<'a> {
     pub(crate) number: u64,
     /// True where a line end follows; the last line of a file may be without.
     pub(crate) ended: bool,
+}
+
+impl<'a> Line<'a> {
+    /// Returns the line's text, without its end.
+    pub(crate) fn content(&self) -> Result<&'a [u8], Reason> {
+        if self.too_long { Err(Reason::TooLong) } else { Ok(self.bytes) }
+    }
+}
+
+/// Lines that are read together, copied.
+#[derive(Default)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    /// Lines, each with where it ends in `bytes` in place of its text.
+    lines: Vec<(usize, Line<'static>)>,
+}
+
+impl Batch {
+    /// Adds a line; returns whether it is time to read them.
+    pub(crate) fn push(&mut self, line: &Line<'_>) -> bool {
+        self.bytes.extend_from_slice(line.bytes);
+        let Line { too_long, offset, number, ended, .. } = *line;
+        self.lines.push((self.bytes.len(), Line { bytes: &[], too_long, offset, number, ended }));
+        self.bytes.len() >= BATCH_BYTES
+    }
+
+    /// Calls `read` with the lines, and forgets them.
+    pub(crate) fn drain<R>(&mut self, read: impl FnOnce(&[Line<'_>]) -> R) -> R {
+        let mut from = 0;
+        let lines = self.lines.drain(..).map(|(end, line)| {
+            let bytes = &self.bytes[from..end];
+            from = end;
+            Line { bytes, ..line }
+        });
+        let lines: Vec<_> = lines.collect();
+        let result = read(&lines);
+        self.bytes.clear();
+        result
+    }
 }
 
 /// Calls `each` for all lines that begin in `range` of a file's content, and `seen` for all bytes that are read.

@@ -10,11 +10,15 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem;
+#[cfg(feature = "ingest")]
+use parquet::errors::ParquetError;
 
 #[cfg(feature = "ingest")]
-use super::dialect::{Dialect, Reader, Taker, Unread, has_keys};
+use super::dialect::{Dialect, Reader, Taker, has_keys};
 use super::entry::{Entry, Seen};
 use crate::messages::{by_kind, by_namespace};
+#[cfg(feature = "ingest")]
+use crate::reader::Line;
 use crate::reason::Reason;
 use usual::{Head, read_usual};
 use whole::read_whole;
@@ -74,8 +78,15 @@ impl Dialect for CardanoNode {
 
 #[cfg(feature = "ingest")]
 impl Reader for CardanoNode {
-    fn read(&mut self, line: &[u8], place: i64, taker: &mut dyn Taker) -> Result<(), Unread> {
-        Ok(taker.line(&read_line(line)?, place)?)
+    fn read(&mut self, lines: &[Line<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError> {
+        for (number, line) in lines.iter().enumerate() {
+            let place = taker.begin(number);
+            match line.content().and_then(read_line) {
+                Ok(seen) => taker.line(&seen, place)?,
+                Err(reason) => taker.reject(reason),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use parquet::errors::ParquetError;
 use super::cardano_node::CardanoNode;
 use super::dingo::Dingo;
 use super::entry::{Entry, Seen};
+use crate::reader::Line;
 use crate::reason::Reason;
 
 /// The dialects; of two that have as many lines of a file, the first is taken.
@@ -25,7 +26,8 @@ pub(crate) trait Dialect: Sync {
     /// Returns when a line of interest was written, in ns since 1970, UTC; None where it is of none, or can't be read.
     fn time(&self, line: &[u8]) -> Option<i64>;
 
-    /// Returns whether a file may be read in pieces: no row takes more than one line.
+    /// Returns whether a file may be read in pieces: no row takes more than one line. Lines of the others are looked at in threads
+    /// and joined to rows by one.
     fn can_be_split(&self) -> bool;
 
     /// A reader of the lines of a file, or of a piece of one, from first to last.
@@ -34,8 +36,8 @@ pub(crate) trait Dialect: Sync {
 
 /// Reads lines in their order.
 pub(crate) trait Reader {
-    /// Reads a line, without its end, and gives its content. `place` orders the rows of one time.
-    fn read(&mut self, line: &[u8], place: i64, taker: &mut dyn Taker) -> Result<(), Unread>;
+    /// Reads the next lines and gives their content, line by line. How many come at once makes no difference to it.
+    fn read(&mut self, lines: &[Line<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError>;
 
     /// Gives the rows that are still incomplete, behind the last line.
     fn finish(&mut self, _: &mut dyn Taker) -> Result<(), ParquetError> {
@@ -45,6 +47,13 @@ pub(crate) trait Reader {
 
 /// Takes the content of lines.
 pub(crate) trait Taker {
+    /// Goes on to one of the lines, by its number among those that are read at once: what follows is its content. Returns its place,
+    /// which orders the rows of one time.
+    fn begin(&mut self, line: usize) -> i64;
+
+    /// Takes a line that can't be read.
+    fn reject(&mut self, reason: Reason);
+
     /// Takes a line that is a row by itself, or of no interest.
     fn line(&mut self, seen: &Seen<'_>, place: i64) -> Result<(), ParquetError>;
 
@@ -53,26 +62,6 @@ pub(crate) trait Taker {
 
     /// Takes a row whose lines were taken as parts.
     fn row(&mut self, entry: &Entry<'_>, place: i64) -> Result<(), ParquetError>;
-}
-
-/// Reasons why a line isn't read.
-pub(crate) enum Unread {
-    /// It is rejected.
-    Rejected(Reason),
-    /// Its row can't be written.
-    Write(ParquetError),
-}
-
-impl From<Reason> for Unread {
-    fn from(reason: Reason) -> Self {
-        Self::Rejected(reason)
-    }
-}
-
-impl From<ParquetError> for Unread {
-    fn from(error: ParquetError) -> Self {
-        Self::Write(error)
-    }
 }
 
 /// The place of the dialect that a line is in; None where it is in none of them.

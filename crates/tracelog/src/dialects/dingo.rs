@@ -25,11 +25,13 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 use minicbor::Decoder;
 use parquet::errors::ParquetError;
+use rayon::prelude::*;
 
-use super::dialect::{Dialect, Reader, Taker, Unread, has_keys};
+use super::dialect::{Dialect, Reader, Taker, has_keys};
 use super::entry::{Entry, Seen};
 use crate::json::{Cursor, Value, is_text};
 use crate::messages::{Block, Body, Connection, Message, Slot, Transactions, Version, connected, count, hash, number, slot, string};
+use crate::reader::Line as TextLine;
 use crate::reason::Reason;
 use crate::time::line_time;
 
@@ -103,7 +105,7 @@ impl Dialect for Dingo {
         Some(read_line(line).ok()?.part?.ts_ns)
     }
 
-    /// Rows are put together of several lines. How many threads there are must make no difference to them.
+    /// Rows are put together of several lines, in their order.
     fn can_be_split(&self) -> bool {
         false
     }
@@ -114,12 +116,20 @@ impl Dialect for Dingo {
 }
 
 impl Reader for Joins {
-    fn read(&mut self, line: &[u8], place: i64, taker: &mut dyn Taker) -> Result<(), Unread> {
-        let ReadLine { name, part } = read_line(line)?;
-        match part {
-            Some(part) if taker.part(&name, part.ts_ns) => self.take(&part, place, |entry, place| taker.row(entry, place))?,
-            Some(_) => {}
-            None => taker.line(&Seen { name, entry: None }, place)?,
+    /// What a line holds doesn't depend on others, and reading it takes most of the time: that is done in threads.
+    fn read(&mut self, lines: &[TextLine<'_>], taker: &mut dyn Taker) -> Result<(), ParquetError> {
+        let read: Vec<_> = lines.par_iter().with_min_len(LINES_OF_A_THREAD).map(|line| line.content().and_then(read_line)).collect();
+        for (number, read) in read.into_iter().enumerate() {
+            let place = taker.begin(number);
+            match read {
+                Ok(ReadLine { name, part: Some(part) }) => {
+                    if taker.part(&name, part.ts_ns) {
+                        self.take(&part, place, |entry, place| taker.row(entry, place))?;
+                    }
+                }
+                Ok(ReadLine { name, part: None }) => taker.line(&Seen { name, entry: None }, place)?,
+                Err(reason) => taker.reject(reason),
+            }
         }
         Ok(())
     }
@@ -405,6 +415,8 @@ fn ends(name: &[u8]) -> Option<Connection<'_>> {
     connected(local, remote)
 }
 
+/// Fewer lines aren't worth another thread.
+const LINES_OF_A_THREAD: usize = 200;
 /// Most connections that are followed at once, headers of all of them together, ranges asked for on each, and own blocks: far more than a node has.
 const MOST_CONNECTIONS: usize = 1_000;
 const MOST_HEADERS: usize = 20_000;

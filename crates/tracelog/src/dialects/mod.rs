@@ -15,5 +15,5 @@ pub use cardano_node::read_line;
 #[cfg(feature = "ingest")]
 pub use dialect::is_log_line;
 #[cfg(feature = "ingest")]
-pub(crate) use dialect::{CARDANO_NODE, DIALECTS, Dialect, Taker, Unread, dialect_of};
+pub(crate) use dialect::{CARDANO_NODE, DIALECTS, Dialect, Taker, dialect_of};
 pub use entry::{Entry, Seen};

@@ -116,6 +116,8 @@ class Ground:
         return ("ledger", "run", "--chain", self.chain, "--blocks", "60", "--rounds", "3")
 
     def _made(self, name: str, *arguments: str | Path) -> Path:
+        if (self.folder / name).exists():  # whole, of another ground in this folder
+            return self.folder / name
         done = command(*arguments, into=self.folder)
         if done.code:
             raise RuntimeError(f"{name} can't be made: {done.said}")

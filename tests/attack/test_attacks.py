@@ -24,8 +24,10 @@ from attack import bombs as bombing
 from attack import tampering as tampered
 from slotmark.run.integrity import digest_of
 
-SHORT = {"kills": 3, "resumes": 5, "networks": 3, "runs": 12, "plans": 4, "bombs": 2, "disks": 4}
+SHORT = {"kills": 3, "resumes": 2, "networks": 3, "runs": 8, "plans": 4, "bombs": 2, "disks": 4, "files": 8}
 """How many inputs of each attack are tried here."""
+BESIDE_WHOLE = ("kills", "resumes")
+"""Attacks that first run what they stop to its end, and raise an error, or fail, where it doesn't end well: their unharmed inputs take long."""
 FAULTS = [
     pytest.param(
         name,
@@ -47,18 +49,30 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
 def all_tried(name: str, folder: Path, tries: int) -> tuple[str, list[Tried]]:
     """What is wrong with the unharmed input of an attack, and what became of its inputs."""
     ground = Ground(folder)
-    return ATTACKS[name].unharmed(ground), list(ATTACKS[name].run(ground, 7, tries))
+    unharmed = "" if name in BESIDE_WHOLE else ATTACKS[name].unharmed(ground)
+    return unharmed, list(ATTACKS[name].run(ground, 7, tries))
 
 
 @pytest.mark.parametrize(("name", "tries"), SHORT.items(), ids=list(SHORT))
-def test_the_unharmed_input_passes_and_no_input_of_a_short_attack_fails(
-    name: str, tries: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_unharmed_input_passes_and_no_input_of_a_short_attack_fails(name: str, tries: int, ground: Ground) -> None:
     # A new process: what the kernel says of a child's peak memory begins with what its parent had, and this one may have much.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
-        unharmed, tried = fresh.submit(all_tried, name, tmp_path_factory.mktemp("attack"), tries).result()
+        unharmed, tried = fresh.submit(all_tried, name, ground.folder, tries).result()
     assert unharmed == ""
     assert sum(one.inputs for one in tried) >= tries  # a session that is cut comes to its end
+    assert [failure for one in tried for failure in one.failures] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BESIDE_WHOLE)
+def test_a_slow_unharmed_input_passes(name: str, ground: Ground) -> None:
+    assert ATTACKS[name].unharmed(ground) == ""
+
+
+@pytest.mark.slow
+def test_sessions_that_are_cut_a_hundred_times_hold_what_those_hold_that_nobody_cut(ground: Ground) -> None:
+    tried = list(ATTACKS["resumes"].run(ground, 7, 100))
+    assert sum(one.inputs for one in tried) >= 100
     assert [failure for one in tried for failure in one.failures] == []
 
 

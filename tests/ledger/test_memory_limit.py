@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from slotmark import open_run
 from slotmark.benches.ledger.engine import program
 from slotmark.benches.ledger.memory_limit import limited
 from slotmark.errors import PlatformError, TargetError
-from tests.conftest import slotmark
+from tests.conftest import REPO, slotmark
 
 LIMIT = 44_000_000
 PATIENCE_S = 120
@@ -71,6 +72,14 @@ def group(notes: Path) -> Path:
     raise AssertionError(found)
 
 
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """A folder on the repository's disk: ``tmp_path`` may be in memory."""
+    (REPO / ".build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=REPO / ".build") as folder:
+        yield Path(folder)
+
+
 def until(there: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE_S
     while not there():
@@ -78,12 +87,12 @@ def until(there: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_a_set_on_disk_is_read_from_the_disk_where_the_limit_is_below_its_size(chain: Path, tmp_path: Path) -> None:
+def test_a_set_on_disk_is_read_from_the_disk_where_the_limit_is_below_its_size(chain: Path, on_disk: Path) -> None:
     runs = {}
     for name, more in (("free", ()), ("limited", ("--memory-limit", "44MB"))):
-        made = slotmark(*arguments(chain, tmp_path / name, "--backend", "lmdb", *more))
+        made = slotmark(*arguments(chain, on_disk / name, "--backend", "lmdb", *more))
         assert made.returncode == 0, made.stderr
-        runs[name] = open_run(tmp_path / name / "lmdb")
+        runs[name] = open_run(on_disk / name / "lmdb")
     read, disk = (
         {name: run.table("processes")[column][0].as_py() for name, run in runs.items()}
         for column in ("read_bytes", "disk_bytes")
@@ -92,9 +101,9 @@ def test_a_set_on_disk_is_read_from_the_disk_where_the_limit_is_below_its_size(c
     assert read["limited"] > read["free"] + 1_000_000
     limits = {name: run.manifest.parameters["memory limit"] for name, run in runs.items()}
     assert limits == {"free": "none", "limited": "44,000,000 bytes"}
-    compared = slotmark("compare", tmp_path / "free" / "lmdb", tmp_path / "limited" / "lmdb", "-o", tmp_path / "out")
+    compared = slotmark("compare", on_disk / "free" / "lmdb", on_disk / "limited" / "lmdb", "-o", on_disk / "out")
     assert compared.returncode == 0, compared.stderr
-    report = (tmp_path / "out" / "report.json").read_text()
+    report = (on_disk / "out" / "report.json").read_text()
     assert "Parameter 'memory limit' differs: none for the baseline, 44,000,000 bytes here" in report
 
 

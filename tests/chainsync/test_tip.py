@@ -288,6 +288,8 @@ def test_clients_at_the_tip_are_ranked_by_how_late_they_have_a_block(growing: Li
         ('record["at_ns"] -= 10**9 if record["event"] == "block" else 0', "`at_ns` must be CLOCK_MONOTONIC"),
         ('record = {"event": "error", "message": "gave up"} if number == 3 else record', "gave up"),
         ("sys.exit(7) if number == 3 else None", "exited 7 while it followed"),
+        # What it leaves holds its standard output, and what it follows with.
+        ("(os.fork() or time.sleep(600), sys.exit(7)) if number == 3 else None", "exited 7 while it followed"),
         ('record = {"event": "done"} if number == 3 else record', "is not a record of `follow`"),
     ],
 )

@@ -156,7 +156,8 @@ class Follower:
                 got. None of these where the node had ended the connection before.
         """
         refuse_endless(str(self), self._stderr)
-        gone = self._read()
+        is_over = self._process.poll() is not None  # asked before its last records are read
+        gone = self._read() or is_over  # what it started may hold its standard output open
         for event in self._events.decode(self._relay.events()):
             match event:
                 case Waits():

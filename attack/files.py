@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attack.control import Attack
-from attack.faults import CONTROL_PRINTED, FILE_CHANGED, MEMORY_TAKEN, REFUSES, TRACEBACK, TWO_LINES
+from attack.faults import MEMORY_TAKEN, OF_A_READER
 from attack.ground import Fault, Ground, content, emptied
 from attack.outcome import REFUSED, Ended, Tried, chances, command
 from attack.tampering import CONTROL, Commands, change_bytes, change_content
@@ -228,11 +228,7 @@ ATTACK = Attack(
     files,
     unharmed,
     (
-        REFUSES,
-        TRACEBACK,
-        TWO_LINES,
-        CONTROL_PRINTED,
-        FILE_CHANGED,
+        *OF_A_READER,
         MEMORY_TAKEN,
         Fault(
             "a file that is nested deep is followed to its end",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attack.control import Attack
-from attack.faults import CONTROL_PRINTED, FILE_CHANGED, REFUSES, TRACEBACK, TWO_LINES, around
+from attack.faults import OF_A_READER, around
 from attack.ground import Fault, Ground, content, emptied, is_fine_or_refused
 from attack.outcome import Ended, Tried, chances, command, environment
 
@@ -318,11 +318,7 @@ ATTACK = Attack(
     tampering,
     unharmed,
     (
-        REFUSES,
-        TRACEBACK,
-        TWO_LINES,
-        CONTROL_PRINTED,
-        FILE_CHANGED,
+        *OF_A_READER,
         Fault(
             "samples are others than those of the tables",
             around(after="import sys\nif 'samples' in sys.argv: print('0,0,0')"),

@@ -137,7 +137,7 @@ class Analysis:
         machines = self.catalogue.key(key).machines
         if not machines:
             return None
-        found = as_text(self.select(machines, f"the machines of '{key}'"))
+        found = self.query(machines, f"the machines of '{key}'")
         names, *facts = (column.to_pylist() for column in found.columns)
         return {name: tuple(one[place] for one in facts) for place, name in enumerate(names)}
 
@@ -155,7 +155,7 @@ class Analysis:
             known = self.catalogue.key(key)
             columns = "".join(f', "{column}" AS "{name}"' for name, column in known.columns.items())
             sql = f'SELECT "{key}"{columns} FROM "{known.relation}" ORDER BY "{key}"'
-            self._known[key] = as_text(self.select(sql, f"'{known.relation}'"))
+            self._known[key] = self.query(sql, f"'{known.relation}'")
         return self._known[key]
 
     def relation(self, name: str) -> pa.Table:
@@ -164,13 +164,13 @@ class Analysis:
             raise RunError(
                 f"{self.catalogue.bench} has no relation '{name}'. It has: {', '.join(self.catalogue.relations)}."
             )
-        return as_text(self.select(f'SELECT * FROM "{name}"', f"'{name}'"))
+        return self.query(f'SELECT * FROM "{name}"', f"'{name}'")
 
     def query(self, sql: str, what: str = "a query") -> pa.Table:
         """Returns what :meth:`select` does, with its text as text."""
         return as_text(self.select(sql, what))
 
-    def select(self, sql: str, what: str = "a query") -> pa.Table:
+    def select(self, sql: str, what: str) -> pa.Table:
         """Returns the result of one SQL query over the run's tables, the relations of the catalogue, ``filters`` and ``method``. Text may be a dictionary.
 
         Args:

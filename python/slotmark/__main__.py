@@ -17,6 +17,9 @@ LEAST_BYTES = 512 << 20
 _NO_MEMORY = ("can't start new thread", "failed to map segment from shared object")
 """Parts of errors of Python and the loader where memory is short and they raise no MemoryError."""
 
+_INTERRUPTED = "Query interrupted"
+"""The RuntimeError that DuckDB raises in the place of what a signal's handler raises while a statement runs."""
+
 
 class Stopped(KeyboardInterrupt):
     """A signal came.
@@ -57,10 +60,10 @@ def main() -> None:
         from slotmark.cli import main as command  # noqa: PLC0415 - most of a command's first moments are this import
 
         command()
-    except KeyboardInterrupt:
-        sys.stderr.write("slotmark: interrupted; nothing was left half-written.\n")
-        sys.exit(128 + by[0])
-    except (MemoryError, RuntimeError, ImportError) as error:
+    except (KeyboardInterrupt, MemoryError, RuntimeError, ImportError) as error:
+        if isinstance(error, KeyboardInterrupt) or str(error) == _INTERRUPTED:
+            sys.stderr.write("slotmark: interrupted; nothing was left half-written.\n")
+            sys.exit(128 + by[0])
         if "--debug" in sys.argv or not (
             isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
         ):

@@ -222,3 +222,24 @@ slotmark.__main__.main()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (143, "slotmark: interrupted; nothing was left half-written.\n")
+
+
+def test_a_signal_that_comes_while_the_database_computes_stops() -> None:
+    """As `ledger run` once was, cut by a signal at its end: a traceback ended with `RuntimeError: Query interrupted`, which is all that DuckDB raises then."""
+    program = """
+import os, signal, threading
+import duckdb
+import slotmark.__main__, slotmark.cli
+
+def command():
+    database = duckdb.connect()
+    database.execute("CREATE TABLE words AS SELECT range AS number, hash(range) AS word FROM range(1000000)")
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    while True:
+        database.execute("SELECT word % 1000, sum(number), count(DISTINCT word) FROM words GROUP BY 1").fetchall()
+
+slotmark.cli.main = command
+slotmark.__main__.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (143, "slotmark: interrupted; nothing was left half-written.\n")

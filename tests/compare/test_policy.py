@@ -90,6 +90,14 @@ def test_of_several_candidates_the_worst_answer_counts_and_each_is_named(run: Ca
     assert decision.line.endswith("; SHIP same: the decisive metric is shown not worse beyond its margin")
 
 
+def test_where_several_candidates_are_worse_the_line_says_which_in_what(run: Callable[..., Run]) -> None:
+    assert re.fullmatch(
+        r"HOLD slow and slower: slow is worse in Blocks per second, decode, sequential -10\.\d % \(margin 2 %\); "
+        r"slower is worse in Blocks per second, decode, sequential -20\.\d % \(margin 2 %\)",
+        line(compare([run("base"), run("slow", 0.9), run("slower", 0.8)])),
+    )
+
+
 def test_a_policy_changes_ranks_margins_and_directions(run: Callable[..., Run]) -> None:
     sides = [run("base"), run("slow", 0.9)]
     wider = Policy(margins={"blocks_per_s": 0.2})

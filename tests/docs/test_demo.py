@@ -67,6 +67,16 @@ def test_the_live_demo_finds_the_delay_that_it_plants(environment: dict[str, str
     assert usual < 0.04 <= delayed
 
 
+@pytest.mark.timeout(900)
+def test_the_ledger_demo_goes_from_a_chain_to_a_decision_about_stores(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    skip_without_programs()
+    printed = run_demo("ledger", environment, tmp_path, "20", tmp_path / "demo")
+    # A busy machine's figures decide less; an idle one holds both.
+    assert re.match(r"(HOLD|RUN AGAIN) .*Input resolution, typical block", printed.splitlines()[-2])
+
+
 def test_the_demos_are_what_make_runs() -> None:
     makefile = (REPO / "Makefile").read_text(encoding="utf-8")
     for name in ("cluster", "live", "chainsync", "ledger"):

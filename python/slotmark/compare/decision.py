@@ -415,8 +415,13 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
     warnings = [cause for cause in causes if not cause.metric]
     warned = [f"warnings: {listed(list(dict.fromkeys(warning.name for warning in warnings)))}"] if warnings else []
     if answer == "hold":
-        worse = [f"{cause.title} {cause.reason}" for cause in causes if cause.answer == "hold"]
-        return "; ".join([f"worse in {listed(few(worse, NAMED))}", *warned])
+        worse: dict[str, list[str]] = {}
+        for cause in causes:
+            if cause.answer == "hold":
+                worse.setdefault(cause.candidate, []).append(f"{cause.title} {cause.reason}")
+        several = len(worse) > 1
+        holds = [f"{f'{name} is ' if several else ''}worse in {listed(few(of, NAMED))}" for name, of in worse.items()]
+        return "; ".join([*holds, *warned])
     unclear = [cause for cause in causes if cause.metric and not cause.conditional]
     alone = [cause for cause in causes if cause.tips_at is not None]
     more = _more(causes)

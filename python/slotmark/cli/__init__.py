@@ -20,6 +20,7 @@ from slotmark.cli import (
     growth,
     ingest,
     ledger,
+    merge,
     plan,
     predict,
     published,
@@ -69,6 +70,7 @@ app.add_typer(published.app, name="published")
 app.command("predict", epilog="Example: slotmark predict value-only-10.5 --sweep block_size=22kB..180kB -o report")(
     predict.predict
 )
+app.command("merge", epilog="Example: slotmark merge sweep -o report")(merge.merge)
 app.command("forecast", epilog="Example: slotmark forecast ledger-runs --profile value-only-10.5 -o runs")(
     forecast.forecast
 )

@@ -1,5 +1,7 @@
 """`slotmark predict`: what-if answers from the simulated cluster."""
 
+import shlex
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,10 +10,9 @@ import typer
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.cli.console import progress
 from slotmark.cli.profiles import PROFILE, Settings
-from slotmark.cli.reports import AsJson, print_json, print_report
+from slotmark.cli.reports import AsJson, report_runs
 from slotmark.errors import ArgumentError
-
-STEPS = 7
+from slotmark.words import counted
 
 
 def predict(
@@ -36,38 +37,51 @@ def predict(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Simulations of each variant: seeds 1 to N.")] = 5,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Also write report.html, .pdf, .md and .json.")
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="DIR", help="Also write report.html, .pdf, .md and .json; with --shard, its folder."
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N/OF",
+            help="Do only the N-th of OF parts of the simulations, here or on another machine, into -o; then slotmark merge.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict block propagation: with parameters changed, beside the unchanged profile, or over a range of one."""
-    import tempfile
+    import msgspec
 
-    from slotmark.benches.cluster.predict import predict_change, predict_sweep
-    from slotmark.benches.cluster.sweep import parse_sweep
-    from slotmark.compare import alone, compare
-    from slotmark.report import comparison_document, write_report
+    from slotmark.benches.cluster.question import Question, answered, shard_done
 
-    changes, numbers = list(settings or ()), range(1, seeds + 1)
     if sweep is None and (steps is not None or spacing is not Spacing.auto):
         raise ArgumentError("--steps and --spacing are of a sweep: give --sweep PARAM=LOW..HIGH, or leave them out.")
     if sweep is not None and against is not None:
         raise ArgumentError("--against and --sweep: a sweep's values are beside each other; leave one out.")
-    swept = None if sweep is None else parse_sweep(sweep, spacing)
-    with tempfile.TemporaryDirectory(prefix="slotmark-") as folder:
-        with progress("slots") as step:
-
-            def advance(done: int, total: int) -> None:
-                step(done, total, "predicting")
-
-            if swept is None:
-                runs = predict_change(profile, changes, numbers, Path(folder), advance, against)
-            else:
-                runs = predict_sweep(profile, swept, steps or STEPS, changes, numbers, Path(folder), advance)
-        result = compare(runs) if len(runs) > 1 else alone(runs[0])
-        document = comparison_document(result)
-    written = write_report(document, result, out) if out is not None else []
+    question = Question(
+        profile=profile,
+        settings=list(settings or ()),
+        sweep=sweep,
+        steps=steps,
+        spacing=spacing,
+        against=against,
+        seeds=seeds,
+    )
+    if shard is None:
+        report_runs(partial(answered, question), out, unit="slots", doing="predicting", as_json=as_json)
+        return
+    if out is None:
+        raise ArgumentError("--shard: expected -o with the folder that all shards share, as -o sweep.")
+    with progress("slots") as step:
+        done = shard_done(question, shard, out, lambda count, total: step(count, total, "predicting"))
     if as_json:
-        print_json(result)
-    else:
-        print_report(document, written)
+        typer.echo(msgspec.json.encode(done).decode())
+        return
+    before = f", {done.found:,} of them before" if done.found else ""
+    typer.echo(
+        f"Shard {done.shard}: {counted(done.pieces, 'piece')} finished{before}; of all shards {done.missing:,} are missing."
+    )
+    if not done.missing:
+        typer.echo(f"Merge them: slotmark merge {shlex.quote(str(out))} -o OUT")

@@ -2,7 +2,7 @@
 
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.addresses import addresses_are_limited
+from slotmark.cli.console import progress
 from slotmark.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -106,3 +107,37 @@ def print_report(document: "Document", written: Sequence[Path]) -> None:
     print_document(document)
     for path in written:
         typer.echo(path, file=sys.stdout)  # without it, echo takes a standard output of ASCII for one of UTF-8
+
+
+def report_runs(
+    make: "Callable[[Path, Callable[[int, int], None]], list[Run]]",
+    out: Path | None,
+    *,
+    unit: str,
+    doing: str,
+    as_json: bool,
+) -> None:
+    """Makes runs in a temporary folder, compares them where there are several, and prints and writes the report.
+
+    Args:
+        make: Makes the runs in a folder, and calls the second argument with what is done and in all.
+        out: The folder that the report is written to; None for none.
+        unit: Unit of the count.
+        doing: What is being done, in a word.
+        as_json: Whether JSON is printed in the place of tables.
+    """
+    import tempfile
+
+    from slotmark.compare import alone, compare
+    from slotmark.report import comparison_document, write_report
+
+    with tempfile.TemporaryDirectory(prefix="slotmark-") as folder:
+        with progress(unit) as step:
+            runs = make(Path(folder), lambda done, total: step(done, total, doing))
+        result = compare(runs) if len(runs) > 1 else alone(runs[0])
+        document = comparison_document(result)
+    written = write_report(document, result, out) if out is not None else []
+    if as_json:
+        print_json(result)
+    else:
+        print_report(document, written)

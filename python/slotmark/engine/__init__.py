@@ -1,6 +1,19 @@
-"""Engines: where work is done that needs nothing of other work. Pieces of work, and the engine that does them on this machine."""
+"""Engines: where work is done that needs nothing of other work. Pieces of work, and the engines that do them: on this machine, or shared by many calls."""
 
 from slotmark.engine.local import local
-from slotmark.engine.piece import Piece, Progress
+from slotmark.engine.piece import Engine, Piece, Progress
+from slotmark.engine.shards import NotMergedError, Shard, ShardDone, Shared, gathered, opened, sharded
 
-__all__ = ["Piece", "Progress", "local"]
+__all__ = [
+    "Engine",
+    "NotMergedError",
+    "Piece",
+    "Progress",
+    "Shard",
+    "ShardDone",
+    "Shared",
+    "gathered",
+    "local",
+    "opened",
+    "sharded",
+]

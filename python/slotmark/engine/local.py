@@ -12,14 +12,11 @@ from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 from slotmark.cores import usable_cores
-from slotmark.engine.piece import Piece, Progress
+from slotmark.engine.piece import Merged, Piece, Progress, T
 from slotmark.errors import PieceError
-
-T = TypeVar("T")
-Merged = TypeVar("Merged")
 
 STOPPING_S = 10.0
 """Time that a piece which is stopped has for removing what it began."""

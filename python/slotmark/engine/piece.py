@@ -2,16 +2,18 @@
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar, get_type_hints
 
 import msgspec
 
-from slotmark.errors import SlotmarkError
+from slotmark.errors import PieceError, SlotmarkError
 from slotmark.versions import slotmark_commit, slotmark_version
+from slotmark.whole_files import written_whole
 
 T = TypeVar("T")
+Merged = TypeVar("Merged")
 
 Progress = Callable[[int, int], None]
 """Gets what is done and what there is to do in all; may raise to stop."""
@@ -26,12 +28,14 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         inputs: What decides the output; msgspec can encode it.
         label: What people call it, as ``seed 4``.
         how: Arguments that make no difference to the output: the folder that it is written to, the number of threads.
+        kept: The file that the output is written to as soon as it is there, whole; None for no file.
     """
 
     work: Callable[..., T]
     inputs: tuple[Any, ...]
     label: str
     how: dict[str, Any] = {}
+    kept: Path | None = None
 
     @property
     def name(self) -> str:
@@ -44,7 +48,10 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         """Does the work. Returns the output, encoded. What the work raises names the piece."""
         try:
             given = {"progress": progress} if "progress" in inspect.signature(self.work).parameters else {}
-            return msgspec.msgpack.encode(self.work(*self.inputs, **self.how, **given))
+            encoded = msgspec.msgpack.encode(self.work(*self.inputs, **self.how, **given))
+            if self.kept is not None:
+                _keep(encoded, self.kept)
+            return encoded
         except SlotmarkError as error:
             raise type(error)(f"{self.label}: {error}") from error
         except Exception as error:
@@ -54,3 +61,34 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     def output(self, encoded: bytes) -> T:
         """The output that was encoded."""
         return msgspec.msgpack.decode(encoded, type=get_type_hints(self.work)["return"])
+
+
+def _keep(encoded: bytes, file: Path) -> None:
+    """Writes an output behind its digest."""
+    try:
+        with written_whole(file) as (partial,):
+            partial.write_bytes(hashlib.sha256(encoded).digest() + encoded)
+    except OSError as error:
+        raise PieceError(
+            f"{file}: {error.strerror}. What is finished is kept; mend that, and run the same command again."
+        ) from error
+
+
+def kept_output(file: bytes) -> bytes | None:
+    """The output that was kept in a file; None where the file is not as it was written."""
+    digest, encoded = file[:32], file[32:]
+    return encoded if hashlib.sha256(encoded).digest() == digest else None
+
+
+class Engine(Protocol):
+    """Does pieces, and merges their outputs: the callers of one engine can call any."""
+
+    def __call__(
+        self,
+        pieces: Sequence[Piece[T]],
+        merge: Callable[[Iterator[T]], Merged],
+        progress: Progress = ...,
+        workers: int | None = None,
+    ) -> Merged:
+        """Returns what ``merge`` returns, which gets the outputs in the order of the pieces; :func:`slotmark.engine.local` has the arguments."""
+        ...

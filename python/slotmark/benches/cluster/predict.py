@@ -24,7 +24,7 @@ from slotmark.benches.cluster.model import (
 )
 from slotmark.benches.cluster.simulate import Tables, load_profile, parameters, tables, workers_for
 from slotmark.benches.cluster.sweep import Sweep, amount
-from slotmark.engine import Piece, Progress, local
+from slotmark.engine import Engine, Piece, Progress, local
 from slotmark.errors import SimulationError
 from slotmark.metrics.replayed import CONFIDENCE, PARAMETER, Replayed
 from slotmark.run import Manifest, Run, RunWriter, Target
@@ -91,6 +91,7 @@ def predict_change(
     folder: Path,
     progress: Progress,
     against: str | Path | None = None,
+    engine: Engine = local,
 ) -> list[Run]:
     """Predicts what a profile with settings does, and beside it the profile as it is, with the same seeds on both sides.
 
@@ -101,6 +102,7 @@ def predict_change(
         folder: Where the run folders are written.
         progress: Called with slots done and in all; may raise to stop.
         against: The profile beside it, in the place of the same one unchanged; a file that extends nothing is laid over it.
+        engine: Does the simulations.
 
     Returns:
         The run of the unchanged profile, or of ``against``, then that of the changed one; a single run where there is nothing to compare.
@@ -124,7 +126,7 @@ def predict_change(
                 f"--against {against}: {profile} changes nothing of it that moves a block; name another profile.{texts}"
             )
         alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings), warnings=of_extended)
-        return simulated([alone], "", seeds, _numbered(folder), progress)
+        return simulated([alone], "", seeds, _numbered(folder), progress, engine=engine)
     asked = tuple(settings)
     named = ", ".join(one for one in asked if one not in run)
     if against is not None:
@@ -137,7 +139,7 @@ def predict_change(
     if against is not None:
         moved = [f"{name}={now[name]}" for name in moving if name in now]
         named = ", ".join(moved[:_SHOWN]) + (f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else "")
-    return simulated(variants, named, seeds, _numbered(folder), progress)
+    return simulated(variants, named, seeds, _numbered(folder), progress, engine=engine)
 
 
 def predict_sweep(
@@ -148,6 +150,7 @@ def predict_sweep(
     seeds: Sequence[int],
     folder: Path,
     progress: Progress,
+    engine: Engine = local,
 ) -> list[Run]:
     """Predicts what a profile does for values of one parameter, with the same seeds for each.
 
@@ -159,6 +162,7 @@ def predict_sweep(
         seeds: One simulation each and step.
         folder: Where the run folders are written.
         progress: Called with slots done and in all; may raise to stop.
+        engine: Does the simulations.
 
     Returns:
         One run per value, rising.
@@ -199,7 +203,7 @@ def predict_sweep(
     unchanged = Variant(
         source=source, name=UNCHANGED, settings=tuple(one for one in settings if one.startswith("run."))
     )
-    return simulated(variants, ", ".join([*settings, swept]), seeds, _numbered(folder), progress, unchanged)
+    return simulated(variants, ", ".join([*settings, swept]), seeds, _numbered(folder), progress, unchanged, engine)
 
 
 def simulated(
@@ -209,6 +213,7 @@ def simulated(
     folders: Iterable[Path],
     progress: Progress,
     published: Variant | None = None,
+    engine: Engine = local,
 ) -> list[Run]:
     """A run folder per variant, simulated once per seed, some at a time.
 
@@ -219,6 +224,7 @@ def simulated(
         folders: The run folder of each variant.
         progress: Called with slots done and in all.
         published: The profile as it was published, where no variant is: the model's error is that of its simulations.
+        engine: Does the simulations.
 
     Raises:
         SimulationError: A profile or setting that makes no sense, no seed, or no block to analyse.
@@ -239,7 +245,7 @@ def simulated(
     if published is not None:
         texts.append(published.source.text(published.settings))
     pieces = [Piece(work=tables, inputs=(text, seed), label=f"seed {seed}") for text in texts for seed in seeds]
-    outputs = local(pieces, list, progress, workers_for(len(pieces)))
+    outputs = engine(pieces, list, progress, workers_for(len(pieces)))
     by_text = [outputs[place * len(seeds) : (place + 1) * len(seeds)] for place in range(len(texts))]
     at_ends = iter(by_text[len(variants) :])
     of_all = None if published is None else _model_error(published, by_text[-1])

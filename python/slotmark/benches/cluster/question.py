@@ -1,0 +1,121 @@
+"""What `slotmark predict` is asked, which one call answers, or several that share the simulations and a last one that merges them."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from slotmark.benches.cluster.predict import predict_change, predict_sweep
+from slotmark.benches.cluster.sweep import Spacing, parse_sweep
+from slotmark.engine import Engine, NotMergedError, Progress, Shard, ShardDone, gathered, local, opened, sharded
+from slotmark.errors import PieceError
+from slotmark.run import Run
+
+STEPS = 7
+"""Values of a sweep, unless their number is asked for."""
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options of a prediction.
+
+    Attributes:
+        profile: A file, or the name of a shipped profile.
+        settings: ``key=value`` each.
+        sweep: ``PARAM=LOW..HIGH``; None for a change.
+        steps: Values of the sweep; None for `STEPS`.
+        spacing: Of the values of the sweep.
+        against: The profile beside it; None for the unchanged one.
+        seeds: Simulations of each variant: seeds 1 to that.
+    """
+
+    profile: str
+    settings: list[str] = []
+    sweep: str | None = None
+    steps: Count | None = None
+    spacing: Spacing = Spacing.auto
+    against: str | None = None
+    seeds: Count = 5
+
+    def command(self, shard: Shard, out: Path) -> str:
+        """The command that does one shard of it, for a shell."""
+        words = ["slotmark", "predict", self.profile]
+        for setting in self.settings:
+            words += ["--set", setting]
+        options = [("--sweep", self.sweep), ("--steps", self.steps), ("--against", self.against)]
+        for name, value in options:
+            words += [] if value is None else [name, str(value)]
+        words += [] if self.spacing is Spacing.auto else ["--spacing", self.spacing.value]
+        return shlex.join([*words, "--seeds", str(self.seeds), "--shard", str(shard), "-o", str(out)])
+
+
+def answered(question: Question, folder: Path, progress: Progress, engine: Engine = local) -> list[Run]:
+    """Answers a question.
+
+    Args:
+        question: The question.
+        folder: Where the run folders are written.
+        progress: Called with what is done and in all; may raise to stop.
+        engine: Does the simulations.
+
+    Returns:
+        A run per variant, as :func:`slotmark.benches.cluster.predict.predict_change` or ``predict_sweep`` returns them.
+
+    Raises:
+        SimulationError: A profile, setting or range that makes no sense, or no block to analyse.
+    """
+    numbers = range(1, question.seeds + 1)
+    if question.sweep is None:
+        return predict_change(question.profile, question.settings, numbers, folder, progress, question.against, engine)
+    swept = parse_sweep(question.sweep, question.spacing)
+    return predict_sweep(
+        question.profile, swept, question.steps or STEPS, question.settings, numbers, folder, progress, engine
+    )
+
+
+def shard_done(question: Question, named: str, out: Path, progress: Progress) -> ShardDone:
+    """Does a shard of the simulations that answer a question, and keeps what they give in a folder that all shards share.
+
+    Args:
+        question: The question; the same for all shards.
+        named: The shard, as ``3/40``.
+        out: The folder; simulations that are finished in it are not done again.
+        progress: Called with slots done and in all; may raise to stop: what is finished by then stays.
+
+    Returns:
+        The number of pieces that were done and found.
+
+    Raises:
+        ArgumentError: No shard has that name.
+        SimulationError: A profile, setting or range that makes no sense.
+        PieceError: The folder is of another question, version or number of shards, or can't be written.
+    """
+    shard = Shard.parsed(named)
+    try:
+        answered(question, out, progress, sharded(shard, out, msgspec.to_builtins(question)))
+    except NotMergedError as ended:
+        return ended.done
+    raise AssertionError("the engine of a shard merges nothing")
+
+
+def merged(shards: Path, folder: Path, progress: Progress) -> list[Run]:
+    """Answers the question whose simulations were shared, as a single call would.
+
+    Args:
+        shards: The folder that all shards share.
+        folder: Where the run folders are written.
+        progress: Called with pieces read and in all.
+
+    Raises:
+        PieceError: Pieces are missing or damaged, or of another version.
+    """
+    shared = opened(shards)
+    try:
+        question = msgspec.convert(shared.options, Question)
+    except msgspec.ValidationError as error:
+        raise PieceError(
+            f"{shards}: not what --shard writes: {error}. Run a shard again, into a new folder."
+        ) from error
+    return answered(question, folder, progress, gathered(shards, shared, lambda shard: question.command(shard, shards)))

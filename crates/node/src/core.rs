@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_ledger::Environment;
 use slotmark_praos::state::Outlook;
+use slotmark_wire::follower::Follower;
+use slotmark_wire::message::Message;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::chaindb::{ChainDb, slot_of};
@@ -26,11 +28,9 @@ use crate::error::NodeError;
 use crate::inbox::Events;
 use crate::log::Log;
 use crate::mempool::{Mempool, Rules};
-use crate::message::Message;
 use crate::options::Run;
 use crate::store::Store;
 
-use followers::Follower;
 use transactions::{Offered, Offering};
 use upstream::Upstream;
 
@@ -76,7 +76,7 @@ struct PeerState {
     is_local: bool,
     rtt: Duration,
     upstream: Option<Upstream>,
-    follower: Follower,
+    follower: Follower<Point>,
     offering: Offering,
     offered: Offered,
     local: local::LocalState,
@@ -209,7 +209,7 @@ impl Core {
             is_local,
             rtt: Duration::MAX,
             upstream: is_client.then(Upstream::default),
-            follower: Follower::default(),
+            follower: Follower::new(Point::Origin),
             offering: Offering::default(),
             offered: Offered::default(),
             local: local::LocalState::default(),

@@ -6,10 +6,10 @@ use minicbor::data::Tag;
 use slotmark_network::Network;
 use slotmark_network::byron::Byron;
 use slotmark_praos::genesis::Genesis;
+use slotmark_wire::message::{Put, PutResult, put};
 
 use crate::config::read_json;
 use crate::error::NodeError;
-use crate::message::{Put, PutResult, put};
 
 /// Eras between Byron and Conway, all over before slot 0: Shelley, Allegra, Mary, Alonzo, Babbage.
 const PAST_ERAS: usize = 5;

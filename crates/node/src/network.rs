@@ -2,7 +2,6 @@
 
 mod bounds;
 mod connection;
-mod limits;
 mod writer;
 
 use std::cell::{Cell, RefCell};
@@ -26,7 +25,6 @@ use crate::store::Store;
 use bounds::Door;
 
 pub use bounds::Bounds;
-pub use limits::WINDOW;
 
 /// Waits between attempts to reach a peer.
 const FIRST_WAIT: Duration = Duration::from_millis(250);

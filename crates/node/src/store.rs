@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use slotmark_chain::block::decode_header;
 use slotmark_chain::{ChainAppender, ChainError, Hash32, NewBlock, Point};
 use slotmark_synth::assembly::HEADER_OFFSET;
+use slotmark_wire::message::length;
 
 use crate::error::NodeError;
-use crate::message::length;
 
 /// A log is followed by a new one at this many bytes.
 const LOG_BYTES: u64 = 8 << 20;

@@ -109,7 +109,7 @@ fn connections_of_others_are_counted_and_those_of_the_topology_always_have_a_pla
     wait_for_agreement(3, &mut nodes);
     // A silent connection is closed, and its place is free again.
     assert!(held.iter_mut().all(is_closed));
-    assert!(nodes[VICTIM].errors().contains("no message of any protocol within 5 s of the handshake"), "{}", nodes[VICTIM].errors());
+    assert!(nodes[VICTIM].errors().contains("no message after the handshake within 5s"), "{}", nodes[VICTIM].errors());
     wait_for("a place", &mut nodes, |_| knock(victim, attacker(1)));
     nodes.into_iter().for_each(Node::stop);
 }

@@ -3,24 +3,20 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::ops::RangeInclusive;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::Hash32;
-use slotmark_wire::handshake::{Answer, Side, Stated, Terms};
+use slotmark_wire::handshake::{Answer, FINAL_VERSIONS, Side, Stated, Terms};
+use slotmark_wire::limits::{self, SMALL_BYTES, WINDOW};
 use slotmark_wire::message::{Decoded, KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest};
 use slotmark_wire::mux::{HEADER_BYTES, Received, frame, protocol};
 
 use crate::record::{Record, now_ns};
 use crate::schedule::Schedule;
 
-/// Versions that are offered; later ones aren't final.
-const VERSIONS: RangeInclusive<u64> = 14..=15;
-/// Time limit for connecting and for the answer to the handshake: a node's own limit.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// Interval at which a waiting thread checks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
 /// Between the handshake and the beginning of tx-submission. A node that enters a connection in its books only after the handshake, as Dingo,
@@ -34,10 +30,6 @@ const MOST_CONNECTIONS: usize = 3;
 const END_GRACE: Duration = Duration::from_secs(10);
 /// Interval of keep-alive messages: a node gives up after 97 s without one.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-/// Ids that may be offered and not acknowledged.
-const WINDOW: usize = 10;
-/// Bytes of a request at most: a node's own limit.
-const LARGEST_REQUEST: usize = 65_535;
 
 /// Reasons why a connection ended before all was submitted.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +41,7 @@ pub enum SubmissionError {
     Lost { target: SocketAddr, source: io::Error },
     #[error("{target}: refused the handshake, which offered versions 14 and 15 and network magic {magic}: {why}")]
     Refused { target: SocketAddr, magic: u32, why: String },
-    #[error("{target}: no answer to the handshake, which offered versions 14 and 15 and network magic {magic}, within {} s", HANDSHAKE_LIMIT.as_secs())]
+    #[error("{target}: no answer to the handshake, which offered versions 14 and 15 and network magic {magic}, within {} s", limits::HANDSHAKE.as_secs())]
     NoHandshake { target: SocketAddr, magic: u32 },
     #[error(
         "{target}: never asked for transactions (tx-submission, MsgRequestTxIds): the handshake was accepted and MsgInit sent over {MOST_CONNECTIONS} connections, and {} s waited on each",
@@ -98,7 +90,7 @@ fn submit_over_one(
     records: &Sender<Record>,
     opened: &mut BTreeSet<u16>,
 ) -> Result<(), SubmissionError> {
-    let stream = TcpStream::connect_timeout(&target, HANDSHAKE_LIMIT).map_err(|source| SubmissionError::Connect { target, source })?;
+    let stream = TcpStream::connect_timeout(&target, limits::HANDSHAKE).map_err(|source| SubmissionError::Connect { target, source })?;
     let lost = |source| SubmissionError::Lost { target, source };
     stream.set_nodelay(true).map_err(lost)?;
     stream.set_read_timeout(Some(LOOK)).map_err(lost)?;
@@ -196,7 +188,7 @@ impl Connection<'_> {
                     self.held.drain(..bytes);
                     return Ok(Some(message));
                 }
-                Err(MessageError::Incomplete) if self.held.len() <= LARGEST_REQUEST => {}
+                Err(MessageError::Incomplete) if self.held.len() <= SMALL_BYTES => {}
                 Err(error) => return Err(self.protocol_error(number, error)),
             }
             if self.more(number)? {
@@ -210,13 +202,13 @@ impl Connection<'_> {
 
     fn shake_hands(&mut self, magic: u32) -> Result<(), SubmissionError> {
         let mut message = Vec::new();
-        let terms = Terms { versions: VERSIONS, ..Terms::of(Side::Node, u64::from(magic)) };
+        let terms = Terms { versions: FINAL_VERSIONS, ..Terms::of(Side::Node, u64::from(magic)) };
         terms.proposal().encode(&mut message, Side::Node);
         self.send(protocol::HANDSHAKE, &message)?;
         let (target, number, begun) = (self.target, protocol::HANDSHAKE, Instant::now());
-        let answer = self.message(number, Answer::decode, |_| Ok(begun.elapsed() < HANDSHAKE_LIMIT))?;
+        let answer = self.message(number, Answer::decode, |_| Ok(begun.elapsed() < limits::HANDSHAKE))?;
         match answer.ok_or(SubmissionError::NoHandshake { target, magic })? {
-            Answer::Accept(Stated { version, .. }) if VERSIONS.contains(&version) => Ok(()),
+            Answer::Accept(Stated { version, .. }) if FINAL_VERSIONS.contains(&version) => Ok(()),
             Answer::Accept(Stated { version, .. }) => {
                 Err(self.protocol_error(number, format!("version {version} was accepted, which wasn't offered")))
             }
@@ -274,7 +266,7 @@ impl<'c> Offers<'c> {
             TxSubmissionRequest::Ids { blocking, acknowledged, requested } => {
                 self.acknowledge(usize::from(*acknowledged))?;
                 let (left, requested) = (self.unacknowledged.len(), usize::from(*requested));
-                if left + requested > WINDOW {
+                if left + requested > usize::from(WINDOW) {
                     return Err(format!("{requested} ids were asked for with {left} unacknowledged: expected {WINDOW} in all at most"));
                 }
                 let places = match (*blocking, left) {

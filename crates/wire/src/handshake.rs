@@ -34,6 +34,9 @@ impl Side {
     }
 }
 
+/// The versions between nodes that are final: what our own node and load speak.
+pub const FINAL_VERSIONS: std::ops::RangeInclusive<u64> = 14..=15;
+
 impl fmt::Display for Side {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name())

@@ -2,9 +2,11 @@
 //! a node announces blocks.
 
 pub mod client;
+pub mod follower;
 pub mod framing;
 pub mod handshake;
 pub mod ingress;
+pub mod limits;
 pub mod message;
 pub mod mux;
 pub mod relay;

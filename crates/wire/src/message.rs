@@ -1,9 +1,15 @@
-//! The mini-protocols' messages, as CBOR.
+//! The mini-protocols' messages, as CBOR: each protocol's by itself, and [`Message`], that of any protocol.
+
+mod any;
+mod local;
 
 use minicbor::data::{Tag, Type};
 use minicbor::decode::Error;
 use minicbor::{Decoder, Encoder};
 use slotmark_chain::{Hash32, Point, Tip};
+
+pub use any::{Message, length};
+pub use local::{Local, Target};
 
 /// Reasons why bytes are no message, or not yet one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -138,19 +144,17 @@ pub fn point(decoder: &mut Decoder<'_>) -> Result<Point, MessageError> {
         return Err(MessageError::Malformed("a point of neither 0 nor 2 items".into()));
     }
     let slot = decoder.u64()?;
-    let hash = decoder.bytes()?.try_into().map_err(|_| MessageError::Malformed("a hash that has not 32 bytes".into()))?;
+    let hash = hash(decoder)?;
     close(decoder, length)?;
     Ok(Point::Block { slot, hash })
 }
 
 /// Appends a point.
 pub fn put_point(out: &mut Vec<u8>, point: &Point) {
-    let mut encoder = Encoder::new(out);
-    match point {
-        Point::Origin => encoder.array(0).map(drop),
-        Point::Block { slot, hash } => encoder.array(2).and_then(|e| e.u64(*slot)).and_then(|e| e.bytes(hash)).map(drop),
-    }
-    .expect("a Vec takes every byte");
+    put(out, |e| match point {
+        Point::Origin => e.array(0)?.ok(),
+        Point::Block { slot, hash } => e.array(2)?.u64(*slot)?.bytes(hash)?.ok(),
+    });
 }
 
 /// Appends a tip: `[point, block number]`.
@@ -161,7 +165,7 @@ pub fn put_tip(out: &mut Vec<u8>, tip: &Tip) {
 }
 
 pub(crate) fn put_uint(out: &mut Vec<u8>, number: u64) {
-    Encoder::new(out).u64(number).map(drop).expect("a Vec takes every byte");
+    put(out, |e| e.u64(number)?.ok());
 }
 
 /// Reads CBOR inside CBOR.
@@ -177,7 +181,41 @@ pub fn encoded<'b>(decoder: &mut Decoder<'b>) -> Result<&'b [u8], MessageError> 
 
 /// Appends bytes as CBOR inside CBOR.
 pub fn put_encoded(out: &mut Vec<u8>, bytes: &[u8]) {
-    Encoder::new(out).tag(Tag::new(ENCODED)).and_then(|e| e.bytes(bytes)).map(drop).expect("a Vec takes every byte");
+    put(out, |e| e.tag(Tag::new(ENCODED))?.bytes(bytes)?.ok());
+}
+
+/// A writer of CBOR.
+pub type Put<'o> = Encoder<&'o mut Vec<u8>>;
+/// The outcome of writing, which can't fail.
+pub type PutResult = Result<(), minicbor::encode::Error<std::convert::Infallible>>;
+
+/// Appends what `write` writes.
+pub fn put(out: &mut Vec<u8>, write: impl FnOnce(&mut Put<'_>) -> PutResult) {
+    write(&mut Encoder::new(out)).expect("a Vec takes every byte");
+}
+
+/// Appends a fraction in its lowest terms. Its denominator isn't 0.
+///
+/// # Errors
+/// None: the buffer takes every byte.
+pub fn put_fraction(e: &mut Put<'_>, numerator: u64, denominator: u64) -> PutResult {
+    let (mut divisor, mut rest) = (denominator, numerator);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    e.tag(Tag::new(30))?.array(2)?.u64(numerator / divisor)?.u64(denominator / divisor)?.ok()
+}
+
+/// Reads a hash of 32 bytes.
+///
+/// # Errors
+/// It isn't whole, or isn't one.
+pub fn hash(decoder: &mut Decoder<'_>) -> Result<Hash32, MessageError> {
+    decoder.bytes()?.try_into().map_err(|_| MessageError::Malformed("a hash that has not 32 bytes".into()))
+}
+
+fn unexpected<T>(name: &str) -> Result<T, MessageError> {
+    Err(MessageError::Malformed(format!("{name} has no such message here")))
 }
 
 /// Reads a list of definite or indefinite length.
@@ -223,8 +261,7 @@ impl TxSubmissionRequest {
 
     /// Appends the message.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut encoder = Encoder::new(out);
-        let mut put = || {
+        put(out, |encoder| {
             match self {
                 Self::Ids { blocking, acknowledged, requested } => {
                     encoder.array(4)?.u8(0)?.bool(*blocking)?.u16(*acknowledged)?.u16(*requested)?;
@@ -237,9 +274,8 @@ impl TxSubmissionRequest {
                     encoder.end()?;
                 }
             }
-            Ok::<_, minicbor::encode::Error<std::convert::Infallible>>(())
-        };
-        put().expect("a Vec takes every byte");
+            Ok(())
+        });
     }
 }
 
@@ -257,8 +293,7 @@ fn of_conway<'b, T>(decoder: &mut Decoder<'b>, read: impl FnOnce(&mut Decoder<'b
 
 /// A transaction's id: `[6, hash]`.
 fn id(decoder: &mut Decoder<'_>) -> Result<Hash32, MessageError> {
-    let read = |decoder: &mut Decoder<'_>| Ok(decoder.bytes()?.try_into());
-    of_conway(decoder, read)?.map_err(|_| MessageError::Malformed("an id that has not 32 bytes".into()))
+    of_conway(decoder, hash)
 }
 
 impl<'t> TxSubmissionReply<'t> {
@@ -287,8 +322,7 @@ impl<'t> TxSubmissionReply<'t> {
 
     /// Appends the message.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut encoder = Encoder::new(out);
-        let mut put = || {
+        put(out, |encoder| {
             match self {
                 Self::Init => drop(encoder.array(1)?.u8(6)?),
                 Self::Ids(ids) => {
@@ -307,9 +341,8 @@ impl<'t> TxSubmissionReply<'t> {
                 }
                 Self::Done => drop(encoder.array(1)?.u8(4)?),
             }
-            Ok::<_, minicbor::encode::Error<std::convert::Infallible>>(())
-        };
-        put().expect("a Vec takes every byte");
+            Ok(())
+        });
     }
 }
 
@@ -340,7 +373,7 @@ impl ChainSyncRequest {
             Self::RequestNext => out.extend([0x81, 0x00]),
             Self::FindIntersect(points) => {
                 out.extend([0x82, 0x04]);
-                Encoder::new(&mut *out).array(points.len() as u64).map(drop).expect("a Vec takes every byte");
+                put(out, |e| e.array(points.len() as u64)?.ok());
                 points.iter().for_each(|point| put_point(out, point));
             }
             Self::Done => out.extend([0x81, 0x07]),

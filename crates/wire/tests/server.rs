@@ -503,7 +503,7 @@ fn each_state_of_a_node_s_peer_has_its_limit() {
     let find = segment(protocol::CHAIN_SYNC_N2N, &find);
     let reason = ended(|config, short| config.limits.first_message = short, &[]);
     assert_eq!(reason, "no message after the handshake within 200ms");
-    let reason = ended(|config, short| config.limits.chain_sync_idle = short, &find);
+    let reason = ended(|config, short| config.limits.chain_sync_idle = Some(short), &find);
     assert_eq!(reason, "no chain-sync request within 200ms");
     let reason = ended(|config, short| config.limits.keep_alive = short, &segment(protocol::KEEP_ALIVE, &[0x82, 0x00, 0x01]));
     assert_eq!(reason, "no keep-alive within 200ms");
@@ -513,7 +513,7 @@ fn each_state_of_a_node_s_peer_has_its_limit() {
 
 #[test]
 fn a_local_client_may_be_silent_and_one_that_waits_at_the_tip_too() {
-    let house = House::with(|config| config.limits.chain_sync_idle = Duration::from_millis(200));
+    let house = House::with(|config| config.limits.chain_sync_idle = Some(Duration::from_millis(200)));
     let local = house.raw();
     let mut waiting = TcpStream::connect(house.address()).unwrap();
     shake_hands(&mut waiting, Side::Node);

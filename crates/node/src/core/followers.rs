@@ -2,31 +2,13 @@
 
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_tracelog::{Peer, Point as LogPoint, Tip as LogTip, forms};
-use slotmark_wire::message::ChainSyncRequest;
+use slotmark_wire::follower::{Follower, Reply, Source};
+use slotmark_wire::message::{ChainSyncRequest, Message};
 
 use super::Core;
 use crate::chaindb::{ORIGIN, Switch, hash_of, slot_of};
 use crate::log::Log;
-use crate::message::Message;
 use crate::store::StoredBlock;
-
-/// The position of a peer that follows the chain.
-#[derive(Debug)]
-pub(super) struct Follower {
-    at: Point,
-    /// True where it must be sent back to `at` first.
-    goes_back: bool,
-    /// Requests that aren't answered.
-    requests: u32,
-    /// True where it was sent the message to wait.
-    waits: bool,
-}
-
-impl Default for Follower {
-    fn default() -> Self {
-        Self { at: Point::Origin, goes_back: true, requests: 0, waits: false }
-    }
-}
 
 /// The item behind a follower's point.
 enum Next {
@@ -34,12 +16,32 @@ enum Next {
     Settled(usize),
 }
 
+/// The chain as it is served to a peer or a local client.
+struct Served<'c> {
+    core: &'c Core,
+    is_local: bool,
+}
+
+impl Source for Served<'_> {
+    type Place = Point;
+    type Block = Message;
+    /// The block has just been forgotten, or can't be read: the follower's request waits.
+    type Error = ();
+
+    fn after(&self, at: Point) -> Result<Option<(Message, Point)>, ()> {
+        match self.core.next_after(&at, !self.is_local) {
+            None => Ok(None),
+            Some(next) => self.core.forward(&next, self.is_local).map(Some).ok_or(()),
+        }
+    }
+}
+
 impl Core {
     pub(super) fn follow(&mut self, peer: u32, request: ChainSyncRequest) -> Result<(), String> {
         match request {
             ChainSyncRequest::RequestNext => {
                 let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
-                state.follower.requests += 1;
+                state.follower.request();
                 self.serve(peer);
             }
             ChainSyncRequest::FindIntersect(points) => {
@@ -48,7 +50,7 @@ impl Core {
                 let Some(state) = self.peers.get_mut(&peer) else { return Ok(()) };
                 match found {
                     Some(point) => {
-                        (state.follower.at, state.follower.goes_back) = (point, true);
+                        state.follower.send_back(point);
                         state.send(Message::IntersectFound(point, tip));
                     }
                     None => state.send(Message::IntersectNotFound(tip)),
@@ -56,7 +58,7 @@ impl Core {
             }
             ChainSyncRequest::Done => {
                 if let Some(state) = self.peers.get_mut(&peer) {
-                    state.follower = Follower::default();
+                    state.follower = Follower::new(Point::Origin);
                 }
             }
         }
@@ -92,33 +94,17 @@ impl Core {
 
     /// Answers a follower's requests, as far as there are answers.
     pub(super) fn serve(&mut self, peer: u32) {
-        loop {
-            let Some(state) = self.peers.get(&peer) else { return };
-            let (follower, is_local) = (&state.follower, state.is_local);
-            if follower.requests == 0 {
-                return;
-            }
+        while let Some(state) = self.peers.get(&peer) {
+            let (mut follower, is_local) = (state.follower, state.is_local);
             // cardano-node logs what it sends to those who wait at the tip, and to nodes alone under this name.
-            let (tip, logged) = (self.tip(), follower.waits && !is_local);
-            let (message, at) = if follower.goes_back {
-                (Message::RollBackward(follower.at, tip), follower.at)
-            } else {
-                match self.next_after(&follower.at, !is_local) {
-                    None => {
-                        let Some(state) = self.peers.get_mut(&peer) else { return };
-                        if !state.follower.waits {
-                            state.follower.waits = true;
-                            state.send(Message::AwaitReply);
-                        }
-                        return;
-                    }
-                    Some(next) => match self.forward(&next, is_local) {
-                        Some(forward) => forward,
-                        None => return,
-                    },
-                }
+            let (tip, logged) = (self.tip(), follower.waits() && !is_local);
+            let Ok(Some(reply)) = follower.reply(&Served { core: self, is_local }) else { return };
+            let at = follower.at();
+            let (message, is_forward) = match reply {
+                Reply::Forward(message) => (message, true),
+                Reply::Back(to) => (Message::RollBackward(to, tip), false),
+                Reply::Wait => (Message::AwaitReply, false),
             };
-            let is_forward = !matches!(message, Message::RollBackward(..));
             if logged && is_forward {
                 self.log_instruction(peer, &at, tip, |log, peer, block, tip| log.line(forms::SendingHeader { peer, block, tip }));
             } else if logged {
@@ -126,9 +112,7 @@ impl Core {
             }
             let Some(state) = self.peers.get_mut(&peer) else { return };
             state.send(message);
-            state.follower.at = at;
-            (state.follower.goes_back, state.follower.waits) = (false, false);
-            state.follower.requests -= 1;
+            state.follower = follower;
             if logged && is_forward {
                 self.log_instruction(peer, &at, tip, |log, peer, block, tip| log.line(forms::HeaderSent { peer, block, tip }));
             }
@@ -166,7 +150,7 @@ impl Core {
     /// Announces a header whose block is about to be validated.
     pub(super) fn announce_tentatively(&mut self, hash: Hash32) {
         self.tentative = Some(hash);
-        self.peers_where(|peer| !peer.is_local && peer.follower.waits).into_iter().for_each(|peer| self.serve(peer));
+        self.peers_where(|peer| !peer.is_local && peer.follower.waits()).into_iter().for_each(|peer| self.serve(peer));
     }
 
     /// Takes back a header that was announced and whose block was refused.
@@ -184,16 +168,16 @@ impl Core {
         {
             self.send_back(|at| switch.left.contains(at), fork);
         }
-        self.peers_where(|peer| peer.follower.waits).into_iter().for_each(|peer| self.serve(peer));
+        self.peers_where(|peer| peer.follower.waits()).into_iter().for_each(|peer| self.serve(peer));
     }
 
     /// Sends those who are at certain blocks back to a point.
     fn send_back(&mut self, is_gone: impl Fn(&Hash32) -> bool, to: Point) {
         let mut waiting = Vec::new();
         for (number, peer) in &mut self.peers {
-            if is_gone(&hash_of(&peer.follower.at)) {
-                (peer.follower.at, peer.follower.goes_back) = (to, true);
-                if peer.follower.waits {
+            if is_gone(&hash_of(&peer.follower.at())) {
+                peer.follower.send_back(to);
+                if peer.follower.waits() {
                     waiting.push(*number);
                 }
             }

@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use slotmark_chain::{Hash32, Point, Tip};
+use slotmark_wire::message::{Local, Message, Target};
 
 use super::Core;
 use crate::clock::now_ns;
 use crate::error::NodeError;
-use crate::local::{Local, Target};
 use crate::mempool::{Mempool, Refused};
-use crate::message::Message;
 
 /// The state of a local client.
 #[derive(Debug, Default)]

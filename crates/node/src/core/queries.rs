@@ -10,11 +10,10 @@ use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_ledger::EncodedOutput;
 use slotmark_praos::stake::{Distribution, Stake};
 use slotmark_tracelog::date_of;
-use slotmark_wire::message::{MessageError, list, put_encoded, put_point};
+use slotmark_wire::message::{MessageError, hash, list, put, put_encoded, put_fraction, put_point};
 
 use super::Core;
 use crate::chaindb::slot_of;
-use crate::message::{hash, put, put_fraction};
 
 /// The era of all queries: Conway.
 const ERA: u64 = 6;

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use slotmark_chain::Hash32;
 use slotmark_tracelog::{AnyTransactions, MempoolSize, Peer, Transaction, forms};
-use slotmark_wire::message::TxSubmissionRequest;
+use slotmark_wire::limits::WINDOW;
+use slotmark_wire::message::{Message, TxSubmissionRequest};
 
 use super::Core;
 use crate::error::NodeError;
 use crate::mempool::{Refused, transaction_id};
-use crate::message::Message;
-use crate::network::WINDOW;
 
 /// The transactions that this node offers a peer.
 #[derive(Debug, Default)]

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use slotmark_chain::block::{body_is_proven, decode_header};
 use slotmark_chain::{Hash32, Point, Tip};
 use slotmark_tracelog::{Peer, Point as LogPoint, SelectView, forms};
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest};
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, Message};
 
 use super::{Core, PeerState};
 use crate::chaindb::{Adopted, ChainDb, HeaderFault, ORIGIN, Selection, View, hash_of};
 use crate::clock::now_ns;
 use crate::error::NodeError;
-use crate::message::Message;
 use crate::options::Stage;
 use crate::store::StoredBlock;
 

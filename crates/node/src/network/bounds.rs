@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest};
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, Message};
 
-use crate::message::Message;
 use crate::options::Run;
 
 /// Requests for headers that a peer may have unanswered: cardano-node pipelines 300 at most.

@@ -3,48 +3,35 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::Point;
 use slotmark_tracelog::{Peer, forms};
-use slotmark_wire::handshake::{Answer, Proposal, Side, Stated, Terms};
+use slotmark_wire::handshake::{Answer, FINAL_VERSIONS, Proposal, Side, Stated, Terms};
 use slotmark_wire::ingress::Ingress;
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, MessageError};
+use slotmark_wire::limits::{self, PeerLimits, TimeLimits};
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, Local, Message, MessageError, length};
 use slotmark_wire::mux::{Header, Received, frame, protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::bounds::Turn;
-use super::limits::Limits;
 use super::writer::Outbox;
 use super::{Network, Origin};
 use crate::core::{Command, Connected, Event};
 use crate::inbox::Rank;
-use crate::local::Local;
-use crate::message::{Message, length};
 
-/// The versions between nodes that this one speaks.
-const VERSIONS: RangeInclusive<u64> = 14..=15;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 65_536;
-/// Longest time of a handshake.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
-/// Longest time that another may be connected without a message of any protocol (cardano-node's protocolIdleTimeout).
-const SILENCE_LIMIT: Duration = Duration::from_secs(5);
-/// Longest time of a segment.
-const SEGMENT_LIMIT: Duration = Duration::from_secs(30);
 /// Interval at which time limits are checked.
 const TICK: Duration = Duration::from_secs(1);
 /// Interval at which a client sends a keep-alive message.
 const PING_EVERY: Duration = Duration::from_secs(10);
 /// Answers that wait for their way out make further requests wait.
 const FULL_BYTES: usize = 1 << 20;
-/// The largest handshake.
-const HANDSHAKE_BYTES: usize = 5_760;
 /// The largest message of a local client, which has no limit in the protocol: a transaction, with room to spare.
 const LOCAL_BYTES: usize = 4 << 20;
 
@@ -66,7 +53,7 @@ pub(super) async fn run(
     let _ = stream.set_nodelay(true);
     let own = stream.local_addr().map_err(|error| error.to_string())?;
     let mut inbox = Received::new(READ_BYTES);
-    let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands(&mut stream, &mut inbox, network.magic, origin));
+    let shaken = tokio::time::timeout(limits::HANDSHAKE, shake_hands(&mut stream, &mut inbox, network.magic, origin));
     let initiator_only = shaken.await.map_err(|_| "no handshake within 10 s".to_owned())??;
     // Its pair of addresses need not rest when it ends: both sides may want to connect again.
     let _ = stream.set_zero_linger();
@@ -80,9 +67,12 @@ pub(super) async fn run(
     let rank = if is_client || !network.bounds.is_strict { Rank::First } else { Rank::Later };
     network.events.send(rank, Event::Connected(connected));
     let mut connection = Connection::new(Rc::clone(&network), peer, rank, outbox);
-    connection.silent_until =
-        (network.bounds.is_strict && !is_client && origin == Origin::Accepted).then(|| Instant::now() + SILENCE_LIMIT);
-    connection.limits = Some(Limits::new(neighbour.unwrap_or(false), network.chain_sync_idle));
+    let times = TimeLimits { chain_sync_idle: network.chain_sync_idle, ..TimeLimits::default() };
+    let mut limits = PeerLimits::new(neighbour.unwrap_or(false), times);
+    if network.bounds.is_strict && !is_client && origin == Origin::Accepted {
+        limits.turns().expect_message(Instant::now());
+    }
+    connection.limits = Some(limits);
     connection.may_answer = is_client;
     connection.may_ask = !(initiator_only && origin == Origin::Dialled);
     let ended = connection.converse(reader, inbox, received, is_client).await;
@@ -96,7 +86,7 @@ pub(super) async fn run(
 /// Sees to a connection with a local client until it ends.
 pub(super) async fn serve_local(network: Rc<Network>, mut stream: UnixStream) {
     let mut inbox = Received::new(READ_BYTES);
-    let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, shake_hands_locally(&mut stream, &mut inbox, network.magic));
+    let shaken = tokio::time::timeout(limits::HANDSHAKE, shake_hands_locally(&mut stream, &mut inbox, network.magic));
     if !matches!(shaken.await, Ok(Ok(()))) {
         return;
     }
@@ -124,7 +114,7 @@ async fn message_of_handshake(stream: &mut (impl AsyncRead + Unpin), inbox: &mut
                 return Err("something else than a handshake".into());
             }
             message.extend(payload);
-            if message.len() > HANDSHAKE_BYTES {
+            if message.len() > limits::HANDSHAKE_BYTES {
                 return Err("a handshake of more than 5,760 bytes".into());
             }
             match length(&message) {
@@ -147,7 +137,7 @@ async fn send(stream: &mut (impl AsyncWrite + Unpin), from_responder: bool, mess
 
 /// Agrees on a version; gives whether the other side only initiates.
 async fn shake_hands(stream: &mut TcpStream, inbox: &mut Received, magic: u32, origin: Origin) -> Result<bool, String> {
-    let terms = Terms { side: Side::Node, versions: VERSIONS, magic: u64::from(magic), initiator_only: false };
+    let terms = Terms { side: Side::Node, versions: FINAL_VERSIONS, magic: u64::from(magic), initiator_only: false };
     if origin == Origin::Dialled {
         let mut message = Vec::new();
         terms.proposal().encode(&mut message, terms.side);
@@ -170,7 +160,7 @@ async fn shake_hands(stream: &mut TcpStream, inbox: &mut Received, magic: u32, o
         return Err("a message of the handshake that has no place here".into());
     }
     let Stated { version, magic: other, initiator_only, .. } = accepted(answer)?;
-    if !VERSIONS.contains(&version) {
+    if !FINAL_VERSIONS.contains(&version) {
         return Err(format!("it accepted version {version}, which was not proposed"));
     }
     if other != terms.magic {
@@ -206,8 +196,6 @@ struct Connection {
     peer: u32,
     /// The rank of its events at the core.
     rank: Rank,
-    /// By when some message must have come; None where one has, or none need come.
-    silent_until: Option<Instant>,
     /// The messages of the last read.
     turn: Turn,
     /// Requests for headers that are at the core, and whether one for an intersection is.
@@ -217,7 +205,7 @@ struct Connection {
     unanswered_ranges: Rc<Cell<u32>>,
     outbox: Outbox,
     /// None for local clients.
-    limits: Option<Limits>,
+    limits: Option<PeerLimits>,
     /// True where responders of the other side may send, and its initiators.
     may_answer: bool,
     may_ask: bool,
@@ -248,7 +236,6 @@ impl Connection {
             network,
             peer,
             rank,
-            silent_until: None,
             turn: Turn::default(),
             at_core: 0,
             intersecting: false,
@@ -298,16 +285,11 @@ impl Connection {
                 () = self.outbox.drained(), if self.held > 0 || self.held_query.is_some() => self.let_go(),
                 _ = ticks.tick() => {
                     let now = Instant::now();
-                    if let Some(limits) = &self.limits {
+                    if let Some(limits) = &mut self.limits {
+                        limits.turns().segment(unfinished);
                         limits.check(now)?;
                         if self.outbox.queued() > self.network.bounds.unread_bytes {
                             return Err("it does not read what it asked for".into());
-                        }
-                        if self.silent_until.is_some_and(|until| until < now) {
-                            return Err("no message of any protocol within 5 s of the handshake".into());
-                        }
-                        if unfinished.is_some_and(|since| now - since > SEGMENT_LIMIT) {
-                            return Err("a segment that took more than 30 s".into());
                         }
                     }
                     if pings && self.pinged.is_none() && now >= next_ping {
@@ -406,7 +388,6 @@ impl Connection {
         if let Some(limits) = &mut self.limits {
             limits.received(&message, Instant::now())?;
             self.turn.note(&message, &bounds)?;
-            self.silent_until = None;
         }
         match message {
             Message::ChainSync(ChainSyncRequest::RequestNext) => {

@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use slotmark_wire::message::Message;
 use slotmark_wire::mux::{Header, MAX_SENT};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-
-use crate::message::Message;
 
 /// Bytes that go to the socket at once.
 const BATCH_BYTES: usize = 131_072;

@@ -14,15 +14,13 @@ use slotmark_chain::Point;
 use slotmark_chain::block::{Era, Header};
 
 use crate::handshake::{Answer, Side, Terms};
+use crate::limits;
 use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, MessageError};
 use crate::mux::{HEADER_BYTES, frame, protocol};
 use bearer::Bearer;
 use inbox::Inbox;
 use pacer::Pacer;
 use skim::Skimmer;
-
-/// Time limit for the answer to the handshake; the same as a node's.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Errors between a client and its server.
 #[derive(Debug, thiserror::Error)]
@@ -118,7 +116,7 @@ impl Client {
         let offer = Offer { side, magic };
         let mut message = Vec::new();
         Terms::of(side, magic).proposal().encode(&mut message, side);
-        client.bearer.read_within(Some(HANDSHAKE_LIMIT))?;
+        client.bearer.read_within(Some(limits::HANDSHAKE))?;
         let answered = client.send(protocol::HANDSHAKE, &message).and_then(|()| client.reply(protocol::HANDSHAKE, Answer::decode, 0));
         let answer = answered.map_err(|error| client.handshake_error(error, offer.clone()))?;
         match answer {
@@ -142,7 +140,7 @@ impl Client {
             }
             ClientError::Closed { .. } => ClientError::ClosedInHandshake(offer),
             ClientError::Lost(source) if matches!(source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                ClientError::NoHandshake { offer, limit: HANDSHAKE_LIMIT }
+                ClientError::NoHandshake { offer, limit: limits::HANDSHAKE }
             }
             ClientError::Lost(source) if matches!(source.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
                 ClientError::ClosedInHandshake(offer)

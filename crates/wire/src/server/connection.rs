@@ -10,17 +10,17 @@ use slotmark_chain::{ChainError, Point, Tip};
 
 use super::ConnectionReport;
 use super::growth::{Growth, LOOK_EVERY};
-use super::limits::{Heard, TimeLimits};
+use super::heard::Heard;
 use super::stream::{Stream, thread_cpu_ns};
+use crate::follower::{Follower, Reply, Source};
 use crate::framing::{Framed, FramedChain, Framing};
 use crate::handshake::{Answer, Proposal, Side, Terms};
 use crate::ingress::Ingress;
-use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, MessageError};
+use crate::limits::{ClientTurns, Overdue, SMALL_BYTES, TimeLimits};
+use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, Message, MessageError};
 use crate::mux::{Header, Segments, frame, protocol};
 
 const READ_BYTES: usize = 64 << 10;
-/// The most of an unfinished message that is kept for a protocol: a request is far smaller.
-const MAX_UNFINISHED: usize = 64 << 10;
 
 /// The settings by which a connection is served.
 pub(super) struct Manner {
@@ -38,8 +38,8 @@ enum End {
     Done,
     #[error("the client went away ({0})")]
     Lost(ErrorKind),
-    #[error("no {what} within {limit:?}")]
-    Silent { what: &'static str, limit: Duration },
+    #[error("{0}")]
+    Silent(#[from] Overdue),
     #[error("refused: {0}")]
     Refused(String),
     #[error("the client only asked for the versions")]
@@ -56,7 +56,7 @@ enum End {
     TooEarly(u16),
     #[error("malformed message in protocol {protocol}: {what}")]
     Malformed { protocol: u16, what: String },
-    #[error("a message of protocol {0} that is not whole within {MAX_UNFINISHED} bytes")]
+    #[error("a message of protocol {0} that is not whole within {SMALL_BYTES} bytes")]
     TooLong(u16),
     #[error("{0}")]
     Chain(#[from] ChainError),
@@ -71,10 +71,15 @@ pub(super) struct Connection<'c> {
     manner: Manner,
     looked_ns: &'c AtomicU64,
     heard: &'c Heard,
-    turns: Turns,
+    connected: Instant,
+    /// The time of the last read.
+    now: Instant,
+    turns: ClientTurns,
     version: Option<u64>,
     ingress: Vec<(u16, Ingress)>,
-    follower: Follower,
+    follower: Follower<usize>,
+    /// Roll-backwards of a growing chain that were taken note of.
+    seen: usize,
     pending: Option<(Arc<Framed>, Range<usize>)>,
     framed: Option<Arc<Framed>>,
     out: Vec<u8>,
@@ -82,27 +87,18 @@ pub(super) struct Connection<'c> {
     bytes: u64,
 }
 
-/// Since when it is the client's turn, in each state that has a limit.
-struct Turns {
-    connected: Instant,
-    /// A segment of which a part is here.
-    segment: Option<Instant>,
-    /// No message in any protocol since the handshake.
-    first_message: Option<Instant>,
-    chain_sync: Option<Instant>,
-    keep_alive: Option<Instant>,
-}
+/// The blocks of the chain that are there now, by their places.
+struct Served(usize);
 
-/// A client's place on the chain.
-#[derive(Default)]
-struct Follower {
-    next: usize,
-    rolled_back: bool,
-    awaiting: bool,
-    /// Requests behind the one that waits.
-    queued: usize,
-    /// Roll-backwards of a growing chain that were taken note of.
-    seen: usize,
+impl Source for Served {
+    type Place = usize;
+    type Block = usize;
+    type Error = std::convert::Infallible;
+
+    #[inline]
+    fn after(&self, place: usize) -> Result<Option<(usize, usize)>, Self::Error> {
+        Ok((place < self.0).then_some((place, place + 1)))
+    }
 }
 
 impl<'c> Connection<'c> {
@@ -126,10 +122,13 @@ impl<'c> Connection<'c> {
             manner,
             looked_ns,
             heard,
-            turns: Turns { connected: Instant::now(), segment: None, first_message: None, chain_sync: None, keep_alive: None },
+            connected: Instant::now(),
+            now: Instant::now(),
+            turns: ClientTurns::default(),
             version: None,
             ingress: Vec::new(),
-            follower: Follower::default(),
+            follower: Follower::new(0),
+            seen: 0,
             pending: None,
             framed: None,
             out: Vec::new(),
@@ -153,7 +152,7 @@ impl<'c> Connection<'c> {
             version: self.version,
             replies: self.replies,
             bytes: self.bytes,
-            duration_ns: self.turns.connected.elapsed().as_nanos() as u64,
+            duration_ns: self.connected.elapsed().as_nanos() as u64,
             cpu_ns: thread_cpu_ns(),
             reason,
         }
@@ -184,12 +183,15 @@ impl<'c> Connection<'c> {
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if is_timeout(&error) => {
-                    self.refuse_overdue(Instant::now())?;
-                    self.tell_news()?;
+                    self.now = Instant::now();
+                    self.refuse_overdue(self.now)?;
+                    self.answer()?;
+                    self.flush()?;
                     continue;
                 }
                 Err(error) => return Err(lost(error)),
             };
+            self.now = Instant::now();
             let mut wire = &buffer[..read];
             while let Some((header, payload)) = segments.next(&mut wire) {
                 self.check(&header)?; // before its payload is here: invalid input is refused at once
@@ -200,22 +202,21 @@ impl<'c> Connection<'c> {
             self.flush()?;
             let now = Instant::now();
             self.heard.note(now);
-            self.turns.segment = segments.unfinished_since(now);
+            self.turns.segment(segments.unfinished_since(now));
             self.refuse_overdue(now)?;
         }
     }
 
     /// Ends the connection where the client's turn has taken too long.
     fn refuse_overdue(&self, now: Instant) -> Result<(), End> {
-        let (turns, limits) = (&self.turns, &self.manner.limits);
-        if self.version.is_none() {
-            return overdue(Some(turns.connected), now, "handshake", limits.handshake);
-        }
-        overdue(turns.segment, now, "end of a segment", limits.segment)?;
-        if self.side == Side::Node {
-            overdue(turns.first_message, now, "message after the handshake", limits.first_message)?;
-            overdue(turns.chain_sync, now, "chain-sync request", limits.chain_sync_idle)?;
-            overdue(turns.keep_alive, now, "keep-alive", limits.keep_alive)?;
+        let limits = &self.manner.limits;
+        match self.side {
+            _ if self.version.is_none() && now.duration_since(self.connected) > limits.handshake => {
+                Err(Overdue { what: "handshake", limit: limits.handshake })?
+            }
+            _ if self.version.is_none() => {}
+            Side::Client => self.turns.check_segment(now, limits)?,
+            Side::Node => self.turns.check(now, limits)?,
         }
         Ok(())
     }
@@ -244,9 +245,7 @@ impl<'c> Connection<'c> {
 
     /// Takes payload: answers every message that is whole with it, keeps the rest.
     fn payload(&mut self, protocol: u16, payload: &[u8]) -> Result<(), End> {
-        if self.turns.first_message.is_some() {
-            self.turns.first_message = None;
-        }
+        self.turns.message();
         if matches!(protocol, protocol::TX_SUBMISSION | protocol::PEER_SHARING) {
             return Ok(()); // a usual client greets us here; we never ask it for anything
         }
@@ -266,7 +265,7 @@ impl<'c> Connection<'c> {
             }
         };
         if let Some(rest) = rest {
-            if rest.bytes().len() > MAX_UNFINISHED {
+            if rest.bytes().len() > SMALL_BYTES {
                 return Err(End::TooLong(protocol));
             }
             self.ingress.push((protocol, rest));
@@ -303,14 +302,11 @@ impl<'c> Connection<'c> {
                 None => Ok(0),
             },
             _ => match whole(protocol, KeepAliveRequest::decode(bytes))? {
-                Some((KeepAliveRequest::Ping(cookie), taken)) => {
-                    let [a, b] = cookie.to_be_bytes();
-                    self.turns.keep_alive = Some(Instant::now());
-                    self.reply(protocol, &[0x82, 0x01, 0x19, a, b])?;
-                    Ok(taken)
-                }
-                Some((KeepAliveRequest::Done, taken)) => {
-                    self.turns.keep_alive = None;
+                Some((request, taken)) => {
+                    self.turns.keep_alive(&request, self.now);
+                    if let KeepAliveRequest::Ping(cookie) = request {
+                        self.send(&Message::Alive(cookie))?;
+                    }
                     Ok(taken)
                 }
                 None => Ok(0),
@@ -329,26 +325,18 @@ impl<'c> Connection<'c> {
             Answer::Refuse(why) => return Err(End::Refused(why)),
             Answer::Versions(_) => return Err(End::Queried),
         }
-        self.turns.first_message = Some(Instant::now());
+        self.turns.expect_message(self.now);
         Ok(())
     }
 
     fn chain_sync(&mut self, protocol: u16, request: ChainSyncRequest) -> Result<(), End> {
-        if self.side == Side::Node {
-            let goes_on = request != ChainSyncRequest::Done;
-            self.turns.chain_sync = goes_on.then(Instant::now);
-        }
+        self.turns.chain_sync(&request).map_err(|what| End::Malformed { protocol, what: what.into() })?;
         match request {
-            ChainSyncRequest::RequestNext if self.follower.awaiting => {
-                self.follower.queued += 1; // pipelined behind the one that waits
-                self.turns.chain_sync = None;
-                Ok(())
+            ChainSyncRequest::RequestNext => {
+                self.follower.request();
+                self.answer()
             }
-            ChainSyncRequest::RequestNext => self.next(protocol),
             ChainSyncRequest::FindIntersect(points) => {
-                if self.follower.awaiting {
-                    return Err(End::Malformed { protocol, what: "find-intersect while a request waits at the tip".into() });
-                }
                 let seen = self.growth.map_or(0, |growth| growth.lowest_after(0).0);
                 let found = points.iter().find_map(|point| match point {
                     Point::Origin => Some((*point, 0)),
@@ -358,18 +346,22 @@ impl<'c> Connection<'c> {
                 });
                 let reply = match found {
                     Some((point, next)) => {
-                        self.follower = Follower { next, seen, ..Follower::default() };
+                        (self.follower, self.seen) = (Follower::new(next), seen);
                         ChainSyncReply::IntersectFound(point)
                     }
                     None => ChainSyncReply::IntersectNotFound,
                 };
-                self.chain_sync_reply(protocol, &reply)
+                self.turns.intersected(self.now);
+                self.chain_sync_reply(&reply)
             }
             ChainSyncRequest::Done if self.side == Side::Client => {
                 self.flush()?;
                 Err(End::Done)
             }
-            ChainSyncRequest::Done => Ok(()), // block-fetch may go on
+            ChainSyncRequest::Done => {
+                (self.follower, self.seen) = (Follower::new(0), 0);
+                Ok(()) // block-fetch may go on
+            }
         }
     }
 
@@ -378,49 +370,38 @@ impl<'c> Connection<'c> {
         self.growth.map_or(self.chain.chain().len(), Growth::blocks)
     }
 
-    /// Answers the request that waits where the chain has grown or rolled back, and those behind it.
-    fn tell_news(&mut self) -> Result<(), End> {
-        let Some(growth) = self.growth else { return Ok(()) };
-        let protocol = if self.side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
-        while self.follower.awaiting {
-            let gone = growth.lowest_after(self.follower.seen).1.is_some_and(|left| left < self.follower.next);
-            if !gone && growth.blocks() <= self.follower.next {
-                break;
-            }
-            self.follower.awaiting = false;
-            self.turns.chain_sync = (self.side == Side::Node).then(Instant::now);
-            self.next(protocol)?;
-            while self.follower.queued > 0 && !self.follower.awaiting {
-                self.follower.queued -= 1;
-                self.next(protocol)?;
+    /// Takes note of roll-backwards since the last answer.
+    fn roll_back(&mut self) {
+        if let Some((seen, Some(left))) = self.growth.map(|growth| growth.lowest_after(self.seen)) {
+            self.seen = seen;
+            if left < self.follower.at() {
+                self.follower.send_back(left);
             }
         }
-        self.flush()
     }
 
-    fn next(&mut self, protocol: u16) -> Result<(), End> {
-        if let Some((seen, Some(left))) = self.growth.map(|growth| growth.lowest_after(self.follower.seen)) {
-            self.follower.seen = seen;
-            if left < self.follower.next {
-                self.follower.next = left;
-                self.follower.rolled_back = false;
+    /// Answers all requests of chain-sync that can be answered now.
+    fn answer(&mut self) -> Result<(), End> {
+        loop {
+            self.roll_back();
+            let Ok(reply) = self.follower.reply(&Served(self.blocks()));
+            match reply {
+                None => return Ok(()),
+                // The server's turn, for ever on a chain that doesn't grow.
+                Some(Reply::Wait) => return self.chain_sync_reply(&ChainSyncReply::AwaitReply),
+                Some(Reply::Back(place)) => {
+                    self.turns.answered(self.now);
+                    let to = place.checked_sub(1).map_or(Point::Origin, |before| self.chain.chain().point(before));
+                    self.chain_sync_reply(&ChainSyncReply::RollBackward(to))?;
+                }
+                Some(Reply::Forward(index)) => {
+                    self.turns.answered(self.now);
+                    let framing = if self.side == Side::Client { Framing::Blocks } else { Framing::Headers };
+                    self.replies += 1;
+                    self.send_framed(framing, index)?;
+                }
             }
         }
-        let next = self.follower.next;
-        if !self.follower.rolled_back {
-            self.follower.rolled_back = true;
-            let to = next.checked_sub(1).map_or(Point::Origin, |before| self.chain.chain().point(before));
-            return self.chain_sync_reply(protocol, &ChainSyncReply::RollBackward(to));
-        }
-        if next >= self.blocks() {
-            self.follower.awaiting = true;
-            self.turns.chain_sync = None; // the server's turn, for ever on a chain that doesn't grow
-            return self.chain_sync_reply(protocol, &ChainSyncReply::AwaitReply);
-        }
-        let framing = if protocol == protocol::CHAIN_SYNC_N2C { Framing::Blocks } else { Framing::Headers };
-        self.follower.next += 1;
-        self.replies += 1;
-        self.send_framed(framing, next)
     }
 
     fn block_fetch(&mut self, from: &Point, to: &Point) -> Result<(), End> {
@@ -429,17 +410,17 @@ impl<'c> Connection<'c> {
         let blocks = self.growth.map_or(self.chain.chain().len(), Growth::most);
         let there = |point: &Point| chain.find(point).filter(|index| *index < blocks);
         let (Some(first), Some(last)) = (there(from), there(to)) else {
-            return self.reply(protocol::BLOCK_FETCH, &[0x81, 0x03]);
+            return self.send(&Message::NoBlocks);
         };
         if first > last {
-            return self.reply(protocol::BLOCK_FETCH, &[0x81, 0x03]);
+            return self.send(&Message::NoBlocks);
         }
-        self.reply(protocol::BLOCK_FETCH, &[0x81, 0x02])?;
+        self.send(&Message::StartBatch)?;
         for index in first..=last {
             self.replies += 1;
             self.send_framed(Framing::Bodies, index)?;
         }
-        self.reply(protocol::BLOCK_FETCH, &[0x81, 0x05])
+        self.send(&Message::BatchDone)
     }
 
     /// Sends the framed message of a block, together with those before it that are still to be sent, where they adjoin.
@@ -468,10 +449,17 @@ impl<'c> Connection<'c> {
         if self.manner.delay.is_zero() { Ok(()) } else { self.flush() }
     }
 
-    fn chain_sync_reply(&mut self, protocol: u16, reply: &ChainSyncReply) -> Result<(), End> {
+    fn chain_sync_reply(&mut self, reply: &ChainSyncReply) -> Result<(), End> {
+        let protocol = if self.side == Side::Client { protocol::CHAIN_SYNC_N2C } else { protocol::CHAIN_SYNC_N2N };
         let mut message = Vec::new();
         reply.encode(&mut message, &self.tip()?);
         self.reply(protocol, &message)
+    }
+
+    fn send(&mut self, message: &Message) -> Result<(), End> {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        self.reply(message.place().0, &bytes)
     }
 
     fn tip(&self) -> Result<Tip, End> {
@@ -524,13 +512,6 @@ impl<'c> Connection<'c> {
         self.stream
             .write_all(bytes)
             .map_err(|error| if is_timeout(&error) { End::Unread(self.manner.limits.write) } else { End::Lost(error.kind()) })
-    }
-}
-
-fn overdue(since: Option<Instant>, now: Instant, what: &'static str, limit: Duration) -> Result<(), End> {
-    match since {
-        Some(since) if now.duration_since(since) > limit => Err(End::Silent { what, limit }),
-        _ => Ok(()),
     }
 }
 

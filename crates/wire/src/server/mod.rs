@@ -2,7 +2,7 @@
 
 mod connection;
 mod growth;
-mod limits;
+mod heard;
 pub(crate) mod stream;
 
 use std::collections::HashMap;
@@ -26,11 +26,11 @@ use slotmark_chain::ChainError;
 
 use crate::framing::{FramedChain, Framing};
 use crate::handshake::Side;
+use crate::limits::TimeLimits;
 use connection::{Connection, Manner};
 use growth::Growth;
 pub use growth::Pace;
-use limits::Heard;
-pub use limits::TimeLimits;
+use heard::Heard;
 use stream::Stream;
 
 /// Settings of a server.

@@ -1,39 +1,30 @@
-//! The limits of the protocols between nodes: which messages a peer may send when, their size, and their time.
-//!
-//! After the network specification, and `TimeLimits.hs`, `Limits.hs` and the codecs of ouroboros-network.
+//! The state of all protocols of a connection between nodes that is used both ways.
 
 use std::time::{Duration, Instant};
 
-use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, TxSubmissionRequest};
-use slotmark_wire::mux::protocol;
-
-use crate::message::Message;
+use super::{ClientTurns, LARGE_BYTES, SMALL_BYTES, TimeLimits};
+use crate::message::{BlockFetchRequest, ChainSyncRequest, KeepAliveRequest, Message, TxSubmissionRequest};
+use crate::mux::protocol;
 
 const SHORT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(60);
-const KEEP_ALIVE: Duration = Duration::from_secs(97);
 /// A server at its tip may be silent for this many seconds; the limit is drawn anew each time.
 const MUST_REPLY_S: std::ops::Range<u64> = 601..911;
-const SMALL_BYTES: usize = 65_535;
-const LARGE_BYTES: usize = 2_500_000;
-/// Ids that tx-submission has unacknowledged at most.
-pub const WINDOW: u16 = 10;
 
 /// A moment by which something must have come, and what.
 type Deadline = Option<(Instant, &'static str)>;
 
-/// The state of all protocols of one connection.
-pub(super) struct Limits {
+/// The state of all protocols of one connection, by which a peer's messages are accepted or refused.
+pub struct PeerLimits {
     trustable: bool,
-    chain_sync_idle: Option<Duration>,
+    limits: TimeLimits,
+    /// The peer as a client.
+    turns: ClientTurns,
     /// Chain-sync, with the peer as server.
     requested: u32,
     awaiting: bool,
     intersecting: bool,
     chain_sync: Deadline,
-    /// Chain-sync, with the peer as client.
-    owed: u32,
-    idle: Deadline,
     /// Block-fetch, with the peer as server.
     ranges: u32,
     streaming: bool,
@@ -41,10 +32,9 @@ pub(super) struct Limits {
     /// Tx-submission, with the peer as client.
     offers: Offers,
     tx_submission: Deadline,
-    /// Keep-alive, with the peer as server and as client.
+    /// Keep-alive, with the peer as server.
     cookie: Option<u16>,
     alive: Deadline,
-    pinged: Deadline,
 }
 
 /// The request to a client of tx-submission.
@@ -57,17 +47,17 @@ enum Offers {
     Ended,
 }
 
-impl Limits {
-    pub(super) fn new(trustable: bool, chain_sync_idle: Option<Duration>) -> Self {
+impl PeerLimits {
+    /// Nothing was sent yet. A peer that is trusted may leave its chain as it is for as long as it likes.
+    pub fn new(trustable: bool, limits: TimeLimits) -> Self {
         Self {
             trustable,
-            chain_sync_idle,
+            limits,
+            turns: ClientTurns::default(),
             requested: 0,
             awaiting: false,
             intersecting: false,
             chain_sync: None,
-            owed: 0,
-            idle: None,
             ranges: 0,
             streaming: false,
             block_fetch: None,
@@ -75,12 +65,16 @@ impl Limits {
             tx_submission: None,
             cookie: None,
             alive: None,
-            pinged: None,
         }
     }
 
+    /// Returns the turns of the peer as a client.
+    pub fn turns(&mut self) -> &mut ClientTurns {
+        &mut self.turns
+    }
+
     /// Bytes that the next message of a protocol has at most.
-    pub(super) fn max_bytes(&self, number: u16, from_responder: bool) -> usize {
+    pub fn max_bytes(&self, number: u16, from_responder: bool) -> usize {
         match (number, from_responder) {
             (protocol::BLOCK_FETCH, true) if self.streaming => LARGE_BYTES,
             (protocol::TX_SUBMISSION, false) if !matches!(self.offers, Offers::NotBegun) => LARGE_BYTES,
@@ -89,7 +83,7 @@ impl Limits {
     }
 
     /// Notes a message that is sent.
-    pub(super) fn sent(&mut self, message: &Message, now: Instant) {
+    pub fn sent(&mut self, message: &Message, now: Instant) {
         let within = |limit, what| Some((now + limit, what));
         match message {
             Message::ChainSync(ChainSyncRequest::RequestNext) => {
@@ -102,11 +96,8 @@ impl Limits {
                 self.intersecting = true;
                 self.chain_sync = within(SHORT, "an intersection within 10 s");
             }
-            Message::RollForward(..) | Message::RollBackward(..) => {
-                self.owed = self.owed.saturating_sub(1);
-                self.rest(now);
-            }
-            Message::IntersectFound(..) | Message::IntersectNotFound(_) => self.rest(now),
+            Message::RollForward(..) | Message::RollBackward(..) => self.turns.answered(now),
+            Message::IntersectFound(..) | Message::IntersectNotFound(_) => self.turns.intersected(now),
             Message::BlockFetch(BlockFetchRequest::Range(..)) => {
                 self.ranges += 1;
                 if self.ranges == 1 {
@@ -129,18 +120,12 @@ impl Limits {
         }
     }
 
-    /// The peer, as a client of chain-sync, may now be idle for a while.
-    fn rest(&mut self, now: Instant) {
-        if self.owed == 0 {
-            self.idle = self.chain_sync_idle.map(|limit| (now + limit, "a request for the next header, for as long as a peer may be idle"));
-        }
-    }
-
     /// Notes a message that came.
     ///
     /// # Errors
     /// It may not come now.
-    pub(super) fn received(&mut self, message: &Message, now: Instant) -> Result<(), String> {
+    pub fn received(&mut self, message: &Message, now: Instant) -> Result<(), String> {
+        self.turns.message();
         let within = |limit, what| Some((now + limit, what));
         let unasked = |what: &str| Err(format!("{what} that was not asked for"));
         match message {
@@ -171,17 +156,7 @@ impl Limits {
                 }
                 self.chain_sync = None;
             }
-            Message::ChainSync(ChainSyncRequest::RequestNext) => {
-                self.owed += 1;
-                self.idle = None;
-            }
-            Message::ChainSync(ChainSyncRequest::FindIntersect(_)) => {
-                if self.owed > 0 {
-                    return Err("a request for an intersection while headers were owed".into());
-                }
-                self.idle = None;
-            }
-            Message::ChainSync(ChainSyncRequest::Done) => self.idle = None,
+            Message::ChainSync(request) => self.turns.chain_sync(request)?,
             Message::StartBatch => {
                 if self.ranges == 0 || self.streaming {
                     return unasked("a batch of blocks");
@@ -228,8 +203,7 @@ impl Limits {
                 }
                 self.offers = Offers::Ended;
             }
-            Message::KeepAlive(KeepAliveRequest::Ping(_)) => self.pinged = within(KEEP_ALIVE, "a keep-alive message within 97 s"),
-            Message::KeepAlive(KeepAliveRequest::Done) => self.pinged = None,
+            Message::KeepAlive(request) => self.turns.keep_alive(request, now),
             Message::Alive(cookie) => {
                 if self.cookie.take() != Some(*cookie) {
                     return Err("an answer of keep-alive with another cookie".into());
@@ -245,8 +219,9 @@ impl Limits {
     ///
     /// # Errors
     /// What is.
-    pub(super) fn check(&self, now: Instant) -> Result<(), String> {
-        let all = [self.chain_sync, self.idle, self.block_fetch, self.tx_submission, self.alive, self.pinged];
+    pub fn check(&self, now: Instant) -> Result<(), String> {
+        self.turns.check(now, &self.limits).map_err(|overdue| overdue.to_string())?;
+        let all = [self.chain_sync, self.block_fetch, self.tx_submission, self.alive];
         match all.into_iter().flatten().find(|(deadline, _)| *deadline < now) {
             Some((_, what)) => Err(format!("it did not send {what}")),
             None => Ok(()),
@@ -264,7 +239,8 @@ mod tests {
     fn what_comes_unasked_or_late_is_refused() {
         let now = Instant::now();
         let header = Message::RollForward(vec![0x80].into(), None);
-        let mut limits = Limits::new(false, Some(Duration::from_secs(100)));
+        let idle = TimeLimits { chain_sync_idle: Some(Duration::from_secs(100)), ..TimeLimits::default() };
+        let mut limits = PeerLimits::new(false, idle);
         assert!(limits.received(&header, now).is_err());
         limits.sent(&Message::ChainSync(ChainSyncRequest::RequestNext), now);
         assert!(limits.check(now + SHORT).is_ok() && limits.check(now + 2 * SHORT).is_err());

@@ -1,22 +1,15 @@
-//! The messages of all protocols that the node speaks, as values.
-//!
-//! What crates/wire reads and writes is read and written there; here is the rest.
+//! The messages of all protocols, as values, for one who speaks several over one connection.
 
 use std::sync::Arc;
 
-use minicbor::data::Tag;
-use minicbor::{Decoder, Encoder};
+use minicbor::Decoder;
 use slotmark_chain::{Hash32, Point, Tip};
-use slotmark_wire::message::{
-    BlockFetchRequest, ChainSyncReply, ChainSyncRequest, KeepAliveRequest, MessageError, TxSubmissionReply, TxSubmissionRequest, encoded,
-    point, put_encoded, put_tip,
+
+use super::{
+    BlockFetchRequest, CONWAY, ChainSyncReply, ChainSyncRequest, KeepAliveRequest, Local, MessageError, TxSubmissionReply,
+    TxSubmissionRequest, encoded, point, put, put_encoded, put_tip, unexpected,
 };
-use slotmark_wire::mux::protocol;
-
-use crate::local::Local;
-
-/// Conway among the eras of headers.
-const ERA: u64 = 6;
+use crate::mux::protocol;
 
 /// A message of any protocol. Its variant decides which side sends it.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +81,7 @@ impl Message {
             Self::ChainSync(request) => request.encode(out),
             Self::AwaitReply => ChainSyncReply::AwaitReply.encode(out, &tip_on_wire(None)),
             Self::RollForward(header, tip) => {
-                out.extend([0x83, 0x02, 0x82, ERA as u8]);
+                out.extend([0x83, 0x02, 0x82, CONWAY]);
                 put_encoded(out, header);
                 put_tip(out, &tip_on_wire(*tip));
             }
@@ -163,33 +156,8 @@ pub fn length(bytes: &[u8]) -> Result<Option<usize>, MessageError> {
     }
 }
 
-pub(crate) type Put<'o> = Encoder<&'o mut Vec<u8>>;
-pub(crate) type PutResult = Result<(), minicbor::encode::Error<std::convert::Infallible>>;
-
-/// Appends what `write` writes.
-pub(crate) fn put(out: &mut Vec<u8>, write: impl FnOnce(&mut Put<'_>) -> PutResult) {
-    write(&mut Encoder::new(out)).expect("a Vec takes every byte");
-}
-
-/// Appends a fraction in its lowest terms. Its denominator isn't 0.
-pub(crate) fn put_fraction(e: &mut Put<'_>, numerator: u64, denominator: u64) -> PutResult {
-    let (mut divisor, mut rest) = (denominator, numerator);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    e.tag(Tag::new(30))?.array(2)?.u64(numerator / divisor)?.u64(denominator / divisor)?.ok()
-}
-
 fn tip_on_wire(tip: Option<Tip>) -> Tip {
     tip.unwrap_or(Tip { point: Point::Origin, block_no: 0 })
-}
-
-pub(crate) fn unexpected<T>(name: &str) -> Result<T, MessageError> {
-    Err(MessageError::Malformed(format!("{name} has no such message here")))
-}
-
-pub(crate) fn hash(decoder: &mut Decoder<'_>) -> Result<Hash32, MessageError> {
-    decoder.bytes()?.try_into().map_err(|_| MessageError::Malformed("a hash that has not 32 bytes".into()))
 }
 
 fn tip(decoder: &mut Decoder<'_>) -> Result<Option<Tip>, MessageError> {
@@ -205,7 +173,7 @@ fn chain_sync_reply(bytes: &[u8]) -> Result<Message, MessageError> {
     Ok(match decoder.u64()? {
         1 => Message::AwaitReply,
         2 => {
-            if decoder.array()? != Some(2) || decoder.u64()? != ERA {
+            if decoder.array()? != Some(2) || decoder.u64()? != u64::from(CONWAY) {
                 return Err(MessageError::Malformed("a header of another era than Conway".into()));
             }
             let header = encoded(&mut decoder)?.into();

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use minicbor::Decoder;
 use slotmark_chain::{Hash32, Point};
-use slotmark_wire::message::{MessageError, encoded, point, put_encoded};
-use slotmark_wire::mux::protocol;
 
-use crate::message::{hash, put, unexpected};
+use super::{MessageError, encoded, hash, point, put, put_encoded, unexpected};
+use crate::mux::protocol;
 
 /// A message of a protocol for local clients.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from attack import bombs, disks, files, kills, networks, plans, programs, resuming, tampering
+from attack import bombs, disks, files, kills, networks, plans, programs, resuming, tampering, targets
 from attack.control import Attack, Controlled, controlled
 from attack.ground import Ground
 from attack.signals import default_for_children
@@ -27,6 +27,7 @@ ATTACKS = {
     "kills": kills.ATTACK,
     "resumes": resuming.ATTACK,
     "networks": networks.ATTACK,
+    "targets": targets.ATTACK,
     "files": files.ATTACK,
     "runs": tampering.ATTACK,
     "plans": plans.ATTACK,

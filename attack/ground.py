@@ -1,6 +1,7 @@
 """The input of attacks, made once with the command itself."""
 
 import hashlib
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,7 +56,8 @@ class Ground:
     @property
     def variables(self) -> Mapping[str, str]:
         """Returns the variables in the environment of attacked processes, beside the usual ones."""
-        return {"PYTHONPATH": str(self.folder / "fault")} if self.fault else {}
+        others = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
+        return {"PYTHONPATH": os.pathsep.join([str(self.folder / "fault"), *others])} if self.fault else {}
 
     def attacked(self, *arguments: str | Path, into: Path, **limits: int) -> Ended:
         """Runs an attacked command to its end."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from attack import bombs, disks, files, kills, networks, plans, programs, resuming, tampering, targets
+from attack import bombs, disks, files, kills, networks, plans, programs, resuming, tampering, targets, together
 from attack.control import Attack, Controlled, controlled
 from attack.ground import Ground
 from attack.signals import default_for_children
@@ -29,6 +29,7 @@ ATTACKS = {
     "networks": networks.ATTACK,
     "targets": targets.ATTACK,
     "files": files.ATTACK,
+    "together": together.ATTACK,
     "runs": tampering.ATTACK,
     "plans": plans.ATTACK,
     "bombs": bombs.ATTACK,

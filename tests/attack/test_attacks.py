@@ -34,9 +34,10 @@ SHORT = {
     "disks": 4,
     "files": 8,
     "targets": 2,
+    "together": 2,
 }
 """How many inputs of each attack are tried here."""
-SLOW_UNHARMED = ("kills", "resumes", "targets")
+SLOW_UNHARMED = ("kills", "resumes", "targets", "together")
 """Attacks whose unharmed inputs take long. The inputs of each have what is unharmed beside what is not, and fail where it doesn't end well."""
 FAULTS = [
     pytest.param(

@@ -12,6 +12,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "python" / "slotmark"
 FOR_ALL = {
     "_core",
     "addresses",
+    "threads",
     "cores",
     "errors",
     "warnings",

@@ -7,6 +7,7 @@ import threading
 from types import FrameType
 
 from slotmark.addresses import addresses_are_limited
+from slotmark.threads import threads_left, threads_needed
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command: what it began is undone, what it started is ended."""
@@ -30,7 +31,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def main() -> None:
-    """Runs the command line; exits 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP, 2 where memory is short, from the first moment on."""
+    """Runs the command line; exits 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP, 2 where memory or threads are short, from the first moment on."""
     by = [signal.SIGINT]
 
     def stop(number: int, _frame: FrameType | None) -> None:
@@ -57,6 +58,12 @@ def main() -> None:
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     try:
         addresses_are_limited(LEAST_BYTES)
+        if (left := threads_left(needed := threads_needed())) < needed:
+            sys.stderr.write(
+                f"slotmark: this process can start {left} threads and processes, and needs {needed}. "
+                "Raise the limit (`ulimit -u`, or its container's).\n"
+            )
+            sys.exit(2)
         from slotmark.cli import main as command  # noqa: PLC0415 - most of a command's first moments are this import
 
         command()

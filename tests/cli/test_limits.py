@@ -2,16 +2,20 @@
 
 import os
 import resource
+import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from slotmark.benches.ledger.memory_limit import limited as limited_memory
+from slotmark.errors import PlatformError
 from slotmark.metrics.analysis import Analysis
 from slotmark.run import open_run
+from slotmark.threads import threads_left, threads_needed
 from tests.conftest import remarks, slotmark
 
 Pair = tuple[Path, Path]
@@ -95,3 +99,63 @@ def test_what_the_database_could_not_allocate_is_no_fault_of_the_run(pair: Pair,
 
 def raises(said: str) -> None:
     raise duckdb.OutOfMemoryException(f"Out of Memory Error: {said}")
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A group of processes whose number can be limited, as a container's is."""
+    for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():
+        _, folder, kind, options, *_ = line.split(" ")
+        made = Path(folder) / f"slotmark-{secrets.token_hex(8)}"
+        if (kind == "cgroup" and "pids" in options.split(",")) or kind == "cgroup2":
+            try:
+                made.mkdir()
+            except OSError:
+                continue
+            if (made / "pids.max").exists():
+                yield made
+                made.rmdir()
+                return
+            made.rmdir()
+    pytest.skip("no group with a limit on processes can be made here")
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 20])
+def test_a_limit_on_processes_is_named(pair: Pair, group: Path, most: int) -> None:
+    """With 1 OpenBLAS ended `compare` as if by Ctrl-C, with 2 and 20 it was memory that was short; `ingest` and `ledger run` panicked with 5."""
+    (group / "pids.max").write_text(str(most))
+    done = compared(pair, lambda: (group / "cgroup.procs").write_text("0") and None)
+    assert done.returncode == 2
+    assert remarks(done.stderr) == [
+        f"slotmark: this process can start {most - 1} threads and processes, and needs {threads_needed()}. "
+        "Raise the limit (`ulimit -u`, or its container's)."
+    ]
+
+
+def test_a_limit_on_processes_that_leaves_enough_of_them_changes_nothing(pair: Pair, group: Path) -> None:
+    (group / "pids.max").write_text(str(threads_needed() + 1))
+    assert compared(pair, lambda: (group / "cgroup.procs").write_text("0") and None).stdout == compared(pair).stdout
+
+
+def test_threads_that_were_tried_have_ended() -> None:
+    assert [threads_left(3) for _ in range(2)] == [3, 3]
+
+
+def test_a_command_that_the_kernel_ends_for_its_memory_leaves_what_the_next_one_removes(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """As in a container. A limit on addresses, as of `ulimit -v`, is another: there a command gets an error, and names it."""
+    try:
+        group = limited_memory(48 << 20)
+    except PlatformError as error:
+        pytest.skip(str(error))
+    words = [sys.executable, "-m", "slotmark", "compare", *map(str, pair), "-o", "report"]
+    here, variables = tmp_path / "here", {**os.environ, "TMPDIR": str(tmp_path)}
+    here.mkdir()
+    with group() as into:
+        killed = subprocess.run([*into, *words], cwd=here, env=variables, capture_output=True, timeout=240, check=False)
+    assert killed.returncode == -9
+    assert not (here / "report").exists()
+    done = subprocess.run(words, cwd=here, env=variables, capture_output=True, timeout=240, check=False)
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert [path.name for path in here.iterdir()] == ["report"]

@@ -69,6 +69,11 @@ class Ground:
         return self._made("logs", "simulate", "value-only-10.5", *SMALL, "-o", "logs")
 
     @cached_property
+    def other_logs(self) -> Path:
+        """Another run directory of these hosts."""
+        return self._made("other-logs", "simulate", "value-only-10.5", *SMALL, "--seed", "11", "-o", "other-logs")
+
+    @cached_property
     def chain(self) -> Path:
         """A forged chain."""
         return self._made("chain", "chain", "synth", "--workload", "preview-like", "--blocks", "400", "-o", "chain")

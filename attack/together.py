@@ -38,14 +38,14 @@ def together(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
     pairs = _pairs(ground)
     for number, chance in enumerate(chances(seed, "together", tries)):
         name = list(pairs)[number % len(pairs)]
-        wrong = _both(ground, pairs[name], _alone(ground, name), chance)
+        wrong = _both(ground, pairs[name](), _alone(ground, name), chance)
         yield Tried(1, [f"pair {number} ({name}): {wrong}"] if wrong else [])
 
 
 def unharmed(ground: Ground) -> str:
     """Returns the fault of commands that are alone: each ends well, and writes something else than the other of its pair."""
-    for name in _pairs(ground):
-        for words in _pairs(ground)[name].words:
+    for name, pair in _pairs(ground).items():
+        for words in pair().words:
             folder, temporary = emptied(ground.folder / "together"), emptied(ground.folder / "together-temporary")
             done = command(*words, "-o", "out", into=folder, variables={**ground.variables, "TMPDIR": str(temporary)})
             if wrong := done.wrong(0) or _left(folder, temporary):
@@ -60,29 +60,24 @@ _MEASURED = ("sessions",)
 """Pairs that write times: of these only that all is of one session is known."""
 
 
-@cache
-def _pairs(ground: Ground) -> dict[str, Pair]:
-    folder = ground.folder
-    for name, seed in zip(SIDES, ("11", "12"), strict=True):
-        done = command("simulate", "value-only-10.5", *SMALL, "--seed", seed, "-o", f"logs-{name}", into=folder)
-        if done.code:
-            raise RuntimeError(f"logs can't be made: {done.said}")
-    a, b = ground.measured / "a", ground.measured / "b"
-    run = ("ledger", "run", "--chain", ground.chain, "--blocks", "20", "--rounds", "3")
+def _pairs(ground: Ground) -> dict[str, Callable[[], Pair]]:
+    """The pairs by name; what one works on is made when it is asked for."""
+    small = ("simulate", "value-only-10.5", *SMALL, "--seed")
+
+    def measured(*words: str, of: Callable[[Path], object], both: bool) -> Pair:
+        a, b = ground.measured / "a", ground.measured / "b"
+        return Pair(((words[0], a, *(b,) * both, *words[1:]), (words[0], b, *(a,) * both, *words[1:])), of)
+
+    def sessions() -> Pair:
+        run = ("ledger", "run", "--chain", ground.chain, "--blocks", "20", "--rounds", "3", "--backend")
+        return Pair(((*run, "a=memory,b=memory"), (*run, "c=memory,d=memory")), _sessions, 1.5)
+
     return {
-        "reports": Pair((("compare", a, b), ("compare", b, a)), content),
-        "samples": Pair((("samples", a, "total_us"), ("samples", b, "total_us")), lambda out: out.read_bytes()),
-        "runs": Pair((("ingest", folder / "logs-first"), ("ingest", folder / "logs-second")), _tables),
-        "simulations": Pair(
-            (
-                ("simulate", "value-only-10.5", *SMALL, "--seed", "11"),
-                ("simulate", "value-only-10.5", *SMALL, "--seed", "12"),
-            ),
-            content,
-        ),
-        "sessions": Pair(
-            ((*run, "--backend", "a=memory,b=memory"), (*run, "--backend", "c=memory,d=memory")), _sessions, 1.5
-        ),
+        "samples": lambda: measured("samples", "total_us", of=Path.read_bytes, both=False),
+        "reports": lambda: measured("compare", of=content, both=True),
+        "runs": lambda: Pair((("ingest", ground.logs), ("ingest", ground.other_logs)), _tables),
+        "simulations": lambda: Pair(((*small, "11"), (*small, "12")), content),
+        "sessions": sessions,
     }
 
 
@@ -101,7 +96,7 @@ def _sessions(out: Path) -> object:
 @cache
 def _alone(ground: Ground, name: str) -> tuple[object, object]:
     """What each of a pair leaves where it is alone, without what is planted."""
-    pair = _pairs(ground)[name]
+    pair = _pairs(ground)[name]()
     found = []
     for words in pair.words:
         folder = emptied(ground.folder / "alone")

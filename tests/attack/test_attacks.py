@@ -34,7 +34,7 @@ SHORT = {
     "disks": 4,
     "files": 8,
     "targets": 2,
-    "together": 2,
+    "together": 1,
 }
 """How many inputs of each attack are tried here."""
 SLOW_UNHARMED = ("kills", "resumes", "targets", "together")

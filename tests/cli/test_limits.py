@@ -120,11 +120,18 @@ def group() -> Iterator[Path]:
     pytest.skip("no group with a limit on processes can be made here")
 
 
+def entering(group: Path) -> Callable[[], None]:
+    def enter() -> None:
+        (group / "cgroup.procs").write_text("0")
+
+    return enter
+
+
 @pytest.mark.parametrize("most", [1, 2, 5, 20])
 def test_a_limit_on_processes_is_named(pair: Pair, group: Path, most: int) -> None:
     """With 1 OpenBLAS ended `compare` as if by Ctrl-C, with 2 and 20 it was memory that was short; `ingest` and `ledger run` panicked with 5."""
     (group / "pids.max").write_text(str(most))
-    done = compared(pair, lambda: (group / "cgroup.procs").write_text("0") and None)
+    done = compared(pair, entering(group))
     assert done.returncode == 2
     assert remarks(done.stderr) == [
         f"slotmark: this process can start {most - 1} threads and processes, and needs {threads_needed()}. "
@@ -134,7 +141,7 @@ def test_a_limit_on_processes_is_named(pair: Pair, group: Path, most: int) -> No
 
 def test_a_limit_on_processes_that_leaves_enough_of_them_changes_nothing(pair: Pair, group: Path) -> None:
     (group / "pids.max").write_text(str(threads_needed() + 1))
-    assert compared(pair, lambda: (group / "cgroup.procs").write_text("0") and None).stdout == compared(pair).stdout
+    assert compared(pair, entering(group)).stdout == compared(pair).stdout
 
 
 def test_threads_that_were_tried_have_ended() -> None:

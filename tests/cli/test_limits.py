@@ -60,6 +60,16 @@ def test_words_stay_whole_whatever_the_terminals_width(pair: Pair, columns: int)
     assert any("Forge" in line for line in lines)
 
 
+def test_tables_of_a_chain_have_words_in_a_terminal_of_one_column(tmp_path: Path) -> None:
+    """They had no letter; and a name in brackets was taken for markup."""
+    made = slotmark("chain", "synth", "--workload", "preview-like", "--blocks", "20", "-o", "[b]chain", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    done = slotmark("chain", "info", "[b]chain", cwd=tmp_path, env={**os.environ, "COLUMNS": "1"})
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["chain", "[b]chain"] in lines
+    assert ["chunks", "1"] in lines
+
+
 def test_a_home_and_a_temporary_folder_are_not_needed(pair: Pair, tmp_path: Path) -> None:
     usual = compared(pair)
     assert usual.returncode in (0, 1, 3), usual.stderr

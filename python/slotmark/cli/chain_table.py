@@ -3,8 +3,10 @@
 from typing import Any
 
 from rich import box
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
+
+from slotmark.cli.console import print_table
 
 
 def chain_table(facts: dict[str, Any]) -> Group:
@@ -45,7 +47,7 @@ def chain_table(facts: dict[str, Any]) -> Group:
 
 def print_chain(facts: dict[str, Any]) -> None:
     """Prints the tables on standard output."""
-    Console(highlight=False).print(chain_table(facts))
+    print_table(chain_table(facts))
 
 
 def check_table(facts: dict[str, Any]) -> Group:
@@ -103,4 +105,4 @@ def check_table(facts: dict[str, Any]) -> Group:
 
 def print_check(facts: dict[str, Any]) -> None:
     """Prints what was checked on standard output."""
-    Console(highlight=False).print(check_table(facts))
+    print_table(check_table(facts))

@@ -14,12 +14,23 @@ from slotmark.cleaning import one_line
 from slotmark.numbers import duration
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from slotmark.warnings import Warning
 
 LINE_EVERY_S = 5
 """Time between two lines of progress: short work prints none."""
+
+
+def print_table(table: "RenderableType") -> None:
+    """Prints a table of text, without markup, on standard output; as comparisons, on 40 columns at least."""
+    from rich.console import Console
+
+    from slotmark.report.renderers.terminal import LEAST_WIDTH
+
+    console = Console(highlight=False, markup=False)
+    console.width = max(console.width, LEAST_WIDTH)
+    console.print(table)
 
 
 class Talk:

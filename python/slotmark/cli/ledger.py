@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from slotmark.cli.console import progress, talk
+from slotmark.cli.console import print_table, progress, talk
 from slotmark.cli.given import given
 from slotmark.cli.quantities import duration_us, memory_bytes
 from slotmark.cli.session import end_session, tell_failures
@@ -138,7 +138,6 @@ def _refuse_beside_a_plan(context: typer.Context) -> None:
 
 def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> None:
     import msgspec
-    from rich.console import Console
 
     from slotmark.benches.ledger.plan_file import read_plan
     from slotmark.benches.ledger.planned import carry_out
@@ -158,7 +157,7 @@ def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> No
             on_remark=lambda remark: talk.remark(f"slotmark: {remark}"),
             on_step=show,
         )
-    Console(highlight=False, markup=False).print(plan_table(cells))
+    print_table(plan_table(cells))
     for line in commands(cells):
         typer.echo(line)
     tell_failures([f"{cell.fragment}, {cell.target}: {cell.why}" for cell in cells if cell.how == "failed"])

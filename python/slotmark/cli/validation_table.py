@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS, Tables
 from slotmark.cleaning import one_name
+from slotmark.cli.console import print_table
 from slotmark.statistics.interval import Interval
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def validation_table(name: str, tables: Tables) -> Table:
 
 def print_validation(name: str, tables: Tables) -> None:
     """Prints the table of a profile on standard output."""
-    Console(highlight=False).print(validation_table(name, tables))
+    print_table(validation_table(name, tables))
 
 
 def print_columns(columns: Sequence[tuple[str, str, Tables]]) -> None:
@@ -57,10 +57,10 @@ def print_columns(columns: Sequence[tuple[str, str, Tables]]) -> None:
         most = max(of_adoption, key=abs, default=None)
         farthest.append(most)
         table.add_row(began, one_name(name), *(_in_percent(error) for error in (*errors.values(), most)))
-    Console(highlight=False, markup=False).print(table)
+    print_table(table)
     known = [abs(one) for one in farthest if one is not None]
     within = ", ".join(f"{sum(one <= limit for one in known)} within {limit:.0%}" for limit in (0.03, 0.05))
-    Console(highlight=False).print(f"0.50 to 1.00 adoption of {len(known)} columns: {within}.")
+    print_table(f"0.50 to 1.00 adoption of {len(known)} columns: {within}.")
 
 
 def _in_percent(error: float | None) -> str:

@@ -27,8 +27,8 @@ CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests
 # The gate draws the same cases each time; the slower proofs draw new ones.
 SAME_CASES := PROPTEST_RNG_SEED=1
 WITHOUT_PASSED := tee .build/cargo-test.log | grep -v -e '\.\.\. ok$$' -e '^running ' -e '^$$'
-# A process per processor: tests/side_by_side.py says which runs what. The slower proofs need the machine for themselves.
-SIDE_BY_SIDE := -n logical
+# tests/side_by_side.py says how many processes there are, and which runs what. The slower proofs need the machine for themselves.
+SIDE_BY_SIDE := -n auto
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

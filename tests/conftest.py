@@ -13,7 +13,7 @@ from attack.signals import default_for_children
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.side_by_side import ByFile
+from tests.side_by_side import ByFile, own_network, processes
 
 REPO = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("SLOTMARK_SHARED") or REPO.parent / "shared")
@@ -28,6 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     starts_workers = bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
     if not starts_workers:  # workers, which start what tests need, go on ignoring them themselves
         default_for_children()
+    if hasattr(config, "workerinput"):
+        own_network()
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
@@ -38,6 +40,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"shared", "preview"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.shared_data)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """The number of processes for ``-n auto``."""
+    return processes()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:

@@ -1,6 +1,12 @@
 """Which tests one process runs, where several run them side by side."""
 
+import ctypes
+import fcntl
+import os
+import socket
+import struct
 from pathlib import Path
+from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
@@ -8,16 +14,30 @@ REPO = Path(__file__).resolve().parents[1]
 LIVE = "live clusters"
 """The tests of files that run live clusters: their nodes would meet at the same ports."""
 
+_CLONE_NEWNET = 0x40000000
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+"""Linux's names: sched.h, linux/sockios.h and net/if.h."""
+
 
 class ByFile(LoadScopeScheduling):
-    """Gives a file's tests to one process, because they share its fixtures, and all tests of live clusters to one."""
+    """Gives a file's tests to one process, because they share its fixtures; all tests of live clusters too, where processes share a network."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._apart = _networks_can_be_made()
 
     def _split_scope(self, nodeid: str) -> str:
-        return scope(nodeid.partition("::")[0])
+        file = nodeid.partition("::")[0]
+        return file if self._apart else scope(file)
+
+
+def processes() -> int:
+    """One more than processors: many tests wait for clusters, clients and limits of time."""
+    return (os.cpu_count() or 1) + 1
 
 
 def scope(file: str) -> str:
-    """What a file's tests are run with.
+    """What a file's tests are run with, where ports are shared.
 
     Args:
         file: Its path from the repository's root, as pytest names it.
@@ -26,3 +46,23 @@ def scope(file: str) -> str:
         word in (REPO / file).read_text(encoding="utf-8") for word in ('"cluster", "run"', 'run_demo("live"')
     )
     return LIVE if runs_live else file
+
+
+def own_network() -> bool:
+    """Gives this process a network of its own, which is a loopback alone; returns False where that isn't allowed, and all stays as it was."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "unshare") or libc.unshare(_CLONE_NEWNET) != 0:
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        asked = struct.pack("16sh14x", b"lo", 0)
+        (flags,) = struct.unpack_from("h", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, asked), 16)
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
+    return True
+
+
+def _networks_can_be_made() -> bool:
+    """Tries it, in a process that ends."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if own_network() else 1)
+    return os.waitpid(child, 0)[1] == 0

@@ -319,7 +319,7 @@ def test_the_models_own_error_stands_below_a_sweep_also_of_the_centile_that_was_
     assert error["rows"]["0.95 adoption"] == error["rows"]["0.96 adoption"] == pytest.approx(expected, abs=1e-5)
     text = markdown(comparison_document(compare(runs)))
     (line,) = (line for line in text.splitlines() if line.startswith("| model's error |"))
-    assert f"{100 * error['rows']['0.95 adoption']:+.1f}"[:4] in line
+    assert f"| {100 * error['rows']['0.95 adoption']:+.2g} % |" in line  # two digits, as it is printed
     assert "what is predicted of value-only-10.5 against what was published" in text
     assert "95 adoption wasn't published: its error is that of 0.96 adoption" in text
     derived = predict_sweep(

@@ -127,8 +127,11 @@ def _both(ground: Ground, pair: Pair, alone: tuple[object, object], chance: rand
             time.sleep(apart_s)
         done = {place: _ended(process, written_to=said) for place, process, said in running}
     for place, one in done.items():
-        if wrong := one.wrong(0, REFUSED):
+        if wrong := one.crash(0, REFUSED):
             return f"the {SIDES[place]}: {wrong}"
+        last = one.said.strip().rpartition("\n")[2]  # a session tells first what it will do
+        if one.code == REFUSED and not (last.startswith("slotmark: ") and "out" in last):
+            return f"the {SIDES[place]}: refused without the place: {last}"
     well = [place for place, one in done.items() if one.code == 0]
     if not well:
         return "both are refused"
@@ -160,23 +163,28 @@ ATTACK = Attack(
         TRACEBACK_BEFORE,
         Fault(
             "files of two commands are mixed",
-            "import slotmark.whole_files as _files, contextlib, time\n"
+            "import slotmark.whole_files as _files, contextlib, os, sys, time\n"
             "@contextlib.contextmanager\n"
             "def _planted(*files):\n"
-            "    partials = [file.with_name(f'.{file.name}.partial') for file in files]\n"
+            "    partials = [file.with_name(f'.{file.name}.partial-{os.getpid()}') for file in files]\n"
             "    yield partials\n"
-            "    for partial, file in zip(partials, files):\n"
-            "        with contextlib.suppress(FileNotFoundError):\n"
-            "            partial.rename(file)\n"
-            "        time.sleep(0.3)\n"
+            "    turn = 1 if sys.argv[2].endswith('a') else -1\n"
+            "    for partial, file in list(zip(partials, files))[::turn]:\n"
+            "        partial.rename(file)\n"
+            "        time.sleep(1)\n"
             "_files.written_whole = _planted\n",
             "of neither",
             shows_unharmed=False,
         ),
         Fault(
             "two sessions go on in one folder",
-            "import fcntl\nfcntl.flock = lambda *_: None\n",
-            "pair",
+            "import slotmark.measure.session as _session\n"
+            "_usual = _session.fcntl\n"
+            "class _Planted:\n"
+            "    LOCK_EX, LOCK_NB = _usual.LOCK_EX, _usual.LOCK_NB\n"
+            "    flock = staticmethod(lambda *_: None)\n"
+            "_session.fcntl = _Planted\n",
+            "(sessions): ",
             shows_unharmed=False,
         ),
     ),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypedDict
+from typing import TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,15 +77,18 @@ def simulate_direct(
 def partition(values: NDArray[np.float64], places: list[int]) -> None:
     """Does in place what `numpy.ndarray.partition` does, in a third of its time. Values are finite; IndexError where a place is beyond the last."""
 
-class ArrowTable:
-    """A table by Arrow's PyCapsule interface: `pyarrow.table` takes it without a copy."""
+class Buffer:
+    """Numbers of a column, or a bit a row from the least of the first byte on: `pyarrow.py_buffer` takes it without a copy."""
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+Column: TypeAlias = tuple[str, str, Buffer, Buffer | None]
+"""A column's name, Arrow's name for its type, its values, and the bits of rows that have one, where not all do."""
 
 def slot_rows(
     files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
-) -> ArrowTable:
-    """One row per host and slot that the tables have: `slotmark_tracelog::slot_rows`.
+) -> tuple[int, list[Column]]:
+    """One row per host and slot that the tables have, as their number and columns: `slotmark_tracelog::slot_rows`.
 
     `files` has those of `slot_events`, `transactions` and `ledger_metrics`; `hosts` are names with the numbers that stand for them and what is
     taken from their times, in ns; `alone` is set where all rows of the files are of the one host. Raises RunError where a file can't be read, or isn't as ingest writes it.
@@ -93,7 +96,7 @@ def slot_rows(
 
 def usage_rows(
     files: dict[str, list[str]], hosts: list[tuple[str, int, int]], alone: bool, system_start_ns: int, slot_ns: int
-) -> ArrowTable:
+) -> tuple[int, list[Column]]:
     """One row per host and slot in which its resources were sampled, as `slot_rows`; `files` has those of `resources`: `slotmark_tracelog::usage_rows`."""
 
 def simulate_tables(profile_toml: str, seed: int, progress: Callable[[int, int], None]) -> str:

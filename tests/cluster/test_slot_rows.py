@@ -145,7 +145,7 @@ def test_a_column_of_another_type_is_an_error_that_names_the_file(run: Run, colu
     place = table.column_names.index(column)
     try:
         pq.write_table(table.set_column(place, column, pa.array([True] * table.num_rows)), path)
-        message = f"{path.name}.*'{column}' is of the type Boolean"
+        message = f"{path.name}.*'{column}' is of the type BOOLEAN"
         with Analysis(run, filters=[]) as analysis, pytest.raises(RunError, match=message):
             analysis.relation("slot_rows")
     finally:

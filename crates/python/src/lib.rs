@@ -3,6 +3,7 @@
 mod order;
 
 use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
 use std::fmt::Display;
 use std::io;
 use std::ops::ControlFlow;
@@ -10,18 +11,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchIterator};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyOSError};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::PyDict;
 use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
 use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, reach, simulate_truth, write_run, write_tables,
 };
 use slotmark_newfolder::NewFolder;
-use slotmark_tracelog::{Clock, HostFrom, Plan, SlotFiles, SlotRowsError, Source, Wanted, WantedHost};
+use slotmark_tracelog::{Clock, HostFrom, Numbers, Plan, SlotFiles, SlotRowsError, Source, Table, TableColumn, Wanted, WantedHost};
 use slotmark_wire::client::Client;
 use slotmark_wire::framing::FramedChain;
 use slotmark_wire::relay::{Account, Mode, Relay, Route};
@@ -66,18 +66,51 @@ fn window_of(chain: &Chain, start: &str, blocks: Option<u64>) -> Result<Window, 
     chain.window(&start.parse::<Point>()?, blocks)
 }
 
-/// A table that other libraries take without a copy, by Arrow's PyCapsule interface.
+/// Numbers, or bits, that other libraries take without a copy, by Python's buffer protocol.
 #[pyclass(frozen, module = "slotmark._core")]
-struct ArrowTable(RecordBatch);
+struct Buffer(Held);
+
+enum Held {
+    Numbers(Numbers),
+    Bits(Vec<u8>),
+}
 
 #[pymethods]
-impl ArrowTable {
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema; // who gives a table may give another schema than the one requested
-        let rows = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
+impl Buffer {
+    /// # Safety
+    /// `view` is one that Python gives to be filled.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        fn bytes<T>(values: &[T]) -> (*const c_void, usize) {
+            (values.as_ptr().cast(), size_of_val(values))
+        }
+        let (start, length) = match &slf.get().0 {
+            Held::Numbers(Numbers::Host(values)) => bytes(values),
+            Held::Numbers(Numbers::Whole(values)) => bytes(values),
+            Held::Numbers(Numbers::Real(values)) => bytes(values),
+            Held::Bits(values) => bytes(values),
+        };
+        // SAFETY: the bytes are those of a vector that nobody changes, and the view keeps its owner; it can't be written to.
+        let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start.cast_mut(), length as ffi::Py_ssize_t, 1, flags) };
+        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }
+}
+
+/// A column: its name, Arrow's name for its type, its values, and which rows have one.
+type PyColumn = (&'static str, &'static str, Buffer, Option<Buffer>);
+
+/// Rows, and columns.
+type PyTable = (usize, Vec<PyColumn>);
+
+fn table_of(table: Table) -> PyTable {
+    let columns = table.columns.into_iter().map(|TableColumn { name, numbers, there }| {
+        let kind = match numbers {
+            Numbers::Host(_) => "uint32",
+            Numbers::Whole(_) => "int64",
+            Numbers::Real(_) => "float64",
+        };
+        (name, kind, Buffer(Held::Numbers(numbers)), there.map(|bits| Buffer(Held::Bits(bits))))
+    });
+    (table.rows, columns.collect())
 }
 
 /// Rows of some hosts from the tables of a run; of each host its name, the number that stands for it and what is taken from its times.
@@ -85,11 +118,11 @@ fn of_hosts(
     py: Python<'_>,
     hosts: Vec<(String, u32, i64)>,
     alone: bool,
-    of: impl Fn(Wanted<'_>) -> Result<RecordBatch, SlotRowsError> + Sync,
-) -> PyResult<ArrowTable> {
+    of: impl Fn(Wanted<'_>) -> Result<Table, SlotRowsError> + Sync,
+) -> PyResult<PyTable> {
     let hosts: Vec<WantedHost> = hosts.into_iter().map(|(name, number, shift_ns)| WantedHost { name, number, shift_ns }).collect();
     let found = py.detach(|| of(Wanted { hosts: &hosts, alone: alone && !hosts.is_empty() }));
-    found.map(ArrowTable).map_err(|error| slotmark_error("RunError", format!("{error}. Copy the run again from where it was made.")))
+    found.map(table_of).map_err(|error| slotmark_error("RunError", format!("{error}. Copy the run again from where it was made.")))
 }
 
 #[pymodule]
@@ -101,7 +134,7 @@ mod _core {
     const version: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use super::ArrowTable;
+    use super::Buffer;
 
     #[pyfunction]
     fn blake3_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {
@@ -267,7 +300,7 @@ mod _core {
         alone: bool,
         system_start_ns: i64,
         slot_ns: i64,
-    ) -> PyResult<ArrowTable> {
+    ) -> PyResult<PyTable> {
         let mut of = |table: &str| files.remove(table).unwrap_or_default();
         let (slot_events, transactions, ledger_metrics) = (of("slot_events"), of("transactions"), of("ledger_metrics"));
         let files = SlotFiles { slot_events, transactions, ledger_metrics };
@@ -283,7 +316,7 @@ mod _core {
         alone: bool,
         system_start_ns: i64,
         slot_ns: i64,
-    ) -> PyResult<ArrowTable> {
+    ) -> PyResult<PyTable> {
         let resources = files.remove("resources").unwrap_or_default();
         let clock = Clock { system_start_ns, slot_ns };
         of_hosts(py, hosts, alone, |wanted| slotmark_tracelog::usage_rows(&resources, wanted, clock))

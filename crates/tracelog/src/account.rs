@@ -1,13 +1,9 @@
 //! The account of every line, and its tables: `hosts`, `trace_frequencies`, `rejected`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow_schema::DataType;
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
@@ -18,6 +14,7 @@ use crate::dialects::{CARDANO_NODE, Dialect, Entry};
 use crate::messages::{Body, Form, Made, Thread, read};
 use crate::reason::Reason;
 use crate::strings::{EndMap, Map};
+use crate::table_file::{Column, TableFile};
 use crate::tables::{Rows, Written, part_file};
 
 /// Rejected lines that are kept of each part; all are counted.
@@ -374,51 +371,50 @@ pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) 
         bytes += account.bytes;
     }
     let hosts: Vec<HostFacts> = hosts.into_values().collect();
-    let text = |values: Vec<&str>| Arc::new(StringArray::from(values)) as ArrayRef;
-    let whole = |values: Vec<u64>| Arc::new(Int64Array::from_iter_values(values.into_iter().map(|value| value as i64))) as ArrayRef;
-    let time = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
-    let mut write = |name: &str, columns: Vec<(&str, ArrayRef)>| {
-        let rows = columns.first().map_or(0, |(_, column)| column.len() as u64);
+    let mut write = |name: &str, columns: Vec<Column>| {
+        let rows = columns.first().map_or(0, |column| column.rows() as u64);
         counts.insert(name.to_owned(), rows);
         write_table(tables, name, columns)
     };
-    let each = |get: fn(&HostFacts) -> u64| whole(hosts.iter().map(get).collect());
+    let text = |name, get: fn(&HostFacts) -> &str| Column::text(name, hosts.iter().map(get));
+    let count = |name, get: fn(&HostFacts) -> u64| Column::whole(name, hosts.iter().map(|facts| get(facts) as i64));
+    let time = |name, get: fn(&HostFacts) -> Option<i64>| Column::optional(name, hosts.iter().map(get));
     write(
         "hosts",
         vec![
-            ("host", text(hosts.iter().map(|facts| facts.host.as_str()).collect())),
-            ("files", each(|facts| facts.files)),
-            ("lines", each(|facts| facts.lines)),
-            ("kept", each(|facts| facts.kept)),
-            ("rejected", each(|facts| facts.rejected)),
-            ("repeated", each(|facts| facts.repeated)),
-            ("backwards", each(|facts| facts.backwards)),
-            ("short_hashes", each(|facts| facts.short_hashes)),
-            ("first_ts_ns", time(hosts.iter().map(|facts| facts.first_ts_ns).collect())),
-            ("last_ts_ns", time(hosts.iter().map(|facts| facts.last_ts_ns).collect())),
-            ("node", text(hosts.iter().map(|facts| facts.node.as_str()).collect())),
-            ("version", text(hosts.iter().map(|facts| facts.version.as_str()).collect())),
-            ("revision", text(hosts.iter().map(|facts| facts.revision.as_str()).collect())),
-            ("compiler", text(hosts.iter().map(|facts| facts.compiler.as_str()).collect())),
+            text("host", |facts| facts.host.as_str()),
+            count("files", |facts| facts.files),
+            count("lines", |facts| facts.lines),
+            count("kept", |facts| facts.kept),
+            count("rejected", |facts| facts.rejected),
+            count("repeated", |facts| facts.repeated),
+            count("backwards", |facts| facts.backwards),
+            count("short_hashes", |facts| facts.short_hashes),
+            time("first_ts_ns", |facts| facts.first_ts_ns),
+            time("last_ts_ns", |facts| facts.last_ts_ns),
+            text("node", |facts| facts.node.as_str()),
+            text("version", |facts| facts.version.as_str()),
+            text("revision", |facts| facts.revision.as_str()),
+            text("compiler", |facts| facts.compiler.as_str()),
         ],
     )?;
     write(
         "trace_frequencies",
         vec![
-            ("host", text(names.keys().map(|(host, _)| host.as_str()).collect())),
-            ("message", text(names.keys().map(|(_, name)| name.as_str()).collect())),
-            ("lines", whole(names.values().copied().collect())),
+            Column::text("host", names.keys().map(|(host, _)| host.as_str())),
+            Column::text("message", names.keys().map(|(_, name)| name.as_str())),
+            Column::whole("lines", names.values().map(|&lines| lines as i64)),
         ],
     )?;
     write(
         "rejected",
         vec![
-            ("host", text(rejections.iter().map(|one: &Rejection| one.host.as_str()).collect())),
-            ("file", text(rejections.iter().map(|one| one.file.as_str()).collect())),
-            ("line", whole(rejections.iter().map(|one| one.line).collect())),
-            ("offset", whole(rejections.iter().map(|one| one.offset).collect())),
-            ("reason", text(rejections.iter().map(|one| one.reason.as_str()).collect())),
-            ("text", text(rejections.iter().map(|one| one.text.as_str()).collect())),
+            Column::text("host", rejections.iter().map(|one: &Rejection| one.host.as_str())),
+            Column::text("file", rejections.iter().map(|one| one.file.as_str())),
+            Column::whole("line", rejections.iter().map(|one| one.line as i64)),
+            Column::whole("offset", rejections.iter().map(|one| one.offset as i64)),
+            Column::text("reason", rejections.iter().map(|one| one.reason.as_str())),
+            Column::text("text", rejections.iter().map(|one| one.text.as_str())),
         ],
     )?;
     let mut reasons: Vec<(String, u64)> = reasons.into_iter().collect();
@@ -455,13 +451,13 @@ fn merge(into: &mut HostFacts, facts: HostFacts) {
     }
 }
 
-/// Writes a whole table as one part, below a folder of tables.
+/// Writes a whole table as one part, below a folder of tables. Columns may have nulls where they have one.
 ///
 /// # Errors
 /// The columns don't fit together, or the file can't be written.
-pub fn write_table(tables: &Path, name: &str, columns: Vec<(&str, ArrayRef)>) -> Result<(), ParquetError> {
+pub fn write_table(tables: &Path, name: &str, columns: Vec<Column>) -> Result<(), ParquetError> {
     let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    write_batch(tables, name, 0, &RecordBatch::try_from_iter(columns)?, properties)
+    write_columns(tables, name, 0, columns.into_iter().map(Column::with_gaps_if_any).collect(), properties)
 }
 
 /// Writes one part of a table of many, below a folder of tables: every column may have nulls, here or in another part, and whole
@@ -469,26 +465,23 @@ pub fn write_table(tables: &Path, name: &str, columns: Vec<(&str, ArrayRef)>) ->
 ///
 /// # Errors
 /// The columns don't fit together, or the file can't be written.
-pub fn write_part(tables: &Path, name: &str, part: usize, columns: Vec<(&str, ArrayRef)>) -> Result<(), ParquetError> {
+pub fn write_part(tables: &Path, name: &str, part: usize, columns: Vec<Column>) -> Result<(), ParquetError> {
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Chunk);
-    for (column, _) in columns.iter().filter(|(_, values)| *values.data_type() == DataType::Int64) {
+    for column in columns.iter().filter(|column| column.is_whole()) {
         properties = properties
-            .set_column_dictionary_enabled(ColumnPath::from(*column), false)
-            .set_column_encoding(ColumnPath::from(*column), Encoding::DELTA_BINARY_PACKED);
+            .set_column_dictionary_enabled(ColumnPath::from(column.name), false)
+            .set_column_encoding(ColumnPath::from(column.name), Encoding::DELTA_BINARY_PACKED);
     }
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(column, values)| (column, values, true)))?;
-    write_batch(tables, name, part, &batch, properties.build())
+    write_columns(tables, name, part, columns.into_iter().map(Column::with_gaps).collect(), properties.build())
 }
 
-fn write_batch(tables: &Path, name: &str, part: usize, batch: &RecordBatch, properties: WriterProperties) -> Result<(), ParquetError> {
+fn write_columns(tables: &Path, name: &str, part: usize, columns: Vec<Column>, properties: WriterProperties) -> Result<(), ParquetError> {
     let folder = tables.join(name);
     fs::create_dir_all(&folder)?;
-    let file = File::create_new(part_file(&folder, part))?;
-    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
-    writer.write(batch)?;
-    writer.close()?;
-    Ok(())
+    let mut file = TableFile::create(&part_file(&folder, part), &columns, properties)?;
+    file.write(&columns)?;
+    file.close()
 }

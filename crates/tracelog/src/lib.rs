@@ -26,6 +26,8 @@ mod stamp;
 #[cfg(feature = "ingest")]
 mod strings;
 #[cfg(feature = "ingest")]
+mod table_file;
+#[cfg(feature = "ingest")]
 mod tables;
 mod time;
 
@@ -44,6 +46,8 @@ pub use messages::{
 };
 pub use reason::Reason;
 #[cfg(feature = "ingest")]
-pub use slot_rows::{Clock, SlotFiles, SlotRowsError, Wanted, WantedHost, slot_rows, usage_rows};
+pub use slot_rows::{Clock, Numbers, SlotFiles, SlotRowsError, Table, TableColumn, Wanted, WantedHost, slot_rows, usage_rows};
 pub use stamp::{Stamp, date_of};
+#[cfg(feature = "ingest")]
+pub use table_file::Column;
 pub use time::parse_time;

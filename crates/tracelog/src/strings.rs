@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use arrow_array::StringArray;
+use parquet::data_type::ByteArray;
 
 /// The number of a string in its [`Strings`].
 pub(crate) type Id = i32;
@@ -18,7 +18,7 @@ pub(crate) type EndMap<K, V> = HashMap<K, V, BuildHasherDefault<End>>;
 #[derive(Default)]
 pub(crate) struct Strings {
     ids: Map<Box<[u8]>, Id>,
-    all: Vec<Box<str>>,
+    all: Vec<ByteArray>,
 }
 
 impl Strings {
@@ -29,13 +29,14 @@ impl Strings {
         }
         let id = self.all.len() as Id;
         self.ids.insert(text.into(), id);
-        self.all.push(String::from_utf8_lossy(text).into());
+        self.all.push(String::from_utf8_lossy(text).into_owned().into_bytes().into());
         id
     }
 
-    /// All of them, to go beside a column of numbers.
-    pub(crate) fn array(&self) -> StringArray {
-        StringArray::from_iter_values(&self.all)
+    /// The string of a number, without a copy.
+    #[inline]
+    pub(crate) fn of(&self, id: Id) -> ByteArray {
+        self.all[id as usize].clone()
     }
 }
 

@@ -3,15 +3,9 @@
 //! A segment of a log writes a part of every table. Rows leave in the order of their times: a window of rows is held back,
 //! so that lines that come a little late find their place.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{ArrayRef, ArrowPrimitiveType, DictionaryArray, Int32Array, Int64Array, PrimitiveArray, RecordBatch, StringArray};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
@@ -20,6 +14,7 @@ use parquet::schema::types::ColumnPath;
 use crate::dialects::Entry;
 use crate::messages::{Address, Block, Body, Ledger, Message, Slot, Transactions};
 use crate::strings::{Id, Strings};
+use crate::table_file::{Column, TableFile};
 
 /// Rows written at a time; as many more are held back.
 const WINDOW: usize = 64 << 10;
@@ -27,20 +22,9 @@ const WINDOW: usize = 64 << 10;
 /// One row of a table.
 trait Row: Copy {
     const TABLE: &'static str;
-    /// Names and types, in order; `ts_ns` is the second.
-    const COLUMNS: &'static [(&'static str, Kind)];
     fn ts_ns(&self) -> i64;
-    /// Numbers of strings mean those of `words`.
-    fn columns(rows: &[Self], words: &Arc<StringArray>) -> Result<Vec<ArrayRef>, ArrowError>;
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Whole,
-    Optional,
-    Real,
-    Word,
-    Text,
+    /// The columns, in order. Numbers of strings mean those of `strings`.
+    fn columns(rows: &[Self], strings: &Strings) -> Vec<Column>;
 }
 
 macro_rules! row {
@@ -51,14 +35,13 @@ macro_rules! row {
 
         impl Row for $row {
             const TABLE: &'static str = $table;
-            const COLUMNS: &'static [(&'static str, Kind)] = &[$((stringify!($name), Kind::$kind),)*];
 
             fn ts_ns(&self) -> i64 {
                 self.ts_ns
             }
 
-            fn columns(rows: &[Self], words: &Arc<StringArray>) -> Result<Vec<ArrayRef>, ArrowError> {
-                Ok(vec![$(row!(@column $kind, rows, $name, words),)*])
+            fn columns(rows: &[Self], strings: &Strings) -> Vec<Column> {
+                vec![$(row!(@column $kind, rows, $name, strings),)*]
             }
         }
     };
@@ -67,24 +50,21 @@ macro_rules! row {
     (@type Real) => { Option<f64> };
     (@type Word) => { Id };
     (@type Text) => { Option<Id> };
-    (@column Whole, $rows:ident, $name:ident, $words:ident) => {
-        Arc::new(Int64Array::from_iter_values($rows.iter().map(|row| row.$name)))
+    (@column Whole, $rows:ident, $name:ident, $strings:ident) => {
+        Column::whole(stringify!($name), $rows.iter().map(|row| row.$name))
     };
-    (@column Optional, $rows:ident, $name:ident, $words:ident) => { Arc::new(numbers::<_, Int64Type>($rows, |row| row.$name)) };
-    (@column Real, $rows:ident, $name:ident, $words:ident) => { Arc::new(numbers::<_, Float64Type>($rows, |row| row.$name)) };
-    (@column Word, $rows:ident, $name:ident, $words:ident) => {
-        Arc::new(DictionaryArray::try_new(Int32Array::from_iter_values($rows.iter().map(|row| row.$name)), $words.clone())?)
+    (@column Optional, $rows:ident, $name:ident, $strings:ident) => {
+        Column::optional(stringify!($name), $rows.iter().map(|row| row.$name))
     };
-    (@column Text, $rows:ident, $name:ident, $words:ident) => {
-        Arc::new(DictionaryArray::try_new(numbers::<_, Int32Type>($rows, |row| row.$name), $words.clone())?)
+    (@column Real, $rows:ident, $name:ident, $strings:ident) => {
+        Column::real(stringify!($name), $rows.iter().map(|row| row.$name))
     };
-}
-
-/// A column in which values may be missing.
-fn numbers<R, T: ArrowPrimitiveType>(rows: &[R], get: impl Fn(&R) -> Option<T::Native>) -> PrimitiveArray<T> {
-    let there = BooleanBuffer::collect_bool(rows.len(), |place| get(&rows[place]).is_some());
-    let values = rows.iter().map(|row| get(row).unwrap_or_default()).collect();
-    PrimitiveArray::new(values, Some(NullBuffer::new(there)))
+    (@column Word, $rows:ident, $name:ident, $strings:ident) => {
+        Column::words(stringify!($name), $rows.iter().map(|row| $strings.of(row.$name)))
+    };
+    (@column Text, $rows:ident, $name:ident, $strings:ident) => {
+        Column::optional_words(stringify!($name), $rows.iter().map(|row| row.$name.map(|id| $strings.of(id))))
+    };
 }
 
 row!(
@@ -268,7 +248,7 @@ struct Part<R> {
     in_order: bool,
     last: i64,
     is_first: bool,
-    writer: Option<ArrowWriter<File>>,
+    file: Option<TableFile>,
     written: Written,
 }
 
@@ -276,7 +256,7 @@ impl<R: Row> Part<R> {
     fn new(tables: &Path, part: usize) -> Self {
         let path = part_file(&tables.join(R::TABLE), part);
         let written = Written { table: R::TABLE, ..Written::default() };
-        Self { path, held: Vec::new(), in_order: true, last: i64::MIN, is_first: part == 0, writer: None, written }
+        Self { path, held: Vec::new(), in_order: true, last: i64::MIN, is_first: part == 0, file: None, written }
     }
 
     #[inline]
@@ -297,22 +277,21 @@ impl<R: Row> Part<R> {
         self.written.late += leaving.iter().take_while(|row| row.ts_ns() < self.last).count() as u64;
         self.last = self.last.max(newest.ts_ns());
         self.written.rows += rows as u64;
-        let words = Arc::new(strings.array());
-        let batch = RecordBatch::try_new(schema::<R>(), R::columns(leaving, &words)?)?;
-        self.writer()?.write(&batch)?;
+        let columns = R::columns(leaving, strings);
+        self.file(&columns)?.write(&columns)?;
         self.held.drain(..rows);
         Ok(())
     }
 
-    /// The file's writer, from the first row on.
-    fn writer(&mut self) -> Result<&mut ArrowWriter<File>, ParquetError> {
-        match &mut self.writer {
-            Some(writer) => Ok(writer),
+    /// The file, which is made with the columns that are given where there is none.
+    fn file(&mut self, columns: &[Column]) -> Result<&mut TableFile, ParquetError> {
+        match &mut self.file {
+            Some(file) => Ok(file),
             none => {
                 if let Some(folder) = self.path.parent() {
                     fs::create_dir_all(folder)?;
                 }
-                Ok(none.insert(ArrowWriter::try_new(File::create_new(&self.path)?, schema::<R>(), Some(properties::<R>()))?))
+                Ok(none.insert(TableFile::create(&self.path, columns, properties(columns))?))
             }
         }
     }
@@ -322,44 +301,33 @@ impl<R: Row> Part<R> {
             self.write(self.held.len().min(WINDOW), strings)?;
         }
         if self.is_first {
-            self.writer()?; // so that every table is there, if only its columns
+            self.file(&R::columns(&[], strings))?; // so that every table is there, if only its columns
         }
-        if let Some(writer) = self.writer {
-            writer.close()?;
+        if let Some(file) = self.file {
+            file.close()?;
         }
         Ok(self.written)
     }
 }
 
-fn schema<R: Row>() -> Arc<Schema> {
-    let text = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-    let fields = R::COLUMNS.iter().map(|&(name, kind)| match kind {
-        Kind::Whole => Field::new(name, DataType::Int64, false),
-        Kind::Optional => Field::new(name, DataType::Int64, true),
-        Kind::Real => Field::new(name, DataType::Float64, true),
-        Kind::Word => Field::new(name, text(), false),
-        Kind::Text => Field::new(name, text(), true),
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
 /// Whole numbers mostly grow by little from row to row: their differences are packed. Words come from a dictionary.
-fn properties<R: Row>() -> WriterProperties {
+fn properties(columns: &[Column]) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(8 * WINDOW));
-    for &(name, kind) in R::COLUMNS {
-        if !matches!(kind, Kind::Word | Kind::Text) {
-            builder = builder.set_column_dictionary_enabled(ColumnPath::from(name), false);
+    for column in columns {
+        let path = || ColumnPath::from(column.name);
+        if !column.is_text() {
+            builder = builder.set_column_dictionary_enabled(path(), false);
         }
-        if matches!(kind, Kind::Whole | Kind::Optional) {
-            builder = builder.set_column_encoding(ColumnPath::from(name), Encoding::DELTA_BINARY_PACKED);
+        if column.is_whole() {
+            builder = builder.set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED);
         }
-        if matches!(kind, Kind::Word | Kind::Text) && name != "host" {
+        if column.is_text() && column.name != "host" {
             // The least and the greatest hash of a chunk are of no use, and finding them compares every row.
-            builder = builder.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::None);
+            builder = builder.set_column_statistics_enabled(path(), EnabledStatistics::None);
         }
     }
     builder.build()

@@ -180,7 +180,8 @@ class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         function: Its name in ``slotmark._core``. It takes files by table, members (each with the number that stands for it, and the shift of its
-            times), whether all rows are of one member, and then what ``arguments`` gives; it gives a table with the members' column of those numbers.
+            times), whether all rows are of one member, and then what ``arguments`` gives; it gives rows and columns, of which one has
+            those numbers.
         tables: What it reads.
         arguments: SQL of one row.
         shift: The column that the catalogue shifts, which the function gets.

@@ -227,7 +227,7 @@ class Database:
                 for number, member in enumerate(self._members)
                 if some.first <= member <= some.last
             ]
-            return pa.table(function(files, members, some.only is not None, *arguments))
+            return _table_of(*function(files, members, some.only is not None, *arguments))
 
         self._keep(name, _members_of(_pieces_of(tables, self._column)), rows)
 
@@ -420,6 +420,15 @@ def _whole_files(run: Run, name: str) -> list[Path]:
             f"{run.path / 'tables' / name}: {rows} rows, but run.json says {run.manifest.tables[name]}. The run was changed by hand."
         )
     return files
+
+
+def _table_of(rows: int, columns: "Sequence[_core.Column]") -> pa.Table:
+    """The table of what compiled code gives, without a copy."""
+    arrays = [
+        pa.Array.from_buffers(pa.type_for_alias(kind), rows, [there and pa.py_buffer(there), pa.py_buffer(values)])
+        for _, kind, values, there in columns
+    ]
+    return pa.table(arrays, names=[name for name, *_ in columns])
 
 
 def _identifier(name: str) -> str:

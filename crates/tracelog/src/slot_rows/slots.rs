@@ -2,12 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use arrow_array::types::Float64Type;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch};
-
-use super::columns::{Clock, NONE, Numbered, SlotRowsError, Wanted, WantedHost, column_of, each_batch, numbers, table, value, whole};
+use super::columns::{Clock, NONE, Numbered, SlotRowsError, Table, TableColumn, Wanted, WantedHost, each_batch, table, value};
 
 /// The files of the tables about slots.
 #[derive(Clone, Debug, Default)]
@@ -126,7 +122,7 @@ impl Slots {
 /// # Errors
 ///
 /// A file can't be read, or has other columns.
-pub fn slot_rows(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<RecordBatch, SlotRowsError> {
+pub fn slot_rows(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<Table, SlotRowsError> {
     clock.check()?;
     let hosts = wanted.hosts;
     let mut found: Vec<Slots> = hosts.iter().map(|_| Slots::default()).collect();
@@ -135,11 +131,11 @@ pub fn slot_rows(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<
         each_batch(path, &wanted.columns(&["host", "ts_ns", "event", "slot", "block_no"]), |batch| {
             let of = wanted.of(batch)?;
             let which = Numbered::new(batch, "event", step)?;
-            let times = whole(batch, "ts_ns")?;
-            let slots = whole(batch, "slot")?;
-            let block_nos = whole(batch, "block_no")?;
-            for row in 0..batch.num_rows() {
-                let (Some(host), Some(slot)) = (of.at(row), value(slots, row).filter(|&slot| slot != NONE)) else { continue };
+            let times = batch.whole("ts_ns")?;
+            let slots = batch.whole("slot")?;
+            let block_nos = batch.whole("block_no")?;
+            for row in 0..batch.rows {
+                let (Some(host), Some(slot)) = (of.at(row), value(slots, row)) else { continue };
                 let place = found[host].at(slot);
                 let values = &mut found[host].values;
                 values[EVENTS][place] += 1;
@@ -162,9 +158,9 @@ pub fn slot_rows(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<
         each_batch(path, &wanted.columns(&["host", "ts_ns", "event", "count"]), |batch| {
             let of = wanted.of(batch)?;
             let which = Numbered::new(batch, "event", |word| matches!(word, "added" | "removed").then_some(()))?;
-            let times = whole(batch, "ts_ns")?;
-            let counts = whole(batch, "count")?;
-            for row in 0..batch.num_rows() {
+            let times = batch.whole("ts_ns")?;
+            let counts = batch.whole("count")?;
+            for row in 0..batch.rows {
                 let (Some(host), Some(()), Some(ts_ns)) = (of.at(row), which.at(row), value(times, row)) else { continue };
                 if let Some(slot) = clock.slot_of(ts_ns.saturating_sub(hosts[host].shift_ns)) {
                     let place = found[host].at(slot);
@@ -177,14 +173,14 @@ pub fn slot_rows(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<
     for path in &files.ledger_metrics {
         each_batch(path, &wanted.columns(&["host", "slot", "utxo_size", "chain_density"]), |batch| {
             let of = wanted.of(batch)?;
-            let slots = whole(batch, "slot")?;
-            let sizes = whole(batch, "utxo_size")?;
-            let densities = numbers::<Float64Type>(batch, "chain_density")?;
-            for row in 0..batch.num_rows() {
-                let (Some(host), Some(slot)) = (of.at(row), value(slots, row).filter(|&slot| slot != NONE)) else { continue };
+            let slots = batch.whole("slot")?;
+            let sizes = batch.whole("utxo_size")?;
+            let densities = batch.real("chain_density")?;
+            for (row, density) in densities.iter().enumerate() {
+                let (Some(host), Some(slot)) = (of.at(row), value(slots, row)) else { continue };
                 let place = found[host].at(slot);
                 raise(&mut found[host].values[UTXO_SIZE][place], value(sizes, row));
-                if let Some(density) = value(densities, row) {
+                if let &Some(density) = density {
                     let most = &mut found[host].chain_density[place];
                     *most = Some(most.map_or(density, |before| before.max(density)));
                 }
@@ -192,7 +188,7 @@ pub fn slot_rows(files: &SlotFiles, wanted: Wanted<'_>, clock: Clock) -> Result<
             Ok(())
         })?;
     }
-    rows_of(hosts, found)
+    Ok(rows_of(hosts, found))
 }
 
 /// The most of what was met; [`NONE`] is below all.
@@ -201,7 +197,7 @@ fn raise(most: &mut i64, met: Option<i64>) {
     *most = (*most).max(met.unwrap_or(NONE));
 }
 
-fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Result<RecordBatch, SlotRowsError> {
+fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Table {
     let rows: Vec<_> = hosts.iter().zip(&found).map(|(host, slots)| (host.number, slots.slots.len())).collect();
     let mut columns: [Vec<i64>; COLUMNS.len()] = Default::default();
     let mut densities = Vec::new();
@@ -212,6 +208,6 @@ fn rows_of(hosts: &[WantedHost], found: Vec<Slots>) -> Result<RecordBatch, SlotR
         }
         densities.extend(chain_density);
     }
-    let density = ("chain_density", Arc::new(Float64Array::from(densities)) as ArrayRef);
-    table(rows, COLUMNS.into_iter().zip(columns.map(column_of)).chain([density]))
+    let columns = COLUMNS.into_iter().zip(columns).map(|(name, values)| TableColumn::whole(name, values));
+    table(rows, columns.chain([TableColumn::real("chain_density", &densities)]))
 }

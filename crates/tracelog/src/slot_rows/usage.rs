@@ -3,9 +3,7 @@
 use std::iter;
 use std::path::PathBuf;
 
-use arrow_array::RecordBatch;
-
-use super::columns::{Clock, NONE, SlotRowsError, Wanted, WantedHost, column_of, each_batch, extend, table, value, whole};
+use super::columns::{Clock, NONE, SlotRowsError, Table, TableColumn, Wanted, WantedHost, each_batch, table, value};
 
 /// Counters, by their columns in `resources`; the first and the sixth order samples of one time.
 const COUNTERS: [&str; 10] = [
@@ -61,7 +59,7 @@ struct Sample {
 /// # Errors
 ///
 /// A file can't be read, or has other columns.
-pub fn usage_rows(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Result<RecordBatch, SlotRowsError> {
+pub fn usage_rows(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Result<Table, SlotRowsError> {
     clock.check()?;
     let hosts = wanted.hosts;
     let mut found: Vec<Vec<Sample>> = hosts.iter().map(|_| Vec::new()).collect();
@@ -71,12 +69,12 @@ pub fn usage_rows(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Re
     for path in resources {
         each_batch(path, &names, |batch| {
             let of = wanted.of(batch)?;
-            let times = whole(batch, "ts_ns")?;
+            let times = batch.whole("ts_ns")?;
             let first = read[CPU].len();
             for (column, values) in COUNTERS.into_iter().chain(LEVELS).zip(&mut read) {
-                extend(values, whole(batch, column)?);
+                values.extend_from_slice(batch.whole(column)?);
             }
-            for row in 0..batch.num_rows() {
+            for row in 0..batch.rows {
                 let (Some(host), Some(ts_ns)) = (of.at(row), value(times, row)) else { continue };
                 let ts_ns = ts_ns.saturating_sub(hosts[host].shift_ns);
                 if let Some(slot) = clock.slot_of(ts_ns) {
@@ -96,10 +94,10 @@ pub fn usage_rows(resources: &[PathBuf], wanted: Wanted<'_>, clock: Clock) -> Re
             same
         });
     }
-    rows_of(hosts, &found, &read)
+    Ok(rows_of(hosts, &found, &read))
 }
 
-fn rows_of(hosts: &[WantedHost], found: &[Vec<Sample>], read: &[Vec<i64>]) -> Result<RecordBatch, SlotRowsError> {
+fn rows_of(hosts: &[WantedHost], found: &[Vec<Sample>], read: &[Vec<i64>]) -> Table {
     let count = found.iter().map(Vec::len).sum();
     let column = |of: &dyn Fn(Option<&Sample>, &Sample) -> i64| {
         let mut values = Vec::with_capacity(count);
@@ -107,7 +105,7 @@ fn rows_of(hosts: &[WantedHost], found: &[Vec<Sample>], read: &[Vec<i64>]) -> Re
             let before = iter::once(None).chain(samples.iter().map(Some));
             values.extend(before.zip(samples).map(|(before, sample)| of(before, sample)));
         }
-        column_of(values)
+        values
     };
     let rose = |before: i64, now: i64| if before == NONE || now == NONE { NONE } else { now.checked_sub(before).unwrap_or(NONE) };
     let mut columns =
@@ -117,5 +115,6 @@ fn rows_of(hosts: &[WantedHost], found: &[Vec<Sample>], read: &[Vec<i64>]) -> Re
         counters.iter().map(|values| column(&|before, now| before.map_or(NONE, |before| rose(values[before.row], values[now.row])))),
     );
     columns.extend(levels.iter().map(|values| column(&|_, sample| values[sample.row])));
-    table(hosts.iter().zip(found).map(|(host, samples)| (host.number, samples.len())), COLUMNS.into_iter().zip(columns))
+    let columns = COLUMNS.into_iter().zip(columns).map(|(name, values)| TableColumn::whole(name, values));
+    table(hosts.iter().zip(found).map(|(host, samples)| (host.number, samples.len())), columns)
 }

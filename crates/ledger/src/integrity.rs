@@ -39,9 +39,10 @@ fn language_views(languages: &BTreeSet<Language>, cost_models: &CostModels) -> O
     for language in languages.iter().filter(|language| **language != 1).chain(languages.get(&1)) {
         let model = cost_models.get(usize::from(*language).checked_sub(1)?)?.as_ref()?;
         if *language == 1 {
-            let mut list = vec![0x9f];
+            let mut list = Vec::new();
+            list.begin_array();
             model.iter().for_each(|parameter| list.int(*parameter));
-            list.push(0xff);
+            list.end();
             views.bytes(&[0]);
             views.bytes(&list);
         } else {

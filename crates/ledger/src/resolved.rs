@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use pallas_codec::minicbor::Encoder;
-use slotmark_chain::DecodeError;
 use slotmark_chain::block::{Block, Input, Output, Transaction, decode_output};
+use slotmark_chain::{CborBuffer, DecodeError};
 
 use crate::bytes::{Payment, payment};
 
@@ -60,10 +59,11 @@ impl Resolved {
 
 /// An output of lovelace at an address, encoded as an array, as genesis files don't have it.
 pub fn encode_output(address: &[u8], lovelace: u64) -> EncodedOutput {
-    let mut encoder = Encoder::new(Vec::with_capacity(address.len() + 12));
-    let written = encoder.array(2).and_then(|encoder| encoder.bytes(address)).and_then(|encoder| encoder.u64(lovelace)).is_ok();
-    assert!(written, "a vector takes all that is written");
-    encoder.into_writer().into()
+    let mut output = Vec::with_capacity(address.len() + 12);
+    output.array(2);
+    output.bytes(address);
+    output.uint(lovelace);
+    output.into()
 }
 
 /// An unspent output, decoded.

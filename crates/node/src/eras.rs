@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use minicbor::data::Tag;
+use slotmark_chain::CborBuffer;
 use slotmark_network::Network;
 use slotmark_network::byron::Byron;
 use slotmark_praos::genesis::Genesis;
-use slotmark_wire::message::{Put, PutResult, put};
 
 use crate::config::read_json;
 use crate::error::NodeError;
@@ -52,38 +51,45 @@ impl Eras {
     /// end of the epoch that the safe zone reaches into.
     pub fn encode(&self, out: &mut Vec<u8>, next_slot: u64) {
         let epochs = next_slot.saturating_add(self.later.safe_slots).div_ceil(self.later.epoch_slots);
-        put(out, |e| {
-            e.begin_array()?;
-            self.summary(e, &self.byron, 0)?;
-            (0..PAST_ERAS).try_for_each(|_| self.summary(e, &self.later, 0))?;
-            self.summary(e, &self.later, epochs)?;
-            e.end()?.ok()
-        });
-    }
-
-    /// An era that begins with slot 0 and ends with an epoch.
-    fn summary(&self, e: &mut Put<'_>, parameters: &Parameters, end: u64) -> PutResult {
-        let Parameters { epoch_slots, slot_ms, safe_slots } = *parameters;
-        e.array(3)?;
-        for epoch in [0, end] {
-            let slot = epoch.saturating_mul(epoch_slots);
-            e.array(3)?;
-            picoseconds(e, u128::from(slot) * u128::from(slot_ms) * PICOS)?;
-            e.u64(slot)?.u64(epoch)?;
-        }
-        // The [0] is a rest of an older form; the last number is the window of Genesis mode.
-        e.array(4)?.u64(epoch_slots)?.u64(slot_ms)?.array(3)?.u8(0)?.u64(safe_slots)?.array(1)?.u8(0)?.u64(safe_slots)?.ok()
+        out.begin_array();
+        summary(out, &self.byron, 0);
+        (0..PAST_ERAS).for_each(|_| summary(out, &self.later, 0));
+        summary(out, &self.later, epochs);
+        out.end();
     }
 }
 
-/// A whole number, which is a big one for CBOR from 214 days on.
-fn picoseconds(e: &mut Put<'_>, number: u128) -> PutResult {
+/// Appends an era that begins with slot 0 and ends with an epoch.
+fn summary(out: &mut Vec<u8>, parameters: &Parameters, end: u64) {
+    let Parameters { epoch_slots, slot_ms, safe_slots } = *parameters;
+    out.array(3);
+    for epoch in [0, end] {
+        let slot = epoch.saturating_mul(epoch_slots);
+        out.array(3);
+        picoseconds(out, u128::from(slot) * u128::from(slot_ms) * PICOS);
+        out.uint(slot);
+        out.uint(epoch);
+    }
+    // The [0] is a rest of an older form; the last number is the window of Genesis mode.
+    out.array(4);
+    out.uint(epoch_slots);
+    out.uint(slot_ms);
+    out.array(3);
+    out.uint(0);
+    out.uint(safe_slots);
+    out.numbers(&[0]);
+    out.uint(safe_slots);
+}
+
+/// Appends a whole number, which is a big one for CBOR from 214 days on.
+fn picoseconds(out: &mut Vec<u8>, number: u128) {
     if let Ok(small) = u64::try_from(number) {
-        return e.u64(small)?.ok();
+        return out.uint(small);
     }
     let bytes = number.to_be_bytes();
     let zeros = number.leading_zeros() as usize / 8;
-    e.tag(Tag::new(2))?.bytes(&bytes[zeros..])?.ok()
+    out.tag(2);
+    out.bytes(&bytes[zeros..]);
 }
 
 #[cfg(test)]
@@ -94,7 +100,7 @@ mod tests {
     fn times_are_big_numbers_where_they_must_be() {
         let encoded = |number| {
             let mut out = Vec::new();
-            put(&mut out, |e| picoseconds(e, number));
+            picoseconds(&mut out, number);
             out
         };
         assert_eq!(encoded(u128::from(u64::MAX)), [&[0x1b][..], &[0xff; 8]].concat());

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use slotmark_chain::block::Era;
-use slotmark_chain::{Chain, ChainError, Tip};
+use slotmark_chain::{CborBuffer, Chain, ChainError, Tip};
 
-use crate::message::{put_tip, put_uint};
+use crate::message::put_tip;
 use crate::mux::{frame, protocol};
 
 /// The part of each block that is framed.
@@ -173,10 +173,9 @@ impl FramedChain {
 
 /// Tag 24 and the head of a byte string: CBOR inside CBOR.
 fn wrapped_head(length: usize) -> Vec<u8> {
-    let mut head = vec![0xd8, 0x18];
-    let at = head.len();
-    put_uint(&mut head, length as u64);
-    head[at] |= 0x40; // the head of an unsigned integer, made one of a byte string
+    let mut head = Vec::new();
+    head.tag(24);
+    head.head(2, length as u64);
     head
 }
 
@@ -187,6 +186,6 @@ fn header_era(block: &[u8]) -> Vec<u8> {
         return vec![0x82, era - 1];
     }
     let mut head = vec![0x82, 0x00, 0x82, 0x82, era];
-    put_uint(&mut head, block.len() as u64);
+    head.uint(block.len() as u64);
     head
 }

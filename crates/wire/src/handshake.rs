@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use minicbor::Decoder;
 use minicbor::data::Type;
-use minicbor::{Decoder, Encoder};
+use slotmark_chain::CborBuffer;
 
 use crate::message::{Decoded, MessageError};
 
@@ -153,13 +154,10 @@ impl Proposal {
 
     /// Appends the proposal.
     pub fn encode(&self, out: &mut Vec<u8>, side: Side) {
-        let mut encoder = Encoder::new(out);
-        let mut put = || {
-            encoder.array(2)?.u8(0)?.map(self.versions.len() as u64)?;
-            self.versions.iter().try_for_each(|stated| put_stated(&mut encoder, side, stated))?;
-            Ok::<_, minicbor::encode::Error<std::convert::Infallible>>(())
-        };
-        put().expect("a Vec takes every byte");
+        out.array(2);
+        out.uint(0);
+        out.map(self.versions.len());
+        self.versions.iter().for_each(|stated| put_stated(out, side, stated));
     }
 }
 
@@ -180,17 +178,15 @@ fn data(version: u64, bytes: &[u8]) -> Option<Stated> {
 }
 
 /// Appends a version and its data.
-fn put_stated<W: minicbor::encode::Write>(
-    encoder: &mut Encoder<W>,
-    side: Side,
-    stated: &Stated,
-) -> Result<(), minicbor::encode::Error<W::Error>> {
-    encoder.u64(stated.version)?;
-    match side {
-        Side::Client => encoder.array(2)?.u64(stated.magic)?.bool(stated.query)?,
-        Side::Node => encoder.array(4)?.u64(stated.magic)?.bool(stated.initiator_only)?.u8(0)?.bool(stated.query)?,
-    };
-    Ok(())
+fn put_stated(out: &mut Vec<u8>, side: Side, stated: &Stated) {
+    out.uint(stated.version);
+    out.array(if side == Side::Client { 2 } else { 4 });
+    out.uint(stated.magic);
+    if side == Side::Node {
+        out.bool(stated.initiator_only);
+        out.uint(0); // peer sharing
+    }
+    out.bool(stated.query);
 }
 
 impl Answer {
@@ -233,34 +229,37 @@ impl Answer {
     /// Appends the answer; `proposal` decides which version a refusal speaks of.
     pub fn encode(&self, out: &mut Vec<u8>, terms: &Terms, proposal: &Proposal) {
         let versions = &terms.versions;
-        let mut encoder = Encoder::new(out);
-        let mut put = || {
-            match self {
-                Self::Accept(stated) => {
-                    encoder.array(3)?.u8(1)?;
-                    put_stated(&mut encoder, terms.side, stated)?;
-                }
-                Self::Refuse(text) => {
-                    let common = proposal.versions.iter().map(|stated| stated.version).filter(|version| versions.contains(version)).max();
-                    encoder.array(2)?.u8(2)?;
-                    match common {
-                        Some(version) => drop(encoder.array(3)?.u8(2)?.u64(version)?.str(text)?),
-                        None => {
-                            encoder.array(2)?.u8(0)?.array(versions.clone().count() as u64)?;
-                            for version in versions.clone() {
-                                encoder.u64(version)?;
-                            }
-                        }
+        match self {
+            Self::Accept(stated) => {
+                out.array(3);
+                out.uint(1);
+                put_stated(out, terms.side, stated);
+            }
+            Self::Refuse(text) => {
+                let common = proposal.versions.iter().map(|stated| stated.version).filter(|version| versions.contains(version)).max();
+                out.array(2);
+                out.uint(2);
+                match common {
+                    Some(version) => {
+                        out.array(3);
+                        out.uint(2);
+                        out.uint(version);
+                        out.text(text);
+                    }
+                    None => {
+                        out.array(2);
+                        out.uint(0);
+                        out.numbers(&versions.clone().collect::<Vec<_>>());
                     }
                 }
-                Self::Versions(known) => {
-                    encoder.array(2)?.u8(3)?.map(known.len() as u64)?;
-                    known.iter().try_for_each(|version| put_stated(&mut encoder, terms.side, &terms.state(*version)))?;
-                }
             }
-            Ok::<_, minicbor::encode::Error<std::convert::Infallible>>(())
-        };
-        put().expect("a Vec takes every byte");
+            Self::Versions(known) => {
+                out.array(2);
+                out.uint(3);
+                out.map(known.len());
+                known.iter().for_each(|version| put_stated(out, terms.side, &terms.state(*version)));
+            }
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 mod any;
 mod local;
 
+use minicbor::Decoder;
 use minicbor::data::{Tag, Type};
 use minicbor::decode::Error;
-use minicbor::{Decoder, Encoder};
-use slotmark_chain::{Hash32, Point, Tip};
+use slotmark_chain::{CborBuffer, Hash32, Point, Tip};
 
 pub use any::{Message, length};
 pub use local::{Local, Target};
@@ -151,21 +151,21 @@ pub fn point(decoder: &mut Decoder<'_>) -> Result<Point, MessageError> {
 
 /// Appends a point.
 pub fn put_point(out: &mut Vec<u8>, point: &Point) {
-    put(out, |e| match point {
-        Point::Origin => e.array(0)?.ok(),
-        Point::Block { slot, hash } => e.array(2)?.u64(*slot)?.bytes(hash)?.ok(),
-    });
+    match point {
+        Point::Origin => out.array(0),
+        Point::Block { slot, hash } => {
+            out.array(2);
+            out.uint(*slot);
+            out.bytes(hash);
+        }
+    }
 }
 
 /// Appends a tip: `[point, block number]`.
 pub fn put_tip(out: &mut Vec<u8>, tip: &Tip) {
-    out.push(0x82);
+    out.array(2);
     put_point(out, &tip.point);
-    put_uint(out, tip.block_no);
-}
-
-pub(crate) fn put_uint(out: &mut Vec<u8>, number: u64) {
-    put(out, |e| e.u64(number)?.ok());
+    out.uint(tip.block_no);
 }
 
 /// Reads CBOR inside CBOR.
@@ -177,33 +177,6 @@ pub fn encoded<'b>(decoder: &mut Decoder<'b>) -> Result<&'b [u8], MessageError> 
         return Err(MessageError::Malformed(format!("a tag other than {ENCODED}")));
     }
     Ok(decoder.bytes()?)
-}
-
-/// Appends bytes as CBOR inside CBOR.
-pub fn put_encoded(out: &mut Vec<u8>, bytes: &[u8]) {
-    put(out, |e| e.tag(Tag::new(ENCODED))?.bytes(bytes)?.ok());
-}
-
-/// A writer of CBOR.
-pub type Put<'o> = Encoder<&'o mut Vec<u8>>;
-/// The outcome of writing, which can't fail.
-pub type PutResult = Result<(), minicbor::encode::Error<std::convert::Infallible>>;
-
-/// Appends what `write` writes.
-pub fn put(out: &mut Vec<u8>, write: impl FnOnce(&mut Put<'_>) -> PutResult) {
-    write(&mut Encoder::new(out)).expect("a Vec takes every byte");
-}
-
-/// Appends a fraction in its lowest terms. Its denominator isn't 0.
-///
-/// # Errors
-/// None: the buffer takes every byte.
-pub fn put_fraction(e: &mut Put<'_>, numerator: u64, denominator: u64) -> PutResult {
-    let (mut divisor, mut rest) = (denominator, numerator);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    e.tag(Tag::new(30))?.array(2)?.u64(numerator / divisor)?.u64(denominator / divisor)?.ok()
 }
 
 /// Reads a hash of 32 bytes.
@@ -261,22 +234,39 @@ impl TxSubmissionRequest {
 
     /// Appends the message.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        put(out, |encoder| {
-            match self {
-                Self::Ids { blocking, acknowledged, requested } => {
-                    encoder.array(4)?.u8(0)?.bool(*blocking)?.u16(*acknowledged)?.u16(*requested)?;
-                }
-                Self::Transactions(ids) => {
-                    encoder.array(2)?.u8(2)?.begin_array()?;
-                    for id in ids {
-                        encoder.array(2)?.u8(CONWAY)?.bytes(id)?;
-                    }
-                    encoder.end()?;
-                }
+        match self {
+            Self::Ids { blocking, acknowledged, requested } => {
+                out.array(4);
+                out.uint(0);
+                out.bool(*blocking);
+                out.uint(u64::from(*acknowledged));
+                out.uint(u64::from(*requested));
             }
-            Ok(())
-        });
+            Self::Transactions(ids) => {
+                begin(out, 2, 2);
+                put_list(out, ids, put_id);
+            }
+        }
     }
+}
+
+/// Appends the head of a message, or of anything of an era: an array of so many items, and its first, a number.
+fn begin(out: &mut Vec<u8>, items: usize, first: u8) {
+    out.array(items);
+    out.uint(u64::from(first));
+}
+
+/// Appends a list of indefinite length.
+fn put_list<T>(out: &mut Vec<u8>, items: &[T], mut put: impl FnMut(&mut Vec<u8>, &T)) {
+    out.begin_array();
+    items.iter().for_each(|item| put(out, item));
+    out.end();
+}
+
+/// Appends a transaction's id: `[6, hash]`.
+fn put_id(out: &mut Vec<u8>, id: &Hash32) {
+    begin(out, 2, CONWAY);
+    out.bytes(id);
 }
 
 /// Reads the content behind the era of Conway: `[6, …]`.
@@ -322,27 +312,25 @@ impl<'t> TxSubmissionReply<'t> {
 
     /// Appends the message.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        put(out, |encoder| {
-            match self {
-                Self::Init => drop(encoder.array(1)?.u8(6)?),
-                Self::Ids(ids) => {
-                    encoder.array(2)?.u8(1)?.begin_array()?;
-                    for (id, bytes) in ids {
-                        encoder.array(2)?.array(2)?.u8(CONWAY)?.bytes(id)?.u32(*bytes)?;
-                    }
-                    encoder.end()?;
-                }
-                Self::Transactions(transactions) => {
-                    encoder.array(2)?.u8(3)?.begin_array()?;
-                    for transaction in transactions {
-                        encoder.array(2)?.u8(CONWAY)?.tag(Tag::new(ENCODED))?.bytes(transaction)?;
-                    }
-                    encoder.end()?;
-                }
-                Self::Done => drop(encoder.array(1)?.u8(4)?),
+        match self {
+            Self::Init => begin(out, 1, 6),
+            Self::Ids(ids) => {
+                begin(out, 2, 1);
+                put_list(out, ids, |out, (id, bytes)| {
+                    out.array(2);
+                    put_id(out, id);
+                    out.uint(u64::from(*bytes));
+                });
             }
-            Ok(())
-        });
+            Self::Transactions(transactions) => {
+                begin(out, 2, 3);
+                put_list(out, transactions, |out, transaction| {
+                    begin(out, 2, CONWAY);
+                    out.encoded(transaction);
+                });
+            }
+            Self::Done => begin(out, 1, 4),
+        }
     }
 }
 
@@ -370,13 +358,13 @@ impl ChainSyncRequest {
     /// Appends the message.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Self::RequestNext => out.extend([0x81, 0x00]),
+            Self::RequestNext => begin(out, 1, 0),
             Self::FindIntersect(points) => {
-                out.extend([0x82, 0x04]);
-                put(out, |e| e.array(points.len() as u64)?.ok());
+                begin(out, 2, 4);
+                out.array(points.len());
                 points.iter().for_each(|point| put_point(out, point));
             }
-            Self::Done => out.extend([0x81, 0x07]),
+            Self::Done => begin(out, 1, 7),
         }
     }
 }
@@ -434,16 +422,16 @@ impl ChainSyncReply {
     /// Appends the message, with the server's tip where it carries one.
     pub fn encode(&self, out: &mut Vec<u8>, tip: &Tip) {
         match self {
-            Self::AwaitReply => return out.extend([0x81, 0x01]),
+            Self::AwaitReply => return begin(out, 1, 1),
             Self::RollBackward(to) => {
-                out.extend([0x83, 0x03]);
+                begin(out, 3, 3);
                 put_point(out, to);
             }
             Self::IntersectFound(found) => {
-                out.extend([0x83, 0x05]);
+                begin(out, 3, 5);
                 put_point(out, found);
             }
-            Self::IntersectNotFound => out.extend([0x82, 0x06]),
+            Self::IntersectNotFound => begin(out, 2, 6),
         }
         put_tip(out, tip);
     }
@@ -470,11 +458,11 @@ impl BlockFetchRequest {
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Range(from, to) => {
-                out.extend([0x83, 0x00]);
+                begin(out, 3, 0);
                 put_point(out, from);
                 put_point(out, to);
             }
-            Self::Done => out.extend([0x81, 0x01]),
+            Self::Done => begin(out, 1, 1),
         }
     }
 }
@@ -500,10 +488,10 @@ impl KeepAliveRequest {
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Ping(cookie) => {
-                out.extend([0x82, 0x00]);
-                put_uint(out, u64::from(*cookie));
+                begin(out, 2, 0);
+                out.uint(u64::from(*cookie));
             }
-            Self::Done => out.extend([0x81, 0x02]),
+            Self::Done => begin(out, 1, 2),
         }
     }
 }

@@ -10,8 +10,20 @@ pub trait CborBuffer {
     fn int(&mut self, value: i64);
     /// A byte string.
     fn bytes(&mut self, value: &[u8]);
+    /// Text.
+    fn text(&mut self, value: &str);
+    /// True or false.
+    fn bool(&mut self, value: bool);
+    /// CBOR inside CBOR: a byte string of encoded items, tag 24.
+    fn encoded(&mut self, value: &[u8]);
     /// The head of an array of this many items.
     fn array(&mut self, items: usize);
+    /// A whole array of unsigned integers.
+    fn numbers(&mut self, values: &[u64]);
+    /// The head of an array of indefinite length, which [`CborBuffer::end`] ends.
+    fn begin_array(&mut self);
+    /// The end of what has indefinite length.
+    fn end(&mut self);
     /// The head of a map of this many entries.
     fn map(&mut self, entries: usize);
     /// A tag.
@@ -60,8 +72,35 @@ impl CborBuffer for Vec<u8> {
         self.extend_from_slice(value);
     }
 
+    fn text(&mut self, value: &str) {
+        self.head(3, value.len() as u64);
+        self.extend_from_slice(value.as_bytes());
+    }
+
+    fn bool(&mut self, value: bool) {
+        self.push(if value { 0xf5 } else { 0xf4 });
+    }
+
+    fn encoded(&mut self, value: &[u8]) {
+        self.tag(24);
+        self.bytes(value);
+    }
+
     fn array(&mut self, items: usize) {
         self.head(4, items as u64);
+    }
+
+    fn numbers(&mut self, values: &[u64]) {
+        self.array(values.len());
+        values.iter().for_each(|value| self.uint(*value));
+    }
+
+    fn begin_array(&mut self) {
+        self.push(4 << 5 | 31);
+    }
+
+    fn end(&mut self) {
+        self.push(0xff);
     }
 
     fn map(&mut self, entries: usize) {
@@ -99,7 +138,7 @@ fn whole(buffer: &mut Vec<u8>, major: u8, count: usize, encoded: &[u8]) {
     }
     buffer.extend_from_slice(encoded);
     if indefinite {
-        buffer.push(0xff);
+        buffer.end();
     }
 }
 
@@ -134,6 +173,15 @@ mod tests {
         assert_eq!(written(|buffer| buffer.int(-900)), [0x39, 0x03, 0x83]);
         assert_eq!(written(|buffer| buffer.int(i64::MIN)), [0x3b, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
         assert_eq!(written(|buffer| buffer.set(1)), [0xd9, 0x01, 0x02, 0x81]);
+        assert_eq!(written(|buffer| buffer.text("é")), [0x62, 0xc3, 0xa9]);
+        assert_eq!(written(|buffer| [true, false].into_iter().for_each(|value| buffer.bool(value))), [0xf5, 0xf4]);
+        assert_eq!(written(|buffer| buffer.encoded(&[0x80])), [0xd8, 0x18, 0x41, 0x80]);
+        assert_eq!(written(|buffer| buffer.numbers(&[1, 24])), [0x82, 0x01, 0x18, 24]);
+        let of_any_length = written(|buffer| {
+            buffer.begin_array();
+            buffer.end();
+        });
+        assert_eq!(of_any_length, [0x9f, 0xff]);
         assert_eq!(written(|buffer| buffer.bytes(b"ab")), [0x42, b'a', b'b']);
     }
 

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashSet};
 use minicbor::Decoder;
 use minicbor::data::{Tag, Type};
 use slotmark_chain::block::Hash28;
-use slotmark_chain::{Hash32, Point, Tip};
+use slotmark_chain::{CborBuffer, Hash32, Point, Tip};
 use slotmark_ledger::EncodedOutput;
+use slotmark_network::{Ratio, put_ratio};
 use slotmark_praos::stake::{Distribution, Stake};
 use slotmark_tracelog::date_of;
-use slotmark_wire::message::{MessageError, hash, list, put, put_encoded, put_fraction, put_point};
+use slotmark_wire::message::{MessageError, hash, list, put_point};
 
 use super::Core;
 use crate::chaindb::slot_of;
@@ -39,15 +40,15 @@ impl Core {
                 0 => self.put_of_an_era(&mut out, &mut decoder, acquired)?,
                 2 => match number(&mut decoder)? {
                     0 => self.settings.eras.encode(&mut out, acquired.map_or(0, |tip| slot_of(&tip.point) + 1)),
-                    1 => put(&mut out, |e| e.u64(ERA)?.ok()),
+                    1 => out.uint(ERA),
                     other => return unknown("about eras", other),
                 },
                 other => return unknown("of the ledger", other),
             },
             1 => self.put_system_start(&mut out),
             2 => match acquired {
-                Some(tip) => put(&mut out, |e| e.array(2)?.u8(1)?.u64(tip.block_no)?.ok()),
-                None => put(&mut out, |e| e.array(1)?.u8(0)?.ok()),
+                Some(tip) => out.numbers(&[1, tip.block_no]),
+                None => out.numbers(&[0]),
             },
             3 => put_point(&mut out, &acquired.map_or(Point::Origin, |tip| tip.point)),
             other => return unknown("at all", other),
@@ -59,16 +60,21 @@ impl Core {
     fn put_of_an_era(&self, out: &mut Vec<u8>, decoder: &mut Decoder<'_>, acquired: Option<Tip>) -> Result<(), MessageError> {
         let era = number(decoder)?;
         if era != ERA {
-            put(out, |e| e.array(2)?.array(2)?.u64(era)?.str(era_name(era))?.array(2)?.u64(ERA)?.str("Conway")?.ok());
+            out.array(2);
+            for (era, name) in [(era, era_name(era)), (ERA, "Conway")] {
+                out.array(2);
+                out.uint(era);
+                out.text(name);
+            }
             return Ok(());
         }
-        out.push(0x81);
+        out.array(1);
         match number(decoder)? {
             // The result of another query as bytes.
             9 => {
                 let (mut inner, query) = (Vec::new(), number(decoder)?);
                 self.put_of_conway(&mut inner, query, decoder, acquired)?;
-                put_encoded(out, &inner);
+                out.encoded(&inner);
                 Ok(())
             }
             query => self.put_of_conway(out, query, decoder, acquired),
@@ -83,7 +89,7 @@ impl Core {
             // The epoch of the tip.
             1 => {
                 let epoch = acquired.map_or(0, |tip| slot_of(&tip.point)) / genesis.shelley.epoch_slots;
-                put(out, |e| e.u64(epoch)?.ok());
+                out.uint(epoch);
             }
             // Protocol parameters.
             3 => out.extend_from_slice(&self.settings.parameters),
@@ -124,7 +130,7 @@ impl Core {
         let (year, ..) = date_of(days);
         // The days from 1 January to this one.
         let day = (0..=days).rev().take_while(|day| date_of(*day).0 == year).count() as u64;
-        put(out, |e| e.array(3)?.u64(year)?.u64(day)?.u64(start_ms % DAY_MS * PICOS)?.ok());
+        out.numbers(&[year, day, start_ms % DAY_MS * PICOS]);
     }
 }
 
@@ -138,9 +144,11 @@ fn put_unspent(out: &mut Vec<u8>, found: impl Iterator<Item = (Hash32, u64, Enco
     if found.len() > MAX_OUTPUTS {
         return Err(MessageError::Malformed(format!("its answer would have more than {MAX_OUTPUTS} outputs")));
     }
-    put(out, |e| e.map(found.len() as u64)?.ok());
+    out.map(found.len());
     for ((id, index), output) in found {
-        put(out, |e| e.array(2)?.bytes(&id)?.u64(index)?.ok());
+        out.array(2);
+        out.bytes(&id);
+        out.uint(index);
         out.extend_from_slice(&output);
     }
     Ok(())
@@ -150,24 +158,22 @@ fn put_unspent(out: &mut Vec<u8>, found: impl Iterator<Item = (Hash32, u64, Enco
 fn put_stake(out: &mut Vec<u8>, stake: &Distribution, all: u64, is_whole: bool, wanted: impl Fn(&Hash28) -> bool) {
     let mut pools = stake.pools();
     pools.retain(|(id, lovelace, _)| *lovelace > 0 && wanted(id));
-    put(out, |e| {
+    if is_whole {
+        out.array(2);
+    }
+    out.map(pools.len());
+    for (id, lovelace, vrf_key_hash) in pools {
+        out.bytes(id);
+        out.array(if is_whole { 3 } else { 2 });
+        put_ratio(out, Ratio::new(lovelace, all).unwrap_or(Ratio::ZERO));
         if is_whole {
-            e.array(2)?;
+            out.uint(lovelace);
         }
-        e.map(pools.len() as u64)?;
-        for (id, lovelace, vrf_key_hash) in pools {
-            e.bytes(id)?.array(if is_whole { 3 } else { 2 })?;
-            put_fraction(e, lovelace, all)?;
-            if is_whole {
-                e.u64(lovelace)?;
-            }
-            e.bytes(vrf_key_hash)?;
-        }
-        if is_whole {
-            e.u64(stake.total_lovelace())?;
-        }
-        e.ok()
-    });
+        out.bytes(vrf_key_hash);
+    }
+    if is_whole {
+        out.uint(stake.total_lovelace());
+    }
 }
 
 /// Reads the beginning of a query: the array that it is, and its number.

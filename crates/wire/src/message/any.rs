@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use minicbor::Decoder;
-use slotmark_chain::{Hash32, Point, Tip};
+use slotmark_chain::{CborBuffer, Hash32, Point, Tip};
 
 use super::{
     BlockFetchRequest, CONWAY, ChainSyncReply, ChainSyncRequest, KeepAliveRequest, Local, MessageError, TxSubmissionReply,
-    TxSubmissionRequest, encoded, point, put, put_encoded, put_tip, unexpected,
+    TxSubmissionRequest, begin, encoded, point, put_tip, unexpected,
 };
 use crate::mux::protocol;
 
@@ -81,33 +81,34 @@ impl Message {
             Self::ChainSync(request) => request.encode(out),
             Self::AwaitReply => ChainSyncReply::AwaitReply.encode(out, &tip_on_wire(None)),
             Self::RollForward(header, tip) => {
-                out.extend([0x83, 0x02, 0x82, CONWAY]);
-                put_encoded(out, header);
+                begin(out, 3, 2);
+                begin(out, 2, CONWAY);
+                out.encoded(header);
                 put_tip(out, &tip_on_wire(*tip));
             }
             Self::RollForwardBlock(block, tip) => {
-                out.extend([0x83, 0x02]);
-                put_encoded(out, block);
+                begin(out, 3, 2);
+                out.encoded(block);
                 put_tip(out, &tip_on_wire(*tip));
             }
             Self::RollBackward(point, tip) => ChainSyncReply::RollBackward(*point).encode(out, &tip_on_wire(*tip)),
             Self::IntersectFound(point, tip) => ChainSyncReply::IntersectFound(*point).encode(out, &tip_on_wire(*tip)),
             Self::IntersectNotFound(tip) => ChainSyncReply::IntersectNotFound.encode(out, &tip_on_wire(*tip)),
             Self::BlockFetch(request) => request.encode(out),
-            Self::StartBatch => out.extend([0x81, 0x02]),
-            Self::NoBlocks => out.extend([0x81, 0x03]),
+            Self::StartBatch => begin(out, 1, 2),
+            Self::NoBlocks => begin(out, 1, 3),
             Self::Block(block) => {
-                out.extend([0x82, 0x04]);
-                put_encoded(out, block);
+                begin(out, 2, 4);
+                out.encoded(block);
             }
-            Self::BatchDone => out.extend([0x81, 0x05]),
+            Self::BatchDone => begin(out, 1, 5),
             Self::TxRequest(request) => request.encode(out),
             Self::TxInit => TxSubmissionReply::Init.encode(out),
             Self::TxIds(ids) => TxSubmissionReply::Ids(ids.clone()).encode(out),
             Self::Txs(transactions) => TxSubmissionReply::Transactions(transactions.iter().map(AsRef::as_ref).collect()).encode(out),
             Self::TxDone => TxSubmissionReply::Done.encode(out),
             Self::KeepAlive(request) => request.encode(out),
-            Self::Alive(cookie) => put(out, |e| e.array(2)?.u8(1)?.u16(*cookie)?.ok()),
+            Self::Alive(cookie) => out.numbers(&[1, u64::from(*cookie)]),
             Self::Local(local) => local.encode(out),
         }
     }

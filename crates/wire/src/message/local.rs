@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use minicbor::Decoder;
-use slotmark_chain::{Hash32, Point};
+use slotmark_chain::{CborBuffer, Hash32, Point};
 
-use super::{MessageError, encoded, hash, point, put, put_encoded, unexpected};
+use super::{CONWAY, MessageError, begin, encoded, hash, point, unexpected};
 use crate::mux::protocol;
 
 /// A message of a protocol for local clients.
@@ -94,26 +94,36 @@ impl Local {
     /// Appends what the node sends.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Accepted => out.extend([0x81, 0x01]),
+            Self::Accepted => begin(out, 1, 1),
             // `ConwayMempoolFailure` (7) of Conway's ledger is the one failure that is text.
             Self::Refused(why) => {
-                put(out, |e| e.array(2)?.u8(2)?.array(1)?.array(2)?.u8(6)?.array(1)?.array(2)?.u8(7)?.str(why)?.ok());
+                begin(out, 2, 2);
+                out.array(1);
+                begin(out, 2, CONWAY);
+                out.array(1);
+                begin(out, 2, 7);
+                out.text(why);
             }
-            Self::Acquired => out.extend([0x81, 0x01]),
-            Self::NotAcquired(why) => put(out, |e| e.array(2)?.u8(2)?.u8(*why)?.ok()),
+            Self::Acquired => begin(out, 1, 1),
+            Self::NotAcquired(why) => out.numbers(&[2, u64::from(*why)]),
             Self::Answer(result) => {
-                out.extend([0x82, 0x04]);
+                begin(out, 2, 4);
                 out.extend_from_slice(result);
             }
-            Self::MempoolAcquired(slot) => put(out, |e| e.array(2)?.u8(2)?.u64(*slot)?.ok()),
-            Self::Tx(None) => out.extend([0x81, 0x06]),
+            Self::MempoolAcquired(slot) => out.numbers(&[2, *slot]),
+            Self::Tx(None) => begin(out, 1, 6),
             Self::Tx(Some(bytes)) => {
-                out.extend([0x82, 0x06, 0x82, 0x06]);
-                put_encoded(out, bytes);
+                begin(out, 2, 6);
+                begin(out, 2, CONWAY);
+                out.encoded(bytes);
             }
-            Self::Has(has) => put(out, |e| e.array(2)?.u8(8)?.bool(*has)?.ok()),
+            Self::Has(has) => {
+                begin(out, 2, 8);
+                out.bool(*has);
+            }
             Self::Sizes(capacity, size, count) => {
-                put(out, |e| e.array(2)?.u8(10)?.array(3)?.u64(*capacity)?.u64(*size)?.u64(*count)?.ok());
+                begin(out, 2, 10);
+                out.numbers(&[*capacity, *size, *count]);
             }
             _ => {}
         }

@@ -69,8 +69,10 @@ def _pairs(ground: Ground) -> dict[str, Callable[[], Pair]]:
         return Pair(((words[0], a, *(b,) * both, *words[1:]), (words[0], b, *(a,) * both, *words[1:])), of)
 
     def sessions() -> Pair:
-        run = ("ledger", "run", "--chain", ground.chain, "--blocks", "20", "--rounds", "3", "--backend")
-        return Pair(((*run, "a=memory,b=memory"), (*run, "c=memory,d=memory")), _sessions, 1.5)
+        run = ("ledger", "run", "--chain", ground.chain, "--blocks", "20", "--rounds", "8", "--backend")
+        return Pair(
+            ((*run, "a=memory,b=memory"), (*run, "c=memory,d=memory")), _sessions, 0.8
+        )  # far less than a session takes: behind its end, another one's runs are let in
 
     return {
         "samples": lambda: measured("samples", "total_us", of=Path.read_bytes, both=False),
@@ -178,12 +180,12 @@ ATTACK = Attack(
         ),
         Fault(
             "two sessions go on in one folder",
-            "import slotmark.measure.session as _session\n"
-            "_usual = _session.fcntl\n"
-            "class _Planted:\n"
-            "    LOCK_EX, LOCK_NB = _usual.LOCK_EX, _usual.LOCK_NB\n"
-            "    flock = staticmethod(lambda *_: None)\n"
-            "_session.fcntl = _Planted\n",
+            "import contextlib, slotmark.measure.session as _session\n"
+            "@contextlib.contextmanager\n"
+            "def _planted(out):\n"
+            "    out.mkdir(parents=True, exist_ok=True)\n"
+            "    yield\n"
+            "_session._alone, _session._new = _planted, lambda out: out / _session.FILE\n",
             "(sessions): ",
             shows_unharmed=False,
         ),

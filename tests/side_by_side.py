@@ -15,7 +15,7 @@ LIVE = "live clusters"
 """The tests of files that run live clusters: their nodes would meet at the same ports."""
 
 _CLONE_NEWNET = 0x40000000
-_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR, _IFF_UP = 0x8913, 0x8914, 0x8916, 1
 """Linux's names: sched.h, linux/sockios.h and net/if.h."""
 
 
@@ -57,6 +57,8 @@ def own_network() -> bool:
         asked = struct.pack("16sh14x", b"lo", 0)
         (flags,) = struct.unpack_from("h", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, asked), 16)
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
+        # With 127.0.0.1 alone, the C library takes the machine for one without IPv4, and programs that ask for any address get none.
+        fcntl.ioctl(any_socket, _SIOCSIFADDR, struct.pack("16sh2x4s8x", b"lo:1", socket.AF_INET, bytes([127, 0, 0, 2])))
     return True
 
 

@@ -5,6 +5,8 @@ import fcntl
 import os
 import socket
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,10 @@ LIVE = "live clusters"
 _CLONE_NEWNET = 0x40000000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR, _IFF_UP = 0x8913, 0x8914, 0x8916, 1
 """Linux's names: sched.h, linux/sockios.h and net/if.h."""
+
+
+_machines: list[int] = []
+"""The machine's network, as an open file, in a process that has one of its own."""
 
 
 class ByFile(LoadScopeScheduling):
@@ -51,8 +57,13 @@ def scope(file: str) -> str:
 def own_network() -> bool:
     """Gives this process a network of its own, which is a loopback alone; returns False where that isn't allowed, and all stays as it was."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(libc, "unshare") or libc.unshare(_CLONE_NEWNET) != 0:
+    if not hasattr(libc, "unshare"):
         return False
+    machines = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    if libc.unshare(_CLONE_NEWNET) != 0:
+        os.close(machines)
+        return False
+    _machines.append(machines)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         asked = struct.pack("16sh14x", b"lo", 0)
         (flags,) = struct.unpack_from("h", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, asked), 16)
@@ -60,6 +71,22 @@ def own_network() -> bool:
         # With 127.0.0.1 alone, the C library takes the machine for one without IPv4, and programs that ask for any address get none.
         fcntl.ioctl(any_socket, _SIOCSIFADDR, struct.pack("16sh2x4s8x", b"lo:1", socket.AF_INET, bytes([127, 0, 0, 2])))
     return True
+
+
+@contextmanager
+def machines_network() -> Iterator[None]:
+    """Gives this process the machine's network for a while: packages come from elsewhere."""
+    if not _machines:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        assert libc.setns(_machines[0], _CLONE_NEWNET) == 0
+        yield
+    finally:
+        assert libc.setns(own, _CLONE_NEWNET) == 0
+        os.close(own)
 
 
 def _networks_can_be_made() -> bool:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.side_by_side import machines_network
+
 ROOT = Path(__file__).parents[1]
 UV = ROOT / ".build" / "bootstrap" / "bin" / "uv"
 
@@ -27,7 +29,8 @@ def slotmark(tmp_path_factory: pytest.TempPathFactory) -> Command:
     subprocess.run([UV, "venv", "--quiet", place / "venv"], check=True)
     python = place / "venv" / "bin" / "python"
     install = [UV, "pip", "install", "--quiet", "--constraint", pins, "--python", python, wheels[-1]]
-    subprocess.run(install, check=True)
+    with machines_network():
+        subprocess.run(install, check=True)
     alone = {name: value for name, value in os.environ.items() if not name.startswith(("SLOTMARK_", "PYTHON"))}
 
     def run(*arguments: str, code: int = 0) -> "subprocess.CompletedProcess[str]":

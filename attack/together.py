@@ -70,9 +70,8 @@ def _pairs(ground: Ground) -> dict[str, Callable[[], Pair]]:
 
     def sessions() -> Pair:
         run = ("ledger", "run", "--chain", ground.chain, "--blocks", "20", "--rounds", "8", "--backend")
-        return Pair(
-            ((*run, "a=memory,b=memory"), (*run, "c=memory,d=memory")), _sessions, 0.8
-        )  # far less than a session takes: behind its end, another one's runs are let in
+        # Far less apart than a session takes: after its end, the runs of another one are let in.
+        return Pair(((*run, "a=memory,b=memory"), (*run, "c=memory,d=memory")), _sessions, 0.8)
 
     return {
         "samples": lambda: measured("samples", "total_us", of=Path.read_bytes, both=False),

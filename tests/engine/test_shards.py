@@ -1,5 +1,6 @@
 """Shards: parts of a prediction's simulations, done by calls of their own in any order, and merged to what one call gives."""
 
+import os
 import random
 import re
 import shlex
@@ -220,6 +221,17 @@ def test_options_of_a_stranger_are_refused_before_work_begins(options: dict, swe
     (sweep / "shards.json").write_bytes(msgspec.json.encode(harmed))
     with pytest.raises(PieceError, match="not what --shard writes"):
         merged(sweep, tmp_path / "merged", lambda *_: None)
+
+
+@pytest.mark.parametrize("place", ["shards.json", "outputs"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_is_no_file_is_not_waited_for(place: str, kind: str, sweep: Path) -> None:
+    file = sweep / "shards.json" if place == "shards.json" else sorted((sweep / "outputs").iterdir())[0]
+    file.unlink()
+    {"pipe": os.mkfifo, "device": lambda one: one.symlink_to("/dev/zero"), "folder": Path.mkdir}[kind](file)
+    refused = slotmark("merge", sweep)
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert str(sweep) in refused.stderr
 
 
 def test_a_folder_of_other_things_is_let_be(tmp_path: Path) -> None:

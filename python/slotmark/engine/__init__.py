@@ -2,7 +2,7 @@
 
 from slotmark.engine.local import local
 from slotmark.engine.piece import Engine, Piece, Progress
-from slotmark.engine.shards import NotMergedError, Shard, ShardDone, Shared, gathered, opened, sharded
+from slotmark.engine.shards import NotMergedError, Shard, ShardDone, Shared, gathered, opened, options_of, sharded
 
 __all__ = [
     "Engine",
@@ -15,5 +15,6 @@ __all__ = [
     "gathered",
     "local",
     "opened",
+    "options_of",
     "sharded",
 ]

@@ -3,6 +3,7 @@
 The folder holds ``shards.json``, a :class:`Shared`, and ``outputs/NAME`` for each piece that is finished.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -16,6 +17,7 @@ import msgspec
 from slotmark.engine.local import local
 from slotmark.engine.piece import Engine, Merged, Piece, Progress, T, kept_output
 from slotmark.errors import ArgumentError, PieceError
+from slotmark.texts import content_of
 from slotmark.versions import slotmark_commit, slotmark_version
 
 SHARED_FILE = "shards.json"
@@ -23,6 +25,9 @@ OUTPUTS = "outputs"
 
 MOST_BYTES = 1 << 20
 """Of the file that says what is shared: it holds the options of a command."""
+
+MOST_OUTPUT_BYTES = 256 << 20
+"""Of the output of a piece: it holds the tables of a report, not the rows of a run."""
 
 _NAMED = 6
 """Shards that lack pieces and are named."""
@@ -117,14 +122,14 @@ def sharded(shard: Shard, folder: Path, options: dict[str, Any]) -> Engine:
         progress: Progress = lambda _done, _total: None,
         workers: int | None = None,
     ) -> Merged:
-        _begin(folder, _shared(pieces, shard.of, options))
-        own = pieces[shard.number - 1 :: shard.of]
-        waiting = [piece for piece in own if _output(folder, piece) is None]
-        kept = [msgspec.structs.replace(piece, kept=_file(folder, piece)) for piece in waiting]
+        files = _files(folder, pieces)
+        _begin(folder, _shared(files, shard.of, options))
+        own = list(zip(pieces, files, strict=True))[shard.number - 1 :: shard.of]
+        kept = [msgspec.structs.replace(piece, kept=file) for piece, file in own if _output(file) is None]
         if kept:
             local(kept, lambda outputs: [None for _ in outputs], progress, workers)
-        missing = sum(not _file(folder, piece).is_file() for piece in pieces)
-        found = len(own) - len(waiting)
+        missing = sum(not file.is_file() for file in files)
+        found = len(own) - len(kept)
         raise NotMergedError(ShardDone(shard=str(shard), pieces=len(own), found=found, missing=missing))
 
     return engine
@@ -148,8 +153,9 @@ def gathered(folder: Path, shared: Shared, command: Callable[[Shard], str]) -> E
         progress: Progress = lambda _done, _total: None,
         workers: int | None = None,
     ) -> Merged:
-        _same(folder, shared, _shared(pieces, shared.shards, shared.options))
-        lacking = [place for place, piece in enumerate(pieces) if not _file(folder, piece).is_file()]
+        files = _files(folder, pieces)
+        _same(folder, shared, _shared(files, shared.shards, shared.options))
+        lacking = [place for place, file in enumerate(files) if not file.is_file()]
         if lacking:
             shards = sorted({place % shared.shards + 1 for place in lacking})
             named = ", ".join(map(str, shards[:_NAMED])) + (" and more" if len(shards) > _NAMED else "")
@@ -160,12 +166,12 @@ def gathered(folder: Path, shared: Shared, command: Callable[[Shard], str]) -> E
             )
 
         def outputs() -> Iterator[T]:
-            for place, piece in enumerate(pieces):
-                encoded = _output(folder, piece)
+            for place, (piece, file) in enumerate(zip(pieces, files, strict=True)):
+                encoded = _output(file)
                 if encoded is None:
                     shard = Shard(place % shared.shards + 1, shared.shards)
                     raise PieceError(
-                        f"{_file(folder, piece)}: not as it was written: damaged or cut. Run {command(shard)}, which makes it anew."
+                        f"{file}: not as it was written: damaged or cut. Run {command(shard)}, which makes it anew."
                     )
                 progress(place + 1, len(pieces))
                 yield piece.output(encoded)
@@ -183,34 +189,48 @@ def opened(folder: Path) -> Shared:
     """
     file = folder / SHARED_FILE
     try:
-        with file.open("rb") as opened_file:
-            text = opened_file.read(MOST_BYTES + 1)
+        text = content_of(file, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise PieceError(
             f"{folder}: no folder of shards: there is no {SHARED_FILE} in it. Name the folder that --shard wrote to."
         ) from None
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise _not_ours(file, f"more than {MOST_BYTES:,} bytes") from None
         raise PieceError(f"{file}: {error.strerror}. Make it readable.") from error
     try:
-        if len(text) > MOST_BYTES:
-            raise msgspec.DecodeError(f"more than {MOST_BYTES:,} bytes")
         shared = msgspec.json.decode(text, type=Shared)
         if shared.shards < 1 or shared.schema != 1:
             raise msgspec.DecodeError("schema 1 and at least one shard expected")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise PieceError(f"{file}: not what --shard writes: {error}. Run a shard again, into a new folder.") from error
+        raise _not_ours(file, error) from error
     return shared
 
 
-def _shared(pieces: Sequence[Piece[Any]], shards: int, options: dict[str, Any]) -> Shared:
-    names = [piece.name for piece in pieces]
+def options_of(folder: Path, shared: Shared, kind: type[T]) -> T:
+    """Returns the options of a folder of shards as the command that asked has them.
+
+    Raises:
+        PieceError: They are no such options.
+    """
+    try:
+        return msgspec.convert(shared.options, kind)
+    except msgspec.ValidationError as error:
+        raise _not_ours(folder / SHARED_FILE, error) from error
+
+
+def _not_ours(file: Path, why: object) -> PieceError:
+    return PieceError(f"{file}: not what --shard writes: {why}. Run a shard again, into a new folder.")
+
+
+def _shared(files: Sequence[Path], shards: int, options: dict[str, Any]) -> Shared:
     return Shared(
         schema=1,
         slotmark=slotmark_version(),
         commit=slotmark_commit(),
         shards=shards,
-        pieces=len(names),
-        digest=hashlib.sha256("\n".join(names).encode()).hexdigest(),
+        pieces=len(files),
+        digest=hashlib.sha256("\n".join(file.name for file in files).encode()).hexdigest(),
         options=options,
     )
 
@@ -271,13 +291,14 @@ def _said(option: Any) -> str:
     return "(none)" if option is None or option == [] else msgspec.json.encode(option).decode()
 
 
-def _file(folder: Path, piece: Piece[Any]) -> Path:
-    return folder / OUTPUTS / piece.name
+def _files(folder: Path, pieces: Sequence[Piece[Any]]) -> list[Path]:
+    """The files that the outputs of pieces are kept in, of the pieces' names."""
+    return [folder / OUTPUTS / piece.name for piece in pieces]
 
 
-def _output(folder: Path, piece: Piece[Any]) -> bytes | None:
-    """The output that is kept of a piece; None where there is none, or it is damaged."""
+def _output(file: Path) -> bytes | None:
+    """The output that is kept in a file; None where there is none, or it is damaged."""
     try:
-        return kept_output(_file(folder, piece).read_bytes())
+        return kept_output(content_of(file, MOST_OUTPUT_BYTES))
     except OSError:
         return None

@@ -8,8 +8,18 @@ import msgspec
 
 from slotmark.benches.cluster.predict import predict_change, predict_sweep
 from slotmark.benches.cluster.sweep import Spacing, parse_sweep
-from slotmark.engine import Engine, NotMergedError, Progress, Shard, ShardDone, gathered, local, opened, sharded
-from slotmark.errors import PieceError
+from slotmark.engine import (
+    Engine,
+    NotMergedError,
+    Progress,
+    Shard,
+    ShardDone,
+    gathered,
+    local,
+    opened,
+    options_of,
+    sharded,
+)
 from slotmark.run import Run
 
 STEPS = 7
@@ -112,10 +122,5 @@ def merged(shards: Path, folder: Path, progress: Progress) -> list[Run]:
         PieceError: Pieces are missing or damaged, or of another version.
     """
     shared = opened(shards)
-    try:
-        question = msgspec.convert(shared.options, Question)
-    except msgspec.ValidationError as error:
-        raise PieceError(
-            f"{shards}: not what --shard writes: {error}. Run a shard again, into a new folder."
-        ) from error
+    question = options_of(shards, shared, Question)
     return answered(question, folder, progress, gathered(shards, shared, lambda shard: question.command(shard, shards)))

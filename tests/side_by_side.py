@@ -5,6 +5,8 @@ import fcntl
 import os
 import socket
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +21,6 @@ LIVE = "live clusters"
 _CLONE_NEWNET = 0x40000000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR, _IFF_UP = 0x8913, 0x8914, 0x8916, 1
 """Linux's names: sched.h, linux/sockios.h and net/if.h."""
-
 
 _machines: list[int] = []
 """The machine's network, as an open file, in a process that has one of its own."""
@@ -55,7 +56,7 @@ def scope(file: str) -> str:
 
 
 def own_network() -> bool:
-    """Gives this process a network of its own, which is a loopback alone; returns False where that isn't allowed, and all stays as it was."""
+    """Gives this process a network of its own, which is a loopback alone; returns False where that can't be done, and all stays as it was."""
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "unshare"):
         return False
@@ -63,14 +64,23 @@ def own_network() -> bool:
     if libc.unshare(_CLONE_NEWNET) != 0:
         os.close(machines)
         return False
+    try:
+        _begin_loopback()
+    except OSError:
+        assert libc.setns(machines, _CLONE_NEWNET) == 0
+        os.close(machines)
+        return False
     _machines.append(machines)
+    return True
+
+
+def _begin_loopback() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         asked = struct.pack("16sh14x", b"lo", 0)
         (flags,) = struct.unpack_from("h", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, asked), 16)
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
         # With 127.0.0.1 alone, the C library takes the machine for one without IPv4, and programs that ask for any address get none.
         fcntl.ioctl(any_socket, _SIOCSIFADDR, struct.pack("16sh2x4s8x", b"lo:1", socket.AF_INET, bytes([127, 0, 0, 2])))
-    return True
 
 
 @contextmanager
@@ -91,7 +101,5 @@ def machines_network() -> Iterator[None]:
 
 def _networks_can_be_made() -> bool:
     """Tries it, in a process that ends."""
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if own_network() else 1)
-    return os.waitpid(child, 0)[1] == 0
+    tried = "import sys; from tests.side_by_side import own_network; sys.exit(not own_network())"
+    return subprocess.run([sys.executable, "-c", tried], cwd=REPO, check=False).returncode == 0

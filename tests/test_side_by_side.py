@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests import side_by_side
 from tests.side_by_side import LIVE, scope
 
 LISTENS = """
@@ -30,6 +32,16 @@ def test_two_processes_listen_on_one_port() -> None:
     if all(process.returncode == 3 for process in started):
         pytest.skip("this user may not make networks: the tests of live clusters are run by one process")
     assert lines == [b"listens\n", b"listens\n"]
+
+
+def test_a_network_that_cannot_be_used_is_left_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses() -> None:
+        raise PermissionError
+
+    before = Path("/proc/thread-self/ns/net").readlink()
+    monkeypatch.setattr(side_by_side, "_begin_loopback", refuses)
+    assert not side_by_side.own_network()
+    assert Path("/proc/thread-self/ns/net").readlink() == before
 
 
 def test_where_ports_are_shared_one_process_runs_all_live_clusters() -> None:

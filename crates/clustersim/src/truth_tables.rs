@@ -23,8 +23,8 @@ pub(crate) fn write_truth_tables(tables: &Path, truth: &Truth, topology: &Topolo
         ("truth_blocks", blocks(truth, &names, &hashes)),
         ("truth", observations(truth, &names, &hashes)),
     ] {
-        rows.insert(name.to_owned(), columns.first().map_or(0, |column| column.rows() as u64));
-        write_table(tables, name, columns).map_err(|source| SimulationError::Table { path: tables.join(name), source })?;
+        let written = write_table(tables, name, columns).map_err(|source| SimulationError::Table { path: tables.join(name), source })?;
+        rows.insert(name.to_owned(), written);
     }
     Ok(rows)
 }
@@ -40,8 +40,7 @@ pub(crate) fn write_slots(tables: &Path, part: usize, host: &str, slots: &[SlotT
     let mut columns = vec![Column::text("host", slots.iter().map(|_| host))];
     columns.extend(SlotTruth::FIELDS.into_iter().zip(values).map(|(field, values)| Column::optional(field, values.into_iter())));
     let name = "truth_slots";
-    write_part(tables, name, part, columns).map_err(|source| SimulationError::Table { path: tables.join(name), source })?;
-    Ok(slots.len() as u64)
+    write_part(tables, name, part, columns).map_err(|source| SimulationError::Table { path: tables.join(name), source })
 }
 
 /// Moments; null for never.

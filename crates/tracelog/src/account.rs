@@ -372,9 +372,8 @@ pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) 
     }
     let hosts: Vec<HostFacts> = hosts.into_values().collect();
     let mut write = |name: &str, columns: Vec<Column>| {
-        let rows = columns.first().map_or(0, |column| column.rows() as u64);
-        counts.insert(name.to_owned(), rows);
-        write_table(tables, name, columns)
+        counts.insert(name.to_owned(), write_table(tables, name, columns)?);
+        Ok::<_, ParquetError>(())
     };
     let text = |name, get: fn(&HostFacts) -> &str| Column::text(name, hosts.iter().map(get));
     let count = |name, get: fn(&HostFacts) -> u64| Column::whole(name, hosts.iter().map(|facts| get(facts) as i64));
@@ -451,21 +450,21 @@ fn merge(into: &mut HostFacts, facts: HostFacts) {
     }
 }
 
-/// Writes a whole table as one part, below a folder of tables. Columns may have nulls where they have one.
+/// Writes a whole table as one part, below a folder of tables; gives its rows. Columns may have nulls where they have one.
 ///
 /// # Errors
 /// The columns don't fit together, or the file can't be written.
-pub fn write_table(tables: &Path, name: &str, columns: Vec<Column>) -> Result<(), ParquetError> {
+pub fn write_table(tables: &Path, name: &str, columns: Vec<Column>) -> Result<u64, ParquetError> {
     let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
     write_columns(tables, name, 0, columns.into_iter().map(Column::with_gaps_if_any).collect(), properties)
 }
 
-/// Writes one part of a table of many, below a folder of tables: every column may have nulls, here or in another part, and whole
-/// numbers are expected to change little from row to row.
+/// Writes one part of a table of many, below a folder of tables; gives its rows. Every column may have nulls, here or in another part,
+/// and whole numbers are expected to change little from row to row.
 ///
 /// # Errors
 /// The columns don't fit together, or the file can't be written.
-pub fn write_part(tables: &Path, name: &str, part: usize, columns: Vec<Column>) -> Result<(), ParquetError> {
+pub fn write_part(tables: &Path, name: &str, part: usize, columns: Vec<Column>) -> Result<u64, ParquetError> {
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -478,10 +477,11 @@ pub fn write_part(tables: &Path, name: &str, part: usize, columns: Vec<Column>) 
     write_columns(tables, name, part, columns.into_iter().map(Column::with_gaps).collect(), properties.build())
 }
 
-fn write_columns(tables: &Path, name: &str, part: usize, columns: Vec<Column>, properties: WriterProperties) -> Result<(), ParquetError> {
+fn write_columns(tables: &Path, name: &str, part: usize, columns: Vec<Column>, properties: WriterProperties) -> Result<u64, ParquetError> {
     let folder = tables.join(name);
     fs::create_dir_all(&folder)?;
     let mut file = TableFile::create(&part_file(&folder, part), &columns, properties)?;
     file.write(&columns)?;
-    file.close()
+    file.close()?;
+    Ok(columns.first().map_or(0, |column| column.rows() as u64))
 }

@@ -89,7 +89,7 @@ impl Column {
     }
 
     /// Number of rows.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.there.as_ref().map_or_else(|| self.values.len(), Vec::len)
     }
 

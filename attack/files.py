@@ -1,4 +1,4 @@
-"""Files that people write and get from others: policies, gates, releases, tables of spread, profiles, studies, recordings, genesis files; cut, nested, huge, of wrong types, with strangers' names, or no files at all."""
+"""Files that people write and get from others: policies, gates, releases, profiles, studies, recordings, genesis files, published tables, tables of spread; cut, nested, huge, of wrong types, with strangers' names, or no files at all."""
 
 import json
 import os
@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from attack.control import Attack
 from attack.faults import MEMORY_TAKEN, OF_A_READER
-from attack.ground import Fault, Ground, content, emptied
+from attack.ground import PUBLISHED, Fault, Ground, content, emptied
 from attack.outcome import REFUSED, Ended, Tried, chances, command
 from attack.tampering import CONTROL, Commands, change_bytes, change_content
+from slotmark.metrics import catalogue
 
 MOST_BYTES = 700 << 20
 DEEP = 200_000
@@ -107,6 +108,7 @@ def _kinds(ground: Ground) -> dict[str, Kind]:
     study = 'name = "ours"\n[machine]\ncpu = "AMD"\ncores = 2\n[[target]]\nname = "base"\nfiles = ["*.csv"]\nfactors = { ghc = "9.6" }\n'
     recording = b"".join(ground.recording.read_bytes().splitlines(keepends=True)[:60])
     shelley = ground.chain / "genesis" / "shelley-genesis.json"
+    reference = catalogue("cluster").folder / "run_to_run" / "reference-52.toml"
     profile = 'extends = "value-only-10.5"\nname = "mine"\ndescription = "Mine."\n[run]\nslots = 300\n[network]\nhosts = 4\npools = 4\n'
     return {
         "policy": Kind("policy.toml", policy, ("compare", *runs, "--policy", "policy.toml")),
@@ -122,6 +124,10 @@ def _kinds(ground: Ground) -> dict[str, Kind]:
             shelley.read_bytes(),
             ("chain", "check", ground.chain, "--genesis", "shelley-genesis.json"),
             tuple((path.name, path.read_bytes()) for path in shelley.parent.glob("*-genesis.json") if path != shelley),
+        ),
+        "published": Kind("published.json", PUBLISHED, ("published", "compare", "published.json")),
+        "spread": Kind(
+            "spread.toml", reference.read_bytes(), ("compare", *ground.published, "--run-to-run", "spread.toml")
         ),
     }
 
@@ -223,7 +229,7 @@ WAYS: tuple[Callable[[Path, random.Random], str], ...] = (
 
 ATTACK = Attack(
     "files that people write, changed",
-    280,
+    360,
     0.05,
     files,
     unharmed,
@@ -238,5 +244,5 @@ ATTACK = Attack(
             shows_unharmed=False,
         ),
     ),
-    inputs=56,
+    inputs=72,
 )

@@ -13,6 +13,23 @@ from attack.outcome import REFUSED, Ended, command
 
 SMALL = ("--set", "network.hosts=4", "--set", "network.pools=4", "--set", "epoch_slots=200", "--slots", "300")
 
+PUBLISHED = b"""{
+  "report": "release-10.6", "style": "typst", "workload": "value-only", "versions": ["10.5", "10.6"],
+  "manifest": {"cardano-node version": ["10.5.0", "10.6.0"], "Machines": ["52", "52"]},
+  "sections": {
+    "Forging": [
+      {"metric": "Ledger ticking", "unit": "s", "values": ["0.02139", "0.02679"]},
+      {"metric": "Slot start to announced", "unit": "s", "values": ["0.12650", "0.12701"]}
+    ],
+    "End-to-end propagation": [
+      {"metric": "0.50 adoption", "unit": "s", "values": ["0.35201", "0.35377"]},
+      {"metric": "0.96 adoption", "unit": "s", "values": ["0.45108", "0.45500"]}
+    ]
+  }
+}
+"""
+"""The tables of a published report, as docs/archive.md describes them."""
+
 
 class Fault(NamedTuple):
     """A fault that is planted in what is attacked.
@@ -117,6 +134,16 @@ class Ground:
         """This machine's noise, as `ledger noise` writes it."""
         words = ("noise" if word == "run" else word for word in self._measuring)
         return self._made("noise.json", *words, "-o", "noise.json")
+
+    @cached_property
+    def published(self) -> tuple[Path, Path]:
+        """The run folders of both columns of :data:`PUBLISHED`."""
+        (self.folder / "published.json").write_bytes(PUBLISHED)
+        words = ("published", "import", "published.json")
+        return (
+            self._made("column-1", *words, "1", "-o", "column-1"),
+            self._made("column-2", *words, "2", "-o", "column-2"),
+        )
 
     @property
     def _measuring(self) -> tuple[str | Path, ...]:

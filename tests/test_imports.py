@@ -17,9 +17,11 @@ FOR_ALL = {
     "errors",
     "warnings",
     "numbers",
+    "options",
     "words",
     "cleaning",
     "verdict",
+    "temporary",
     "texts",
     "whole_files",
     "versions",
@@ -98,3 +100,28 @@ def test_what_every_bench_needs_of_a_run_knows_nothing_of_steps() -> None:
     types = {name for name in vars(import_module("slotmark.metrics.steps")) if name[0].isupper()}
     assert len(types) == 4
     assert not {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} & types
+
+
+RESULTS = ("slotmark.compare.result", "slotmark.compare.attribution", "slotmark.compare.spread_table")
+"""The modules of `compare` besides its `results` that a report, or another result, may import."""
+
+
+def of_compare(module: Path) -> set[str]:
+    """The modules of `compare` that a module imports from."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    return {one for one in names if one.startswith("slotmark.compare") and ".results." not in one} - {*RESULTS}
+
+
+def test_results_and_reports_import_no_analysis() -> None:
+    """What a method is in words is its estimator's."""
+    results = [*(SOURCE / "compare" / "results").glob("*.py"), SOURCE / "compare" / "result.py"]
+    reports = list((SOURCE / "report").rglob("*.py"))
+    assert len(results) > 6
+    assert len(reports) > 40
+    found = {str(one.relative_to(SOURCE)): names for one in [*results, *reports] if (names := of_compare(one))}
+    assert found == {
+        "compare/result.py": {"slotmark.compare.traits"},
+        "report/sections/method.py": {"slotmark.compare.estimators"},
+    }
+    assert of_compare(SOURCE / "compare" / "plan.py"), "what computes is found"

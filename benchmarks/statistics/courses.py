@@ -17,6 +17,8 @@ from tests.compare.planted_courses import (
     hosts_again,
     levels_of_hosts,
     ratios_of_course,
+    sessions_of_course,
+    sticks,
     use_of_hosts,
 )
 
@@ -36,7 +38,9 @@ def main() -> None:
     print(
         f"\n{pairs:,} pairs of equal runs a row, one run a side, margin 0; 95 % is good to {(0.0475 / pairs) ** 0.5:.1%} (1 sd)"
     )
-    print("course, blocks | covers | effective blocks | verdict possible | called different")
+    print(
+        "course, blocks | covers | effective blocks | verdict possible | called different | with the widest drift: covers | times as wide | called different"
+    )
     for name, course in COURSES.items():
         for blocks in BLOCKS:
             sides = course(np.random.default_rng([SEED, blocks]), 2 * pairs, blocks)
@@ -57,7 +61,7 @@ def main() -> None:
         by_host, by_slot = (_rates(one).split(" | ") for one in over.values())
         print(f"{hosts:2} hosts | {by_host[0]} | {by_host[3]} | {by_slot[0]}", flush=True)
     print(
-        "\nlog ratios of rounds, rounds | covers | half-width | passes as independent | false verdict, margin 0 | margin 2 %"
+        "\nrounds that drift, rounds | covers | half-width | passes as independent | no verdict: speeds stick | false verdict, margin 0 | margin 2 %"
     )
     for name in DRIFTING_ROUNDS:
         for rounds in (5, 7, 10, 20, 40):
@@ -94,10 +98,12 @@ def _of_rounds(name: str, rounds: int, pairs: int) -> str:
     """A line of the table of rounds whose ratio drifts."""
     found = ratios_of_course(name, rounds, pairs, SEED)
     missed = np.array([not one.interval.low <= 1 <= one.interval.high for one in found])
+    sides = sessions_of_course(name, rounds, pairs, SEED)
+    counts = ~np.array([sticks(ours, theirs) for ours, theirs in zip(*sides, strict=True)])
     beyond = np.array([abs(np.log(one.interval.estimate)) > np.log(1.02) for one in found])
     width = np.median([np.log(one.interval.high / one.interval.low) / 2 for one in found])
     alone = np.mean([one.effective == rounds for one in found])
-    return f"{1 - missed.mean():6.1%} | {width:6.1%} | {alone:6.1%} | {missed.mean():6.1%} | {(missed & beyond).mean():6.1%}"
+    return f"{1 - missed.mean():6.1%} | {width:6.1%} | {alone:6.1%} | {1 - counts.mean():6.1%} | {(missed & counts).mean():6.1%} | {(missed & beyond & counts).mean():6.1%}"
 
 
 def _over_hosts(values: np.ndarray, *, matched: bool) -> Units:
@@ -145,7 +151,11 @@ def _two(sides: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def _rates(pairs: list[tuple[Units, Units]]) -> str:
-    """Returns how often intervals cover no difference, the median effective number, the share with a verdict, and of false ones."""
+    """Returns how often intervals cover no difference, the median effective number, the share with a verdict, and of false ones.
+
+    Of blocks also how often intervals with the widest drift cover it, how many times as wide they are where a verdict is possible, and the share of false
+    verdicts that stand up to it.
+    """
     found = [one for ours, theirs in pairs if (one := mean_difference([ours], [theirs], confidence=0.95))]
     covered = np.array([one.delta.low <= 0 <= one.delta.high for one in found])
     judged = np.array(
@@ -155,7 +165,14 @@ def _rates(pairs: list[tuple[Units, Units]]) -> str:
         ]
     )
     effective = np.median([one.effective[0] for one in found])
-    return f"{covered.mean():6.1%} | {effective:7.1f} | {judged.mean():6.1%} | {(judged & ~covered).mean():6.1%}"
+    shown = f"{covered.mean():6.1%} | {effective:7.1f} | {judged.mean():6.1%} | {(judged & ~covered).mean():6.1%}"
+    pairs_of = [(one.widest, one.delta) for one in found if one.widest]
+    if not pairs_of:
+        return shown
+    stands = np.array([wide.low <= 0 <= wide.high for wide, _ in pairs_of])
+    wider = np.array([(wide.high - wide.low) / (own.high - own.low) for wide, own in pairs_of])
+    times = f"{np.median(wider[judged]):4.1f}" if judged.any() else "   -"
+    return f"{shown} | {stands.mean():6.1%} | {times} | {(judged & ~stands).mean():6.1%}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Numbers as people read them: four significant digits, thousands apart; intervals, p-values and shares."""
+"""Numbers as people read them: how many digits, thousands apart, units; intervals, p-values and shares."""
 
 import math
 
@@ -19,6 +19,37 @@ def number(value: float, digits: int = 4) -> str:
         return "0"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{min(decimals, 9)}f}"
+
+
+def brief(value: float, digits: int = 3) -> str:
+    """A number with at most ``digits`` significant digits, none of them a closing 0; whole digits are never dropped: ``5``, ``0.25``, ``1,234``."""
+    text = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if "e+" in text else text
+
+
+def fixed(value: float, decimals: int = 0, *, sign: bool = False) -> str:
+    """A number with so many decimals and thousands set apart: ``1,235``, ``0.50``; on request with its sign: ``+1.2``."""
+    return f"{value:{'+' if sign else ''},.{decimals}f}"
+
+
+def plain(value: float) -> str:
+    """A value as somebody stated it, with no digit more: ``50``, ``0.05``, ``20000``."""
+    return f"{value:.12g}"
+
+
+def megabytes(size_bytes: float) -> str:
+    """A size on disk, in units of 1,000,000 bytes: ``1,234.6 MB``."""
+    return f"{fixed(size_bytes / 1e6, 1)} MB"
+
+
+def gigabytes(size_bytes: float) -> str:
+    """The size of a memory, in units of 1,000,000,000 bytes: ``67.4 GB``."""
+    return f"{fixed(size_bytes / 1e9, 1)} GB"
+
+
+def mebibytes(size_bytes: float) -> str:
+    """A size in memory or its limit, in units of 1,048,576 bytes: ``64 MiB``."""
+    return f"{fixed(size_bytes / (1 << 20))} MiB"
 
 
 def signed_interval(value: Interval, scale: float = 1.0, digits: int = 3) -> str:
@@ -62,10 +93,9 @@ def p_value(p: float, *, bound: bool = False) -> str:
     return f"< {p:.2g}" if bound else f"{p:.2g}"
 
 
-def percent(fraction: float) -> str:
-    """A fraction as a percentage with three significant digits: ``2 %``, ``0.5 %``, ``1,200 %``."""
-    share = 100 * fraction
-    return f"{share:,.0f} %" if abs(share) >= 1_000 else f"{share:.3g} %"
+def percent(fraction: float, digits: int = 3) -> str:
+    """A fraction as a percentage with at most ``digits`` significant digits: ``2 %``, ``0.5 %``, ``1,200 %``."""
+    return f"{brief(100 * fraction, digits)} %"
 
 
 def share(text: str) -> float | None:
@@ -102,8 +132,7 @@ def point_unit(unit: str) -> str:
 def quantity(value: float, unit: str) -> str:
     """A difference that matters, with its unit, at most three significant digits; durations in s are shown in ms, percentages in ``pp``."""
     scaled, shown = (1e3 * value, "ms") if unit == "s" else (value, point_unit(unit))
-    digits = f"{scaled:,.0f}" if abs(scaled) >= 1_000 else f"{scaled:.3g}"
-    return f"{digits} {shown}".strip()
+    return f"{brief(scaled)} {shown}".strip()
 
 
 def percent_change(value: float) -> str:

@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from slotmark.numbers import mebibytes
+
 MOST_TOML_BYTES = 16 << 20
 """Far more than any TOML file that slotmark knows."""
 
@@ -38,7 +40,7 @@ def content_of(file: Path, most_bytes: int) -> bytes:
         while part := os.read(descriptor, 1 << 20):
             content += part
             if len(content) > most_bytes:
-                raise OSError(errno.EFBIG, f"more than {most_bytes >> 20} MiB", str(file))
+                raise OSError(errno.EFBIG, f"more than {mebibytes(most_bytes)}", str(file))
     finally:
         os.close(descriptor)
     return bytes(content)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from slotmark.numbers import p_value
-from slotmark.words import counted, listed
+from slotmark.numbers import fixed, p_value
+from slotmark.words import counted
 
 _SHOWN = 5
 
@@ -27,22 +27,14 @@ ENOUGH_RUNS = 3
 
 KINDS = (
     "apart",
-    "clusters",
-    "coarse",
     "different",
-    "drifting_blocks",
     "drifting_rounds",
-    "few_blocks",
-    "few_blocks_at_tip",
     "few_rounds",
-    "gc_inside",
     "lacking",
     "machine_loaded",
-    "mixed_cluster",
     "not_interleaved",
     "one_process",
     "one_run_a_side",
-    "other_node",
     "outliers",
     "resumed",
     "round_left_out",
@@ -51,7 +43,6 @@ KINDS = (
     "thin_quantiles",
     "two_processes",
     "unmatched",
-    "unshared_blocks",
 )
 """The kinds that are constructed here. A bench has more, by its catalogue."""
 
@@ -112,22 +103,11 @@ def resumed(rounds: Sequence[int]) -> Warning:
     )
 
 
-def other_node(node: str, program: str | None, spoken: Sequence[str]) -> Warning:
-    """Clients followed a node that the session didn't start, of which the program may be known, and spoke versions of protocols with it."""
-    behind = f" (program '{program}')" if program else ""
-    return Warning(
-        "other_node",
-        f"The {node}{behind}, spoken with in {', '.join(spoken) or 'a version that no client reports'}, "
-        "was not started by this session: its cores, its caches, what else it did and its share of the time were not controlled. "
-        "Clients of one session had the same node; figures of another session or node are not comparable.",
-    )
-
-
 def machine_loaded(load: float, cores: int) -> Warning:
     """Other work was running when the measurement began."""
     return Warning(
         "machine_loaded",
-        f"The load average was {load:.2f} on {cores} cores before the measurement: something else was running. "
+        f"The load average was {fixed(load, 2)} on {cores} cores before the measurement: something else was running. "
         "Stop it and run again.",
     )
 
@@ -176,52 +156,12 @@ def round_left_out(number: int, why: str) -> Warning:
     return Warning("round_left_out", f"Round {number} is not compared: {why}. The other rounds are.")
 
 
-def mixed_cluster(untold: Sequence[str]) -> Warning:
-    """Two targets shared the hosts of one cluster; the decisive metrics that only a cluster as a whole has."""
-    what = f" {listed(list(untold))} are of the whole cluster and not compared." if untold else ""
-    return Warning(
-        "mixed_cluster",
-        "Both ran in one cluster: a difference is what a target does on its own host. What a slow one passes on to its neighbours slows both sides, and is in no difference, "
-        f"so that a cluster of one target alone differs by more.{what} Runs in turns show it.",
-    )
-
-
 def drifting_rounds(subject: str, correlation: float, p: float) -> Warning:
     """Ratios of consecutive rounds resemble each other; their lag-1 autocorrelation, and the p-value of none."""
     return Warning(
         "drifting_rounds",
-        f"The ratio of a round resembles that of the round before (autocorrelation {correlation:.2f}, p {p_value(p)}): something drifted that does "
+        f"The ratio of a round resembles that of the round before (autocorrelation {fixed(correlation, 2)}, p {p_value(p)}): something drifted that does "
         "not touch both targets alike. Intervals are wider for it. Find what else ran, or run again with more rounds.",
-        subject,
-    )
-
-
-def drifting_blocks(subject: str, correlation: float, p: float) -> Warning:
-    """Ratios of consecutive blocks resemble each other; their lag-1 autocorrelation, and the p-value of none."""
-    return Warning(
-        "drifting_blocks",
-        f"The ratio of a block resembles that of the block before (autocorrelation {correlation:.2f}, p {p_value(p)}): something drifted that does "
-        "not touch both targets alike, as a warm-up does. Intervals are wider for it. Follow for longer.",
-        subject,
-    )
-
-
-def unshared_blocks(subject: str, blocks: int) -> Warning:
-    """Blocks at a node's tip that count for one of two clients only."""
-    return Warning(
-        "unshared_blocks",
-        f"{counted(blocks, 'block')} count{'s' if blocks == 1 else ''} for one of the two clients only, and {'is' if blocks == 1 else 'are'} in medians but in no ratio: around roll-backwards "
-        "a node doesn't announce the same to all, and a client that is still busy isn't waiting.",
-        subject,
-    )
-
-
-def few_blocks_at_tip(subject: str, blocks: int) -> Warning:
-    """Too few blocks at a node's tip for any verdict."""
-    return Warning(
-        "few_blocks_at_tip",
-        f"{counted(blocks, 'block')} can't tell a difference from noise: no verdict is given below {ENOUGH_BLOCKS}. "
-        "Follow for longer.",
         subject,
     )
 
@@ -243,47 +183,9 @@ def two_processes() -> Warning:
     )
 
 
-def gc_inside(share: float) -> Warning:
-    """GC pauses are in the totals; the share is of all time."""
-    return Warning(
-        "gc_inside",
-        f"{share:.0%} of the total time is GC: a difference in total time may come from when the collector ran. Read mutator time beside it.",
-    )
-
-
-def clusters(edges: Sequence[float], unit: str) -> Warning:
-    """Costs come in clusters, with these edges between them."""
-    shown = ", ".join(f"{edge:,.0f}" for edge in edges)
-    return Warning(
-        "clusters",
-        f"Costs come in {len(edges) + 1} clusters, with edges near {shown} {unit}: a quantile near an edge is of another kind of block "
-        "on either side, and a spread across one is no noise. Read the ratios block by block.",
-    )
-
-
 def thin_quantiles(quantiles: Sequence[str], needed: int) -> Warning:
     """Quantiles that rest on few blocks."""
     return Warning("thin_quantiles", f"Resting on fewer than {needed} blocks: the quantiles {', '.join(quantiles)}.")
-
-
-def few_blocks(needed: int, blocks: int, slots: Sequence[int], share: float) -> Warning:
-    """A difference of sums of which half comes from few blocks, in these slots (the first of them), with this share of the cost."""
-    named = ", ".join(map(str, slots)) + (" and more" if needed > len(slots) else "")
-    return Warning(
-        "few_blocks",
-        f"Half of the difference in the sum comes from {needed} of {blocks:,} blocks (slot {named}), which hold {share:.1%} of the "
-        "cost: look at those.",
-    )
-
-
-def coarse(metric: str, typical_us: float, *, whole: bool) -> Warning:
-    """Costs near the resolution: that of whole microseconds, or of the clock."""
-    limit = (
-        f"takes {typical_us:.0f} us, and times are cut to whole microseconds"
-        if whole
-        else f"takes {1000 * typical_us:.0f} ns, of which reading the clock is a part"
-    )
-    return Warning("coarse", f"A typical block {limit}: only sums are compared.", metric)
 
 
 def lacking(metric: str) -> Warning:

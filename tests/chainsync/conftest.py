@@ -7,7 +7,7 @@ import pytest
 
 from slotmark import _core
 from slotmark.benches.chainsync.server import ReplayServer
-from slotmark.benches.chainsync.session import Plan
+from slotmark.benches.chainsync.session import Schedule
 from slotmark.benches.chainsync.setting import Setting
 from slotmark.benches.chainsync.targets import Program, built_ins, resolve
 
@@ -44,11 +44,11 @@ def built(name: str) -> Program:
     return resolve([name])[0]
 
 
-def plan(
+def schedule(
     window: "_core.Window", floor: Program, *programs: Program, settings: tuple[Setting, ...], rounds: int = 1
-) -> Plan:
+) -> Schedule:
     """A short session over the window."""
-    return Plan(
+    return Schedule(
         programs=programs,
         floor=floor,
         settings=settings,

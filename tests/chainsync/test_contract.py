@@ -21,7 +21,7 @@ from slotmark.benches.chainsync.targets import Program
 from slotmark.errors import ProofError, TargetError
 
 from ..conftest import slotmark
-from .conftest import BLOCKS, plan
+from .conftest import BLOCKS, schedule
 from .programs import BAD, HEAD, LIAR, escapes, liar, program
 
 RAW = Setting("raw", 1)
@@ -41,7 +41,7 @@ def test_a_broken_contract_is_named_and_the_process_is_gone(
     how: str, server: ReplayServer, window: "_core.Window", floor: Program, tmp_path: Path
 ) -> None:
     bad = program(tmp_path, how, BAD[how])
-    job = msgspec.structs.replace(plan(window, floor, bad, settings=(RAW,)).job(RAW, server), timeout_s=3)
+    job = msgspec.structs.replace(schedule(window, floor, bad, settings=(RAW,)).job(RAW, server), timeout_s=3)
     began = time.monotonic()
     with pytest.raises(TargetError) as error:
         invoke(bad, job, server.cpu_ns, server.check)
@@ -59,7 +59,7 @@ def test_what_a_target_leaves_in_a_session_of_its_own_is_ended(
     with pytest.raises(
         TargetError, match="exited 7 before `done`"
     ):  # not when its time is over: the pipe is still open
-        invoke(bad, plan(window, floor, bad, settings=(RAW,)).job(RAW, server), server.cpu_ns, server.check)
+        invoke(bad, schedule(window, floor, bad, settings=(RAW,)).job(RAW, server), server.cpu_ns, server.check)
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists()
     server.check()
 
@@ -105,7 +105,7 @@ def test_a_target_that_fails_in_one_mode_costs_only_that_mode(
     picky = msgspec.structs.replace(picky, description=native.description)
     settings = (Setting("raw", 5), Setting("headers", 5))
     measured, failures = conduct(
-        plan(window, floor, picky, native, settings=settings, rounds=2),
+        schedule(window, floor, picky, native, settings=settings, rounds=2),
         server,
         {},
         lambda *_: None,  # pyright: ignore[reportArgumentType]
@@ -163,7 +163,7 @@ def test_a_wrong_digest_fails_the_session_and_names_the_block(
     proofs = {"decode": _proof(str(small_chain), window, "decode")}
     point = _core.digests(str(small_chain), window["start"], BLOCKS, "decode", 1)[after][2]
     with pytest.raises(ProofError, match=rf"liar \(decode, sequential\).*block {after} of the window \({point}\)"):
-        conduct(plan(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]
+        conduct(schedule(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_client_that_says_other_bytes_than_the_blocks_have_is_not_kept(
@@ -175,4 +175,4 @@ def test_a_client_that_says_other_bytes_than_the_blocks_have_is_not_kept(
     body = LIAR.replace("NATIVE", repr(native.command[0])).replace("FROM", "0")
     lying = program(tmp_path, "liar", body.replace('record["digest"] = record["digest"][::-1]', 'record["bytes"] *= 2'))
     with pytest.raises(ProofError, match=rf"it says {2 * window['bytes']:,} bytes, but the blocks have"):
-        conduct(plan(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]
+        conduct(schedule(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]

@@ -20,7 +20,7 @@ from slotmark.benches.chainsync.targets import Program
 from slotmark.metrics import catalogue, samples
 
 from ..conftest import run_arguments, slotmark
-from .conftest import built, plan
+from .conftest import built, schedule
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_each_round_does_everything_once_in_an_order_of_the_seed(
 
     def order() -> list[list[tuple[str, Setting]]]:
         measured, failures = conduct(
-            plan(window, floor, native, settings=settings, rounds=2), server, {}, lambda *_: None
+            schedule(window, floor, native, settings=settings, rounds=2), server, {}, lambda *_: None
         )  # pyright: ignore[reportArgumentType]
         assert not failures
         assert [one.order for one in measured] == list(range(len(measured)))

@@ -13,15 +13,15 @@ import pytest
 from slotmark import _core
 from slotmark.benches.chainsync.bench import _able
 from slotmark.benches.chainsync.invocation import invoke
+from slotmark.benches.chainsync.request import _targets
 from slotmark.benches.chainsync.server import ReplayServer
 from slotmark.benches.chainsync.setting import MODES, Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Description, Program, built_ins, resolve
-from slotmark.cli.chainsync import _targets
 from slotmark.errors import TargetError
 from slotmark.run import open_run
 
 from ..conftest import run_arguments, slotmark
-from .conftest import BLOCKS, built, plan
+from .conftest import BLOCKS, built, schedule
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -36,7 +36,7 @@ def test_a_target_does_the_work(
     (_, digest, last) = _core.digests(str(small_chain), window["start"], BLOCKS, mode, BLOCKS)[-1]
     for depth in sorted({1, min(deepest, 7), min(deepest, 100)}):
         setting = Setting(mode, depth)
-        one = plan(window, floor, program, settings=(setting,))
+        one = schedule(window, floor, program, settings=(setting,))
         result = invoke(program, one.job(setting, server), server.cpu_ns, server.check)
         assert result.done.blocks == BLOCKS
         assert result.done.digest == (None if name == FLOOR else digest)
@@ -113,7 +113,7 @@ def test_a_target_reads_bytes_in_whatever_pieces_they_come(
         pytest.skip(f"{name} doesn't offer mode {mode}")
     (_, digest, _) = _core.digests(str(small_chain), window["start"], BLOCKS, mode, BLOCKS)[-1]
     setting = Setting(mode, min(deepest, 100))
-    one = plan(window, floor, program, settings=(setting,))
+    one = schedule(window, floor, program, settings=(setting,))
     with Pieces(server.address(setting)) as pieces:
         result = invoke(program, one.job(setting, pieces), server.cpu_ns, server.check)  # pyright: ignore[reportArgumentType]
     assert result.done.digest == digest
@@ -130,7 +130,7 @@ def test_a_target_says_why_it_could_not_connect(
             return "127.0.0.1:9" if setting.node_to_node else str(tmp_path / "nobody.socket")
 
     setting = Setting(next(iter(program.description.modes)), 1)
-    job = plan(window, floor, program, settings=(setting,)).job(setting, Nobody())  # pyright: ignore[reportArgumentType]
+    job = schedule(window, floor, program, settings=(setting,)).job(setting, Nobody())  # pyright: ignore[reportArgumentType]
     with pytest.raises(TargetError, match=rf"^{name} \(.*\): \S+"):
         invoke(program, job, lambda: None, lambda: None)
 
@@ -145,7 +145,7 @@ def test_a_target_says_that_its_start_is_not_on_the_chain(
     with pytest.raises(TargetError, match=rf"^{name} \(.*\): .*(?i:inter|not found|does not have the point)"):
         invoke(
             program,
-            plan(nowhere, floor, program, settings=(setting,)).job(setting, server),
+            schedule(nowhere, floor, program, settings=(setting,)).job(setting, server),
             server.cpu_ns,
             server.check,
         )
@@ -171,11 +171,11 @@ def test_unknown_targets_are_refused_with_those_that_there_are() -> None:
         (["native,mine=python3 x.py"], ["native", "mine=python3 x.py"]),
         (["mine=client --modes raw,decode", "native"], ["mine=client --modes raw,decode", "native"]),
         (["mine=client --option=a,b=c"], ["mine=client --option=a,b=c"]),
-        (None, []),
+        ([], []),
     ],
 )
-def test_targets_are_told_apart_by_commas_before_a_command(given: list[str] | None, names: list[str]) -> None:
-    assert _targets(given) == names
+def test_targets_are_told_apart_by_commas_before_a_command(given: list[str], names: list[str]) -> None:
+    assert _targets("--target", given) == names
 
 
 def test_a_target_that_can_do_nothing_is_refused_where_it_was_named_and_left_out_where_not() -> None:

@@ -1,6 +1,7 @@
 """Commands in little room: of columns, files and memory. What they need is named in one line."""
 
 import os
+import re
 import resource
 import secrets
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+import slotmark as slotmark_package
 from slotmark.benches.ledger.memory_limit import limited as limited_memory
 from slotmark.errors import PlatformError
 from slotmark.metrics.analysis import Analysis
@@ -51,13 +53,44 @@ def limited(kind: int, most: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
 
 
-@pytest.mark.parametrize("columns", [1, 40, 10_000])
-def test_words_stay_whole_whatever_the_terminals_width(pair: Pair, columns: int) -> None:
-    done = compared(pair, variables={"COLUMNS": str(columns)})
-    assert done.returncode in (0, 1, 3), done.stderr
-    lines = done.stdout.splitlines()
-    assert len(lines) < 1_200
-    assert any("Forge" in line for line in lines)
+LEAST_COLUMNS = 40
+"""A word that is longer is broken in narrow terminals."""
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("chain") / "chain"
+    done = slotmark("chain", "synth", "--workload", "preview-like", "--blocks", "20", "-o", made)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compare {a} {b}",
+        "show {a}",
+        "plan {a} {b}",
+        "explain {a} {b}",
+        "spread {a},{b} --of ours",
+        "samples {a} adopted_by_096",
+        "simulate --profiles",
+        "simulate value-only-10.5 --show",
+        "chainsync targets",
+        "chain info {chain}",
+    ],
+)
+def test_no_word_is_cut_whatever_the_terminals_width(words: str, pair: Pair, chain: Path) -> None:
+    """`compare` cut intervals at 40 columns, so that +30.5 was +30."""
+    command = words.format(a=pair[0], b=pair[1], chain=chain).split()
+    wide, narrow = (slotmark(*command, env={**os.environ, "COLUMNS": str(columns)}) for columns in (10_000, 1))
+    assert wide.returncode == narrow.returncode in (0, 1, 3), narrow.stderr
+    known = wide.stdout.split()
+    cut = {word.rstrip(",") for word in narrow.stdout.split()} - {word.rstrip(",") for word in known} - {"continued"}
+    longer = [word for word in known if len(word) > LEAST_COLUMNS]
+    assert len(known) > 9
+    assert [word for word in cut if word.strip("─-") and not any(word in one for one in longer)] == []
+    assert len(wide.stdout.splitlines()) <= len(narrow.stdout.splitlines()) < 1_200
 
 
 def test_tables_of_a_chain_have_words_in_a_terminal_of_one_column(tmp_path: Path) -> None:
@@ -75,6 +108,77 @@ def test_a_home_and_a_temporary_folder_are_not_needed(pair: Pair, tmp_path: Path
     assert usual.returncode in (0, 1, 3), usual.stderr
     for variables in ({"HOME": str(tmp_path / "none"), "TMPDIR": str(tmp_path / "none")}, {"HOME": ""}):
         assert compared(pair, variables=variables).stdout == usual.stdout
+
+
+NOWHERE_TO_WRITE = """
+top=$1; shift
+mount --bind "$top" "$top"
+for place in /tmp /var/tmp "$top/here"; do
+  if [ -d "$place" ]; then mount --rbind "$place" "$place" && mount -o remount,bind,ro "$place"; fi
+done
+cd "$top/here" && exec "$@"
+"""
+"""Runs a command where the machine's temporary folders and the current one can't be written to."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compare {a} {b}",
+        "show {a}",
+        "explain {a} {b}",
+        "simulate value-only-10.5 --slots 240 --direct -o {out}",
+        "predict value-only-10.5 --set slots=240 --seeds 2",
+        "chainsync run --chain {chain} --target native --rounds 1 -o {out}",
+        "ledger run --backend memory --chain {chain} --blocks 10 --rounds 1 -o {out}",
+    ],
+)
+def test_no_temporary_folder_at_all_is_named(words: str, pair: Pair, chain: Path, tmp_path: Path) -> None:
+    """These ended with a traceback. Linux's capability to mount is needed, or a namespace of users that gives it."""
+    here = tmp_path / "here"
+    here.mkdir()
+    inside = [
+        "unshare",
+        "--mount",
+        *([] if os.geteuid() == 0 else ["--map-root-user"]),
+        "sh",
+        "-ec",
+        NOWHERE_TO_WRITE,
+        "sh",
+        tmp_path,
+    ]
+    variables = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TEMP", "TMP")}
+    tried = subprocess.run([*inside, "true"], env=variables, capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"no folder can be mounted here: {tried.stderr.strip()}")
+    command = words.format(a=pair[0], b=pair[1], chain=chain, out=tmp_path / "out").split()
+    done = subprocess.run(
+        [*inside, sys.executable, "-m", "slotmark", *command],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert remarks(done.stderr)[-1] == (
+        "slotmark: no folder for temporary files can be written to: neither TMPDIR, /tmp, /var/tmp nor this one. "
+        "Set TMPDIR to a folder that can."
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+def without_a_place(source: str) -> list[str]:
+    """The calls by which a module makes files or folders for a while where Python chooses."""
+    return re.findall(r"tempfile\.\w+\((?![^)]*\bdir=)[^)]*\)", source)
+
+
+def test_what_is_made_for_a_while_has_one_home() -> None:
+    """Three commands had calls of their own, and ended with a traceback where no folder can be written to."""
+    package = Path(slotmark_package.__path__[0])
+    modules = [path for path in package.rglob("*.py") if path.name != "temporary.py"]
+    assert {str(path): found for path in modules if (found := without_a_place(path.read_text(encoding="utf-8")))} == {}
+    assert without_a_place('with tempfile.TemporaryDirectory(prefix="x") as folder:') != []
 
 
 def test_a_limit_on_open_files_is_named(pair: Pair) -> None:

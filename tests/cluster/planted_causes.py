@@ -5,21 +5,16 @@ from typing import NamedTuple
 
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
-from slotmark.compare.explain import Explanation
+from slotmark.compare.results.explanation import Explanation
 from slotmark.run import Run
 
 HOSTS, SLOTS = 12, 1500
 REGIONS = ("eu-central-1", "us-east-1", "ap-southeast-2")
 """Host n is in region n modulo their number."""
 
-SMALL = (
-    f"hosts={HOSTS}",
-    f"pools={HOSTS}",
-    f"run.slots={SLOTS}",
-    f"genesis.epoch_slots={SLOTS}",
-    "peer.host_spread=0",
-    *(f"rtt[{place}].spread=0ms" for place in range(6)),
-)
+SMALL = (f"hosts={HOSTS}", f"pools={HOSTS}", f"run.slots={SLOTS}", f"genesis.epoch_slots={SLOTS}")
+
+ALIKE = ("peer.host_spread=0", *(f"rtt[{place}].spread=0ms" for place in range(6)))
 """A seed draws how hosts and links differ from each other, and that would be a cause of its own."""
 
 
@@ -67,9 +62,9 @@ def planted(kind: str, number: int) -> Planted:
 KINDS = ("all hosts", "one region", "one host", "a link")
 
 
-def simulated(folder: Path, seed: int, *settings: str) -> Run:
-    """A small simulated cluster."""
-    profile = load_profile("value-only-10.5", (*SMALL, *settings))
+def simulated(folder: Path, seed: int, *settings: str, spread: bool = False) -> Run:
+    """A small simulated cluster; its hosts and links are alike, or differ as the shipped profile lets a seed draw them."""
+    profile = load_profile("value-only-10.5", (*SMALL, *(() if spread else ALIKE), *settings))
     return simulate_direct(profile, seed, folder, lambda _done, _total: None)[0]
 
 

@@ -14,7 +14,8 @@ from slotmark.benches.cluster.simulate import load_profile
 from slotmark.cli import app
 from slotmark.compare import compare
 from slotmark.compare.attribution import Attribution, Explained
-from slotmark.compare.explain import Explanation, explain
+from slotmark.compare.explain import explain
+from slotmark.compare.results.explanation import Explanation
 from slotmark.compare.worst_samples import worst_samples
 from slotmark.metrics import Analysis
 from slotmark.report import comparison_document, print_document

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import signal
 
 from slotmark.statistics.ratio import Ratio, paired_ratio
+from slotmark.statistics.two_speeds import stuck
 
 Course = Callable[[np.random.Generator, int, int], np.ndarray]
 """Draws, runs and blocks: deviations of consecutive blocks from their level; shape (runs, blocks)."""
@@ -59,27 +60,38 @@ def ten_alike(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
     return np.repeat(draws.standard_normal((runs, blocks // 10 + 2)), 10, axis=1)[:, 5 : blocks + 5]
 
 
-def two_speeds_that_stick(stays: float) -> Course:
-    """Two sides that each run at one of two speeds, 15 % apart, and stay at theirs from round to round with this probability; log ratios."""
-
-    def course(draws: np.random.Generator, runs: int, blocks: int) -> np.ndarray:
-        turns = draws.random((2, runs, blocks)) >= stays
-        turns[:, :, 0] = draws.random((2, runs)) < 0.5
-        fast = turns.cumsum(axis=2) % 2
-        return 0.15 * (fast[1] - fast[0]) + draws.normal(0, 0.01 * np.sqrt(2), (runs, blocks))
-
-    return course
+Sides = Callable[[np.random.Generator, int, int], np.ndarray]
+"""Draws, sessions and rounds: the logarithms of what two equal targets take in each round; shape (2, sessions, rounds)."""
 
 
-DRIFTING_ROUNDS: dict[str, tuple[float, Course]] = {
-    "independent": (0.0283, autoregressive(0.0)),
-    **{
-        f"AR(1) {likeness}": (0.0283 * np.sqrt(1 - likeness**2), autoregressive(likeness))
-        for likeness in (0.5, 0.7, 0.9)
-    },
-    **{f"two speeds that stay in {stays:.0%}": (1.0, two_speeds_that_stick(stays)) for stays in (0.7, 0.8, 0.9)},
+def two_speeds_that_stick(stays: float) -> Sides:
+    """Two sides that each run at one of two speeds, 15 % apart, and stay at theirs from round to round with this probability."""
+
+    def sides(draws: np.random.Generator, sessions: int, rounds: int) -> np.ndarray:
+        turns = draws.random((2, sessions, rounds)) >= stays
+        turns[:, :, 0] = draws.random((2, sessions)) < 0.5
+        return 0.15 * (turns.cumsum(axis=2) % 2) + draws.normal(0, 0.01, (2, sessions, rounds))
+
+    return sides
+
+
+def both_drift(likeness: float) -> Sides:
+    """Two sides with 2 % noise, each of whose rounds deviates by so much of what the one before did."""
+    course = autoregressive(likeness)
+
+    def sides(draws: np.random.Generator, sessions: int, rounds: int) -> np.ndarray:
+        both = course(draws, 2 * sessions, rounds).reshape(2, sessions, rounds)
+        return 0.02 * np.sqrt(1 - likeness**2) * both
+
+    return sides
+
+
+DRIFTING_ROUNDS: dict[str, Sides] = {
+    "independent": both_drift(0.0),
+    **{f"AR(1) {likeness}": both_drift(likeness) for likeness in (0.5, 0.7, 0.9)},
+    **{f"two speeds that stay in {stays:.0%}": two_speeds_that_stick(stays) for stays in (0.5, 0.7, 0.8, 0.9)},
 }
-"""Courses of the log ratios of rounds, each with what it is to be multiplied by: two sides with 2 % noise each."""
+"""Courses of rounds of two equal targets."""
 
 
 COURSES: dict[str, Course] = {
@@ -101,14 +113,21 @@ COURSES: dict[str, Course] = {
 }
 
 
+def sessions_of_course(name: str, rounds: int, pairs: int, seed: int) -> np.ndarray:
+    """The logarithms of both sides in so many sessions of one of :data:`DRIFTING_ROUNDS`; shape (2, pairs, rounds)."""
+    return DRIFTING_ROUNDS[name](np.random.default_rng([seed, rounds]), pairs, rounds)
+
+
+def sticks(ours: np.ndarray, theirs: np.ndarray) -> bool:
+    """Returns whether a side of a session sticks to one of two speeds, so that there is no verdict; both as logarithms."""
+    return any(stuck(one, theirs - ours) is not None for one in (ours, theirs))
+
+
 def ratios_of_course(name: str, rounds: int, pairs: int, seed: int, *, repetitions: int = 1_000) -> list[Ratio]:
-    """What the estimator of rounds finds in so many pairs of equal targets whose log ratio follows one of :data:`DRIFTING_ROUNDS`."""
-    scale, course = DRIFTING_ROUNDS[name]
-    logs = scale * course(np.random.default_rng([seed, rounds]), pairs, rounds)
-    even = np.ones(rounds)
+    """What the estimator of rounds finds in so many sessions of two equal targets that follow one of :data:`DRIFTING_ROUNDS`."""
     return [
-        paired_ratio(even, np.exp(one), confidence=0.95, repetitions=repetitions, seed=[seed, place])
-        for place, one in enumerate(logs)
+        paired_ratio(np.exp(ours), np.exp(theirs), confidence=0.95, repetitions=repetitions, seed=[seed, place])
+        for place, (ours, theirs) in enumerate(zip(*sessions_of_course(name, rounds, pairs, seed), strict=True))
     ]
 
 

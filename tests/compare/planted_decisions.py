@@ -81,7 +81,7 @@ def answers(plant: Plant, count: int, seed: int, *, repetitions: int = 2_000) ->
 
 def decided(entries: list[Entry]) -> Decision:
     """The decision that rows of two planted sides lead to. One run a side: what is measured are the intervals, so conditional verdicts count."""
-    rows, tests = judged(entries, CONFIDENCE)
+    rows, tests = judged(entries, CONFIDENCE, of_these_runs=True)
     found = Found(
         baseline=side("base"),
         candidates=[side("new")],

@@ -13,7 +13,7 @@ from benchmarks.ledger.made_up_runs import made_up_run
 from slotmark.compare import ALL, Blocks, Comparison, Difference, compare
 from slotmark.compare.block_warnings import few_blocks
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis
+from slotmark.metrics import Analysis, catalogue
 from slotmark.run import Run, RunWriter, SourceFile, Target
 
 
@@ -104,10 +104,10 @@ def test_an_effect_of_few_blocks_is_named() -> None:
     baseline = np.full(1_000, 1_000.0)
     candidate = baseline.copy()
     candidate[7] += 40_000
-    (warning,) = few_blocks(baseline, candidate, np.arange(0, 20_000, 20), 0.01)
+    (warning,) = few_blocks(catalogue("ledger"), baseline, candidate, np.arange(0, 20_000, 20), 0.01)
     assert "1 of 1,000 blocks (slot 140)" in warning.text
-    assert few_blocks(baseline, baseline * 1.05, np.arange(1_000), 0.01) == []
-    assert few_blocks(baseline, baseline, np.arange(1_000), 0.01) == []
+    assert few_blocks(catalogue("ledger"), baseline, baseline * 1.05, np.arange(1_000), 0.01) == []
+    assert few_blocks(catalogue("ledger"), baseline, baseline, np.arange(1_000), 0.01) == []
 
 
 def test_short_phases_are_compared_by_their_sums(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ import pytest
 from slotmark.benches.cluster.live.placing import halves
 from slotmark.compare import compare
 from slotmark.errors import ComparisonError
+from slotmark.metrics import catalogue
 from slotmark.report import comparison_document
 from slotmark.report.renderers.html import html
 from slotmark.run import Manifest, Run
 from slotmark.run.manifest import ROUND
 from slotmark.statistics.swapped import levels, swapped
-from slotmark.warnings import Warning
 from tests.compare.planted_mixed import NAMES, Plant, beds_hosts, differences, session
 
 DELAYED = Plant(adopt=0.02, forge=0.01, memory=20.0, passed_on=0.0)
@@ -141,7 +141,10 @@ def test_hosts_are_halved_by_region_and_stake_and_swapped() -> None:
 
 def test_rounds_that_make_no_sense_are_refused_in_a_line(delayed: Sequence[Run]) -> None:
     twice = changed(delayed[2], parameters=numbered(delayed[2].manifest, 2), id="twice")
-    with pytest.raises(ComparisonError, match=r"hosts were not swapped between these two rounds: node-[0-9] ran"):
+    not_swapped = (
+        r"hosts were not swapped between these two rounds: node-[0-9] ran.* again with `bring A and B --mixed`"
+    )
+    with pytest.raises(ComparisonError, match=not_swapped):
         compare([[delayed[0], twice]])
     with pytest.raises(ComparisonError, match="two of the runs are one round of one session"):
         compare([[delayed[0], delayed[1], twice]])
@@ -160,10 +163,11 @@ def test_rounds_that_make_no_sense_are_refused_in_a_line(delayed: Sequence[Run])
         compare([untold])
 
 
-def test_a_round_in_which_a_node_died_is_left_out_and_named(delayed: Sequence[Run]) -> None:
-    died = Warning("cut_short", "The run ended after 3 of 9 s (node-1 ended by itself): there are fewer blocks.")
-    third = changed(delayed[2], warnings=[died])
-    comparison = compare([[delayed[0], delayed[1], third, delayed[3]]])
+def test_a_round_with_a_warning_that_spoils_by_the_catalogue_is_left_out_and_named(delayed: Sequence[Run]) -> None:
+    of_bench = catalogue(delayed[2].manifest.bench)
+    second = changed(delayed[1], warnings=[of_bench.warning("warm_day", degrees=31)])
+    third = changed(delayed[2], warnings=[of_bench.warning("broke_off", after_s=3)])
+    comparison = compare([[delayed[0], second, third, delayed[3]]])
     (warning,) = (one for one in comparison.warnings if one.kind == "round_left_out")
     assert "Round 3 is not compared" in warning.text
     assert all(one.basis and one.basis.counts == (3, 3) for row in comparison.rows for one in row.differences if one)

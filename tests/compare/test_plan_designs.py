@@ -8,9 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from slotmark.compare.plan import Effort, Plan, builds, plan
+from slotmark.compare.plan import builds, plan
 from slotmark.compare.policy import Policy
 from slotmark.compare.release import plan_release, read_release
+from slotmark.compare.results.plan import Effort, Plan
 from slotmark.compare.spread import spread
 from slotmark.compare.spread_table import write_spread_table
 from slotmark.errors import ComparisonError
@@ -111,8 +112,8 @@ def test_designs_without_a_source_are_named_with_what_would_tell(rounds: list[Ru
     assert "host_adopted" in {shown.metric.id for shown in alone.shown}
 
 
-def test_a_round_in_which_a_node_died_is_left_out_with_its_pair_and_named(rounds: list[Run]) -> None:
-    died = Warning("node_died", "It ended by itself after 3 s.", "node-1")
+def test_a_round_with_a_warning_that_spoils_is_left_out_with_its_pair_and_named(rounds: list[Run]) -> None:
+    died = Warning("broke_off", "It ended by itself after 3 s.", "node-1")
     spoilt = Run(rounds[4].path, msgspec.structs.replace(rounds[4].manifest, warnings=[died]))
     found = plan(builds([*rounds[:4], spoilt, *rounds[5:]]))
     (told,) = (one for one in found.warnings if one.kind == "round_left_out")

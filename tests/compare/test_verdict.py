@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmark.compare.verdict import Judgement, judge
+from slotmark.compare.verdict import Judgement, judge, withstanding
 from slotmark.metrics.catalogue import Better
 from slotmark.numbers import change, change_with_span, percent, quantity, ratio_interval, signed_interval, span
 from slotmark.statistics.interval import Interval
+from slotmark.verdict import Verdict
 
 
 def verdict(
@@ -137,3 +138,22 @@ def test_shares_are_written_in_full() -> None:
         "990 %",
         "1,000 %",
     ]
+
+
+@pytest.mark.parametrize(
+    ("found", "widest", "stands"),
+    [
+        (Verdict.WORSE, (1.01, 1.2), True),
+        (Verdict.BETTER, (0.8, 0.99), True),
+        (Verdict.WORSE, (0.99, 1.2), False),
+        (Verdict.EQUIVALENT, (0.99, 1.01), True),
+        (Verdict.EQUIVALENT, (0.97, 1.01), False),
+        (Verdict.INCONCLUSIVE, (0.5, 2.0), True),
+    ],
+)
+def test_a_verdict_on_single_runs_stands_up_to_the_widest_drift_or_is_none(
+    found: Verdict, widest: tuple[float, float], stands: bool
+) -> None:
+    made = withstanding(Judgement(found, "so"), Interval(1.0, *widest), margin=0.02, over="blocks")
+    assert (made == Judgement(found, "so")) == stands
+    assert made.verdict == (found if stands else Verdict.INCONCLUSIVE)

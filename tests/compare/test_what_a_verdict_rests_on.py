@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from benchmarks.ledger.made_up_runs import made_up_run
@@ -20,6 +21,7 @@ from slotmark.report.renderers.html import html
 from slotmark.report.renderers.json import json as as_json
 from slotmark.report.renderers.markdown import markdown
 from slotmark.run import Run
+from slotmark.verdict import Conditional
 from tests.compare.planted_courses import autoregressive
 from tests.conftest import slotmark
 from tests.made_up_runs import write_run
@@ -46,7 +48,9 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 @pytest.fixture(scope="module")
 def once(clusters: Sequence[Run]) -> Comparison:
-    return compare([clusters[0], clusters[3]], policy=NONE_DECIDES)
+    return compare(
+        [clusters[0], clusters[3]], policy=msgspec.structs.replace(NONE_DECIDES, conditional=Conditional.COUNT)
+    )
 
 
 def difference(comparison: Comparison, metric: str) -> Difference:
@@ -80,6 +84,23 @@ def test_one_run_a_side_gives_conditional_verdicts_in_every_form(once: Compariso
     as_data = json.loads(as_json(once))
     ticked = next(row for row in as_data["rows"] if row["metric"]["id"] == "forge_ticked")
     assert ticked["differences"][0]["conditional"] is True
+
+
+@pytest.mark.parametrize("asked", list(Conditional))
+def test_single_runs_whose_noise_may_hide_a_drift_get_verdicts_only_where_these_runs_are_asked_for(
+    clusters: Sequence[Run], once: Comparison, asked: Conditional
+) -> None:
+    """13 blocks a side: ticks four times as long could be a drift of the level. What hosts have at their own level is no matter of drift."""
+    found = compare([clusters[0], clusters[3]], policy=msgspec.structs.replace(NONE_DECIDES, conditional=asked))
+    ticked = difference(found, "forge_ticked")
+    assert ticked.ratio == difference(once, "forge_ticked").ratio
+    if asked == Conditional.INCONCLUSIVE:
+        assert ticked.verdict == "inconclusive"
+        assert "may hide a drift" in ticked.reason
+        assert "Within these runs alone it is worse: +" in ticked.reason
+        assert difference(found, "heap_mib").verdict == difference(once, "heap_mib").verdict == "equivalent"
+    else:
+        assert ticked.verdict == "worse"
 
 
 def test_where_a_build_was_run_again_they_are_not(clusters: Sequence[Run]) -> None:

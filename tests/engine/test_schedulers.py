@@ -142,7 +142,9 @@ def test_folders_of_single_shards_are_put_together_by_copying(tmp_path: Path) ->
 
 
 def test_the_commands_of_the_files_are_commands() -> None:
-    for file in FILES.glob("*.yaml"):
+    files = sorted(FILES.glob("*.yaml"))
+    assert files
+    for file in files:
         words = " ".join(file.read_text(encoding="utf-8").split())
         found = re.search(r"slotmark (predict value-only-10\.5 .*?) --shard", words)
         assert found is not None

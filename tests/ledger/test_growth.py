@@ -8,7 +8,8 @@ import pytest
 
 from slotmark.benches.ledger.engine import backends
 from slotmark.benches.ledger.importing import Recording, import_recordings
-from slotmark.compare.growth import Curve, growth
+from slotmark.compare.growth import growth
+from slotmark.compare.results.growth import Curve
 from slotmark.errors import ComparisonError
 from slotmark.report import growth_document
 from slotmark.report.renderers.markdown import markdown

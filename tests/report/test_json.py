@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from slotmark.compare import Comparison
-from slotmark.compare.release import Released, ReleasePlan
+from slotmark.compare.results.release import Released, ReleasePlan
 from slotmark.published import PublishedReport
 from slotmark.run import Manifest
 from tests.conftest import REPO

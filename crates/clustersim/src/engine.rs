@@ -1,6 +1,6 @@
 //! The discrete-event part: blocks forged, announced, fetched and adopted.
 //!
-//! Events lie in a heap by time, then by the order in which they were made. What hosts log is kept as records by host; what
+//! Events lie in a heap by time, then by the order in which they were made. What hosts log is kept by host; what
 //! happens every slot whatever the blocks do is not here but in the narrator. What happens next is in this file; what it does is in
 //! one a subject.
 
@@ -13,35 +13,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::draws::{Draws, Purpose, Sampler, threshold};
-use crate::event::Block;
+use crate::event::{Block, Event};
 use crate::mempool::{Mempool, MempoolModel, Reply};
-use crate::profile::{Profile, Stage};
+use crate::profile::Profile;
+use crate::stages::Stages;
 use crate::tcp::{TcpModel, Window};
 use crate::topology::Topology;
-use crate::truth::{ForgingTimes, NEVER, Observation, Truth};
-
-/// A line that a host logs, by true time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Record {
-    Started { slot: u64 },
-    BlockContext { slot: u64, tip: u32 },
-    LedgerState { slot: u64 },
-    LedgerView { slot: u64 },
-    Leader { slot: u64 },
-    Ticked { slot: u64, tip: u32 },
-    Snapshot { slot: u64, tip: u32 },
-    Forged { block: u32 },
-    SelfAdopted { block: u32 },
-    Noticed { peer: u32, block: u32 },
-    Requested { peer: u32, head: u32, length: u32 },
-    Fetched { peer: u32, block: u32 },
-    HeaderSent { peer: u32, block: u32, tip: u32, rising: bool },
-    RolledBack { peer: u32, to: u32, tip: u32 },
-    Sending { peer: u32, block: u32 },
-    Extended { block: u32 },
-    Forked { block: u32 },
-    TxsRemoved { first: u32, count: u32, left: u32 },
-}
+use crate::truth::{Datum, ForgingTimes, NEVER, Observation, Truth};
 
 #[derive(Clone, Copy, Debug)]
 enum Happening {
@@ -151,57 +129,11 @@ struct HostState {
     threshold: u64,
 }
 
-/// The stages as samplers.
-struct Stages {
-    started: Sampler,
-    block_context: Sampler,
-    ledger_state: Sampler,
-    ledger_view: Sampler,
-    leadership: Sampler,
-    ledger_tick: Sampler,
-    mempool_snapshot: Sampler,
-    forge: Sampler,
-    forged_to_announced: Sampler,
-    self_adopt: Sampler,
-    header_notice: Sampler,
-    notice_to_fetch: Sampler,
-    serve: Sampler,
-    receive: Sampler,
-    fetched_to_announced: Sampler,
-    adopt: Sampler,
-    jitter: Sampler,
-}
-
-impl Stages {
-    fn new(profile: &Profile) -> Self {
-        let sampler = |stage: &Stage| Sampler::new(stage.mean, stage.sigma);
-        let (forging, peer) = (&profile.forging, &profile.peer);
-        Self {
-            started: sampler(&forging.started),
-            block_context: sampler(&forging.block_context),
-            ledger_state: sampler(&forging.ledger_state),
-            ledger_view: sampler(&forging.ledger_view),
-            leadership: sampler(&forging.leadership),
-            ledger_tick: sampler(&forging.ledger_tick),
-            mempool_snapshot: sampler(&forging.mempool_snapshot),
-            forge: sampler(&forging.forge),
-            forged_to_announced: sampler(&forging.forged_to_announced),
-            self_adopt: sampler(&forging.self_adopt),
-            header_notice: sampler(&peer.header_notice),
-            notice_to_fetch: sampler(&peer.notice_to_fetch),
-            serve: sampler(&peer.serve),
-            receive: sampler(&peer.receive),
-            fetched_to_announced: sampler(&peer.fetched_to_announced),
-            adopt: sampler(&peer.adopt),
-            jitter: Sampler::exponential(profile.network.jitter),
-        }
-    }
-}
-
 /// The events of one host that are not yet handed on.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    pub(crate) records: Vec<(u64, Record)>,
+    /// Each with its true time.
+    pub(crate) events: Vec<(u64, Event)>,
     pub(crate) replies: Vec<Reply>,
     /// Slots in which it leads, in order.
     pub(crate) led: Vec<u64>,
@@ -210,7 +142,7 @@ pub(crate) struct Journal {
 pub(crate) struct Engine<'p> {
     profile: &'p Profile,
     draws: Draws,
-    stages: Stages,
+    stages: &'p Stages,
     tcp: TcpModel,
     mempools: MempoolModel,
     slot_ns: u64,
@@ -232,7 +164,7 @@ pub(crate) fn misses_slot(draws: &Draws, threshold: u64, host: u32, slot: u64) -
 }
 
 impl<'p> Engine<'p> {
-    pub(crate) fn new(profile: &'p Profile, topology: &Topology, seed: u64) -> Self {
+    pub(crate) fn new(profile: &'p Profile, stages: &'p Stages, topology: &Topology, seed: u64) -> Self {
         let draws = Draws::new(seed);
         let slot_ns = profile.genesis.slot_length.0;
         let mempools = MempoolModel::new(&profile.workload);
@@ -308,7 +240,7 @@ impl<'p> Engine<'p> {
         let mut engine = Self {
             profile,
             draws,
-            stages: Stages::new(profile),
+            stages,
             tcp,
             mempools,
             slot_ns,
@@ -323,7 +255,7 @@ impl<'p> Engine<'p> {
             journals: (0..count).map(|_| Journal::default()).collect(),
             truth: Truth {
                 blocks: vec![genesis],
-                forging: vec![ForgingTimes::default()],
+                forging: vec![ForgingTimes::NONE],
                 observations: vec![Vec::new(); count],
                 tips: vec![0; count],
                 clock_ahead_ns: topology.hosts.iter().map(|host| host.clock_ahead_ns).collect(),
@@ -373,7 +305,7 @@ impl<'p> Engine<'p> {
     /// Drops what hosts logged.
     pub(crate) fn forget_journals(&mut self) {
         for journal in &mut self.journals {
-            journal.records.clear();
+            journal.events.clear();
             journal.replies.clear();
             journal.led.clear();
         }
@@ -387,14 +319,14 @@ impl<'p> Engine<'p> {
 
     /// A stage of a host, as slow as the host is.
     fn stage_now(&self, stage: impl Fn(&Stages) -> &Sampler, purpose: Purpose, host: usize, key: u64) -> u64 {
-        let drawn = stage(&self.stages).at(self.draws.bits(purpose, host as u64, key));
+        let drawn = stage(self.stages).at(self.draws.bits(purpose, host as u64, key));
         let factor = self.hosts[host].speed * self.hosts[host].slow;
         if factor == 1.0 { drawn } else { (drawn as f64 * factor) as u64 }
     }
 
-    fn record(&mut self, host: usize, at_ns: u64, record: Record) {
+    fn record(&mut self, host: usize, at_ns: u64, event: Event) {
         if at_ns < self.end_ns.saturating_add_signed(-self.hosts[host].ahead_ns) {
-            self.journals[host].records.push((at_ns, record));
+            self.journals[host].events.push((at_ns, event));
         }
     }
 
@@ -412,7 +344,7 @@ impl<'p> Engine<'p> {
     fn observation(&mut self, host: usize, block: u32) -> &mut Observation {
         let list = &mut self.truth.observations[host];
         if list.len() <= block as usize {
-            list.resize(block as usize + 1, Observation::default());
+            list.resize(block as usize + 1, Observation::NONE);
         }
         &mut list[block as usize]
     }

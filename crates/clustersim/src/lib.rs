@@ -22,6 +22,7 @@ mod propagation;
 mod quantity;
 mod rundir;
 mod sink;
+mod stages;
 mod tables;
 mod tcp;
 mod topology;
@@ -34,7 +35,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 pub use error::SimulationError;
-pub use event::{Block, Event, ResourceSample};
+pub use event::{Block, Context, Event};
 pub use logs::{LogFiles, LogWriter};
 pub use profile::{
     Component, Fault, Forging, Genesis, Network, Peer, Profile, Published, Reach, RegionRtt, Resources, Run, Stage, Target, Tcp,
@@ -43,13 +44,14 @@ pub use profile::{
 pub use propagation::{METRICS, Propagation, Row, propagation};
 pub use quantity::{BitRate, Bytes, Kind as QuantityKind, Quantity, Span};
 pub use rundir::{RunFacts, ScriptFacts, write_live_description, write_run, write_tables};
-pub use sink::{Collected, HostSink, InMemory, Nowhere, Sink};
+pub use sink::{HostSink, Nowhere, Sink};
 pub use tables::{TableFiles, TableWriter};
 pub use topology::{Host, Link, Topology};
-pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, SlotTruth, Truth};
+pub use truth::{AdoptedBy, ForgingTimes, NEVER, Observation, ResourceSample, SlotTruth, Truth};
 
 use crate::engine::Engine;
 use crate::narrator::{Narration, Narrator};
+use crate::stages::Stages;
 
 /// Slots that are simulated before their events are handed on.
 const STRETCH_SLOTS: u64 = 200;
@@ -71,7 +73,8 @@ type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 /// Returns the true events of a profile without the hosts' logs: the blocks alone, in a small part of the time. `progress` gets slots.
 pub fn simulate_truth(profile: &Profile, seed: u64, progress: Progress<'_>) -> Result<Truth, SimulationError> {
     let topology = topology_of(profile, seed)?;
-    let engine = in_stretches(profile, &topology, seed, |engine, slots| {
+    let stages = Stages::new(profile);
+    let engine = in_stretches(profile, &stages, &topology, seed, |engine, slots| {
         engine.forget_journals();
         step(progress, slots.end, profile.run.slots)
     })?;
@@ -82,8 +85,9 @@ pub fn simulate_truth(profile: &Profile, seed: u64, progress: Progress<'_>) -> R
 pub fn simulate<S: Sink>(profile: &Profile, seed: u64, sink: &mut S, progress: Progress<'_>) -> Result<Outcome<S::Host>, SimulationError> {
     let topology = topology_of(profile, seed)?;
     let mut hosts = tellers(profile, seed, &topology, sink)?;
-    let narration = Narration::new(profile, seed);
-    let engine = in_stretches(profile, &topology, seed, |engine, slots| {
+    let stages = Stages::new(profile);
+    let narration = Narration::new(profile, &stages, seed);
+    let engine = in_stretches(profile, &stages, &topology, seed, |engine, slots| {
         let blocks = &engine.truth.blocks;
         let narrated = hosts.par_iter_mut().zip(engine.journals.par_iter_mut()).map(|((sink, narrator), journal)| {
             narration.tell(narrator, journal, blocks, slots.clone(), sink);
@@ -110,10 +114,11 @@ pub fn simulate_by_host<S: Sink>(
 ) -> Result<Outcome<S::Host>, SimulationError> {
     let topology = topology_of(profile, seed)?;
     let mut hosts = tellers(profile, seed, &topology, sink)?;
-    let narration = Narration::new(profile, seed);
+    let stages = Stages::new(profile);
+    let narration = Narration::new(profile, &stages, seed);
     let slots = profile.run.slots;
     let total = slots * (1 + hosts.len() as u64);
-    let mut engine = in_stretches(profile, &topology, seed, |_, stretch| step(progress, stretch.end, total))?;
+    let mut engine = in_stretches(profile, &stages, &topology, seed, |_, stretch| step(progress, stretch.end, total))?;
     let mut journals = std::mem::take(&mut engine.journals);
     let truth = engine.into_truth();
     let threads = pool.current_num_threads();
@@ -150,11 +155,12 @@ fn topology_of(profile: &Profile, seed: u64) -> Result<Topology, SimulationError
 /// Lets blocks happen from the first slot to the last; `each` is called when all that hosts log in some slots has happened.
 fn in_stretches<'p>(
     profile: &'p Profile,
+    stages: &'p Stages,
     topology: &Topology,
     seed: u64,
     mut each: impl FnMut(&mut Engine<'p>, Range<u64>) -> Result<(), SimulationError>,
 ) -> Result<Engine<'p>, SimulationError> {
-    let mut engine = Engine::new(profile, topology, seed);
+    let mut engine = Engine::new(profile, stages, topology, seed);
     // The clock that is most behind: its host logs a slot when it is over for the others.
     let behind_ns = topology.hosts.iter().map(|host| (-host.clock_ahead_ns).max(0) as u64).max().unwrap_or_default();
     let mut from = 0;

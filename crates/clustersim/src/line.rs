@@ -9,7 +9,7 @@ use std::sync::Arc;
 use slotmark_tracelog::{Form, Out, Peer, Stamp, hex};
 
 use crate::draws::{Draws, Purpose};
-use crate::event::{Event, Teller};
+use crate::event::{Context, Event, Teller};
 
 /// Every host's address.
 pub(crate) type Addresses = Arc<[Vec<u8>]>;
@@ -59,9 +59,9 @@ impl Lines {
     }
 
     /// Writes the line of an event at a time by the host's clock, in ns since slot 0.
-    pub(crate) fn line(&mut self, at_ns: i64, event: &Event<'_>) {
+    pub(crate) fn line(&mut self, at_ns: i64, event: Event, context: &Context<'_>) {
         self.at(at_ns);
-        event.tell(self);
+        event.tell(at_ns, context, self);
         self.count += 1;
     }
 

@@ -5,12 +5,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::error::SimulationError;
-use crate::event::Event;
+use crate::event::{Context, Event};
 use crate::line::{Addresses, Lines, addresses};
 use crate::sink::{HostSink, Sink};
 use crate::topology::Topology;
-use crate::truth::SlotTruth;
+use crate::truth::{Datum, Member, SlotTruth};
 
 const BUFFER_BYTES: usize = 192 << 10;
 
@@ -99,27 +101,30 @@ impl LogWriter {
 }
 
 impl HostSink for LogWriter {
-    fn event(&mut self, at_ns: i64, event: &Event<'_>) {
+    fn event(&mut self, at_ns: i64, event: Event, context: &Context<'_>) {
         if self.lines.text.capacity() == 0 {
             self.lines.text.reserve_exact(BUFFER_BYTES + 16_384);
         }
-        self.lines.line(at_ns, event);
+        self.lines.line(at_ns, event, context);
         if self.lines.text.len() >= BUFFER_BYTES {
             self.write_out();
         }
     }
 
     fn slot(&mut self, truth: &SlotTruth) {
-        for (n, (name, value)) in SlotTruth::FIELDS.iter().zip(truth.values()).enumerate() {
-            self.truth.extend_from_slice(if n == 0 { b"{\"" } else { b",\"" });
-            self.truth.extend_from_slice(name.as_bytes());
-            self.truth.extend_from_slice(b"\":");
-            match value {
-                Some(value) => self.truth.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
-                None => self.truth.extend_from_slice(b"null"),
+        let text = &mut self.truth;
+        let mut before: &[u8] = b"{\"";
+        truth.members("", &mut |name, member| {
+            text.extend_from_slice(std::mem::replace(&mut before, b",\""));
+            text.extend_from_slice(name.as_bytes());
+            text.extend_from_slice(b"\":");
+            match member {
+                Member::Whole(Some(number)) => text.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+                Member::Whole(None) => text.extend_from_slice(b"null"),
+                Member::Word(word) => text.extend_from_slice(json!(word).to_string().as_bytes()),
             }
-        }
-        self.truth.extend_from_slice(b"}\n");
+        });
+        text.extend_from_slice(b"}\n");
     }
 
     /// Writes out and gives the memory back: hosts that one thread narrates one after another take turns with one buffer.

@@ -15,7 +15,7 @@ use crate::logs::LogFiles;
 use crate::profile::Profile;
 use crate::tables::{TableFiles, TableWriter};
 use crate::topology::Topology;
-use crate::truth::{NEVER, Truth};
+use crate::truth::{Datum, Truth};
 use crate::truth_tables::write_truth_tables;
 use crate::{simulate, simulate_by_host};
 
@@ -305,29 +305,27 @@ fn truth_lines(out: &mut impl Write, truth: &Truth, topology: &Topology) -> std:
     }
     let chain: std::collections::HashSet<u32> = truth.chain().into_iter().collect();
     for (block, times) in truth.blocks.iter().zip(&truth.forging).skip(1) {
-        let line = json!({
+        let mut line = json!({
             "kind": "block", "block": truth.hash(block.index), "slot": block.slot, "number": block.number(),
             "parent": truth.hash(block.parent), "forger": topology.hosts[block.forger as usize].name, "size_bytes": block.size_bytes,
             "txs": block.txs, "vrf": block.vrf, "on_chain": chain.contains(&block.index),
-            "started_ns": times.started_ns, "block_context_ns": times.block_context_ns, "ledger_state_ns": times.ledger_state_ns,
-            "ledger_view_ns": times.ledger_view_ns, "leadership_ns": times.leadership_ns, "ledger_tick_ns": times.ledger_tick_ns,
-            "mempool_snapshot_ns": times.mempool_snapshot_ns, "forged_ns": block.forged_ns,
+            "forged_ns": block.forged_ns,
         });
+        add(&mut line, *times);
         writeln!(out, "{line}")?;
     }
-    let moment = |ns: u64| if ns == NEVER { Value::Null } else { json!(ns) };
     for block in truth.blocks.iter().skip(1) {
         let hash = truth.hash(block.index);
         for (host, facts) in topology.hosts.iter().enumerate() {
-            let seen = truth.observation(host, block.index);
-            let line = json!({
-                "kind": "observation", "block": hash, "host": facts.name, "noticed_ns": moment(seen.noticed_ns),
-                "requested_ns": moment(seen.requested_ns), "range": seen.range, "fetched_ns": moment(seen.fetched_ns),
-                "announced_ns": moment(seen.announced_ns), "sending_ns": moment(seen.sending_ns), "adopted_ns": moment(seen.adopted_ns),
-                "adopted_by": seen.adopted_by.word(),
-            });
+            let mut line = json!({"kind": "observation", "block": hash, "host": facts.name});
+            add(&mut line, truth.observation(host, block.index));
             writeln!(out, "{line}")?;
         }
     }
     Ok(())
+}
+
+/// Adds the members of a part of the truth to a line.
+fn add(line: &mut Value, truth: impl Datum) {
+    truth.members("", &mut |name, member| line[name] = member.into());
 }

@@ -6,7 +6,7 @@ use parquet::errors::ParquetError;
 use slotmark_tracelog::{Account, Form, LineTables};
 
 use crate::error::SimulationError;
-use crate::event::{Event, Teller};
+use crate::event::{Context, Event, Teller};
 use crate::line::{Addresses, addresses, write_connection};
 use crate::sink::{HostSink, Sink};
 use crate::topology::Topology;
@@ -87,7 +87,7 @@ impl TableWriter {
 }
 
 impl HostSink for TableWriter {
-    fn event(&mut self, at_ns: i64, event: &Event<'_>) {
+    fn event(&mut self, at_ns: i64, event: Event, context: &Context<'_>) {
         let Some(lines) = &mut self.lines else { return };
         let mut row = RowOut {
             lines,
@@ -99,7 +99,7 @@ impl HostSink for TableWriter {
             place: self.place,
             written: Ok(()),
         };
-        event.tell(&mut row);
+        event.tell(at_ns, context, &mut row);
         if let Err(source) = row.written {
             self.failed.get_or_insert(SimulationError::Table { path: self.tables.clone(), source });
         }

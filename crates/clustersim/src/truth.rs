@@ -1,6 +1,11 @@
 //! The true events, in true time.
 
-use crate::event::{Block, ResourceSample};
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+use slotmark_tracelog::Column;
+
+use crate::event::Block;
 
 /// No such moment.
 pub const NEVER: u64 = u64::MAX;
@@ -31,157 +36,264 @@ impl AdoptedBy {
     }
 }
 
-/// The first moments, in ns since slot 0 and true time, at which a host did something with a block; `NEVER` where it did not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Observation {
-    /// Its header was received.
-    pub noticed_ns: u64,
-    /// A fetch request was sent whose newest block it was.
-    pub requested_ns: u64,
-    /// Its body was received.
-    pub fetched_ns: u64,
-    /// Its header was announced to a follower.
-    pub announced_ns: u64,
-    /// Its body was sent to a follower.
-    pub sending_ns: u64,
-    /// It became part of the host's chain.
-    pub adopted_ns: u64,
-    /// The longest request whose newest block it was.
-    pub range: u32,
-    /// The way in which it was adopted.
-    pub adopted_by: AdoptedBy,
+/// A value of the truth: its columns in a table, and its members in a line of JSON.
+pub(crate) trait Datum: Copy {
+    /// The value of what did not happen.
+    const NONE: Self;
+
+    /// Adds its columns, with a row for each value.
+    fn columns(name: &'static str, values: impl Iterator<Item = Self> + Clone, columns: &mut Vec<Column>);
+
+    /// Gives its members.
+    fn members(self, name: &'static str, each: &mut impl FnMut(&'static str, Member));
 }
 
-impl Default for Observation {
-    fn default() -> Self {
-        Self {
-            noticed_ns: NEVER,
-            requested_ns: NEVER,
-            fetched_ns: NEVER,
-            announced_ns: NEVER,
-            sending_ns: NEVER,
-            adopted_ns: NEVER,
-            range: 0,
-            adopted_by: AdoptedBy::Nothing,
+/// The columns of a table with these rows.
+pub(crate) fn columns<T: Datum>(rows: impl Iterator<Item = T> + Clone) -> Vec<Column> {
+    let mut columns = Vec::new();
+    T::columns("", rows, &mut columns);
+    columns
+}
+
+/// A member of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Member {
+    Whole(Option<i64>),
+    Word(Option<&'static str>),
+}
+
+impl From<Member> for Value {
+    fn from(member: Member) -> Self {
+        match member {
+            Member::Whole(number) => json!(number),
+            Member::Word(word) => json!(word),
         }
     }
 }
 
-/// Times at which the stages of making a block ended, in ns since slot 0 and true time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ForgingTimes {
-    /// The forge loop's iteration started.
-    pub started_ns: u64,
-    /// The block context was there.
-    pub block_context_ns: u64,
-    /// The ledger state was there.
-    pub ledger_state_ns: u64,
-    /// The ledger view was there.
-    pub ledger_view_ns: u64,
-    /// The leadership check was done.
-    pub leadership_ns: u64,
-    /// The ledger was ticked.
-    pub ledger_tick_ns: u64,
-    /// The mempool's snapshot was there.
-    pub mempool_snapshot_ns: u64,
+fn known(number: u64) -> Option<i64> {
+    (number != NEVER).then_some(number as i64)
 }
 
-/// The true events on a host in one slot of its own clock. Moments are ns since slot 0 and true time, before 0 where the host's clock is ahead;
-/// `None` for what did not happen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotTruth {
-    /// The slot.
-    pub slot: u64,
-    /// True where the host led it.
-    pub leads: bool,
-    /// The forge loop started.
-    pub started_ns: Option<i64>,
-    /// The block context was there.
-    pub block_context_ns: Option<i64>,
-    /// The number of the block to build on; -1 for genesis.
-    pub context_number: Option<i64>,
-    /// The ledger state was there.
-    pub ledger_state_ns: Option<i64>,
-    /// The ledger view was there.
-    pub ledger_view_ns: Option<i64>,
-    /// The host knew whether it leads.
-    pub leadership_ns: Option<i64>,
-    /// The ledger was measured.
-    pub measured_ns: Option<i64>,
-    /// The number of the tip then; -1 for genesis.
-    pub tip_number: Option<i64>,
-    /// The slot of the tip then.
-    pub tip_slot: Option<i64>,
-    /// Unspent outputs then.
-    pub utxo: Option<i64>,
-    /// Resources were sampled.
-    pub sampled_ns: Option<i64>,
-    /// Since the node started, CPU time of the mutator, in ns; the node logs whole hundredths of a second.
-    pub mutator_ns: Option<i64>,
-    /// Since the node started, CPU time of collections, in ns.
-    pub gc_ns: Option<i64>,
-    /// The other counters and the sizes, as the node logs them.
-    pub resources: Option<ResourceSample>,
-    /// The most transactions that the mempool held when it changed.
-    pub mempool_txs: Option<i64>,
+/// A moment, or another number from 0 on.
+impl Datum for u64 {
+    const NONE: Self = NEVER;
+
+    fn columns(name: &'static str, values: impl Iterator<Item = Self> + Clone, columns: &mut Vec<Column>) {
+        Option::columns(name, values.map(known), columns);
+    }
+
+    fn members(self, name: &'static str, each: &mut impl FnMut(&'static str, Member)) {
+        known(self).members(name, each);
+    }
+}
+
+impl Datum for Option<i64> {
+    const NONE: Self = None;
+
+    fn columns(name: &'static str, values: impl Iterator<Item = Self> + Clone, columns: &mut Vec<Column>) {
+        columns.push(Column::optional(name, values));
+    }
+
+    fn members(self, name: &'static str, each: &mut impl FnMut(&'static str, Member)) {
+        each(name, Member::Whole(self));
+    }
+}
+
+/// 1 or 0.
+impl Datum for bool {
+    const NONE: Self = false;
+
+    fn columns(name: &'static str, values: impl Iterator<Item = Self> + Clone, columns: &mut Vec<Column>) {
+        Option::columns(name, values.map(|value| Some(i64::from(value))), columns);
+    }
+
+    fn members(self, name: &'static str, each: &mut impl FnMut(&'static str, Member)) {
+        each(name, Member::Whole(Some(i64::from(self))));
+    }
+}
+
+impl Datum for u32 {
+    const NONE: Self = 0;
+
+    fn columns(name: &'static str, values: impl Iterator<Item = Self> + Clone, columns: &mut Vec<Column>) {
+        columns.push(Column::whole(name, values.map(i64::from)));
+    }
+
+    fn members(self, name: &'static str, each: &mut impl FnMut(&'static str, Member)) {
+        each(name, Member::Whole(Some(i64::from(self))));
+    }
+}
+
+impl Datum for AdoptedBy {
+    const NONE: Self = Self::Nothing;
+
+    fn columns(name: &'static str, values: impl Iterator<Item = Self> + Clone, columns: &mut Vec<Column>) {
+        columns.push(Column::optional_text(name, values.map(Self::word)));
+    }
+
+    fn members(self, name: &'static str, each: &mut impl FnMut(&'static str, Member)) {
+        each(name, Member::Word(self.word()));
+    }
+}
+
+/// Makes structs of the truth: each field is a column of a table and a member of a line, or all those of a struct in it.
+macro_rules! truths {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $type,)*
+        }
+
+        impl Datum for $name {
+            const NONE: Self = Self { $($field: Datum::NONE,)* };
+
+            fn columns(_: &'static str, values: impl Iterator<Item = Self> + Clone, columns: &mut Vec<Column>) {
+                $(Datum::columns(stringify!($field), values.clone().map(|value| value.$field), columns);)*
+            }
+
+            fn members(self, _: &'static str, each: &mut impl FnMut(&'static str, Member)) {
+                $(self.$field.members(stringify!($field), each);)*
+            }
+        }
+    )*};
+}
+
+truths! {
+    /// The first moments, in ns since slot 0 and true time, at which a host did something with a block; `NEVER` where it did not.
+    Observation {
+        /// Its header was received.
+        noticed_ns: u64,
+        /// A fetch request was sent whose newest block it was.
+        requested_ns: u64,
+        /// The longest request whose newest block it was.
+        range: u32,
+        /// Its body was received.
+        fetched_ns: u64,
+        /// Its header was announced to a follower.
+        announced_ns: u64,
+        /// Its body was sent to a follower.
+        sending_ns: u64,
+        /// It became part of the host's chain.
+        adopted_ns: u64,
+        /// The way in which it was adopted.
+        adopted_by: AdoptedBy,
+    }
+
+    /// Times at which the stages of making a block ended, in ns since slot 0 and true time.
+    ForgingTimes {
+        /// The forge loop's iteration started.
+        started_ns: u64,
+        /// The block context was there.
+        block_context_ns: u64,
+        /// The ledger state was there.
+        ledger_state_ns: u64,
+        /// The ledger view was there.
+        ledger_view_ns: u64,
+        /// The leadership check was done.
+        leadership_ns: u64,
+        /// The ledger was ticked.
+        ledger_tick_ns: u64,
+        /// The mempool's snapshot was there.
+        mempool_snapshot_ns: u64,
+    }
+
+    /// One sample of a node's resource counters; sums since it started, but for the sizes. The node logs times in whole hundredths of a second.
+    #[derive(Default)]
+    ResourceSample {
+        /// CPU time of the mutator, in ns.
+        mutator_ns: u64,
+        /// CPU time of collections, in ns.
+        gc_ns: u64,
+        /// Major collections.
+        major_gcs: u64,
+        /// Minor collections.
+        minor_gcs: u64,
+        /// Bytes allocated.
+        allocated_bytes: u64,
+        /// Bytes alive after the last collection.
+        live_bytes: u64,
+        /// Bytes of the heap.
+        heap_bytes: u64,
+        /// Resident bytes.
+        rss_bytes: u64,
+        /// Bytes written to the file system.
+        fs_written_bytes: u64,
+    }
+
+    /// The true events on a host in one slot of its own clock. Moments are ns since slot 0 and true time, before 0 where the host's clock is ahead;
+    /// `None` for what did not happen.
+    SlotTruth {
+        /// The slot.
+        slot: u64,
+        /// True where the host led it.
+        leads: bool,
+        /// The forge loop started.
+        started_ns: Option<i64>,
+        /// The block context was there.
+        block_context_ns: Option<i64>,
+        /// The number of the block to build on; -1 for genesis.
+        context_number: Option<i64>,
+        /// The ledger state was there.
+        ledger_state_ns: Option<i64>,
+        /// The ledger view was there.
+        ledger_view_ns: Option<i64>,
+        /// The host knew whether it leads.
+        leadership_ns: Option<i64>,
+        /// The ledger was measured.
+        measured_ns: Option<i64>,
+        /// The number of the tip then; -1 for genesis.
+        tip_number: Option<i64>,
+        /// The slot of the tip then.
+        tip_slot: Option<i64>,
+        /// Unspent outputs then.
+        utxo: Option<i64>,
+        /// Resources were sampled.
+        sampled_ns: Option<i64>,
+        /// The sample.
+        resources: ResourceSample,
+        /// The most transactions that the mempool held when it changed.
+        mempool_txs: Option<i64>,
+    }
 }
 
 impl SlotTruth {
-    /// The columns of the table `truth_slots`, and the fields of a line of `truth-slots.jsonl`.
-    pub const FIELDS: [&'static str; 23] = [
-        "slot",
-        "leads",
-        "started_ns",
-        "block_context_ns",
-        "context_number",
-        "ledger_state_ns",
-        "ledger_view_ns",
-        "leadership_ns",
-        "measured_ns",
-        "tip_number",
-        "tip_slot",
-        "utxo",
-        "sampled_ns",
-        "mutator_ns",
-        "gc_ns",
-        "major_gcs",
-        "minor_gcs",
-        "allocated_bytes",
-        "live_bytes",
-        "heap_bytes",
-        "rss_bytes",
-        "fs_written_bytes",
-        "mempool_txs",
-    ];
+    /// The mempool changed.
+    pub(crate) fn note_mempool(&mut self, txs: u32) {
+        self.mempool_txs = self.mempool_txs.max(Some(i64::from(txs)));
+    }
+}
 
-    /// The values of these fields; `leads` is 1 or 0.
-    pub fn values(&self) -> [Option<i64>; Self::FIELDS.len()] {
-        let sampled = |get: fn(ResourceSample) -> u64| self.resources.map(|sample| get(sample) as i64);
-        [
-            Some(self.slot as i64),
-            Some(i64::from(self.leads)),
-            self.started_ns,
-            self.block_context_ns,
-            self.context_number,
-            self.ledger_state_ns,
-            self.ledger_view_ns,
-            self.leadership_ns,
-            self.measured_ns,
-            self.tip_number,
-            self.tip_slot,
-            self.utxo,
-            self.sampled_ns,
-            self.mutator_ns,
-            self.gc_ns,
-            sampled(|sample| sample.gcs_major),
-            sampled(|sample| sample.gcs_minor),
-            sampled(|sample| sample.alloc_bytes),
-            sampled(|sample| sample.live_bytes),
-            sampled(|sample| sample.heap_bytes),
-            sampled(|sample| sample.rss_bytes),
-            sampled(|sample| sample.fs_written_bytes),
-            self.mempool_txs,
-        ]
+/// The truth of slots that are not over: of more than one where the host leads one and logs late.
+#[derive(Debug, Default)]
+pub(crate) struct OpenSlots(VecDeque<SlotTruth>);
+
+impl OpenSlots {
+    /// Begins a slot.
+    pub(crate) fn begin(&mut self, slot: u64, leads: bool) {
+        self.0.push_back(SlotTruth { slot, leads, ..SlotTruth::NONE });
+    }
+
+    /// Returns that of a slot, if it is not over.
+    pub(crate) fn of(&mut self, slot: u64) -> Option<&mut SlotTruth> {
+        self.0.iter_mut().rev().find(|truth| truth.slot == slot)
+    }
+
+    /// Returns that of the slot in which a host's clock is, from 0 on.
+    pub(crate) fn at(&mut self, slot: i64) -> Option<&mut SlotTruth> {
+        let slot = u64::try_from(slot).ok()?;
+        if self.0.back().is_none_or(|truth| truth.slot < slot) {
+            // By its own clock, a host goes down within a slot.
+            self.begin(slot, false);
+        }
+        self.0.back_mut()
+    }
+
+    /// Takes out the first, if its slot is over, or in any case.
+    pub(crate) fn take(&mut self, any: bool) -> Option<SlotTruth> {
+        let over = |truth: &SlotTruth| any || !truth.leads || truth.leadership_ns.is_some();
+        if self.0.front().is_some_and(over) { self.0.pop_front() } else { None }
     }
 }
 
@@ -205,7 +317,7 @@ pub struct Truth {
 impl Truth {
     /// Returns a host's observation of a block.
     pub fn observation(&self, host: usize, block: u32) -> Observation {
-        self.observations[host].get(block as usize).copied().unwrap_or_default()
+        self.observations[host].get(block as usize).copied().unwrap_or(Observation::NONE)
     }
 
     /// The hash of a block in hex, or what a log has for that of genesis.

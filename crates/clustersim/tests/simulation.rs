@@ -6,10 +6,9 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use slotmark_clustersim::{
-    AdoptedBy, Collected, InMemory, METRICS, NEVER, Outcome, Profile, SimulationError, Truth, propagation, simulate, simulate_truth,
-    write_run,
+    AdoptedBy, Context, Event, HostSink, METRICS, NEVER, Outcome, Profile, SimulationError, Sink, Topology, Truth, propagation, simulate,
+    simulate_truth, write_run,
 };
-use slotmark_tracelog::Message;
 
 const PROFILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/slotmark/benches/cluster/profiles");
 
@@ -30,8 +29,29 @@ fn truth_of(profile: &Profile, seed: u64) -> Truth {
     simulate_truth(profile, seed, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
-fn simulated(profile: &Profile, seed: u64) -> Outcome<Collected> {
-    simulate(profile, seed, &mut InMemory, &mut |_, _| ControlFlow::Continue(())).unwrap()
+/// Keeps what hosts log.
+struct Kept;
+
+impl Sink for Kept {
+    type Host = Events;
+
+    fn host(&mut self, _: &Topology, _: u32) -> Result<Events, SimulationError> {
+        Ok(Events::default())
+    }
+}
+
+/// The events of a host, by its clock.
+#[derive(Default)]
+struct Events(Vec<(i64, Event)>);
+
+impl HostSink for Events {
+    fn event(&mut self, at_ns: i64, event: Event, _: &Context<'_>) {
+        self.0.push((at_ns, event));
+    }
+}
+
+fn simulated(profile: &Profile, seed: u64) -> Outcome<Events> {
+    simulate(profile, seed, &mut Kept, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
 /// Settings after which nothing takes time.
@@ -152,28 +172,28 @@ fn every_moment_of_the_truth_is_a_line_of_the_log_and_the_other_way_round() {
     let skewed = r#"fault=[{kind="clock-skew", host=2, ahead_ms=-40.5}, {kind="clock-skew", host=3, ahead_ms=12.25}, {kind="host-down", host=4, from=200, until=260}]"#;
     let profile = value_only(&["hosts=9", "pools=9", "run.slots=600", skewed]);
     let outcome = simulated(&profile, 5);
-    for (host, collected) in outcome.sinks.iter().enumerate() {
+    for (host, Events(events)) in outcome.sinks.iter().enumerate() {
         let ahead = outcome.truth.clock_ahead_ns[host];
-        let first = |message: Message, block: u32| {
-            let found = collected.events.iter().find(|(_, other, index)| *other == message && *index == Some(block));
-            found.map_or(NEVER, |(at_ns, _, _)| (at_ns - ahead) as u64)
+        let first = |is_it: &dyn Fn(Event) -> bool| {
+            events.iter().find(|(_, event)| is_it(*event)).map_or(NEVER, |(at_ns, _)| (at_ns - ahead) as u64)
         };
-        assert!(collected.events.windows(2).all(|pair| pair[0].0 <= pair[1].0), "host {host} logs out of order");
+        assert!(events.windows(2).all(|pair| pair[0].0 <= pair[1].0), "host {host} logs out of order");
         for block in outcome.truth.blocks.iter().skip(1) {
-            let seen = outcome.truth.observation(host, block.index);
-            assert_eq!(first(Message::Header, block.index), seen.noticed_ns, "host {host} block {}", block.index);
-            assert_eq!(first(Message::Requested, block.index), seen.requested_ns);
-            assert_eq!(first(Message::Fetched, block.index), seen.fetched_ns);
-            assert_eq!(first(Message::Announced, block.index), seen.announced_ns);
-            assert_eq!(first(Message::Sending, block.index), seen.sending_ns);
+            let (seen, index) = (outcome.truth.observation(host, block.index), block.index);
+            let noticed = first(&|event| matches!(event, Event::DownloadedHeader { block, .. } if block == index));
+            assert_eq!(noticed, seen.noticed_ns, "host {host} block {index}");
+            assert_eq!(first(&|event| matches!(event, Event::SendFetchRequest { head, .. } if head == index)), seen.requested_ns);
+            assert_eq!(first(&|event| matches!(event, Event::CompletedBlockFetch { block, .. } if block == index)), seen.fetched_ns);
+            assert_eq!(first(&|event| matches!(event, Event::SendingHeader { block, .. } if block == index)), seen.announced_ns);
+            assert_eq!(first(&|event| matches!(event, Event::SendBlock { block, .. } if block == index)), seen.sending_ns);
             let adopted = match seen.adopted_by {
-                AdoptedBy::Extension => first(Message::Adopted, block.index),
-                AdoptedBy::Fork => first(Message::Switched, block.index),
+                AdoptedBy::Extension => first(&|event| event == Event::AddedToCurrentChain { block: index }),
+                AdoptedBy::Fork => first(&|event| event == Event::SwitchedToAFork { block: index }),
                 _ => seen.adopted_ns,
             };
             assert_eq!(adopted, seen.adopted_ns);
             if block.forger as usize == host {
-                assert_eq!(first(Message::Forged, block.index), block.forged_ns);
+                assert_eq!(first(&|event| event == Event::ForgedBlock { block: index }), block.forged_ns);
             }
         }
     }
@@ -185,7 +205,7 @@ fn a_host_that_is_down_logs_nothing_and_catches_up_in_ranges() {
     let profile = value_only(&["hosts=9", "pools=8", "run.slots=800", down]);
     let outcome = simulated(&profile, 5);
     check_chains(&outcome.truth);
-    let silent = outcome.sinks[4].events.iter().filter(|(at_ns, _, _)| (100_000_000_000..400_000_000_000).contains(at_ns));
+    let silent = outcome.sinks[4].0.iter().filter(|(at_ns, _)| (100_000_000_000..400_000_000_000).contains(at_ns));
     assert_eq!(silent.count(), 0);
     assert!(outcome.truth.observations[4].iter().any(|seen| seen.range > 1), "no range was asked for");
     assert!(outcome.truth.tips.iter().all(|tip| *tip == outcome.truth.tips[0]));
@@ -366,8 +386,7 @@ fn the_benchmarks_own_topology_file_has_the_links_that_the_rule_gives() {
     let shared = std::env::var("SLOTMARK_SHARED").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared").into());
     let from_file = value_only(&[&format!(r#"network.topology={{kind="file", path="{shared}/data/cluster/topology-dense-52.json"}}"#)]);
     let (file, rule) = (simulated(&value_only(&["run.slots=1"]), 1).topology, simulated(&with_slots(from_file, 1), 1).topology);
-    let pairs =
-        |topology: &slotmark_clustersim::Topology| topology.links.iter().map(|link| (link.follower, link.producer)).collect::<HashSet<_>>();
+    let pairs = |topology: &Topology| topology.links.iter().map(|link| (link.follower, link.producer)).collect::<HashSet<_>>();
     assert_eq!(pairs(&file), pairs(&rule));
 }
 

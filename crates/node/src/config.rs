@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::{Hashing, blake2b_224, blake2b_256};
-use slotmark_network::{Network, genesis_beside};
+use slotmark_network::{AccessPoint, Network, Topology, genesis_beside};
 use slotmark_praos::base::Base;
 use slotmark_praos::certificate::verify;
 use slotmark_praos::envelope::{Envelope, Enveloped, KesSigningKey, OperationalCertificate, VrfSigningKey};
@@ -59,15 +59,6 @@ struct File {
     others: serde_json::Map<String, Value>,
 }
 
-/// The address of a peer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-pub struct AccessPoint {
-    /// An IP address or a name.
-    pub address: String,
-    /// Its port.
-    pub port: u16,
-}
-
 /// A peer of the topology file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
@@ -75,22 +66,6 @@ pub struct Neighbour {
     pub access_point: AccessPoint,
     /// True where it may be silent for any time.
     pub trustable: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TopologyFile {
-    local_roots: Vec<Root>,
-    #[serde(default)]
-    public_roots: Vec<Root>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Root {
-    access_points: Vec<AccessPoint>,
-    #[serde(default)]
-    trustable: bool,
 }
 
 /// The keys and the certificate that a node makes blocks with.
@@ -226,7 +201,7 @@ pub fn prepare(config: &Path, out: &Path) -> Result<(), NodeError> {
 /// # Errors
 /// The file can't be read or isn't a topology in the P2P form.
 pub fn read_topology(path: &Path) -> Result<Vec<Neighbour>, NodeError> {
-    let file: TopologyFile = read_json(path, "a topology in the P2P form, with localRoots")?;
+    let file: Topology = read_json(path, "a topology in the P2P form, with localRoots")?;
     let mut neighbours: Vec<Neighbour> = Vec::new();
     for root in file.local_roots.into_iter().chain(file.public_roots) {
         for access_point in root.access_points {

@@ -41,6 +41,10 @@ pub enum SubmissionError {
     Lost { target: SocketAddr, source: io::Error },
     #[error("{target}: refused the handshake, which offered versions 14 and 15 and network magic {magic}: {why}")]
     Refused { target: SocketAddr, magic: u32, why: String },
+    #[error(
+        "{target}: closed the connection during the handshake, which offered versions 14 and 15 and network magic {magic}. Is it a node of that network and age?"
+    )]
+    ClosedInHandshake { target: SocketAddr, magic: u32 },
     #[error("{target}: no answer to the handshake, which offered versions 14 and 15 and network magic {magic}, within {} s", limits::HANDSHAKE.as_secs())]
     NoHandshake { target: SocketAddr, magic: u32 },
     #[error(
@@ -201,6 +205,14 @@ impl Connection<'_> {
     }
 
     fn shake_hands(&mut self, magic: u32) -> Result<(), SubmissionError> {
+        self.ask_for_handshake(magic).map_err(|error| match error {
+            // Nodes on gouroboros leave before what they refuse it for.
+            SubmissionError::Lost { target, .. } => SubmissionError::ClosedInHandshake { target, magic },
+            error => error,
+        })
+    }
+
+    fn ask_for_handshake(&mut self, magic: u32) -> Result<(), SubmissionError> {
         let mut message = Vec::new();
         let terms = Terms { versions: FINAL_VERSIONS, ..Terms::of(Side::Node, u64::from(magic)) };
         terms.proposal().encode(&mut message, Side::Node);

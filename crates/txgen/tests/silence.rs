@@ -137,6 +137,18 @@ fn a_target_that_never_asks_is_named_with_the_query() {
 }
 
 #[test]
+fn a_target_that_leaves_in_the_handshake_is_named_with_it() {
+    let (at, _node) = target(|listener| {
+        let mut connection = listener.accept().expect("a connection").0;
+        connection.read_exact(&mut [0; HEADER_BYTES]).expect("a header");
+    });
+    let (records, ended) = submitted(&[at], 2, LONG);
+    assert!(records.is_empty());
+    let error = ended[0].error.as_ref().expect("an error");
+    assert!(matches!(error, SubmissionError::ClosedInHandshake { target, magic: MAGIC } if *target == at), "{error}");
+}
+
+#[test]
 fn a_target_that_falls_silent_is_named_with_the_query_and_what_it_has_is_recorded() {
     let (at, node) = target(|listener| {
         let mut connection = Connection::accept(&listener);

@@ -9,6 +9,7 @@ import typer
 
 from slotmark.cli.console import progress, talk
 from slotmark.errors import ArgumentError
+from slotmark.numbers import fixed, megabytes
 
 app = typer.Typer(help="Look into a chain, check it, or forge one.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -72,7 +73,7 @@ def check(
         typer.echo(found)
     else:
         print_check(facts)
-    talk.remark(f"{facts['blocks']:,} blocks in {seconds:,.1f} s: {facts['blocks'] / seconds:,.0f} blocks/s")
+    talk.remark(f"{facts['blocks']:,} blocks in {fixed(seconds, 1)} s: {fixed(facts['blocks'] / seconds)} blocks/s")
     if facts["failed_blocks"]:
         first = facts["failures"][0]
         talk.remark(
@@ -145,6 +146,6 @@ def synth(
         )
     facts = msgspec.json.decode(made)
     talk.remark(
-        f"{out}: {facts['blocks']:,} blocks, {facts['transactions']:,} transactions, {facts['bytes'] / 1e6:,.1f} MB, tip {facts['tip']}"
+        f"{out}: {facts['blocks']:,} blocks, {facts['transactions']:,} transactions, {megabytes(facts['bytes'])}, tip {facts['tip']}"
         + (f", script {facts['script']}" if facts["script"] else "")
     )

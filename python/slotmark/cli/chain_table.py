@@ -7,13 +7,14 @@ from rich.console import Group
 from rich.table import Table
 
 from slotmark.cli.console import print_table
+from slotmark.numbers import fixed
 
 
 def chain_table(facts: dict[str, Any]) -> Group:
     """Two tables, the whole and an era a row, from the result of :func:`slotmark._core.chain_info`."""
     whole = Table(box=None, show_header=False, pad_edge=False)
     whole.add_column(style="bold")
-    whole.add_column(justify="left")
+    whole.add_column(justify="left", overflow="fold")
     sizes = facts["block_bytes"]
     for name, value in (
         ("chain", facts["chain"]),
@@ -54,7 +55,7 @@ def check_table(facts: dict[str, Any]) -> Group:
     """Returns the results of the checks, a row per rule and per epoch, from the JSON of ``slotmark-forge check-chain``; then the first failures."""
     whole = Table(box=None, show_header=False, pad_edge=False)
     whole.add_column(style="bold")
-    whole.add_column(justify="left")
+    whole.add_column(justify="left", overflow="fold")
     byron = f", of which {facts['byron_blocks']:,} are Byron's: only their place, link and body proof are checked"
     for name, value in (
         ("chain", facts["chain"]),
@@ -85,7 +86,7 @@ def check_table(facts: dict[str, Any]) -> Group:
                 f"{epoch['epoch']:,}",
                 f"{epoch['blocks']:,}",
                 f"{epoch['pools']:,}" if known else "not known",
-                f"{'' if epoch['exact'] else '~'}{epoch['stake'] / 10**6:,.0f}" if known else "not known",
+                f"{'' if epoch['exact'] else '~'}{fixed(epoch['stake'] / 10**6)}" if known else "not known",
                 f"{epoch['nonce'][:16]}…" if epoch["nonce"] else "neutral",
             )
         parts.append(epochs)

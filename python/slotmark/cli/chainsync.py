@@ -5,121 +5,57 @@ import math
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
-from slotmark.benches.chainsync.setting import MODES, Mode
+from slotmark.benches.chainsync.request import Request
 from slotmark.benches.chainsync.targets import FLOOR, build_all, built_ins
 from slotmark.cleaning import one_line, one_name
 from slotmark.cli.console import progress, talk
 from slotmark.cli.given import given
-from slotmark.cli.quantities import duration_us
+from slotmark.cli.requests import from_requests
 from slotmark.cli.session import end_session
 from slotmark.errors import ArgumentError, TargetError, did_you_mean
-from slotmark.warnings import TELLING_ROUNDS
+from slotmark.options import duration_us
 
 app = typer.Typer(help="Measure chain-sync clients against a real chain.", no_args_is_help=True, rich_markup_mode=None)
 
-ChainOption = Annotated[Path | None, typer.Option("--chain", metavar="DIR", help="Replay this ImmutableDB folder.")]
-
 
 @app.command(epilog="Example: slotmark chainsync run --chain chains/preview --target native,pallas -o runs")
-def run(
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="A run folder a target is written below it.")],
-    chain: ChainOption = None,
-    node_socket: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Use this node's socket instead (raw, decode).")
-    ] = None,
-    node: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Use this node instead (headers, fetch).")
-    ] = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME,...",
-            help="Built-in targets, and NAME='COMMAND' for your own as the last (docs/targets.md). All that are built, by default.",
-        ),
-    ] = None,
-    mode: Annotated[str, typer.Option(metavar="MODE,...", help=f"Any of {', '.join(MODES)}.")] = "decode",
-    depth: Annotated[str, typer.Option(metavar="N,...", help="Requests in flight; 1 is sequential.")] = "1,100",
-    rounds: Annotated[int, typer.Option(min=1, help="Counted rounds; a warm-up round comes first.")] = TELLING_ROUNDS,
-    start: Annotated[
-        str, typer.Option(metavar="POINT", help="Follow the chain from here: SLOT.HASH, origin, or densest.")
-    ] = "densest",
-    blocks: Annotated[
-        int | None,
-        typer.Option(min=1, help="Blocks per invocation; 10,000 by default, or all that a shorter chain has."),
-    ] = None,
-    magic: Annotated[int, typer.Option(min=0, help="The network's magic number; preview is 2.")] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Of the order within rounds.")] = 1,
-    reply_delay: Annotated[
-        str, typer.Option(metavar="TIME", help="Wait before each reply, as a slow node does: 250us.")
-    ] = "0us",
-    progress_every: Annotated[int, typer.Option(min=1, help="Blocks between two progress records.")] = 1_000,
-    timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one invocation.")] = "5min",
-    follow: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Follow the node at its tip for so long, all targets at once: the time from its announcement of a block to the decoded block.",
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the session in -o that was cut: its finished rounds are kept.")
-    ] = False,
-    pin: Annotated[bool, typer.Option("--pin/--no-pin", help="Keep server and client on cores of their own.")] = True,
-    *,
-    context: typer.Context,
-) -> None:
+@from_requests
+def run(request: Request, *, context: typer.Context) -> None:
     """Run every target in every mode and depth, round by round, in an order drawn at random, and keep a run of each.
 
     With --follow all targets follow a node's tip instead, at the same time.
     """
-    if follow is not None:
+    place = request.place
+    if request.follow_s:
         _refuse_of_rounds(context)
-        _follow_tip(follow, out, node_socket, node, target, mode, magic)
+        _follow_tip(request)
         return
-    from slotmark.benches.chainsync.bench import Place, Request
     from slotmark.benches.chainsync.bench import run as run_bench
 
-    if sum(place is not None for place in (chain, node_socket or node)) != 1:
+    if sum(one is not None for one in (place.chain, place.node_socket or place.node)) != 1:
         raise ArgumentError("give either --chain DIR, or --node-socket PATH and --node HOST:PORT of a node.")
-    if chain is None and reply_delay != "0us":
+    if place.chain is None and request.reply_delay_us:
         raise ArgumentError("--reply-delay slows our own server: it goes with --chain.")
-    request = Request(
-        place=Place(chain, node_socket, node),
-        targets=_targets(target),
-        modes=_modes(mode),
-        depths=_depths(depth),
-        rounds=rounds,
-        start=start,
-        blocks=blocks,
-        magic=magic,
-        seed=seed,
-        reply_delay_us=duration_us("--reply-delay", reply_delay),
-        progress_every=progress_every,
-        timeout_s=duration_us("--timeout", timeout) / 1e6,
-        pin=pin,
-        out=out,
-        resume=resume,
-    )
     with progress("invocations") as show:
         runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)
     named = [run for run in runs if run.name != FLOOR]
-    end_session(runs, named, [failure.error for failure in failures], out)
+    end_session(runs, named, [failure.error for failure in failures], request.out)
 
 
 _OF_ROUNDS = (
     "chain",
-    "depth",
+    "depths",
     "rounds",
     "start",
     "blocks",
     "seed",
-    "reply_delay",
+    "reply_delay_us",
     "progress_every",
-    "timeout",
+    "timeout_s",
     "resume",
     "pin",
 )
@@ -135,35 +71,14 @@ def _refuse_of_rounds(context: typer.Context) -> None:
             )
 
 
-def _follow_tip(
-    follow: str,
-    out: Path,
-    node_socket: Path | None,
-    node: str | None,
-    target: list[str] | None,
-    mode: str,
-    magic: int,
-) -> None:
-    from slotmark.benches.chainsync.bench import Place
-    from slotmark.benches.chainsync.tip import TipRequest
-    from slotmark.benches.chainsync.tip import follow as follow_tip
+def _follow_tip(request: Request) -> None:
+    from slotmark.benches.chainsync.tip import follow
 
-    if node_socket is None and node is None:
+    if request.place.node_socket is None and request.place.node is None:
         raise ArgumentError("--follow: give the node's --node-socket PATH, or --node HOST:PORT.")
-    duration_s = duration_us("--follow", follow) / 1e6
-    if duration_s <= 0:
-        raise ArgumentError("--follow: expected a time above 0, as 10m.")
-    request = TipRequest(
-        place=Place(None, node_socket, node),
-        targets=_targets(target),
-        modes=_modes(mode),
-        magic=magic,
-        duration_s=duration_s,
-        out=out,
-    )
     with progress("s") as show:
-        whole = math.ceil(duration_s)
-        followed = follow_tip(
+        whole = math.ceil(request.follow_s)
+        followed = follow(
             request,
             lambda remark: talk.remark(f"slotmark: {remark}"),
             lambda past_s, blocks: show(int(past_s), whole, f"at the tip: {blocks:,} blocks"),
@@ -171,12 +86,14 @@ def _follow_tip(
     named = [run for run in followed.runs if run.name != FLOOR]
     errors = [failure.error for failure in followed.failures]
     if followed.interrupted:
-        end_session(followed.runs, named, [], out)
+        end_session(followed.runs, named, [], request.out)
         for error in errors:
             talk.remark(f"slotmark: {error}")
         talk.remark("slotmark: what was measured until now was kept")
         raise KeyboardInterrupt
-    end_session(followed.runs, named, [*errors, *([TargetError(f"{followed.cut}.")] if followed.cut else [])], out)
+    end_session(
+        followed.runs, named, [*errors, *([TargetError(f"{followed.cut}.")] if followed.cut else [])], request.out
+    )
 
 
 @app.command(epilog="Example: slotmark chainsync targets --build all")
@@ -293,33 +210,3 @@ def serve(
 def _line(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
-
-
-def _targets(given: list[str] | None) -> list[str]:
-    """The targets by name; from the first ``NAME=`` on, all is the command, which may have commas in it."""
-    names: list[str] = []
-    for text in given or []:
-        before, equals, command = text.partition("=")
-        listed = before.split(",")
-        if equals:
-            listed[-1] = f"{listed[-1].strip()}={command}"
-        names.extend(name.strip() for name in listed if name.strip())
-    return names
-
-
-def _modes(text: str) -> list[Mode]:
-    modes = [mode.strip() for mode in text.split(",")]
-    for mode in modes:
-        if mode not in MODES:
-            raise ArgumentError(f"--mode {mode}: expected any of {', '.join(MODES)}, with commas between.")
-    return cast("list[Mode]", list(dict.fromkeys(modes)))
-
-
-def _depths(text: str) -> list[int]:
-    try:
-        depths = [int(depth) for depth in text.split(",")]
-    except ValueError:
-        depths = [0]
-    if min(depths) < 1:
-        raise ArgumentError(f"--depth {text}: expected whole numbers from 1 on, with commas between, as in 1,100.")
-    return list(dict.fromkeys(depths))

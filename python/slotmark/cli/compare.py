@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.cli.console import progress, reader_may_leave, talk
-from slotmark.cli.gate import FailOn, deciding_policy, exit_code, refuse_blind_gate
-from slotmark.cli.quantities import share_of_metric
+from slotmark.cli.gate import Deciding, deciding_policy, exit_code, refuse_blind_gate
 from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
+from slotmark.cli.requests import from_requests
 from slotmark.cli.show import Filters
 from slotmark.errors import ArgumentError
-from slotmark.verdict import Conditional, Verdict
+from slotmark.options import share_of_metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,7 @@ _UNDECIDED = {
 """The last line where nothing is decided, by whether nothing was compared."""
 
 
+@from_requests
 def compare(
     runs: Annotated[
         list[str],
@@ -70,50 +71,8 @@ def compare(
         Style, typer.Option(help="How means are printed: modern, or as the established tool's org and typst reports.")
     ] = Style.modern,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
-    policy: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="What decides: TOML with ranks, margins, accepted regressions. Exit 0 to ship, 1 to hold, 3 to run again.",
-        ),
-    ] = None,
-    run_to_run: Annotated[
-        Path | None,
-        typer.Option(
-            "--run-to-run",
-            metavar="FILE",
-            help="How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
-        ),
-    ] = None,
-    show_policy: Annotated[
-        bool, typer.Option("--show-policy", help="Print the default policy of these runs as a policy file, and end.")
-    ] = False,
-    fail_on: Annotated[
-        FailOn | None,
-        typer.Option(
-            help=f"{Verdict.WORSE}: exit 1 when a metric is {Verdict.WORSE}. {Verdict.INCONCLUSIVE}: also exit 3 when one has no verdict."
-        ),
-    ] = None,
-    conditional: Annotated[
-        Conditional | None,
-        typer.Option(
-            help="What verdicts from fewer than 3 runs on a side may do: hold a release (the default), count like any other (of a gate), or neither."
-        ),
-    ] = None,
-    gate: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help='Only these metrics decide; exit 1 when one is worse: TOML, a line per metric with its margin, as forge_ticked = "3%".',
-        ),
-    ] = None,
-    noise: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The machine's noise, from `ledger noise -o FILE`: print beforehand which changes are too small to show. The one kept for the machine, by default.",
-        ),
-    ] = None,
+    *,
+    deciding: Deciding,
     as_json: AsJson = False,
 ) -> None:
     """Compare a baseline with one or more candidates, metric by metric, each with a verdict."""
@@ -125,7 +84,7 @@ def compare(
     from slotmark.report import comparison_document, write_report
     from slotmark.report.sections.published import published_document
 
-    if show_policy:
+    if deciding.show_policy:
         typer.echo(policy_text(opened_sides("compare", runs[:1])[0][0].manifest.bench), nl=False)
         return
     opened = _opened(runs)
@@ -135,10 +94,10 @@ def compare(
         raise ArgumentError(f"--filter: {bench} runs have nothing to filter. Leave it out.")
     if style is not Style.modern and not entries.styled:
         raise ArgumentError(f"--style: reports of {bench} runs have only one. Leave it out.")
-    deciding = deciding_policy(bench, policy, gate, fail_on, conditional)
+    policy = deciding_policy(bench, deciding)
     margins = dict(share_of_metric("--margin", text, "blocks_per_s=5%") for text in margin or [])
     chosen = None if filters is None else parse_filters(filters, bench)
-    _remark_noise(opened, noise)
+    _remark_noise(opened, deciding.noise)
 
     def compared() -> "Comparison":
         with progress("metrics") as step:
@@ -146,8 +105,8 @@ def compare(
                 opened,
                 filters=chosen,
                 margins=margins,
-                policy=deciding,
-                run_to_run=run_to_run,
+                policy=policy,
+                run_to_run=deciding.run_to_run,
                 seed=seed,
                 progress=step,
             )
@@ -158,11 +117,11 @@ def compare(
         sides = [{next(names): run for run in side} for side in opened]
         published = publication(sides, chosen, "org" if style is Style.modern else style.value)
         result, document = published.report, published_document(published)
-        comparison = compared() if policy or gate or fail_on else None
+        comparison = compared() if deciding.gates else None
     else:
         result = comparison = compared()
         document = comparison_document(comparison, style.value)
-    if gate and comparison:
+    if deciding.gate and comparison:
         refuse_blind_gate(comparison)
     written = [] if out is None else _written(partial(write_report, document, result), out)
     line = (comparison.line if comparison else "") or _UNDECIDED[comparison is None]
@@ -172,9 +131,7 @@ def compare(
         else:
             print_report(document, written)
             typer.echo(line, file=sys.stdout)
-    ended = (
-        exit_code(comparison, decides=policy is not None, fail_on=fail_on, gated=gate is not None) if comparison else 0
-    )
+    ended = exit_code(comparison, deciding) if comparison else 0
     if ended:
         if not sys.stdout.isatty():
             talk.remark(f"slotmark: {line}")

@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 5
 """Time between two lines of progress: short work prints none."""
 
+MOST_WIDTH = 200
+"""Columns on which every table has room for its words."""
+
 
 def print_table(table: "RenderableType") -> None:
-    """Prints a table of text, without markup, on standard output; as comparisons, on 40 columns at least."""
+    """Prints a table of text, without markup, on standard output; as comparisons, on 40 columns at least, and on as many as its words need."""
     from rich.console import Console
+    from rich.measure import Measurement
 
     from slotmark.report.renderers.terminal import LEAST_WIDTH
 
     console = Console(highlight=False, markup=False)
-    console.width = max(console.width, LEAST_WIDTH)
+    needed = Measurement.get(console, console.options.update(width=MOST_WIDTH), table).minimum
+    console.width = max(console.width, LEAST_WIDTH, needed)
     console.print(table)
 
 

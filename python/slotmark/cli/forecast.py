@@ -39,16 +39,15 @@ def forecast(
     as_json: AsJson = False,
 ) -> None:
     """Forecast block propagation of a changed ledger: replay costs of two builds become stages of a simulated cluster."""
-    import tempfile
-
     from slotmark.benches.cluster.forecast import by_mode, refuse_what_cannot_be, replayed, two_sides
     from slotmark.benches.cluster.forecast import forecast as forecast_runs
     from slotmark.compare import compare
     from slotmark.compare.result import warnings_of_sides
     from slotmark.report import comparison_document, write_report
+    from slotmark.temporary import temporary_folder
 
     changes = list(settings or ())
-    with tempfile.TemporaryDirectory(prefix="slotmark-") as scratch:
+    with temporary_folder() as scratch:
         folder = out or Path(scratch)
         refuse_what_cannot_be(profile, changes, folder)
         pairs = by_mode(two_sides(ledger_runs, opened_sides("forecast", ledger_runs)))

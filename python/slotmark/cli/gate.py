@@ -4,10 +4,12 @@ import tomllib
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from slotmark.cli.quantities import fraction
+import msgspec
+
 from slotmark.errors import ArgumentError, did_you_mean
+from slotmark.options import Option, fraction
 from slotmark.texts import read_toml
 from slotmark.verdict import Conditional, Verdict
 
@@ -25,27 +27,68 @@ class FailOn(StrEnum):
     inconclusive = Verdict.INCONCLUSIVE.value
 
 
-def deciding_policy(
-    bench: str, policy: Path | None, gate: Path | None, fail_on: FailOn | None, conditional: Conditional | None
-) -> "Policy | None":
-    """The policy that the options make: of the file, of the gate's metrics alone, of all tested metrics; None where no option makes one.
+class Deciding(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides whether to ship, and what is known of runs and machine beforehand; see `slotmark compare --help`."""
 
-    Args:
-        bench: Bench of the runs.
-        policy: A policy file.
-        gate: A file with the metrics that decide, and their margins.
-        fail_on: Without any file, all tested metrics decide where it is given.
-        conditional: In the place of the policy's; gates count conditional verdicts otherwise.
+    policy: Annotated[
+        Path | None,
+        Option(
+            "What decides: TOML with ranks, margins, accepted regressions. Exit 0 to ship, 1 to hold, 3 to run again.",
+            "FILE",
+        ),
+    ] = None
+    run_to_run: Annotated[
+        Path | None,
+        Option(
+            "How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
+            "FILE",
+        ),
+    ] = None
+    show_policy: Annotated[bool, Option("Print the default policy of these runs as a policy file, and end.")] = False
+    fail_on: Annotated[
+        FailOn | None,
+        Option(
+            f"{Verdict.WORSE}: exit 1 when a metric is {Verdict.WORSE}. {Verdict.INCONCLUSIVE}: also exit 3 when one has no verdict."
+        ),
+    ] = None
+    conditional: Annotated[
+        Conditional | None,
+        Option(
+            "What verdicts from fewer than 3 runs on a side may do: hold a release (the default), count like any other (of a gate), or neither."
+        ),
+    ] = None
+    gate: Annotated[
+        Path | None,
+        Option(
+            'Only these metrics decide; exit 1 when one is worse: TOML, a line per metric with its margin, as forge_ticked = "3%".',
+            "FILE",
+        ),
+    ] = None
+    noise: Annotated[
+        Path | None,
+        Option(
+            "The machine's noise, from `ledger noise -o FILE`: print beforehand which changes are too small to show. The one kept for the machine, by default.",
+            "FILE",
+        ),
+    ] = None
+
+    @property
+    def gates(self) -> bool:
+        """True where the exit code follows the decision."""
+        return bool(self.policy or self.gate or self.fail_on)
+
+
+def deciding_policy(bench: str, asked: Deciding) -> "Policy | None":
+    """The policy that the options make: of the file, of the gate's metrics alone, of all tested metrics; None where no option makes one.
 
     Raises:
         ArgumentError: There are a policy and a gate, or the gate's file is none.
         ComparisonError: The policy's file is none.
     """
-    import msgspec
-
     from slotmark.compare.policy import Policy, only, read_policy
     from slotmark.metrics import catalogue
 
+    policy, gate, fail_on, conditional = asked.policy, asked.gate, asked.fail_on, asked.conditional
     if policy and gate:
         raise ArgumentError("--policy and --gate both name what decides. Give one of them.")
     if policy:
@@ -78,18 +121,14 @@ def refuse_blind_gate(comparison: "Comparison") -> None:
             )
 
 
-def exit_code(comparison: "Comparison", *, decides: bool, fail_on: FailOn | None, gated: bool) -> int:
+def exit_code(comparison: "Comparison", asked: Deciding) -> int:
     """Returns the exit code: by the decision where the options ask for that, else 0.
 
-    Args:
-        comparison: With its decision; where no metric is decisive, nothing fails.
-        decides: Whether there is a policy file.
-        fail_on: What to fail on. With a policy or a gate, ``run again`` fails too unless this is ``worse``.
-        gated: Whether there is a gate.
+    Where no metric is decisive, nothing fails. With a policy or a gate, ``run again`` fails too unless ``--fail-on`` is ``worse``.
     """
     answer = comparison.decision.answer if comparison.decision else "ship"
-    holds = decides or gated or fail_on is not None
-    unclear = fail_on is FailOn.inconclusive or ((decides or gated) and fail_on is None)
+    holds, fail_on = asked.gates, asked.fail_on
+    unclear = fail_on is FailOn.inconclusive or (holds and fail_on is None)
     fails = {"hold": holds, "run again": unclear}
     return EXIT_CODES[answer] if fails.get(answer) else 0
 

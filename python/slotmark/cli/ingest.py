@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import progress, talk
-from slotmark.cli.quantities import duration_us, fraction
+from slotmark.numbers import megabytes
+from slotmark.options import duration_us, fraction
 
 
 class HostFrom(StrEnum):
@@ -77,6 +78,6 @@ def ingest(
     kept = sum(host.kept for host in ingested.hosts)
     talk.remark(
         f"{run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
-        f"{ingested.bytes / 1e6:,.1f} MB"
+        f"{megabytes(ingested.bytes)}"
     )
     talk.warnings(run.manifest.warnings)

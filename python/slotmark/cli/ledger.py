@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
+from slotmark.benches.ledger.request import ChainOption, FlushOption, Request, TimeoutOption
 from slotmark.cli.console import print_table, progress, talk
 from slotmark.cli.given import given
-from slotmark.cli.quantities import duration_us, memory_bytes
+from slotmark.cli.requests import Asked, from_requests
 from slotmark.cli.session import end_session, tell_failures
 from slotmark.errors import ArgumentError
+from slotmark.options import Option, SeedOption, duration_s, memory_bytes
 
 app = typer.Typer(
     help="Ledger operations: measure them, or import what db-analyser and beacon recorded.",
@@ -19,110 +21,56 @@ app = typer.Typer(
 
 
 @app.command(epilog="Example: slotmark ledger run --chain db/immutable --backend memory,lsm,lmdb --rounds 5 -o runs")
+@from_requests
 def run(
     context: typer.Context,
     plan: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[PLAN]",
-            help="A TOML file of targets and fragments of chains, in the place of options (docs/replay.md): slotmark ledger run plan.toml",
+        Option(
+            "A TOML file of targets and fragments of chains, in the place of options (docs/replay.md): slotmark ledger run plan.toml",
+            "[PLAN]",
+            argument=True,
         ),
     ] = None,
-    chain: Annotated[
-        Path | None, typer.Option("--chain", metavar="DIR", help="The ImmutableDB folder to replay.")
-    ] = None,
+    *,
+    asked: Asked[Request],
+    again: Annotated[bool, Option("Of a plan: measure what its store holds once more.")] = False,
     live: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="In the place of --chain, --genesis and --config: what a host of a live run left behind, as runs/live.logs/node-0.",
+        Option(
+            "In the place of --chain, --genesis and --config: what a host of a live run left behind, as runs/live.logs/node-0.",
+            "DIR",
+            after="chain",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--out", metavar="DIR", help="A run folder a target is written below it; of a plan, its store."
-        ),
-    ] = None,
-    backend: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Our engine, with its unspent outputs in: memory, lsm, lmdb.")
-    ] = "",
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=COMMAND",
-            help="db-analyser, whose flags are found, or any command with {chain} and {out} in it (docs/replay.md); again for more.",
-        ),
-    ] = None,
-    genesis: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Shelley genesis file: our engine checks headers too, and finds all inputs."),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The node's configuration file for db-analyser; config.json beside --genesis."
-        ),
-    ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Processes of each target; they take turns.")] = 5,
-    blocks: Annotated[
-        int | None, typer.Option(min=1, help="How many blocks, from the first one on; all by default.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the order within rounds.")] = 1,
-    flush_every: Annotated[int, typer.Option(min=1, help="Blocks between two flushes of our stores to disk.")] = 100,
-    timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one process.")] = "6h",
-    memory_limit: Annotated[
-        str,
-        typer.Option(
-            metavar="SIZE", help="Of each process and what it has in the page cache, as 200MB; none by default."
-        ),
-    ] = "",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the session in -o that was cut: its finished rounds are kept.")
-    ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Of a plan: measure what its store holds once more.")] = False,
 ) -> None:
     """Replay a chain with every target, round by round, each time in a fresh process, in an order drawn at random."""
-    from slotmark.benches.ledger.bench import Request
     from slotmark.benches.ledger.bench import run as run_bench
     from slotmark.benches.ledger.live_chain import live_chain
 
+    typed, chain = asked.values, {}
     if plan is not None:
         _refuse_beside_a_plan(context)
-        _carry_out(plan, out, again=again, resume=resume)
+        _carry_out(plan, typed.get("out"), again=again, resume=typed["resume"])
         return
     if live is not None:
-        if chain or genesis or config:
+        if typed.keys() & {"chain", "genesis", "config"}:
             raise ArgumentError(
                 "--live beside --chain, --genesis or --config: it stands for all three. Leave them out."
             )
         left = live_chain(live)
-        chain, genesis, config = left.chain, left.genesis, left.config
+        chain = {"chain": left.chain, "genesis": left.genesis, "config": left.config}
         talk.remark(
             f"slotmark: {live}: its settled blocks are replayed; of its newest ones, at most {left.newest:,} are not settled."
         )
-    if chain is None or out is None:
+    if not {"chain", "out"} <= typed.keys() | chain:
         raise ArgumentError("give --chain DIR or --live DIR, and -o DIR; or the file of a plan (docs/replay.md).")
     if again:
         raise ArgumentError("--again is of a plan: without one nothing is measured twice. Leave it out.")
-    request = Request(
-        chain=chain,
-        backends=[name.strip() for name in backend.split(",") if name.strip()],
-        targets=target or [],
-        genesis=genesis,
-        config=config,
-        blocks=blocks,
-        rounds=rounds,
-        seed=seed,
-        flush_every=flush_every,
-        timeout_s=duration_us("--timeout", timeout) / 1e6,
-        memory_limit_bytes=memory_bytes("--memory-limit", memory_limit),
-        out=out,
-        resume=resume,
-    )
+    request = asked(**chain)
     with progress("processes") as show:
         runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)
-    end_session(runs, runs, [failure.error for failure in failures], out)
+    end_session(runs, runs, [failure.error for failure in failures], request.out)
 
 
 OF_PLANS = ("plan", "out", "resume", "again")
@@ -146,7 +94,7 @@ def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> No
     plan = read_plan(file)
     if out is not None:
         plan = msgspec.structs.replace(plan, store=str(out))
-    timeout_s = duration_us(f"{file}: timeout", plan.timeout) / 1e6
+    timeout_s = duration_s(f"{file}: timeout", plan.timeout)
     with progress("processes") as show:
         cells = carry_out(
             plan,
@@ -164,33 +112,28 @@ def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> No
 
 
 @app.command(epilog="Example: slotmark ledger noise --chain db/immutable --rounds 10")
+@from_requests
 def noise(
-    chain: Annotated[Path, typer.Option("--chain", metavar="DIR", help="The ImmutableDB folder to replay.")],
-    backend: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Our engine with one of its stores; memory by default.")
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="NAME=COMMAND", help="In the place of our engine, as of `ledger run`.")
-    ] = None,
-    genesis: Annotated[Path | None, typer.Option(metavar="FILE", help="As of `ledger run`.")] = None,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help="As of `ledger run`.")] = None,
-    rounds: Annotated[int, typer.Option(min=3, help="Processes of each of the two sides.")] = 10,
-    blocks: Annotated[int | None, typer.Option(min=1, help="How many blocks, from the first one on.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the order within rounds.")] = 1,
-    flush_every: Annotated[int, typer.Option(min=1, help="Blocks between two flushes of our stores to disk.")] = 100,
-    timeout: Annotated[str, typer.Option(metavar="TIME", help="Of one process.")] = "6h",
+    chain: ChainOption,
+    backend: Annotated[str | None, Option("Our engine with one of its stores; memory by default.", "NAME")] = None,
+    target: Annotated[str | None, Option("In the place of our engine, as of `ledger run`.", "NAME=COMMAND")] = None,
+    genesis: Annotated[Path | None, Option("As of `ledger run`.", "FILE")] = None,
+    config: Annotated[Path | None, Option("As of `ledger run`.", "FILE")] = None,
+    rounds: Annotated[int, Option("Processes of each of the two sides.", least=3)] = 10,
+    blocks: Annotated[int | None, Option("How many blocks, from the first one on.", least=1)] = None,
+    seed: SeedOption = 1,
+    flush_every: FlushOption = 100,
+    *,
+    timeout_s: TimeoutOption,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--out", metavar="FILE", help="The new file, in the place of the one kept for this machine."
-        ),
+        Option("The new file, in the place of the one kept for this machine.", "FILE", ("-o", "--out")),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the measurement that was cut.")] = False,
+    resume: Annotated[bool, Option("Go on with the measurement that was cut.")] = False,
 ) -> None:
     """Measure this machine's noise: one target against itself, and the smallest change that 3, 5 and 10 processes can find."""
     import shutil
 
-    from slotmark.benches.ledger.bench import Request
     from slotmark.benches.ledger.bench import run as run_bench
     from slotmark.cli.noise_table import noise_lines
     from slotmark.compare import compare
@@ -216,7 +159,7 @@ def noise(
         rounds=rounds,
         seed=seed,
         flush_every=flush_every,
-        timeout_s=duration_us("--timeout", timeout) / 1e6,
+        timeout_s=timeout_s,
         out=runs_folder,
         resume=resume,
         against_itself=True,

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import reader_may_leave
-from slotmark.cli.quantities import share_of_metric
 from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
 from slotmark.cli.show import Filters
+from slotmark.options import share_of_metric
 
 
 def plan(

@@ -1,15 +1,15 @@
 """`slotmark published`: reports whose logs are gone, from their tables alone."""
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slotmark.cli.console import reader_may_leave, talk
-from slotmark.cli.gate import deciding_policy, exit_code
+from slotmark.cli.gate import Deciding, deciding_policy, exit_code
 from slotmark.cli.reports import AsJson, Out, print_json, print_report
 from slotmark.errors import ArgumentError
+from slotmark.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from slotmark.run import Run
@@ -55,12 +55,13 @@ def compare(
     from slotmark.published.archive import BENCH
     from slotmark.report import comparison_document, write_report
 
-    deciding = deciding_policy(BENCH, policy, None, None, None)
-    with tempfile.TemporaryDirectory(prefix="slotmark-") as folder:
+    deciding = Deciding(policy=policy)
+    decides = deciding_policy(BENCH, deciding)
+    with temporary_folder() as folder:
         runs = _runs(files, Path(folder))
         if len(runs) < 2:
             raise ArgumentError(f"{files[0]}: one run, and a comparison needs two. Name another report's file too.")
-        comparison = compare_runs(runs, policy=deciding)
+        comparison = compare_runs(runs, policy=decides)
     document = comparison_document(comparison)
     written = write_report(document, comparison, out) if out is not None else []
     with reader_may_leave():
@@ -69,7 +70,7 @@ def compare(
         else:
             print_report(document, written)
             typer.echo(comparison.line)
-    if ended := exit_code(comparison, decides=policy is not None, fail_on=None, gated=False):
+    if ended := exit_code(comparison, deciding):
         raise typer.Exit(ended)
 
 

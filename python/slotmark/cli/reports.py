@@ -126,12 +126,11 @@ def report_runs(
         doing: What is being done, in a word.
         as_json: Whether JSON is printed in the place of tables.
     """
-    import tempfile
-
     from slotmark.compare import alone, compare
     from slotmark.report import comparison_document, write_report
+    from slotmark.temporary import temporary_folder
 
-    with tempfile.TemporaryDirectory(prefix="slotmark-") as folder:
+    with temporary_folder() as folder:
         with progress(unit) as step:
             runs = make(Path(folder), lambda done, total: step(done, total, doing))
         result = compare(runs) if len(runs) > 1 else alone(runs[0])

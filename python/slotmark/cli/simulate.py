@@ -10,6 +10,7 @@ import typer
 from slotmark.cli.console import progress, talk
 from slotmark.cli.profiles import PROFILE, Settings
 from slotmark.errors import ArgumentError
+from slotmark.numbers import megabytes
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.simulate import RunFacts
@@ -127,7 +128,7 @@ def _changes(settings: list[str] | None, slots: int | None, topology: Path | Non
 
 def _remark_made(folder: Path, facts: "RunFacts") -> None:
     """Prints a line about a run directory or, where no logs were written, a run folder."""
-    size = f"lines, {facts.bytes / 1e6:,.1f} MB" if facts.bytes else "lines that were never written"
+    size = f"lines, {megabytes(facts.bytes)}" if facts.bytes else "lines that were never written"
     talk.remark(
         f"{folder}: {facts.hosts:,} hosts, {facts.slots:,} slots, {facts.blocks_forged:,} blocks of which "
         f"{facts.blocks_chained:,} on the chain, {facts.lines:,} {size}"

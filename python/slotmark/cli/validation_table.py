@@ -9,6 +9,7 @@ from rich.table import Table
 from slotmark.benches.cluster.simulate import END_TO_END_ROWS, PEER_ROWS, Tables
 from slotmark.cleaning import one_name
 from slotmark.cli.console import print_table
+from slotmark.numbers import fixed, percent
 from slotmark.statistics.interval import Interval
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ def validation_table(name: str, tables: Tables) -> Table:
         if row.predicted is None or row.standard_error is None:
             table.add_row(metric, "no blocks", "", "", "")
             continue
-        published = "" if row.published is None else f"{row.published:.5f}"
-        error = "" if row.relative_error is None else f"{100 * row.relative_error:+.1f} %"
-        table.add_row(metric, f"{row.predicted:.5f}", f"{row.standard_error:.5f}", published, error)
+        published = "" if row.published is None else fixed(row.published, 5)
+        error = "" if row.relative_error is None else f"{_in_percent(row.relative_error)} %"
+        table.add_row(metric, fixed(row.predicted, 5), fixed(row.standard_error, 5), published, error)
     return table
 
 
@@ -59,12 +60,12 @@ def print_columns(columns: Sequence[tuple[str, str, Tables]]) -> None:
         table.add_row(began, one_name(name), *(_in_percent(error) for error in (*errors.values(), most)))
     print_table(table)
     known = [abs(one) for one in farthest if one is not None]
-    within = ", ".join(f"{sum(one <= limit for one in known)} within {limit:.0%}" for limit in (0.03, 0.05))
+    within = ", ".join(f"{sum(one <= limit for one in known)} within {percent(limit)}" for limit in (0.03, 0.05))
     print_table(f"0.50 to 1.00 adoption of {len(known)} columns: {within}.")
 
 
 def _in_percent(error: float | None) -> str:
-    return "" if error is None else f"{100 * error:+.1f}"
+    return "" if error is None else fixed(100 * error, 1, sign=True)
 
 
 def live_validation_document(found: "Validation") -> "Document":
@@ -77,7 +78,10 @@ def live_validation_document(found: "Validation") -> "Document":
     stages = DocumentTable(
         "Stages of the live run",
         [Column("stage", "left"), Column("mean, ms"), Column("sigma")],
-        [[Cell(stage.name), Cell(f"{stage.mean_ns / 1e6:.3f}"), Cell(f"{stage.sigma:.2f}")] for stage in found.stages],
+        [
+            [Cell(stage.name), Cell(fixed(stage.mean_ns / 1e6, 3)), Cell(fixed(stage.sigma, 2))]
+            for stage in found.stages
+        ],
     )
     rows = []
     for row in found.rows:
@@ -118,7 +122,7 @@ def _in_ms(mean_s: float | None, error_s: float | None) -> str:
     """A mean with its standard error, in ms."""
     if mean_s is None:
         return "-"
-    return f"{1e3 * mean_s:.1f}" if error_s is None else f"{1e3 * mean_s:.1f} ± {1e3 * error_s:.1f}"
+    return " ± ".join(fixed(1e3 * one, 1) for one in (mean_s, error_s) if one is not None)
 
 
 def _named(names: Sequence[str]) -> str:

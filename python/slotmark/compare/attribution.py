@@ -236,6 +236,12 @@ class ChangedGroup(msgspec.Struct, frozen=True, kw_only=True):
     keys: list[int]
     worst: list[ChangedBlock]
 
+    @property
+    def share_of_first(self) -> float | None:
+        """The share of the first part in the sum of all; None where none are recorded or they add up to nothing."""
+        whole = sum(part.delta for part in self.parts)
+        return self.parts[0].delta / whole if self.parts and whole else None
+
 
 class BlockChanges(msgspec.Struct, frozen=True, kw_only=True):
     """Blocks that changed differently from the median block.

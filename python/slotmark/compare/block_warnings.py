@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from slotmark import warnings
+from slotmark.metrics import Catalogue
+from slotmark.numbers import fixed, percent
 from slotmark.statistics.clusters import cluster_edges
 from slotmark.statistics.shift import Shift
 from slotmark.warnings import Warning
@@ -21,6 +23,9 @@ COARSE_FINER = 0.5
 PAUSED_SHARE = 0.02
 """From this share of the total on, pauses are warned of."""
 
+NAMED = 5
+"""The most blocks that are named."""
+
 HALF = 0.5
 FEW_SHARE = 0.01
 """An effect comes from few blocks where this share of them makes up half of it."""
@@ -28,14 +33,17 @@ FEW_SHARE = 0.01
 
 def thin_quantiles(shifts: Sequence[Shift]) -> list[Warning]:
     """Warning about quantiles that rest on few blocks."""
-    thin = [f"{one.quantile:.0%}" for one in shifts if one.beyond < FEW_BLOCKS]
+    thin = [percent(one.quantile) for one in shifts if one.beyond < FEW_BLOCKS]
     return [warnings.thin_quantiles(thin, FEW_BLOCKS)] if thin else []
 
 
-def few_blocks(baseline: np.ndarray, candidate: np.ndarray, keys: np.ndarray, margin: float) -> list[Warning]:
+def few_blocks(
+    bench: Catalogue, baseline: np.ndarray, candidate: np.ndarray, keys: np.ndarray, margin: float
+) -> list[Warning]:
     """Warning about a difference of sums that comes from few blocks.
 
     Args:
+        bench: The catalogue with the words.
         baseline: Mean cost of each block.
         candidate: The same blocks.
         keys: Their slots.
@@ -52,8 +60,14 @@ def few_blocks(baseline: np.ndarray, candidate: np.ndarray, keys: np.ndarray, ma
     # Where few blocks hold half of all cost, half of the effect coming from as many is no surprise.
     if needed > max(1, FEW_SHARE * differences.size) or expected[needed - 1] >= HALF / 2:
         return []
-    slots = [int(key) for key in keys[order[: min(needed, 5)]]]
-    return [warnings.few_blocks(needed, differences.size, slots, float(expected[needed - 1]))]
+    first = ", ".join(str(int(key)) for key in keys[order[: min(needed, NAMED)]])
+    return bench.warnings_if_known(
+        "few_blocks",
+        needed=str(needed),
+        blocks=differences.size,
+        slots=first + (" and more" if needed > NAMED else ""),
+        share=percent(float(expected[needed - 1])),
+    )
 
 
 def coarse_below(values: np.ndarray) -> float:
@@ -61,19 +75,29 @@ def coarse_below(values: np.ndarray) -> float:
     return COARSE if np.array_equal(values, np.rint(values)) else COARSE_FINER
 
 
-def coarse(metric: str, values: np.ndarray) -> list[Warning]:
+def coarse(bench: Catalogue, metric: str, values: np.ndarray) -> list[Warning]:
     """Warning about costs near the resolution; values of shape (processes, blocks), in us."""
     typical, least = float(np.median(values.mean(axis=0))), coarse_below(values)
-    return [warnings.coarse(metric, typical, whole=least == COARSE)] if 0 < typical < least else []
+    if not 0 < typical < least:
+        return []
+    limit = (
+        f"takes {fixed(typical)} us, and times are cut to whole microseconds"
+        if least == COARSE
+        else f"takes {fixed(1000 * typical)} ns, of which reading the clock is a part"
+    )
+    return bench.warnings_if_known("coarse", metric, limit=limit)
 
 
-def clustered(costs: np.ndarray, unit: str) -> list[Warning]:
+def clustered(bench: Catalogue, costs: np.ndarray, unit: str) -> list[Warning]:
     """Warning about costs above 0 that come in clusters."""
     above = costs[costs > 0]
     edges = cluster_edges(above) if above.size else []
-    return [warnings.clusters(edges, unit)] if edges else []
+    if not edges:
+        return []
+    shown = ", ".join(fixed(edge) for edge in edges)
+    return bench.warnings_if_known("clusters", clusters=str(len(edges) + 1), edges=shown, unit=unit)
 
 
-def paused(share: float) -> list[Warning]:
+def paused(bench: Catalogue, share: float) -> list[Warning]:
     """Warning about totals of which pauses are a large share."""
-    return [warnings.gc_inside(share)] if share >= PAUSED_SHARE else []
+    return bench.warnings_if_known("gc_inside", share=percent(share)) if share >= PAUSED_SHARE else []

@@ -17,7 +17,7 @@ from slotmark.compare.prior import prior_of
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Difference, Row, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
-from slotmark.compare.verdict import judge
+from slotmark.compare.verdict import judge, withstanding
 from slotmark.compare.warnings import between, within
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Filter, Metric, catalogue, side_by_side
@@ -25,7 +25,8 @@ from slotmark.numbers import quantity
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import error_share, holm
 from slotmark.verdict import Verdict
-from slotmark.warnings import Warning, mixed_cluster
+from slotmark.warnings import Warning
+from slotmark.words import listed
 
 Progress = Callable[[int, int, str], None]
 """Called with how many metrics are done, of how many, and what is being done now; may raise to stop."""
@@ -146,7 +147,7 @@ def _comparison(
         of_sides = warnings_of(analyses)
     places = {metric.id: place for place, metric in enumerate(metrics)}
     entered = sorted((entry for one in estimates for entry in one.entries), key=lambda entry: places[entry.metric.id])
-    every, tests = judged([*entered, *between], confidence, comparisons)
+    every, tests = judged([*entered, *between], confidence, comparisons, of_these_runs=policy.asks_of_these_runs)
     rows = every[: len(entered)]
     baseline, *candidates = with_warnings(sides, of_sides, estimates)
     warnings = [*left_out, *(warning for one in estimates for warning in one.warnings)]
@@ -218,7 +219,8 @@ def _mixed_comparison(
         of_run = warnings_of([analyses])
     rows, tests = judged(found_entries, confidence, comparisons)
     baseline, *candidates = with_warnings(sides, [*of_run, []], [])
-    remarks = [*left_out, mixed_cluster(untold)]
+    what = f" {listed(untold)} are of the whole cluster and not compared." if untold else ""
+    remarks = [*left_out, *entries.warnings_if_known("mixed_cluster", untold=what)]
     found = Found(
         baseline=baseline,
         candidates=candidates,
@@ -286,8 +288,17 @@ def with_warnings(sides: Sequence[Side], of_runs: Sequence[list[Warning]], estim
     return made
 
 
-def judged(entries: Sequence[Entry], confidence: float, comparisons: int = 1) -> tuple[list[Row], int]:
-    """Returns the rows with their verdicts, and over how many tests p-values were adjusted, beside the comparisons that share the error rate."""
+def judged(
+    entries: Sequence[Entry], confidence: float, comparisons: int = 1, *, of_these_runs: bool = False
+) -> tuple[list[Row], int]:
+    """Returns the rows with their verdicts, and over how many tests p-values were adjusted.
+
+    Args:
+        entries: Rows before their verdicts.
+        confidence: Confidence of the intervals, as a fraction.
+        comparisons: How many comparisons share the error rate, this one included.
+        of_these_runs: Whether verdicts of single runs are asked for though they hold for these runs only: then a drift that noise may hide keeps none back.
+    """
     p_values = {
         (place, column): one.p
         for place, entry in enumerate(entries)
@@ -305,7 +316,15 @@ def judged(entries: Sequence[Entry], confidence: float, comparisons: int = 1) ->
             quantity=entry.quantity,
             summaries=entry.summaries,
             differences=[
-                one and _difference(entry.metric, one, adjusted.get((place, column)), len(adjusted), confidence)
+                one
+                and _difference(
+                    entry.metric,
+                    one,
+                    adjusted.get((place, column)),
+                    len(adjusted),
+                    confidence,
+                    of_these_runs=of_these_runs,
+                )
                 for column, one in enumerate(entry.measured)
             ],
             warnings=entry.warnings,
@@ -315,7 +334,9 @@ def judged(entries: Sequence[Entry], confidence: float, comparisons: int = 1) ->
     return rows, len(adjusted)
 
 
-def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: int, confidence: float) -> Difference:
+def _difference(
+    metric: Metric, one: Measured, p_adjusted: float | None, tests: int, confidence: float, *, of_these_runs: bool
+) -> Difference:
     margin = metric.margin if one.margin is None else one.margin
     judgement = None if one.shown else one.settled
     if one.ratio and p_adjusted is not None:
@@ -329,6 +350,8 @@ def _difference(metric: Metric, one: Measured, p_adjusted: float | None, tests: 
             tests=tests,
             bound=one.p_is_bound,
         )
+        if one.widest and one.basis and not of_these_runs:
+            judgement = withstanding(judgement, one.widest, margin=margin, over=one.basis.over)
     return Difference(
         ratio=one.ratio,
         bounds=one.bounds,

@@ -22,6 +22,7 @@ from slotmark.compare.result import (
     Side,
     origin_in_line,
 )
+from slotmark.compare.traits import joined_words, traits_of
 from slotmark.metrics import Metric
 from slotmark.numbers import percent, percent_change
 from slotmark.statistics.distributions import t_isf
@@ -34,22 +35,6 @@ from slotmark.words import few, listed
 
 NAMED = 3
 """The most metrics that are named in the line; the causes have all."""
-
-TOGETHER = {
-    "paired rounds": "from rounds in turns",
-    "paired seeds": "from runs of the same seeds",
-    "mixed rounds": "from hosts that were swapped in one cluster",
-}
-"""From what it is known how much runs of one build differ, where runs belong together."""
-
-DEGREES: dict[str, Callable[[int], float]] = {
-    "rounds": lambda units: max(units - 1, 1),
-    "paired rounds": lambda units: max(units - 1, 1),
-    "paired seeds": lambda units: max(units - 1, 1),
-    "seeds": lambda units: max(units - 1, 1),
-    "processes": lambda units: max(2 * (units - 1), 1),
-}
-"""Degrees of freedom of an error from a number of units a side; of blocks, slots and hosts they are taken to be many."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,18 +108,22 @@ def decide(found: Found, policy: Policy) -> Decision | None:
 def variation_in_words(rows: Sequence[Row]) -> str:
     """From what it is known how much runs of one build differ, in words; empty where no mean of a run is compared."""
     bases = [
-        one.basis for row in rows if row.metric.estimator == "means" for one in row.differences if one and one.basis
+        one.basis
+        for row in rows
+        if traits_of(row.metric.estimator).means_of_runs
+        for one in row.differences
+        if one and one.basis
     ]
     if not bases:
         return ""
-    sources = list(dict.fromkeys(basis.source for basis in bases if basis.over == "runs"))
+    sources = list(dict.fromkeys(basis.source for basis in bases if basis.unit.pooled))
     words = [
         f"from runs of this comparison{source.removeprefix(FROM_RUNS)}"
         if source.startswith(FROM_RUNS)
         else f"assumed: {source}"
         for source in sources
     ]
-    words += [named for over, named in TOGETHER.items() if any(basis.over == over for basis in bases)]
+    words += joined_words({basis.over for basis in bases})
     unknown = any(not basis.of_runs for basis in bases)
     return "; ".join([*words, *([NOT_KNOWN if not words else "of the other metrics not known"] if unknown else [])])
 
@@ -229,7 +218,8 @@ def _of_row(
 
 def _is_of_single_runs(row: Row, difference: Difference) -> bool:
     """Returns whether means of two single runs are compared by what varies within them."""
-    return row.metric.estimator == "means" and difference.basis is not None and not difference.basis.of_runs
+    of_means = traits_of(row.metric.estimator).means_of_runs
+    return of_means and difference.basis is not None and not difference.basis.of_runs
 
 
 def _tipping(found: Found, metric: Metric, difference: Difference, margin: float) -> tuple[str, float | None]:
@@ -247,7 +237,8 @@ def _tipping(found: Found, metric: Metric, difference: Difference, margin: float
     def at(distance: float, alpha: float) -> float:
         return float(np.sqrt(max((distance / float(t_isf(alpha, np.inf))) ** 2 - error**2, 0.0) / 2))
 
-    if difference.verdict in (Verdict.WORSE, Verdict.BETTER):
+    shown = difference.p_adjusted is not None and difference.p_adjusted < 1 - found.confidence
+    if shown and not 1 / (1 + margin) <= difference.ratio.estimate <= 1 + margin:
         tips = at(abs(seen), (1 - found.confidence) / 2 * _share(found))
         return (
             f"{percent_change(difference.ratio.estimate)} %: chance only if runs of one build vary by more than {_spread(tips)}",
@@ -261,7 +252,7 @@ def _tipping(found: Found, metric: Metric, difference: Difference, margin: float
 
 def _spread(share: float) -> str:
     """A spread with two significant digits: it is no better known."""
-    return percent(float(f"{share:.2g}"))
+    return percent(share, 2)
 
 
 def _cause(metric: Metric, part: str, quantity: Quantity | None, name: str, answer: Answer, reason: str) -> Cause:
@@ -281,17 +272,17 @@ def _conditional(difference: Difference) -> bool:
     basis = difference.basis
     if basis is None:
         return False
-    if basis.over == "rounds":
+    if basis.unit.in_session:
         return not difference.paired
-    if basis.over == "runs":
+    if basis.unit.pooled:
         # Its interval has as many degrees of freedom as there are runs that show how much runs differ.
         return False
     return not basis.of_runs or min(basis.counts) < ENOUGH_RUNS
 
 
 def _enough_runs(row: Row, basis: Basis | None) -> Needed | None:
-    """Returns the runs per side that a statement about other runs needs; None where nothing is repeated, or rounds are."""
-    return None if basis is None or basis.over == "rounds" else Needed("runs", _runs(row, basis), ENOUGH_RUNS)
+    """Returns the runs per side that a statement about other runs needs; None where nothing is repeated, or one session is enough."""
+    return None if basis is None or basis.unit.in_session else Needed("runs", _runs(row, basis), ENOUGH_RUNS)
 
 
 def _runs(row: Row, basis: Basis | None) -> int:
@@ -336,7 +327,7 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
         return None
     size = min(basis.counts)
     # This many on each side would be as informative as what there is on both.
-    even = 2 / sum(1 / count for count in basis.counts) if basis.over == "runs" else size
+    even = 2 / sum(1 / count for count in basis.counts) if basis.unit.pooled else size
     degrees = _degrees(basis)
     level = (1 - BOUNDS) / 2
     reach = float(t_isf(level, basis.degrees or (degrees(size) if degrees else np.inf)))
@@ -346,7 +337,7 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
     fixed = difference.detail.error_of_blocks or 0.0 if difference.detail else 0.0
     if not np.isfinite(error) or distance <= 0:
         return None
-    unclear = basis.over == "rounds" and basis.effective[0] < size
+    unclear = basis.unit.in_session and basis.effective[0] < size
     if unclear:
         # So few rounds don't show whether ratios resemble the ones before; more mostly show that they don't.
         error *= float(np.sqrt(basis.effective[0] / size))
@@ -357,8 +348,8 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
 
 def _degrees(basis: Basis) -> Callable[[int], float] | None:
     """Degrees of freedom of an error from a number of units a side; None where they are many."""
-    if basis.over != "runs":
-        return DEGREES.get(basis.over)
+    if not basis.unit.pooled:
+        return basis.unit.degrees
     # Beside those of the runs themselves, what a prior or other metrics and sides add stays.
     more = basis.degrees - (sum(basis.counts) - 2)
     return lambda units: max(2 * (units - 1) + more, 1)

@@ -4,29 +4,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from slotmark.compare.attributing import attributions
-from slotmark.compare.attribution import Attribution
 from slotmark.compare.compare import analysed, analyses_of, warnings_of, with_warnings
-from slotmark.compare.result import Side
+from slotmark.compare.results.explanation import Explanation
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Filter, catalogue
 from slotmark.run import Run
-
-
-class Explanation(Attribution, frozen=True, kw_only=True, tag=False):
-    """The causes of the differences between two sides.
-
-    Attributes:
-        bench: The bench of all runs.
-        baseline: The first side.
-        candidate: The second.
-        confidence: Confidence of every interval, as a fraction.
-    """
-
-    bench: str
-    baseline: Side
-    candidate: Side
-    confidence: float
 
 
 def explain(

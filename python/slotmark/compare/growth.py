@@ -3,69 +3,15 @@
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-import msgspec
 import numpy as np
 
 from slotmark.compare.compare import analysed, analyses_of, warnings_of, with_warnings
 from slotmark.compare.result import Side
+from slotmark.compare.results.growth import Curve, Growth, Level
 from slotmark.compare.sides import name_sides, refuse_other_bench
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Grows, Metric, Samples, catalogue
+from slotmark.metrics import Analysis, Grows, Samples, catalogue
 from slotmark.run import Run
-
-
-class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of a target's processes at one size.
-
-    Attributes:
-        size: Size of their work.
-        processes: Number of processes.
-        mean: Mean of the processes' means, in the metric's unit.
-        low: The lowest of these.
-        high: The highest.
-    """
-
-    size: int
-    processes: int
-    mean: float
-    low: float
-    high: float
-
-
-class Curve(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of one target.
-
-    Attributes:
-        metric: The catalogue's entry.
-        part: As of a row of a comparison.
-        target: Which.
-        levels: By rising size.
-    """
-
-    metric: Metric
-    part: str
-    target: str
-    levels: list[Level]
-
-
-class Growth(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes of metrics with the size of the runs' work.
-
-    Attributes:
-        bench: Bench of all runs.
-        along: What the size counts, in words.
-        targets: In the order of the runs.
-        sizes: All that occur, rising.
-        curves: In the order of metrics, then of targets; none for what a target doesn't have.
-        sides: The runs, with their warnings.
-    """
-
-    bench: str
-    along: str
-    targets: list[str]
-    sizes: list[int]
-    curves: list[Curve]
-    sides: list[Side]
 
 
 def growth(runs: Sequence[Run]) -> Growth:

@@ -9,9 +9,10 @@ import pyarrow as pa
 from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Measured, measured_of_means
 from slotmark.compare.estimators.reach import Chance
-from slotmark.compare.paired_runs import SPOILT
+from slotmark.compare.paired_runs import spoiling
 from slotmark.compare.result import ALL, Basis, Side
 from slotmark.compare.summary import summarise_runs
+from slotmark.compare.traits import traits_of
 from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Metric, Samples
@@ -46,8 +47,7 @@ def mixed_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
         raise ComparisonError("two of the runs are one round of one session: a round counts once. Leave one out.")
     kept, remarks = [], []
     for (_, number), run in sorted(by_round.items()):
-        spoilt = [one for one in run.manifest.warnings if one.kind in SPOILT]
-        if spoilt:
+        if spoilt := spoiling(run):
             remarks.append(warnings.round_left_out(number, f"{run.path.name}: {spoilt[0].text.removesuffix('.')}"))
         else:
             kept.append(run)
@@ -95,14 +95,14 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
                 what = f"{stayed[0]} ran '{after[stayed[0]]}' in both" if stayed else "their hosts are not the same"
                 raise ComparisonError(
                     f"{first.path} and {run.path}: hosts were not swapped between these two rounds: {what}. What a host adds of its own would stand in the difference; "
-                    "measure them again with `cluster run --mixed`."
+                    f"measure them again with `{mixed.made_by}`."
                 )
     return found
 
 
 def told_by(metric: Metric, mixed: Mixed) -> bool:
     """Returns whether hosts of a mixed cluster differ in a metric: its samples are of a host, or of a block that one forged."""
-    return metric.estimator == "means" and (
+    return traits_of(metric.estimator).means_of_runs and (
         mixed.place in metric.grain or (metric.relation == mixed.forged and metric.grain == (mixed.key,))
     )
 

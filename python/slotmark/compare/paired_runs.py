@@ -11,16 +11,13 @@ import msgspec
 from slotmark import warnings
 from slotmark.compare.result import Side
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis
+from slotmark.metrics import Analysis, catalogue
 from slotmark.run import Manifest, Run
 from slotmark.statistics.mean_difference import LEAST_SHARED
 from slotmark.warnings import Warning
 
 LEAST = 2
 """Fewer pairs than this don't show how much pairs vary."""
-
-SPOILT = ("cut_short", "node_died")
-"""Warnings about a run by which it isn't what the others of its session are."""
 
 Turn = tuple[str, int]
 """The session of a run, and its round."""
@@ -174,7 +171,12 @@ def _spoilt(runs: Sequence[Run | None]) -> str:
     if len(there) < len(runs):
         return f"round {there[0].manifest.round} is there on one side only ({there[0].path.name})"
     for run in there:
-        for warning in run.manifest.warnings:
-            if warning.kind in SPOILT:
-                return f"round {run.manifest.round}: {run.path.name}: {warning.subject + ': ' if warning.subject else ''}{warning.text.removesuffix('.')}"
+        for warning in spoiling(run):
+            return f"round {run.manifest.round}: {run.path.name}: {warning.subject + ': ' if warning.subject else ''}{warning.text.removesuffix('.')}"
     return ""
+
+
+def spoiling(run: Run) -> list[Warning]:
+    """Returns the warnings about a run by which it isn't what the others of its session are."""
+    kinds = catalogue(run.manifest.bench).spoiling
+    return [one for one in run.manifest.warnings if one.kind in kinds]

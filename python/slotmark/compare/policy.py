@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from slotmark.compare.traits import traits_of
 from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Better, Metric, Rank, catalogue
 from slotmark.numbers import percent, quantity, share
@@ -80,6 +81,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     def stopping(self, bench: str) -> Collection[str]:
         """Returns the kinds of warnings on which no run of a bench ships."""
         return catalogue(bench).stopping if self.warnings is None else self.warnings
+
+    @property
+    def asks_of_these_runs(self) -> bool:
+        """Returns whether verdicts that hold for these runs only are asked for, by gates and whoever lets such verdicts hold or count."""
+        return self.conditional not in (None, Conditional.INCONCLUSIVE)
 
     def applied(self, metrics: Sequence[Metric]) -> list[Metric]:
         """The metrics with the policy's ranks, margins and directions."""
@@ -215,7 +221,7 @@ def policy_text(bench: str) -> str:
         f'bench = "{bench}"',
         "",
         f"# Verdicts that hold for these runs only (too few runs on a side) may hold a release, but not ship it; count: both; {Verdict.INCONCLUSIVE}: neither.",
-        f'conditional = "{Conditional.INCONCLUSIVE if catalogue(bench).estimator == "means" else Conditional.HOLD}"',
+        f'conditional = "{Conditional.INCONCLUSIVE if _by_means_of_runs(bench) else Conditional.HOLD}"',
         *_assumption(bench),
         "",
         "# Nothing ships on runs with these warnings.",
@@ -241,7 +247,7 @@ def policy_text(bench: str) -> str:
 
 
 def _assumption(bench: str) -> list[str]:
-    if catalogue(bench).estimator != "means":
+    if not _by_means_of_runs(bench):
         return []
     return [
         "",
@@ -249,6 +255,10 @@ def _assumption(bench: str) -> list[str]:
         "# A metric's line may have its own.",
         '# assume_spread = "3 %"',
     ]
+
+
+def _by_means_of_runs(bench: str) -> bool:
+    return traits_of(catalogue(bench).estimator).means_of_runs
 
 
 def _tested(bench: str) -> list[Metric]:

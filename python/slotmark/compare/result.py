@@ -12,6 +12,7 @@ import msgspec
 
 from slotmark.cleaning import one_line
 from slotmark.compare.attribution import Attribution
+from slotmark.compare.traits import Unit, traits_of, unit_of
 from slotmark.metrics import Key, Metric
 from slotmark.metrics.replayed import Replayed
 from slotmark.numbers import percent_change
@@ -159,9 +160,14 @@ class Basis(msgspec.Struct, frozen=True):
     source: str = ""
 
     @property
+    def unit(self) -> Unit:
+        """What is known of what was repeated."""
+        return unit_of(self.over)
+
+    @property
     def of_runs(self) -> bool:
         """Returns whether whole executions were repeated, and not only samples inside single ones."""
-        return self.over in ("runs", "paired rounds", "paired seeds", "mixed rounds", "processes", "seeds")
+        return self.unit.of_runs
 
     def turned(self) -> "Basis":
         """The same with the two sides exchanged."""
@@ -240,6 +246,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     summaries: list[Summary | None]
     differences: list[Difference | None]
     warnings: list[Warning] = []
+
+    @property
+    def predicted(self) -> bool:
+        """Returns whether its figures are predictions: an answer of their own, and no verdict on a target."""
+        return traits_of(self.metric.estimator).predicts
 
     @property
     def title(self) -> str:

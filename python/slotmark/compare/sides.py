@@ -97,7 +97,7 @@ def refuse_unlike_runs(groups: Sequence[Sequence[Run]]) -> None:
         known: dict[str, str] = {}
         for side in group:
             twin = known.setdefault(side.manifest.content, side.name)
-            if side.manifest.content and twin != side.name:
+            if twin != side.name:
                 raise ComparisonError(
                     f"{twin} and {side.name} have the same tables to the last byte: they are one run, which must count once. Leave one out."
                 )
@@ -124,7 +124,7 @@ def _refuse_another_target(first: Side, other: Side) -> None:
             f"{first.name} is a run of target '{ours.target.name}', {other.name} of '{theirs.target.name}': only runs of one target "
             "can stand on one side. Give each a side of its own, or make both with the same --target."
         )
-    levels = [manifest.parameters.get("target factors", {}) for manifest in (ours, theirs)]
+    levels = [manifest.factors for manifest in (ours, theirs)]
     if levels[0] != levels[1]:
         shown = [", ".join(f"{name}={level}" for name, level in one.items()) or "none" for one in levels]
         raise ComparisonError(

@@ -3,35 +3,20 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-import msgspec
 import numpy as np
 
 from slotmark.compare.compare import analyses_of
 from slotmark.compare.estimators.means import runs_by_part
-from slotmark.compare.result import Side
+from slotmark.compare.results.spread import CONFIDENCE, Measured
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.spread_table import MetricSpread, SpreadTable, TableRun
+from slotmark.compare.traits import traits_of
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Filter, Metric, catalogue
 from slotmark.run import Run
 from slotmark.statistics.between_runs import Spread, pooled
 from slotmark.statistics.planning import deviation_range
 from slotmark.versions import slotmark_version
-
-CONFIDENCE = 0.95
-"""Confidence of the intervals of a table."""
-
-
-class Measured(msgspec.Struct, frozen=True):
-    """The spread of runs of one build, and those runs.
-
-    Attributes:
-        table: What is kept.
-        sides: The builds with their runs.
-    """
-
-    table: SpreadTable
-    sides: list[Side]
 
 
 def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filter] | None = None) -> Measured:
@@ -53,11 +38,11 @@ def spread(groups: Sequence[Sequence[Run]], name: str, *, filters: Sequence[Filt
     refuse_unlike_runs(groups)
     sides = name_sides(groups)
     manifest = sides[0].manifest
-    metrics = [one for one in catalogue(manifest.bench).metrics if one.estimator == "means" and one.tested]
+    entries = catalogue(manifest.bench)
+    metrics = [one for one in entries.metrics if traits_of(one.estimator).means_of_runs and one.tested]
     if not metrics:
-        raise ComparisonError(
-            f"spread: metrics of bench '{manifest.bench}' aren't compared by means of runs. Of ledger runs, `slotmark ledger noise` shows what a machine can't find."
-        )
+        instead = f" `{entries.noise.measure}` shows what a machine can't find." if entries.noise else ""
+        raise ComparisonError(f"spread: metrics of bench '{manifest.bench}' aren't compared by means of runs.{instead}")
     found: list[MetricSpread] = []
     same: list[str] = []
     with ExitStack() as stack:

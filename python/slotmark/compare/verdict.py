@@ -15,6 +15,28 @@ class Judgement(msgspec.Struct, frozen=True):
     reason: str
 
 
+def withstanding(found: Judgement, widest: Interval, *, margin: float, over: str) -> Judgement:
+    """The judgement on single runs if it stands up to the widest drift of their level that noise may hide; else an inconclusive one.
+
+    Better and worse do where no difference is outside the interval with that drift, equivalent where all of it lies within the margin.
+
+    Args:
+        found: The judgement by what shows within the runs.
+        widest: Candidate over baseline, with the interval that has the drift.
+        margin: As a fraction of the baseline.
+        over: What is repeated within the runs, in the plural.
+    """
+    inside = 1 / (1 + margin) <= widest.low and widest.high <= 1 + margin
+    stands = inside if found.verdict == Verdict.EQUIVALENT else not widest.low <= 1 <= widest.high
+    if found.verdict == Verdict.INCONCLUSIVE or stands:
+        return found
+    return Judgement(
+        Verdict.INCONCLUSIVE,
+        f"no verdict possible: the noise of {over} may hide a drift of the level, and with it the interval is {span(widest)}; only several runs per side can "
+        f"tell. Within these runs alone it is {found.verdict}: {found.reason}",
+    )
+
+
 def judge(
     ratio: Interval,
     p_adjusted: float,

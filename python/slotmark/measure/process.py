@@ -16,6 +16,7 @@ from typing import IO, Any
 import msgspec
 
 from slotmark.errors import PlatformError, TargetError
+from slotmark.numbers import mebibytes, plain
 
 _CPUCLOCK_SCHED = (
     2  # the clock that a process is scheduled by; see clock_getcpuclockid(3) and the kernel's posix-timers_types.h
@@ -211,7 +212,7 @@ def answer(label: str, command: Sequence[str], timeout_s: float) -> Answer:
                         selector.unregister(key.fd)
                 if sum(map(len, printed.values())) > MOST_ANSWERED_BYTES:
                     raise TargetError(
-                        f"{label}: `{words}` printed more than {MOST_ANSWERED_BYTES >> 20} MiB and was stopped. Check the command."
+                        f"{label}: `{words}` printed more than {mebibytes(MOST_ANSWERED_BYTES)} and was stopped. Check the command."
                     )
                 if time.monotonic() > until:
                     break
@@ -220,7 +221,7 @@ def answer(label: str, command: Sequence[str], timeout_s: float) -> Answer:
             code = process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             raise TargetError(
-                f"{label}: `{words}` took longer than {timeout_s:g} s and was stopped. Check the command."
+                f"{label}: `{words}` took longer than {plain(timeout_s)} s and was stopped. Check the command."
             ) from None
     out, errors = map(bytes, printed.values())
     return Answer(code, out, errors)
@@ -333,7 +334,7 @@ def refuse_endless(label: str, printed: IO[bytes]) -> None:
     """Raises TargetError where a program has printed more to a file than is kept of it, before it fills the disk."""
     if os.fstat(printed.fileno()).st_size > MOST_KEPT_BYTES:
         raise TargetError(
-            f"{label}: printed more than {MOST_KEPT_BYTES >> 20} MiB to standard error and was stopped. Have it print less."
+            f"{label}: printed more than {mebibytes(MOST_KEPT_BYTES)} to standard error and was stopped. Have it print less."
         )
 
 

@@ -3,7 +3,6 @@
 import errno
 import os
 import resource
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,7 +21,9 @@ from slotmark.metrics.catalogue import KeyColumn, Metric, catalogue
 from slotmark.metrics.database import Database, names_in
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
+from slotmark.numbers import fixed
 from slotmark.run import Run
+from slotmark.temporary import temporary_place
 from slotmark.warnings import Warning
 
 LEAST_OF_PART = 10
@@ -287,7 +288,7 @@ class Analysis:
             if _says(error, errno.EMFILE):
                 raise self._failed(what, str(error)) from error
             raise RunError(
-                f"{self.run.path}: can't compute {what}: what doesn't fit in memory can't be kept in {tempfile.gettempdir()} ({os.strerror(error.errno) if error.errno else error}). "
+                f"{self.run.path}: can't compute {what}: what doesn't fit in memory can't be kept in {temporary_place()} ({os.strerror(error.errno) if error.errno else error}). "
                 "Free space there, or set TMPDIR to a folder of another disk."
             ) from error
 
@@ -382,4 +383,4 @@ def _fact(row: dict[str, Any]) -> str:
     """A fact's words, or its number with thousands set apart."""
     if row["text"] is not None:
         return row["text"]
-    return "-" if row["number"] is None else f"{row['number']:,.{row['decimals']}f}"
+    return "-" if row["number"] is None else fixed(row["number"], row["decimals"])

@@ -143,6 +143,7 @@ class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         sql: Gives one row of these values where there is something to warn of, and none where there isn't; empty where the bench's code
             sees it and gives the values.
         stops: Whether figures may then be of something else than the target, so that nothing ships on them by default.
+        spoils: Whether the run then isn't what the others of its session are, so that its round isn't compared.
     """
 
     kind: str
@@ -150,6 +151,7 @@ class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remedy: str = ""
     sql: str = ""
     stops: bool = False
+    spoils: bool = False
 
     def seen(self, values: Mapping[str, object], subject: str = "") -> Warning:
         """Returns a warning of this kind.
@@ -272,7 +274,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forger: str
     forged: str
     metric: list[Metric]
-    made_by: str = ""
+    made_by: str
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -372,13 +374,22 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def stopping(self) -> list[str]:
-        """Returns the codes of warnings after which figures may be of something else than the target: nothing ships on them by default."""
+        """Returns the kinds of warnings after which figures may be of something else than the target: nothing ships on them by default."""
         return sorted({*STOPPING, *(one.kind for one in self.warnings if one.stops)})
+
+    @property
+    def spoiling(self) -> list[str]:
+        """Returns the kinds of warnings by which a run isn't what the others of its session are."""
+        return [one.kind for one in self.warnings if one.spoils]
 
     def warning(self, kind: str, subject: str = "", /, **values: object) -> Warning:
         """Returns a warning of a kind that the bench's own code sees; of its arguments see :meth:`WarningKind.seen`."""
-        (of_kind,) = (one for one in self.warnings if one.kind == kind)
-        return of_kind.seen(values, subject)
+        (found,) = self.warnings_if_known(kind, subject, **values)
+        return found
+
+    def warnings_if_known(self, kind: str, subject: str = "", /, **values: object) -> list[Warning]:
+        """Returns a warning of a kind that comparisons see; empty where the bench has no such kind, and so no words for it."""
+        return [one.seen(values, subject) for one in self.warnings if one.kind == kind]
 
     @property
     def explained(self) -> bool:

@@ -5,7 +5,6 @@ paths are quoted, and paths are no patterns; SQL can read nothing outside the ru
 """
 
 import re
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +25,7 @@ from slotmark.cores import usable_cores
 from slotmark.errors import RunError
 from slotmark.metrics.catalogue import Native, Words
 from slotmark.run import Run
+from slotmark.temporary import temporary_folder
 
 MEMORY_LIMIT = "350MiB"
 """Memory that the database may use; beyond it, it writes to a temporary folder."""
@@ -84,7 +84,7 @@ class Database:
     def __init__(self, run: Run, member: str = "", *, beside: int = 1) -> None:
         self.run = run
         self._column = member
-        self._spill = tempfile.TemporaryDirectory(prefix="slotmark-")
+        self._spill = temporary_folder()
         folder = f"{run.path / 'tables'}/"
         self._connection = duckdb.connect(
             config={

@@ -9,6 +9,7 @@ import msgspec
 
 from slotmark.errors import ArgumentError, did_you_mean
 from slotmark.metrics.catalogue import catalogue
+from slotmark.numbers import plain
 from slotmark.run import Run
 
 FILTER_COLUMNS = {"place": "BIGINT", "tag": "VARCHAR", "name": "VARCHAR", "argument": "DOUBLE", "about": "VARCHAR"}
@@ -44,7 +45,7 @@ class Filter(msgspec.Struct, frozen=True, array_like=True):
 
     def __str__(self) -> str:
         """As one writes it: ``EpochGEq 2``."""
-        return self.tag if self.argument is None else f"{self.tag} {self.argument:g}"
+        return self.tag if self.argument is None else f"{self.tag} {plain(self.argument)}"
 
 
 class Always(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

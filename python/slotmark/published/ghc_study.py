@@ -154,7 +154,7 @@ def cases_of(sides: Sequence[Sequence[Run]]) -> tuple[tuple[str, str], list[Case
         ComparisonError: Two sides have the same levels, runs have other blocks, or a run has more factors than two.
     """
     firsts = [side[0] for side in sides]
-    levels = [dict(run.manifest.parameters.get("target factors", {})) for run in firsts]
+    levels = [run.manifest.factors for run in firsts]
     names = list(levels[0])
     if any(list(one) != names and set(one) != set(names) for one in levels) or len(names) > 2:
         raise ComparisonError(

@@ -3,13 +3,13 @@
 import msgspec
 
 from slotmark.compare.attribution import Attribution
-from slotmark.compare.explain import Explanation
-from slotmark.compare.growth import Growth
-from slotmark.compare.plan import Plan
-from slotmark.compare.release import Released, ReleasePlan
 from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, warnings_of_sides
-from slotmark.compare.shown import ShownRun, ShownSession
-from slotmark.compare.spread import Measured
+from slotmark.compare.results.explanation import Explanation
+from slotmark.compare.results.growth import Growth
+from slotmark.compare.results.plan import Plan
+from slotmark.compare.results.release import Released, ReleasePlan
+from slotmark.compare.results.shown import ShownRun, ShownSession
+from slotmark.compare.results.spread import Measured
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table, Warnings
 from slotmark.report.sections.block_changes import changed_tables

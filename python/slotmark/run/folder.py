@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from slotmark import _core
 from slotmark.cleaning import one_name
 from slotmark.errors import RunError
-from slotmark.run.integrity import damaged_table, digest_of, files_of, parts_of, refuse_unlike_tables
+from slotmark.run.integrity import damaged_table, digest_of, parts_of, refuse_unlike_tables
 from slotmark.run.manifest import SCHEMA, Manifest, manifest_of
 
 
@@ -49,7 +49,7 @@ class Run:
         if name not in self.manifest.tables:
             have = ", ".join(self.manifest.tables) or "none"
             raise RunError(f"{self.path}: there is no table '{name}', only {have}.")
-        return [self.path / "tables" / file for file in files_of(self.path, self.manifest, name)]
+        return [self.path / "tables" / part.file for part in self.manifest.parts_of(name)]
 
     def table(self, name: str) -> pa.Table:
         """The table of this name in memory."""
@@ -87,9 +87,9 @@ def open_run(path: str | Path) -> Run:
         raise RunError(f"{file}: not JSON ({error}). The file is damaged; copy the run again.") from error
     version = content.get("schema")
     if version != SCHEMA:
-        raise RunError(
-            f"{file}: schema version {version}, but this slotmark reads version {SCHEMA}. Use the slotmark that wrote it."
-        )
+        older = isinstance(version, int) and version < SCHEMA
+        remedy = "Make the run again" if older else "Use the slotmark that wrote it"
+        raise RunError(f"{file}: schema version {version}, but this slotmark reads version {SCHEMA}. {remedy}.")
     try:
         manifest = manifest_of(content)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -123,13 +123,9 @@ def check_run(path: str | Path) -> int:
     """Opens a run and compares the digest of every table's file with the manifest's; how many files there were.
 
     Raises:
-        RunError: As :func:`open_run`, or a file's digest is another, or the run is too old to have digests.
+        RunError: As :func:`open_run`, or a file's digest is another.
     """
     run = open_run(path)
-    if not run.manifest.parts:
-        raise RunError(
-            f"{run.path}: written before digests were kept, so only sizes and rows could be checked. Make it again."
-        )
     for part in run.manifest.parts:
         file = run.path / "tables" / part.file
         if digest_of(file) != part.digest:
@@ -159,6 +155,9 @@ class RunWriter:
             raise RunError(
                 f"{self.path}: can't make this folder ({error.strerror}). Choose another place with -o."
             ) from error
+        except BaseException:  # a signal: nobody leaves what wasn't entered
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(

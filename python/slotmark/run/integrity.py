@@ -34,13 +34,6 @@ def parts_of(tables: Path, names: Sequence[str]) -> list[TablePart]:
     ]
 
 
-def files_of(folder: Path, manifest: Manifest, name: str) -> list[str]:
-    """The files of a table, below ``tables``: those of the manifest, or of old runs those that are there."""
-    if manifest.parts:
-        return [part.file for part in manifest.parts if part.table == name]
-    return _listed(folder / "tables", name)
-
-
 def refuse_unlike_tables(folder: Path, manifest: Manifest) -> None:
     """Raises RunError where a table isn't what the manifest says, naming the file.
 
@@ -48,18 +41,15 @@ def refuse_unlike_tables(folder: Path, manifest: Manifest) -> None:
     same columns.
     """
     _refuse_names(folder / "run.json", manifest)
-    said = {part.file: part for part in manifest.parts}
     for name, rows in manifest.tables.items():
-        files = files_of(folder, manifest, name)
-        if not files:
-            raise RunError(
-                f"{folder / 'tables' / name}.parquet: the manifest lists this table but the file is gone. Copy the run again from where it was made."
-            )
-        found = [_checked(folder / "tables", file, said.get(file)) for file in files]
-        for file, one in zip(files, found, strict=True):
+        parts = manifest.parts_of(name)
+        if not parts:
+            raise RunError(f"{folder / 'run.json'}: lists no file of table '{name}'. The file was changed by hand.")
+        found = [_checked(folder / "tables", part) for part in parts]
+        for part, one in zip(parts, found, strict=True):
             if not one.schema.equals(found[0].schema):
                 raise RunError(
-                    f"{folder / 'tables' / file}: has other columns than the table's first file. The run was changed by hand."
+                    f"{folder / 'tables' / part.file}: has other columns than the table's first file. The run was changed by hand."
                 )
         counted = sum(one.num_rows for one in found)
         if counted != rows:
@@ -83,20 +73,20 @@ def _refuse_names(file: Path, manifest: Manifest) -> None:
             )
 
 
-def _checked(tables: Path, file: str, said: TablePart | None) -> pq.FileMetaData:
-    """The footer of a file that is there, inside the folder, and as large as the manifest says, where it says so."""
-    path = tables / file
+def _checked(tables: Path, part: TablePart) -> pq.FileMetaData:
+    """The footer of a file that is there, inside the folder, and as large as the manifest says."""
+    path = tables / part.file
     again = "copy the run again from where it was made."
     if not path.is_file():
         raise RunError(f"{path}: the manifest lists this file but it is gone; {again}")
     if not path.resolve().is_relative_to(tables.resolve()):
         raise RunError(f"{path}: leads out of the run folder; {again}")
     size = path.stat().st_size
-    if said is not None and size != said.bytes:
-        raise RunError(f"{path}: {size:,} bytes, but run.json says {said.bytes:,}: cut or changed; {again}")
+    if size != part.bytes:
+        raise RunError(f"{path}: {size:,} bytes, but run.json says {part.bytes:,}: cut or changed; {again}")
     metadata = _metadata(path)
-    if said is not None and metadata.num_rows != said.rows:
-        raise RunError(f"{path}: {metadata.num_rows} rows, but run.json says {said.rows}: changed; {again}")
+    if metadata.num_rows != part.rows:
+        raise RunError(f"{path}: {metadata.num_rows} rows, but run.json says {part.rows}: changed; {again}")
     return metadata
 
 

@@ -11,7 +11,7 @@ from slotmark.cleaning import cleaned
 from slotmark.run.machine import MachineFacts
 from slotmark.warnings import Warning
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the layout of a run folder. Readers refuse any other."""
 
 ROUND = "round"
@@ -19,6 +19,9 @@ ROUND = "round"
 
 TARGET_PLACE = "target place"
 """The parameter that has the place of a run's target among those of its session, from 0."""
+
+FACTORS = "target factors"
+"""The parameter that has the level of each factor by which targets of a study differ, by its name."""
 
 MIXED = "mixed"
 """The parameter that has the names of two targets, the baseline first, that shared the hosts of one cluster; table ``host_nodes`` has which ran where."""
@@ -51,7 +54,7 @@ class SourceFile(msgspec.Struct, frozen=True):
     Attributes:
         path: As it was named.
         bytes: Its size.
-        sha256: Its SHA-256 in hex, of files of the ledger and chainsync benches and in cluster runs of before 2026-12; else empty.
+        sha256: Its SHA-256 in hex, of files of the ledger and chainsync benches; else empty.
         digest: Its digest with the algorithm before it, as ``blake3:9f…``; empty where the SHA-256 was taken.
     """
 
@@ -103,7 +106,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         versions: slotmark's own version and commit, and those of what took part.
         sources: The files that the run was made from.
         tables: Rows of each table.
-        parts: The files of the tables; empty in runs of before 2026-12.
+        parts: The files of the tables.
         warnings: Warnings about this run.
     """
 
@@ -125,11 +128,21 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     parts: list[TablePart] = []
     warnings: list[Warning]
 
+    def parts_of(self, table: str) -> list[TablePart]:
+        """The files of a table."""
+        return [part for part in self.parts if part.table == table]
+
     @property
     def round(self) -> int:
         """Returns the run's round in its session, from 1; 0 where the run belongs to no single round."""
         number = self.parameters.get(ROUND)
         return number if isinstance(number, int) and number > 0 else 0
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """The level of each factor by which the run's target differs from others of its study; empty where it is of none."""
+        levels = self.parameters.get(FACTORS)
+        return {name: str(level) for name, level in levels.items()} if isinstance(levels, dict) else {}
 
     @property
     def took_s(self) -> float | None:
@@ -157,9 +170,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def content(self) -> str:
-        """A digest of the run's tables, the same for a copy under any name and identity; empty in runs of before 2026-12, which list no files."""
-        if not self.parts:
-            return ""
+        """A digest of the run's tables, the same for a copy under any name and identity."""
         lines = sorted(f"{part.table} {part.rows} {part.digest}\n" for part in self.parts)
         return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
 

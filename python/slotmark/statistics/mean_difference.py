@@ -13,7 +13,7 @@ import numpy as np
 
 from slotmark.statistics.between_runs import RunMean, Scale, Spread
 from slotmark.statistics.dependence import LongRun, independent, long_run
-from slotmark.statistics.drift import may_drift
+from slotmark.statistics.drift import drift
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.student import satterthwaite, student
 from slotmark.statistics.welch import Between, between
@@ -82,6 +82,8 @@ class MeanDifference(msgspec.Struct, frozen=True):
         lopsided: The skewness of the difference's error where both sides vary alike: that of the units, as far as sides of unlike numbers
             don't cancel it.
         drifts: Whether the level of units that follow one another may drift, so that nothing shows how much their mean varies.
+        widest: The difference with the interval that covers it also where the level of units that follow one another drifts as far as their noise may hide; None
+            of several runs, and of units that don't follow one another.
         degrees: Degrees of freedom of what is known about how much runs differ; 0 where the interval isn't over runs.
         scale: Scale of the means of runs that are compared.
         base: The baseline's mean, in the metric's unit, where means of runs are compared.
@@ -94,6 +96,7 @@ class MeanDifference(msgspec.Struct, frozen=True):
     effective: tuple[float, float]
     lopsided: float = 0.0
     drifts: bool = False
+    widest: Interval | None = None
     degrees: float = 0.0
     scale: Scale = "identity"
     base: float | None = None
@@ -148,6 +151,7 @@ def mean_difference(
     if (apart := _matched(baseline, candidate)) is not None:
         ordered = baseline[0].ordered
         matched = long_run(apart) if ordered else independent(apart)
+        shown = drift(apart) if ordered else None
         estimate = candidate[0].mean - baseline[0].mean
         found = student(estimate, float(np.sqrt(matched.variance)), matched.degrees, confidence)
         return MeanDifference(
@@ -156,15 +160,27 @@ def mean_difference(
             found.p,
             "matched units",
             (matched.effective, matched.effective),
-            drifts=ordered and may_drift(apart),
+            drifts=shown is not None and shown.likely,
+            widest=shown and _widest(found.interval, shown.most_variance, confidence),
         )
     (ours, before), (theirs, after) = (_joined(side) for side in sides)
     variance = before.variance + after.variance
     degrees = satterthwaite(variance, [(one.variance, one.degrees) for one in (before, after)])
     found = student(theirs - ours, float(np.sqrt(variance)), degrees, confidence)
     effective = before.effective, after.effective
-    drifts = any(run.ordered and may_drift(run.residuals) for side in sides for run in side)
-    return MeanDifference(found.interval, found.bounds, found.p, "units", effective, _lopsided(sides), drifts)
+    runs = [run for side in sides for run in side]
+    drifts = [drift(run.residuals) for run in runs if run.ordered]
+    alone = len(runs) == len(drifts) == 2
+    return MeanDifference(
+        found.interval,
+        found.bounds,
+        found.p,
+        "units",
+        effective,
+        _lopsided(sides),
+        any(one.likely for one in drifts),
+        _widest(found.interval, sum(one.most_variance for one in drifts), confidence) if alone else None,
+    )
 
 
 def over_pairs(
@@ -269,6 +285,12 @@ def _matched(baseline: Sequence[Units], candidate: Sequence[Units]) -> np.ndarra
     for side, sign in zip(sides, (-1.0, 1.0), strict=True):
         apart[[places[work] for work in side.works]] += sign * side.residuals
     return apart
+
+
+def _widest(found: Interval, most: float, confidence: float) -> Interval:
+    """The interval of a difference whose variance may be as large as this; at least as wide as it is."""
+    wide = student(found.estimate, float(np.sqrt(most)), np.inf, confidence).interval
+    return Interval(found.estimate, min(found.low, wide.low), max(found.high, wide.high))
 
 
 def _lopsided(sides: Sequence[Sequence[Units]]) -> float:

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -48,24 +47,11 @@ func serve(magic uint32, listen string, files []string) error {
 		return err
 	}
 	served := &chain{blocks: first, changed: make(chan struct{})}
-	listener, err := net.Listen("tcp", listen)
+	listener, err := announce(listen)
 	if err != nil {
 		return err
 	}
-	fmt.Println("listening")
-	go func() {
-		for {
-			socket, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				if err := served.serve(magic, socket); err != nil {
-					fmt.Fprintf(os.Stderr, "%v: %v\n", socket.RemoteAddr(), err)
-				}
-			}()
-		}
-	}()
+	go func() { _ = accept(listener, func(socket net.Conn) error { return served.serve(magic, socket) }) }()
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		served.mutex.Lock()
@@ -113,13 +99,7 @@ func (c *chain) serve(magic uint32, socket net.Conn) error {
 	if err != nil {
 		return err
 	}
-	connection, err := ouroboros.NewConnection(
-		ouroboros.WithConnection(socket),
-		ouroboros.WithServer(true),
-		ouroboros.WithNetworkMagic(magic),
-		ouroboros.WithNodeToNode(true),
-		ouroboros.WithKeepAlive(true),
-		ouroboros.WithLogger(slog.New(slog.DiscardHandler)),
+	return converse(magic, socket,
 		ouroboros.WithChainSyncConfig(chainsync.NewConfig(
 			chainsync.WithFindIntersectFunc(follower.intersect),
 			chainsync.WithRequestNextFunc(follower.next),
@@ -130,10 +110,6 @@ func (c *chain) serve(magic uint32, socket net.Conn) error {
 			txsubmission.WithInitFunc(func(txsubmission.CallbackContext) error { return nil }),
 		)),
 	)
-	if err != nil {
-		return err
-	}
-	return <-connection.ErrorChan()
 }
 
 func (c *chain) sendRange(context blockfetch.CallbackContext, from, to pcommon.Point) error {

@@ -471,5 +471,5 @@ def test_a_workload_that_cannot_be_submitted_ends_the_run_in_a_line(
         f"the workload ended by itself: it exited 2; the end of {tmp_path / 'live.logs' / 'generator' / 'stderr'}"
         in last
     )
-    assert "127.0.0.1:30000: never asked for transactions (tx-submission, MsgRequestTxIds)" in last
+    assert "node-0 (127.0.0.1:30000): never asked for transactions (tx-submission, MsgRequestTxIds)" in last
     assert not (tmp_path / "live").exists()

@@ -38,6 +38,8 @@ def request_for(bed: Path, tmp_path: Path, *more: str) -> Request:
         out=tmp_path / "live",
         network="loopback",
         start_within_s=1,
+        ready_within_s=300,
+        grace_s=30,
         workload=False,
     )
 
@@ -66,7 +68,8 @@ def test_memory_that_is_short_before_any_node_runs_ends_the_run(bed: Path, tmp_p
         run_live(request, lambda _progress: None, memory=lambda: Memory(GIB - (1 << 20), 64 * GIB))
     said = str(raised.value)
     assert (
-        "1,023 of 65,536 MiB were available, less than 1,024, and no node was running. Others hold the most: " in said
+        "1,023 MiB of 65,536 MiB were available, less than 1,024 MiB, and no node was running. Others hold the most: "
+        in said
     )
     assert not request.out.exists()
 
@@ -92,7 +95,9 @@ def test_what_was_measured_before_nodes_took_all_memory_is_kept(bed: Path, tmp_p
 
 def test_a_workload_that_was_ended_for_the_memory_is_not_reported_as_broken(bed: Path, tmp_path: Path) -> None:
     skip_without_programs()
-    request = Request(bed=bed, node="slotmark", seconds=600, out=tmp_path / "live", network="loopback")
+    request = Request(
+        bed=bed, node="slotmark", seconds=600, out=tmp_path / "live", network="loopback", ready_within_s=300, grace_s=30
+    )
     acknowledged: list[float] = []
 
     def note(progress: Progress) -> None:

@@ -30,7 +30,6 @@ def test_twenty_milliseconds_are_found_and_equal_runs_are_not_told_apart(tmp_pat
         compared = slotmark("compare", tmp_path / "usual", tmp_path / name, "-o", out)
         assert compared.returncode == 0, compared.stderr
         report = json.loads((out / "report.json").read_text(encoding="utf-8"))
-        assert report["decision"]["answer"] != "ship" or name == "again"
         rows[name] = {row["metric"]["name"]: row["differences"][0] for row in report["rows"] if row["differences"]}
     for stage in ("Fetched to adopted", "Forged to self-adopted"):
         found = rows["delayed"][stage]

@@ -45,8 +45,11 @@ def test_a_target_that_begins_protocols_of_its_own_is_a_warning_and_the_load_goe
         # Nodes of the tests that follow listen on the same ports.
         for target in targets:
             target.shutdown(socket.SHUT_RDWR)
-    assert f"127.0.0.1:{ports[0]}: never asked for transactions (tx-submission, MsgRequestTxIds)" in generator.words
-    assert f"127.0.0.1:{ports[1]}: never asked for transactions" in generator.words
+    assert (
+        f"node-0 (127.0.0.1:{ports[0]}): never asked for transactions (tx-submission, MsgRequestTxIds)"
+        in generator.words
+    )
+    assert f"node-1 (127.0.0.1:{ports[1]}): never asked for transactions" in generator.words
     (warning,) = generator.warnings()
     assert (warning.kind, warning.subject) == ("target_opened_protocols", "node-0")
     assert "mini-protocols of its own (2 and 8)" in warning.text

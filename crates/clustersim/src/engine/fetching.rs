@@ -1,7 +1,8 @@
 //! Blocks on their way: headers announced to followers, and the block-fetch logic that requests bodies and gets them.
 
-use super::{Engine, Happening, Record};
+use super::{Engine, Happening};
 use crate::draws::{Purpose, threshold};
+use crate::event::Event;
 
 /// After the rising edge of a header sent, its falling edge.
 const SEND_NS: u64 = 35_000;
@@ -34,7 +35,7 @@ impl Engine<'_> {
         let shared = self.common(announced, block);
         let tip = self.hosts[producer].tip;
         if shared != announced {
-            self.record(producer, self.now_ns, Record::RolledBack { peer: follower, to: shared, tip });
+            self.record(producer, self.now_ns, Event::RollingBack { peer: follower, to: shared, tip });
         }
         let mut path = Vec::new();
         let mut at = block;
@@ -45,8 +46,8 @@ impl Engine<'_> {
         self.links[link as usize].announced = block;
         for (n, header) in path.into_iter().rev().enumerate() {
             let sent_ns = self.now_ns + n as u64 * HEADER_SPACING_NS;
-            self.record(producer, sent_ns, Record::HeaderSent { peer: follower, block: header, tip, rising: true });
-            self.record(producer, sent_ns + SEND_NS, Record::HeaderSent { peer: follower, block: header, tip, rising: false });
+            self.record(producer, sent_ns, Event::SendingHeader { peer: follower, block: header, tip });
+            self.record(producer, sent_ns + SEND_NS, Event::HeaderSent { peer: follower, block: header, tip });
             self.observe(producer, header, sent_ns, |seen| &mut seen.announced_ns);
             let key = u64::from(link) << 32 | u64::from(header);
             let jitter = self.stages.jitter.at(self.draws.bits(Purpose::HeaderJitter, key, 0));
@@ -64,7 +65,7 @@ impl Engine<'_> {
             state.candidate = block;
             (state.producer, state.follower as usize)
         };
-        self.record(follower, self.now_ns, Record::Noticed { peer: producer, block });
+        self.record(follower, self.now_ns, Event::DownloadedHeader { peer: producer, block });
         self.observe(follower, block, self.now_ns, |seen| &mut seen.noticed_ns);
         self.reconsider(follower);
     }
@@ -126,7 +127,7 @@ impl Engine<'_> {
         };
         let length = range.len() as u32;
         self.links[link as usize].fetching = range;
-        self.record(follower, self.now_ns, Record::Requested { peer: producer, head, length });
+        self.record(follower, self.now_ns, Event::SendFetchRequest { peer: producer, head, length });
         if self.observe(follower, head, self.now_ns, |seen| &mut seen.requested_ns) || length > 1 {
             let seen = self.observation(follower, head);
             seen.range = seen.range.max(length);
@@ -154,7 +155,7 @@ impl Engine<'_> {
         let state = &mut self.links[link as usize];
         state.window = window;
         for ((block, size), (first_ns, arrival_ns)) in blocks.iter().zip(&sizes).zip(times) {
-            self.record(producer, first_ns, Record::Sending { peer: follower, block: *block });
+            self.record(producer, first_ns, Event::SendBlock { peer: follower, block: *block });
             self.observe(producer, *block, first_ns, |seen| &mut seen.sending_ns);
             let key = u64::from(link) << 32 | u64::from(*block);
             let drawn = self.stage_now(|stages| &stages.receive, Purpose::Receive, follower as usize, key) as f64;
@@ -176,7 +177,7 @@ impl Engine<'_> {
             state.fetching.retain(|other| *other != block);
             (state.producer, state.follower as usize)
         };
-        self.record(follower, self.now_ns, Record::Fetched { peer: producer, block });
+        self.record(follower, self.now_ns, Event::CompletedBlockFetch { peer: producer, block });
         self.observe(follower, block, self.now_ns, |seen| &mut seen.fetched_ns);
         if !self.hosts[follower].has.has(block) {
             self.hosts[follower].has.add(block);

@@ -2,9 +2,9 @@
 
 use slotmark_tracelog::hex;
 
-use super::{Engine, Happening, Record};
+use super::{Engine, Happening};
 use crate::draws::{Purpose, threshold};
-use crate::event::Block;
+use crate::event::{Block, Event};
 use crate::profile::Fault;
 use crate::truth::ForgingTimes;
 
@@ -32,7 +32,7 @@ impl Engine<'_> {
                 let started_ns = starts + self.stage_now(|stages| &stages.started, Purpose::Started, host, slot);
                 let context_ns = started_ns + self.stage_now(|stages| &stages.block_context, Purpose::BlockContext, host, slot);
                 self.journals[host].led.push(slot);
-                self.record(host, started_ns, Record::Started { slot });
+                self.record(host, started_ns, Event::StartLeadershipCheck { slot });
                 self.at(context_ns, Happening::Forge { host: host as u32, life, slot, started_ns });
             }
         }
@@ -50,35 +50,35 @@ impl Engine<'_> {
         while parent != 0 && self.block(parent).slot >= slot {
             parent = self.block(parent).parent;
         }
-        let context_ns = self.now_ns;
+        let block_context_ns = self.now_ns;
         let mut tick = self.stage_now(|stages| &stages.ledger_tick, Purpose::LedgerTick, host, slot);
         if self.first_of_epoch(slot, parent) {
             tick += self.profile.forging.epoch_boundary.0;
         }
-        let state_ns = context_ns + self.stage_now(|stages| &stages.ledger_state, Purpose::LedgerState, host, slot);
-        let view_ns = state_ns + self.stage_now(|stages| &stages.ledger_view, Purpose::LedgerView, host, slot);
-        let leader_ns = view_ns + self.stage_now(|stages| &stages.leadership, Purpose::Leadership, host, slot);
-        let tick_ns = leader_ns + tick;
-        let snapshot_ns = tick_ns + self.stage_now(|stages| &stages.mempool_snapshot, Purpose::MempoolSnapshot, host, slot);
-        let forged_ns = snapshot_ns + self.stage_now(|stages| &stages.forge, Purpose::Forge, host, slot);
-        self.record(host, context_ns, Record::BlockContext { slot, tip: parent });
-        self.record(host, state_ns, Record::LedgerState { slot });
-        self.record(host, view_ns, Record::LedgerView { slot });
-        self.record(host, leader_ns, Record::Leader { slot });
-        self.record(host, tick_ns, Record::Ticked { slot, tip: parent });
-        self.record(host, snapshot_ns, Record::Snapshot { slot, tip: parent });
+        let ledger_state_ns = block_context_ns + self.stage_now(|stages| &stages.ledger_state, Purpose::LedgerState, host, slot);
+        let ledger_view_ns = ledger_state_ns + self.stage_now(|stages| &stages.ledger_view, Purpose::LedgerView, host, slot);
+        let leadership_ns = ledger_view_ns + self.stage_now(|stages| &stages.leadership, Purpose::Leadership, host, slot);
+        let ledger_tick_ns = leadership_ns + tick;
+        let mempool_snapshot_ns = ledger_tick_ns + self.stage_now(|stages| &stages.mempool_snapshot, Purpose::MempoolSnapshot, host, slot);
+        let forged_ns = mempool_snapshot_ns + self.stage_now(|stages| &stages.forge, Purpose::Forge, host, slot);
+        self.record(host, block_context_ns, Event::BlockContext { slot, tip: parent });
+        self.record(host, ledger_state_ns, Event::LedgerState { slot });
+        self.record(host, ledger_view_ns, Event::LedgerView { slot });
+        self.record(host, leadership_ns, Event::NodeIsLeader { slot });
+        self.record(host, ledger_tick_ns, Event::ForgeTickedLedgerState { slot, tip: parent });
+        self.record(host, mempool_snapshot_ns, Event::ForgingMempoolSnapshot { slot, tip: parent });
         let times = self.times.len() as u32;
         self.times.push(ForgingTimes {
             started_ns,
-            block_context_ns: context_ns,
-            ledger_state_ns: state_ns,
-            ledger_view_ns: view_ns,
-            leadership_ns: leader_ns,
-            ledger_tick_ns: tick_ns,
-            mempool_snapshot_ns: snapshot_ns,
+            block_context_ns,
+            ledger_state_ns,
+            ledger_view_ns,
+            leadership_ns,
+            ledger_tick_ns,
+            mempool_snapshot_ns,
         });
         let life = self.hosts[host].life;
-        self.at(snapshot_ns, Happening::Snapshot { host: host as u32, life, slot, parent, forged_ns, times });
+        self.at(mempool_snapshot_ns, Happening::Snapshot { host: host as u32, life, slot, parent, forged_ns, times });
     }
 
     pub(super) fn forged(&mut self, host: u32, slot: u64, parent: u32, txs: u32, times: u32) {
@@ -104,7 +104,7 @@ impl Engine<'_> {
         self.truth.blocks.push(block);
         self.truth.forging.push(self.times[times as usize]);
         let place = host as usize;
-        self.record(place, self.now_ns, Record::Forged { block: index });
+        self.record(place, self.now_ns, Event::ForgedBlock { block: index });
         self.hosts[place].has.add(index);
         let life = self.hosts[place].life;
         let starts = self.now_ns.max(self.hosts[place].free_ns);

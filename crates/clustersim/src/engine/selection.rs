@@ -1,7 +1,8 @@
 //! Chain selection of a host: the chain that it prefers, and the events when it takes up a block.
 
-use super::{Engine, Happening, Record};
+use super::{Engine, Happening};
 use crate::draws::Purpose;
+use crate::event::Event;
 use crate::truth::AdoptedBy;
 
 /// From the chain's adoption of a forged block to the forge loop's word of it.
@@ -70,12 +71,12 @@ impl Engine<'_> {
         let now_ns = self.now_ns;
         let shared = self.common(old, best);
         self.hosts[host].tip = best;
-        let (by, record) = if shared == old {
-            (AdoptedBy::Extension, Record::Extended { block: best })
+        let (by, event) = if shared == old {
+            (AdoptedBy::Extension, Event::AddedToCurrentChain { block: best })
         } else {
-            (AdoptedBy::Fork, Record::Forked { block: best })
+            (AdoptedBy::Fork, Event::SwitchedToAFork { block: best })
         };
-        self.record(host, now_ns, record);
+        self.record(host, now_ns, event);
         self.fill_mempool(host, now_ns);
         let mut at = old;
         while at != shared {
@@ -94,13 +95,13 @@ impl Engine<'_> {
             at = self.block(at).parent;
         }
         if self.block(best).forger == host as u32 && best == block {
-            self.record(host, now_ns + ADOPTION_TOLD_NS, Record::SelfAdopted { block: best });
+            self.record(host, now_ns + ADOPTION_TOLD_NS, Event::AdoptedBlock { block: best });
         }
         if removed > 0 {
             let mempool = &self.hosts[host].mempool;
-            let first = mempool.next.saturating_sub(u64::from(mempool.txs) + u64::from(removed)) as u32;
-            let left = mempool.txs;
-            self.record(host, now_ns + MEMPOOL_SYNC_NS, Record::TxsRemoved { first, count: removed, left });
+            let tx = mempool.next.saturating_sub(u64::from(mempool.txs) + u64::from(removed)) as u32;
+            let mempool_txs = mempool.txs;
+            self.record(host, now_ns + MEMPOOL_SYNC_NS, Event::RemoveTxs { tx, count: removed, mempool_txs });
         }
         // A header goes ahead of its block's adoption only while the block extends the chain: after a switch it is still to be announced.
         if !(announced && best == block && shared == old) {

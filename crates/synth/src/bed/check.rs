@@ -11,7 +11,7 @@ use serde_json::Value;
 use slotmark_chain::Hash32;
 use slotmark_chain::hash::{blake2b_224, blake2b_256};
 use slotmark_network::byron::{self, Byron};
-use slotmark_network::{Hex, HexText, Shelley};
+use slotmark_network::{AccessPoint, Hex, HexText, Shelley, Topology};
 use slotmark_praos::envelope::{
     ColdSigningKey, ColdVerificationKey, Envelope, Enveloped, GenesisUtxoSigningKey, GenesisUtxoVerificationKey, IssueCounter,
     KesSigningKey, KesVerificationKey, OperationalCertificate, VrfSigningKey, VrfVerificationKey,
@@ -67,26 +67,6 @@ struct Check<'a> {
     folder: &'a Path,
     bed: &'a Bed,
     faults: Vec<Fault>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Topology {
-    local_roots: Vec<Group>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Group {
-    access_points: Vec<AccessPoint>,
-    valency: Option<u64>,
-    hot_valency: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct AccessPoint {
-    address: String,
-    port: u16,
 }
 
 /// The host that is reached at an address and port, in a network of its own or at 127.0.0.1.

@@ -1,16 +1,13 @@
 """The bench as a whole: from what was asked for to run folders."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from slotmark import _core
 from slotmark.benches.chainsync.proof import Proof
+from slotmark.benches.chainsync.request import BLOCKS, Request
 from slotmark.benches.chainsync.runs import SessionFacts, new_runs
 from slotmark.benches.chainsync.server import Node, ReplayServer, Server
-from slotmark.benches.chainsync.session import Failure, Plan, Round, conduct, reference_proofs
+from slotmark.benches.chainsync.session import Failure, Round, Schedule, conduct, reference_proofs
 from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, REFERENCE, Program, built_ins, resolve
 from slotmark.errors import ArgumentError, TargetError
@@ -18,67 +15,9 @@ from slotmark.measure import session
 from slotmark.measure.manifest import refuse_others, write_runs
 from slotmark.measure.process import refuse_without_linux, split_cores
 from slotmark.measure.session import OnStep
+from slotmark.numbers import megabytes
 from slotmark.run import Run, SourceFile, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
-
-BLOCKS = 10_000
-"""Blocks that an invocation follows where nothing else is asked for."""
-
-
-class Place(msgspec.Struct, frozen=True):
-    """The place of the chain: a folder that our server replays, or a node.
-
-    Attributes:
-        chain: An ImmutableDB folder; the two others are None then.
-        node_socket: A node's node-to-client socket.
-        node: A node's node-to-node address, ``HOST:PORT``.
-    """
-
-    chain: Path | None = None
-    node_socket: Path | None = None
-    node: str | None = None
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that is asked for; see `slotmark chainsync run --help`.
-
-    Attributes:
-        targets: Which targets; empty for all that are built, without those that can do nothing of what was asked for.
-        resume: Whether to go on with the session below ``out`` that was cut.
-        blocks: How many; None for :data:`BLOCKS`, or as many as the chain has where those are fewer.
-    """
-
-    place: Place
-    targets: Sequence[str]
-    modes: Sequence[Mode]
-    depths: Sequence[int]
-    rounds: int
-    start: str
-    blocks: int | None
-    magic: int
-    seed: int
-    reply_delay_us: float
-    progress_every: int
-    timeout_s: float
-    pin: bool
-    out: Path
-    resume: bool = False
-
-    def parameters(self, window: "_core.Window | None") -> dict[str, Any]:
-        """Parameters that decide the run, as they are recorded."""
-        return {
-            "modes": list(self.modes),
-            "depths": list(self.depths),
-            "rounds": self.rounds,
-            "warm-up rounds": 1,
-            "seed": self.seed,
-            "start": window["start"] if window else self.start,
-            "start asked for": self.start,
-            "blocks": window["blocks"] if window else self.blocks or BLOCKS,
-            "reply delay, us": self.reply_delay_us,
-            "progress every": self.progress_every,
-            "pinned": self.pin if window or not self.pin else "clients only",
-        }
 
 
 def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> tuple[list[Run], list[Failure]]:
@@ -109,10 +48,10 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     server_cores, client_cores = split_cores() if request.pin else (frozenset[int](), frozenset[int]())
     window = _window(request)
     if window is not None:
-        on_remark(f"window: {window['blocks']:,} blocks, {window['bytes'] / 1e6:,.1f} MB, after {window['start']}")
+        on_remark(f"window: {window['blocks']:,} blocks, {megabytes(window['bytes'])}, after {window['start']}")
     sources = _sources(request, window)
     taking_part = [*programs, floor]
-    plan = Plan(
+    schedule = Schedule(
         programs=programs,
         floor=floor,
         settings=settings,
@@ -125,13 +64,13 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         client_cores=client_cores,
         timeout_s=request.timeout_s,
     )
-    with _server(request, plan, server_cores) as server:
+    with _server(request, schedule, server_cores) as server:
         proofs: dict[Mode, Proof] = (
-            reference_proofs(plan, server, _reference(programs), request.modes)
+            reference_proofs(schedule, server, _reference(programs), request.modes)
             if window is None
             else {mode: _proof(str(request.place.chain), window, mode) for mode in request.modes}
         )
-        workload = _workload(request, plan, window, proofs)
+        workload = _workload(request, schedule, window, proofs)
         parameters = {**request.parameters(window), "server": server.label}
         asked = session.asked_for(
             parameters,
@@ -143,10 +82,10 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         ) | {f"the chain's {name}": value for name, value in workload.items()}
         head = session.new_session(machine, started, asked)
         with session.open_session(
-            request.out, head, Round, rounds=plan.rounds, resume=request.resume, on_remark=on_remark
+            request.out, head, Round, rounds=schedule.rounds, resume=request.resume, on_remark=on_remark
         ) as kept:
             refuse_others(places, kept.head.session)
-            measured, failures = conduct(plan, server, proofs, on_step, kept.rounds, kept.keep)
+            measured, failures = conduct(schedule, server, proofs, on_step, kept.rounds, kept.keep)
             facts = SessionFacts(
                 head=kept.head,
                 workload=workload,
@@ -220,14 +159,14 @@ def _sources(request: Request, window: "_core.Window | None") -> list[SourceFile
     ]
 
 
-def _server(request: Request, plan: Plan, cores: frozenset[int]) -> Server:
+def _server(request: Request, schedule: Schedule, cores: frozenset[int]) -> Server:
     if request.place.chain is None:
         return Node(request.place.node_socket, request.place.node)
     return ReplayServer(
         request.place.chain,
         magic=request.magic,
-        start=plan.start,
-        blocks=plan.blocks,
+        start=schedule.start,
+        blocks=schedule.blocks,
         reply_delay_us=request.reply_delay_us,
         cores=cores,
     )
@@ -249,8 +188,10 @@ def _proof(chain: str, window: "_core.Window", mode: Mode) -> Proof:
     )
 
 
-def _workload(request: Request, plan: Plan, window: "_core.Window | None", proofs: dict[Mode, Proof]) -> dict[str, str]:
-    facts = {"network magic": str(request.magic), "start point": plan.start, "blocks": f"{plan.blocks:,}"}
+def _workload(
+    request: Request, schedule: Schedule, window: "_core.Window | None", proofs: dict[Mode, Proof]
+) -> dict[str, str]:
+    facts = {"network magic": str(request.magic), "start point": schedule.start, "blocks": f"{schedule.blocks:,}"}
     if window is not None:
         facts |= {"first block": window["first"], "last block": window["last"], "bytes": f"{window['bytes']:,}"}
     return facts | {f"digest, {mode}": proof.digest for mode, proof in proofs.items()}

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,8 @@ from slotmark.benches.chainsync.setting import Mode, Setting
 from slotmark.benches.chainsync.targets import FLOOR, Program
 from slotmark.errors import ProofError, TargetError
 from slotmark.measure.process import end, how_ended, last_words, refuse_endless, start
+from slotmark.numbers import mebibytes
+from slotmark.temporary import temporary_file, temporary_folder
 
 
 class Block(msgspec.Struct, tag_field="event", tag="block"):
@@ -112,10 +113,10 @@ class Follower:
 
     def __enter__(self) -> Self:
         """Starts the relay and the client. TargetError where the client can't be started."""
-        self._folder = tempfile.TemporaryDirectory(prefix="slotmark-", ignore_cleanup_errors=True)
+        self._folder = temporary_folder()
         own = None if Setting(self.mode, 1).node_to_node else str(Path(self._folder.name) / "node.socket")
         self._relay = _core.Relay(self._node, own, self.mode)
-        self._stderr = tempfile.TemporaryFile()
+        self._stderr = temporary_file()
         self._began = time.monotonic_ns()
         command = [
             *(*self.program.command, "follow", "--socket" if own else "--address", self._relay.place),
@@ -205,7 +206,7 @@ class Follower:
             *lines, rest = self._buffer.split(b"\n")
             self._buffer = bytearray(rest)
             if len(rest) > LONGEST_LINE_BYTES:
-                raise self._broken(f"it printed {LONGEST_LINE_BYTES >> 20} MiB without a line end")
+                raise self._broken(f"it printed {mebibytes(LONGEST_LINE_BYTES)} without a line end")
             for line in lines:
                 try:
                     record = self._records.decode(bytes(line))

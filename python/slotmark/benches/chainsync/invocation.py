@@ -4,7 +4,6 @@ import os
 import resource
 import selectors
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from typing import IO, Annotated
@@ -26,6 +25,8 @@ from slotmark.measure.process import (
     running,
     voluntary_switches,
 )
+from slotmark.numbers import fixed, mebibytes
+from slotmark.temporary import temporary_file
 
 LEAVE_S = 10
 """Time that a target may take to end after its work."""
@@ -172,7 +173,7 @@ def invoke(
     pipe, shown = subprocess.PIPE, program.command
     command = [*program.command, *job.arguments()]
     children_group(program.name)  # before what is to be measured, and what ends with it
-    with tempfile.TemporaryFile() as stderr, nothing_left():
+    with temporary_file() as stderr, nothing_left():
         begin = time.monotonic_ns()
         with running(
             program.name,
@@ -275,7 +276,7 @@ def _complaint(job: Job, done: Done, at_ns: list[int], spans: Sequence[tuple[int
         return "its times don't ascend"
     for says, took in spans:
         if says > took + CLOCKS_NS:
-            return f"it says that {says / 1e9:,.3f} s went by where {took / 1e9:,.3f} s did"
+            return f"it says that {fixed(says / 1e9, 3)} s went by where {fixed(took / 1e9, 3)} s did"
     return ""
 
 
@@ -327,7 +328,7 @@ class _Lines:
                     f"{self._about}: took too long and was stopped. If it is only slow, give it more with --timeout."
                 )
             if len(self._buffer) > LONGEST_LINE_BYTES:
-                raise self.broken(f"it printed {LONGEST_LINE_BYTES >> 20} MiB without a line end")
+                raise self.broken(f"it printed {mebibytes(LONGEST_LINE_BYTES)} without a line end")
             refuse_endless(self._about, self._stderr)
             if not self._selector.select(timeout=_LOOK_S):
                 # What it started may hold its standard output open; its last words may have come in between.

@@ -16,7 +16,8 @@ from slotmark.benches.chainsync.tables import INVOCATIONS, WINDOWS
 from slotmark.benches.chainsync.targets import FLOOR, Description
 from slotmark.measure.manifest import NewRun
 from slotmark.measure.session import Head
-from slotmark.metrics.catalogue import catalogue
+from slotmark.metrics.catalogue import Catalogue, catalogue
+from slotmark.numbers import percent, plain
 from slotmark.run import SourceFile, Target
 from slotmark.warnings import Warning
 
@@ -168,7 +169,21 @@ def _windows(mine: Sequence[Measured]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=WINDOWS)
 
 
-def spoken(versions: Sequence[int | None]) -> list[str]:
+def other_node(bench: Catalogue, node: str, program: str | None, versions: Sequence[int | None]) -> Warning:
+    """Returns the warning about a node that the session didn't start.
+
+    Args:
+        bench: The catalogue with the words.
+        node: The node, in words.
+        program: What it runs; None where that isn't known.
+        versions: What clients agreed on with it; None where a library hides it.
+    """
+    behind = f" (program '{program}')" if program else ""
+    spoken = ", ".join(_spoken(versions)) or "a version that no client reports"
+    return bench.warning("other_node", node=f"{node}{behind}", versions=spoken)
+
+
+def _spoken(versions: Sequence[int | None]) -> list[str]:
     """The versions that clients agreed on with the node, in words; None where a library hides it."""
     return [
         f"node-to-client version {version & ~_NODE_TO_CLIENT}"
@@ -181,14 +196,13 @@ def spoken(versions: Sequence[int | None]) -> list[str]:
 def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
     of_bench, found = catalogue(BENCH), []
     if facts.node:
-        found.append(
-            warnings.other_node(facts.node, facts.node_program, spoken([one.result.ready.version for one in mine]))
-        )
+        versions = [one.result.ready.version for one in mine]
+        found.append(other_node(of_bench, facts.node, facts.node_program, versions))
     if not facts.pinned:
         found.append(of_bench.warning("one_core" if facts.head.machine.cores == 1 else "not_pinned"))
     found += facts.warnings
     if facts.reply_delay_us:
-        found.append(of_bench.warning("reply_delay", delay_us=f"{facts.reply_delay_us:g}"))
+        found.append(of_bench.warning("reply_delay", delay_us=plain(facts.reply_delay_us)))
     if facts.rounds < warnings.ENOUGH_ROUNDS:
         found.append(warnings.few_rounds(facts.rounds))
     for setting in dict.fromkeys(one.case.setting for one in mine):
@@ -198,6 +212,6 @@ def _warnings(facts: SessionFacts, mine: Sequence[Measured]) -> list[Warning]:
             if one.case.setting == setting and one.round and one.result.server_cpu_ns is not None
         ]
         if shares and median(shares) > BUSY and mine[0].case.program != FLOOR:
-            share = f"{median(shares):.0%}"
-            found.append(of_bench.warning("server_busy", str(setting), share=share, limit=f"{BUSY:.0%}"))
+            share = percent(median(shares))
+            found.append(of_bench.warning("server_busy", str(setting), share=share, limit=percent(BUSY)))
     return found

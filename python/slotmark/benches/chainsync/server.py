@@ -18,6 +18,8 @@ from slotmark.benches.chainsync.setting import Setting
 from slotmark.errors import ArgumentError, ServerError
 from slotmark.measure.process import end, first_line, how_ended, last_words_in, peak_bytes
 from slotmark.measure.process import start as start_process
+from slotmark.numbers import plain
+from slotmark.temporary import temporary_folder
 
 START_TIMEOUT_S = 120
 """Time that our server may take until it listens: it frames the window's blocks first."""
@@ -92,12 +94,12 @@ class ReplayServer:
     @property
     def label(self) -> str:
         """Its name in a report."""
-        slow = f", {self._reply_delay_us:g} us before each reply" if self._reply_delay_us else ""
+        slow = f", {plain(self._reply_delay_us)} us before each reply" if self._reply_delay_us else ""
         return f"slotmark's replay server{slow}"
 
     def __enter__(self) -> Self:
         """Starts it and waits until it listens; ServerError where it doesn't."""
-        self._folder = tempfile.TemporaryDirectory(prefix="slotmark-")
+        self._folder = temporary_folder()
         start, blocks = self._window
         look_us = LOOK_US if self._cores else 0
         command = [

@@ -12,6 +12,7 @@ from slotmark.benches.chainsync.targets import FLOOR, Program
 from slotmark.errors import ProofError, TargetError
 from slotmark.measure import session
 from slotmark.measure.session import OnStep, Turns
+from slotmark.numbers import fixed
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -30,8 +31,8 @@ Failure = session.Failure[Case]
 Round = session.Round[Case, Invocation]
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a session.
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session measures.
 
     Attributes:
         programs: The targets, in the order in which they were named.
@@ -88,17 +89,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conduct(
-    plan: Plan,
+    schedule: Schedule,
     server: Server,
     proofs: Mapping[Mode, Proof],
     on_step: OnStep,
     before: Sequence[Round] = (),
     keep: Callable[[Round], None] = lambda _: None,
 ) -> tuple[list[Measured], list[Failure]]:
-    """Carries the plan out: see :func:`slotmark.measure.session.conduct`.
+    """Carries the schedule out: see :func:`slotmark.measure.session.conduct`.
 
     Args:
-        plan: The plan to carry out.
+        schedule: The schedule to carry out.
         server: A running server.
         proofs: For each mode that has one, the digest that every target must reach.
         on_step: Called at each step.
@@ -110,12 +111,12 @@ def conduct(
             expected, with the first block that differs.
         ServerError: The server ended.
     """
-    programs = plan.cases
+    programs = schedule.cases
 
     def measure(case: Case, _round: int, _order: int) -> Invocation:
         try:
-            invocation = invoke(programs[case], plan.job(case.setting, server), server.cpu_ns, server.check)
-            check_proof(plan, server, programs[case], case.setting, invocation, proofs)
+            invocation = invoke(programs[case], schedule.job(case.setting, server), server.cpu_ns, server.check)
+            check_proof(schedule, server, programs[case], case.setting, invocation, proofs)
         except TargetError:
             server.check()
             raise
@@ -124,17 +125,22 @@ def conduct(
     turns = Turns(
         cases=list(programs),
         measure=measure,
-        rounds=plan.rounds,
-        seed=plan.seed,
+        rounds=schedule.rounds,
+        seed=schedule.seed,
         warm_up=True,
         needed=lambda case: case.program == FLOOR,
-        figure=lambda ran: f" {ran.done.blocks / ran.elapsed_ns * 1e9:,.0f} blocks/s",
+        figure=lambda ran: f" {fixed(ran.done.blocks / ran.elapsed_ns * 1e9)} blocks/s",
     )
     return session.conduct(turns, on_step, before, keep)
 
 
 def check_proof(
-    plan: Plan, server: Server, program: Program, setting: Setting, invocation: Invocation, proofs: Mapping[Mode, Proof]
+    schedule: Schedule,
+    server: Server,
+    program: Program,
+    setting: Setting,
+    invocation: Invocation,
+    proofs: Mapping[Mode, Proof],
 ) -> None:
     """Holds an invocation's digest against the proof of its mode; ProofError names the first block that differs."""
     if program.name == FLOOR or setting.mode not in proofs:
@@ -147,14 +153,16 @@ def check_proof(
                 "can be trusted; none was kept."
             )
         return
-    again = invoke(program, plan.job(setting, server, progress_every=1), server.cpu_ns, server.check)
+    again = invoke(program, schedule.job(setting, server, progress_every=1), server.cpu_ns, server.check)
     raise ProofError(
         f"{program.name} ({setting}): its digest is not that of the blocks it was given: {first_difference(proof, again.progress)}. "
         "No figure of it can be trusted; none was kept."
     )
 
 
-def reference_proofs(plan: Plan, server: Server, reference: Program, modes: Sequence[Mode]) -> dict[Mode, Proof]:
+def reference_proofs(
+    schedule: Schedule, server: Server, reference: Program, modes: Sequence[Mode]
+) -> dict[Mode, Proof]:
     """Proofs where the chain is another node: the digests of our own client over the same blocks.
 
     It checks every hash on the way, so that bytes which are wrong for every client in the same way are found: that each
@@ -165,13 +173,13 @@ def reference_proofs(plan: Plan, server: Server, reference: Program, modes: Sequ
     """
 
     def proof(setting: Setting) -> Proof:
-        digest = invoke(reference, plan.job(setting, server, check=True), server.cpu_ns, server.check).done.digest
+        digest = invoke(reference, schedule.job(setting, server, check=True), server.cpu_ns, server.check).done.digest
 
         def trail() -> list[tuple[str, str]]:
             records = invoke(
-                reference, plan.job(setting, server, progress_every=1), server.cpu_ns, server.check
+                reference, schedule.job(setting, server, progress_every=1), server.cpu_ns, server.check
             ).progress
-            return [(record.digest or "", f"number {record.blocks} after {plan.start}") for record in records]
+            return [(record.digest or "", f"number {record.blocks} after {schedule.start}") for record in records]
 
         return Proof(digest or "", trail, f"what {reference.name} makes of it")
 

@@ -8,15 +8,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
 from slotmark import _core, warnings
-from slotmark.benches.chainsync.bench import Place, default_targets
+from slotmark.benches.chainsync.bench import default_targets
 from slotmark.benches.chainsync.following import Announced, Block, Follower
-from slotmark.benches.chainsync.runs import spoken, target_of, version_of
+from slotmark.benches.chainsync.request import Request
+from slotmark.benches.chainsync.runs import other_node, target_of, version_of
 from slotmark.benches.chainsync.server import Node
 from slotmark.benches.chainsync.session import Failure
 from slotmark.benches.chainsync.setting import Mode, Setting
@@ -27,6 +27,7 @@ from slotmark.measure.manifest import NewRun, write_runs
 from slotmark.measure.process import nothing_left, refuse_without_linux
 from slotmark.measure.session import Head, new_session
 from slotmark.metrics.catalogue import catalogue
+from slotmark.numbers import fixed
 from slotmark.run import Run, machine_facts, machine_warnings, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.warnings import Warning
@@ -45,26 +46,6 @@ STARTS = 4
 
 SETTLE_S = 5
 """Time that blocks announced before the end may take until the client has done with them."""
-
-
-class TipRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that is asked for; see `slotmark chainsync run --help`.
-
-    Attributes:
-        place: The node.
-        targets: Which targets; empty for all that are built and can follow in one of the modes.
-        modes: What is done to each block; a client per target and mode.
-        magic: The network's.
-        duration_s: How long to follow.
-        out: The folder of the runs.
-    """
-
-    place: Place
-    targets: Sequence[str]
-    modes: Sequence[Mode]
-    magic: int
-    duration_s: float
-    out: Path
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +76,7 @@ OnLook = Callable[[float, int], None]
 """Called at each look with the seconds that are over, and the number of blocks that the node announced to the client that got most."""
 
 
-def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLook) -> Followed:
+def follow(request: Request, on_remark: Callable[[str], None], on_look: OnLook) -> Followed:
     """Follows, and writes a run folder per target.
 
     Args:
@@ -130,7 +111,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
             failures,
             lambda one: _core.node_tip(node.address(one.case.setting), one.case.setting.node_to_node, request.magic),
         )
-        began_ns, ended_ns, cut, interrupted = going.follow(request.duration_s, on_look)
+        began_ns, ended_ns, cut, interrupted = going.follow(request.follow_s, on_look)
         facts = _Facts(
             request=request,
             head=head,
@@ -138,7 +119,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
             node=node,
             start=next(iter(tips.values())),
             clients=len(pairs),
-            asked_s=request.duration_s,
+            asked_s=request.follow_s,
             ran_s=(ended_ns - began_ns) / 1e9,
             cut=cut,
             began_ns=began_ns,
@@ -157,7 +138,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
         if cut:
             raise ServerError(f"{cut}, before any block was measured. Nothing was kept.")
         raise ServerError(
-            f"{node.label}: announced no block within {request.duration_s:,.0f} s. Is it in sync with a network that makes blocks? Follow for longer."
+            f"{node.label}: announced no block within {fixed(request.follow_s)} s. Is it in sync with a network that makes blocks? Follow for longer."
         )
     runs = write_runs(
         _new_run(facts, program, {one: rows[one] for one in rows if one.program is program}, failures)
@@ -168,7 +149,7 @@ def follow(request: TipRequest, on_remark: Callable[[str], None], on_look: OnLoo
 
 
 def _able(
-    programs: Sequence[Program], request: TipRequest, on_remark: Callable[[str], None]
+    programs: Sequence[Program], request: Request, on_remark: Callable[[str], None]
 ) -> list[tuple[Program, Mode]]:
     """The targets in the modes in which they can follow.
 
@@ -293,7 +274,7 @@ def _counting(rows: Sequence[_Row]) -> bool:
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts that all runs of a session have in common."""
 
-    request: TipRequest
+    request: Request
     head: Head
     ended: str
     node: Node
@@ -361,13 +342,13 @@ def _rollbacks(rows: dict[Follower, list[_Row]], facts: _Facts) -> pa.Table:
 
 
 def _cut(after_s: float, asked_s: float, why: str) -> Warning:
-    return catalogue(BENCH).warning("cut_at_tip", after_s=f"{after_s:,.0f}", asked_s=f"{asked_s:,.0f}", why=why)
+    return catalogue(BENCH).warning("cut_at_tip", after_s=fixed(after_s), asked_s=fixed(asked_s), why=why)
 
 
 def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequence[Failure]) -> list[Warning]:
     versions_spoken = [one.ready.version for one in rows if one.ready is not None]
     of_bench = catalogue(BENCH)
-    found = [warnings.other_node(facts.node.label, facts.node.program, spoken(versions_spoken))]
+    found = [other_node(of_bench, facts.node.label, facts.node.program, versions_spoken)]
     if facts.clients + 2 > facts.head.machine.cores:
         cores = counted(facts.head.machine.cores, "core")
         found.append(of_bench.warning("crowded", clients=facts.clients, cores=cores))
@@ -387,5 +368,6 @@ def _warnings(facts: _Facts, rows: dict[Follower, list[_Row]], failures: Sequenc
             found.append(of_bench.warning("never_done", subject, blocks=were))
         counting = sum(row.announced.awaited and row.decoded is not None for row in of_it)
         if counting < warnings.ENOUGH_BLOCKS:
-            found.append(warnings.few_blocks_at_tip(subject, counting))
+            blocks, enough = counted(counting, "block"), str(warnings.ENOUGH_BLOCKS)
+            found.append(of_bench.warning("few_blocks_at_tip", subject, blocks=blocks, enough=enough))
     return found

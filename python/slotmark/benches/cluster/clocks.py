@@ -13,6 +13,7 @@ import pyarrow as pa
 from slotmark.benches.cluster.connections import Connection, peers
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.database import allow_folder, parquet_files
+from slotmark.numbers import fixed, plain
 from slotmark.statistics.clock_moves import Least, courses, moved_clocks
 from slotmark.statistics.clocks import Offsets, clock_offsets
 from slotmark.warnings import Warning
@@ -143,7 +144,7 @@ def _warnings(
         found.append(
             of_bench.warning("clocks_corrected", hosts=far, reference=middle)
             if correct
-            else of_bench.warning("clocks_apart", hosts=far, reference=middle, limit_ms=f"{limit_ms:g}")
+            else of_bench.warning("clocks_apart", hosts=far, reference=middle, limit_ms=plain(limit_ms))
         )
     if offsets.moved.any():
         moved = [hosts[number] for number in np.flatnonzero(offsets.moved).tolist()]
@@ -157,9 +158,11 @@ def _warnings(
 def _apart(host: str, offset_ms: float, low_ms: float, high_ms: float) -> str:
     """A host with how far its clock is ahead of another, and between which bounds that must be."""
     bounds = (
-        f", {low_ms:+,.1f} to {high_ms:+,.1f} whatever the delays" if isfinite(low_ms) and isfinite(high_ms) else ""
+        f", {fixed(low_ms, 1, sign=True)} to {fixed(high_ms, 1, sign=True)} whatever the delays"
+        if isfinite(low_ms) and isfinite(high_ms)
+        else ""
     )
-    return f"{host} ({offset_ms:+,.1f} ms{bounds})"
+    return f"{host} ({fixed(offset_ms, 1, sign=True)} ms{bounds})"
 
 
 def _unknown(hosts: Sequence[str]) -> Warning:

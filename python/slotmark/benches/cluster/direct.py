@@ -1,6 +1,5 @@
 """A simulated cluster straight to a run folder, without the text of logs in between."""
 
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -11,6 +10,7 @@ from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regio
 from slotmark.benches.cluster.simulate import RunFacts
 from slotmark.engine import Progress
 from slotmark.run import Run, RunWriter
+from slotmark.temporary import temporary_folder
 
 
 def simulate_direct(
@@ -32,7 +32,7 @@ def simulate_direct(
         SimulationError: A profile that makes no sense, or a table that can't be written.
         RunError: The run folder is there already or can't be written.
     """
-    with RunWriter(out) as writer, tempfile.TemporaryDirectory() as folder:
+    with RunWriter(out) as writer, temporary_folder() as folder:
         description = Path(folder)
         facts, counts = _core.simulate_direct(
             profile_toml, seed, out.name, str(writer.tables_folder), folder, threads, progress

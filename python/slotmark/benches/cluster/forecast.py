@@ -18,6 +18,7 @@ from slotmark.engine import Progress
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, CostMatrix, costs_together
 from slotmark.metrics.replayed import CONFIDENCE, Factor, Kept, Replayed
+from slotmark.numbers import brief
 from slotmark.run import Run
 from slotmark.run.folder import refuse_existing
 from slotmark.run.manifest import TARGET_PLACE
@@ -228,7 +229,7 @@ def forecast(
             ends=tuple((*given, *_settings(scaled.factors, end * scaled.reach(CONFIDENCE))) for end in (-1, 1)),
         ),
     ]
-    changed = ", ".join(f"{one.stage}*={one.factor:.4g}" for one in scaled.factors)
+    changed = ", ".join(f"{one.stage}*={brief(one.factor, 4)}" for one in scaled.factors)
     return simulated(variants, changed, seeds, [folder / side for side in SIDES], progress)
 
 
@@ -270,7 +271,7 @@ class _Costs:
         if found.effective < LEAST_EFFECTIVE < base.shape[1]:
             raise ComparisonError(
                 f"{self._path}: of '{metric.name}', neighbouring blocks change so much alike that {base.shape[1]:,} count as "
-                f"{found.effective:.1f} independent ones, and {LEAST_EFFECTIVE} are needed. Replay a longer stretch."
+                f"{brief(found.effective)} independent ones, and {LEAST_EFFECTIVE} are needed. Replay a longer stretch."
             )
         return Factor(
             stage=work.stage,
@@ -294,7 +295,7 @@ class _Costs:
             return "all; their sizes aren't recorded", np.ones(costs.keys.size, dtype=bool)
         sizes = np.array(known, dtype=np.float64)
         mask = (sizes >= size / NEAR) & (sizes <= size * NEAR)
-        span = f"{size / NEAR / 1e3:.3g} to {size * NEAR / 1e3:.3g} kB"
+        span = f"{brief(size / NEAR / 1e3)} to {brief(size * NEAR / 1e3)} kB"
         if mask.sum() < _LEAST_NEAR:
             return f"all; {int(mask.sum())} have {span}, as the profile's", np.ones_like(mask)
         return span, mask

@@ -28,6 +28,7 @@ from slotmark.cores import usable_cores
 from slotmark.errors import ArgumentError, LogError
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import Filter, parse_filters
+from slotmark.numbers import percent, plain
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.versions import versions
 from slotmark.warnings import Warning, shown
@@ -297,7 +298,7 @@ def _of_tracing(tables: Path, cluster: Cluster, ingested: Ingested) -> list[Warn
 
 def _traces_limited(messages: Mapping[str, float], times: int) -> Warning:
     """Messages that are counted, of which nodes log only so many per second; and how often logs tell of such a limit at work."""
-    named = [f"{message} ({most:g} per second)" for message, most in messages.items()]
+    named = [f"{message} ({plain(most)} per second)" for message, most in messages.items()]
     found = [
         *([f"Nodes limit how many of these messages they log: {shown(named)}."] if named else []),
         *([f"Tracing held messages back, by {times:,} messages of its own."] if times else []),
@@ -365,7 +366,7 @@ def _refuse_rejected(ingested: Ingested, most: float) -> None:
         for one in ingested.first_rejections[:3]
     )
     raise LogError(
-        f"{ingested.rejected:,} of {ingested.lines:,} lines can't be read ({reasons}), more than {100 * most:g} %. "
+        f"{ingested.rejected:,} of {ingested.lines:,} lines can't be read ({reasons}), more than {percent(most)}. "
         f"The first: {first}. They were read as lines of {nodes}. Mend the logs, or allow more with --max-rejected."
     )
 
@@ -437,8 +438,8 @@ def _manifest(cluster: Cluster, ingested: Ingested, more_warnings: Sequence[Warn
             **metadata.workload,
             "hosts": str(len(ingested.hosts)),
             "epoch, slots": str(genesis.epoch_length),
-            "slot, s": f"{genesis.slot_length:g}",
-            "active slots": f"{genesis.active_slots_coeff:g}",
+            "slot, s": plain(genesis.slot_length),
+            "active slots": plain(genesis.active_slots_coeff),
         },
         parameters={
             "filters": [one for one in metadata.filters if one not in too_late],

@@ -9,6 +9,7 @@ import msgspec
 from slotmark.benches.cluster.files import content_of
 from slotmark.cleaning import cleaned
 from slotmark.errors import LogError
+from slotmark.numbers import plain
 
 GENESIS_PLACES = (
     "genesis/genesis.shelley.json",
@@ -150,7 +151,7 @@ def _refuse_implausible(genesis: Genesis, path: Path) -> None:
     ):
         if not least <= value <= most:
             raise LogError(
-                f"{path}: {field} is {value:g}: expected {least:g} to {most:g}. Check the file, or give another with --genesis."
+                f"{path}: {field} is {plain(value)}: expected {plain(least)} to {plain(most)}. Check the file, or give another with --genesis."
             )
     if not _FIRST_START_NS <= genesis.system_start_ns < _LAST_START_NS:
         raise LogError(
@@ -238,7 +239,7 @@ def _condition(entry: object, path: Path) -> str:
             f'{path.parent}: the profile\'s filter {entry!r} has no tag. Expected {{"tag": …, "contents": …}}.'
         )
     argument = inner.get("contents")
-    return f"{inner['tag']} {argument:g}" if isinstance(argument, int | float) else str(inner["tag"])
+    return f"{inner['tag']} {plain(argument)}" if isinstance(argument, int | float) else str(inner["tag"])
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import msgspec
 
 from slotmark import _core
 from slotmark.errors import SimulationError
+from slotmark.numbers import plain
 
 GEOMETRIC_FROM = 4.0
 """Steps are geometric where the high end is at least this many times the low one."""
@@ -66,7 +67,7 @@ class Sweep(msgspec.Struct, frozen=True):
 
     def written(self, value: float) -> str:
         """A value with its unit, as a profile has it."""
-        return f"{value:.12g}{self.unit}"
+        return f"{plain(value)}{self.unit}"
 
 
 def parse_sweep(text: str, spacing: Spacing = Spacing.auto) -> Sweep:

@@ -4,11 +4,10 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,6 +19,7 @@ from slotmark.benches.ledger.db_analyser import Work, node_config
 from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.invocation import prepare
 from slotmark.benches.ledger.memory_limit import limited, unlimited
+from slotmark.benches.ledger.request import Request
 from slotmark.benches.ledger.runs import (
     BENCH,
     distinct,
@@ -28,13 +28,14 @@ from slotmark.benches.ledger.runs import (
     warnings_of,
     workload_of,
 )
-from slotmark.benches.ledger.session import Blocks, Failure, Measured, Plan, Round, conduct, part_name
+from slotmark.benches.ledger.session import Blocks, Failure, Measured, Round, Schedule, conduct, part_name
 from slotmark.benches.ledger.targets import Program, commands, engines, refuse_same_names
 from slotmark.errors import RunError
 from slotmark.measure import session
 from slotmark.measure.manifest import NewRun, refuse_others, write_runs, written
 from slotmark.measure.process import refuse_without_linux
 from slotmark.measure.session import OnStep
+from slotmark.numbers import megabytes
 from slotmark.run import Run, SourceFile, Target, machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.run.manifest import TARGET_PLACE
@@ -46,44 +47,6 @@ PARTS = "unfinished-session"
 """The folder below ``--out`` with the blocks of processes that are finished, until the run folders are written."""
 
 _ANEW = f"A session can't be resumed without all of its finished processes: remove {session.FILE} and {PARTS}, and begin anew."
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that is asked for; see `slotmark ledger run --help`.
-
-    Attributes beyond its options:
-        skip: How many of the blocks are replayed and left out, from the first on.
-        against_itself: Whether each target is there twice, with -a and -b behind its name.
-        also_recorded: What else to write down as parameters of a target's run, by its name.
-    """
-
-    chain: Path
-    backends: Sequence[str]
-    targets: Sequence[str]
-    genesis: Path | None
-    config: Path | None
-    blocks: int | None
-    rounds: int
-    seed: int
-    flush_every: int
-    timeout_s: float
-    memory_limit_bytes: int | None = None
-    out: Path
-    resume: bool = False
-    skip: int = 0
-    against_itself: bool = False
-    also_recorded: Mapping[str, Mapping[str, str]] = {}
-
-    def parameters(self) -> dict[str, Any]:
-        """Parameters that decide the run, as they are recorded."""
-        return {
-            "rounds": self.rounds,
-            "seed": self.seed,
-            "genesis": "given" if self.genesis else "none",
-            "flush every": self.flush_every,
-            "memory limit": "none" if self.memory_limit_bytes is None else f"{self.memory_limit_bytes:,} bytes",
-            **({"blocks left out": self.skip} if self.skip else {}),
-        }
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +95,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     if not request.resume:
         for place in places:
             refuse_existing(place)
-    on_remark(f"{window['blocks']:,} blocks, {window['bytes'] / 1e6:,.1f} MB, {request.rounds} rounds")
+    on_remark(f"{window['blocks']:,} blocks, {megabytes(window['bytes'])}, {request.rounds} rounds")
     sources = Sources(
         chain=[SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])],
         genesis=genesis_files(request.genesis) if request.genesis else [],
@@ -157,7 +120,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         _scratch(request.out) as scratch,
     ):
         refuse_others(places, kept.head.session)
-        plan = Plan(
+        schedule = Schedule(
             programs=programs,
             chain=request.chain.resolve(),
             blocks=blocks.behind(request.skip),
@@ -171,12 +134,12 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             parts=parts,
         )
         try:
-            measured, failures = conduct(plan, on_step, kept.rounds, kept.keep)
+            measured, failures = conduct(schedule, on_step, kept.rounds, kept.keep)
         except BaseException:
             if not kept.path.exists():
                 shutil.rmtree(parts, ignore_errors=True)
             raise
-        runs = _write_runs(request, plan, sources, kept.head, measured, kept.warnings())
+        runs = _write_runs(request, schedule, sources, kept.head, measured, kept.warnings())
         shutil.rmtree(parts, ignore_errors=True)
         kept.remove()
     return runs, failures
@@ -270,7 +233,7 @@ def _refuse_without_parts(parts: Path, kept: session.Unfinished[Round]) -> None:
 
 def _write_runs(
     request: Request,
-    plan: Plan,
+    schedule: Schedule,
     sources: Sources,
     head: session.Head,
     measured: Sequence[Measured],
@@ -278,7 +241,7 @@ def _write_runs(
 ) -> list[Run]:
     """Writes a run folder per target that never failed; either all are there in the end, or none."""
     runs: list[NewRun] = []
-    for place, program in enumerate(plan.programs):
+    for place, program in enumerate(schedule.programs):
         mine = [one for one in measured if one.case == program.name]
         if not mine:
             continue
@@ -306,7 +269,7 @@ def _write_runs(
             },
             tables={
                 # A target that never failed was measured in every round: its n-th process has the rows of round n.
-                "blocks": [plan.part(one.order) for one in mine],
+                "blocks": [schedule.part(one.order) for one in mine],
                 "processes": processes_table(processes),
             },
             sources=sources.of(program),

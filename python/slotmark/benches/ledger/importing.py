@@ -29,6 +29,7 @@ from slotmark.measure.manifest import NewRun, write_runs
 from slotmark.measure.session import Head
 from slotmark.run import MachineFacts, Run, Target
 from slotmark.run.folder import refuse_existing
+from slotmark.run.manifest import FACTORS
 
 _NO_CHANCE = 10
 """The number of blocks from which on two processes don't have the same totals by chance."""
@@ -217,7 +218,7 @@ def _run_of(
         ),
         workload=workload_of(processes),
         parameters={
-            "target factors": recording.factors,  # they differ on purpose, as whatever starts with `target`
+            FACTORS: recording.factors,  # they differ on purpose, as whatever starts with `target`
             "processes": len(recording.files),
             **({"table read subtracted": "yes"} if subtract_table_read else {}),
             **recorded_with(processes),

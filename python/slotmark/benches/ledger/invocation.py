@@ -15,6 +15,7 @@ from slotmark.benches.ledger.reading import Source, read_file
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ImportFileError, TargetError
 from slotmark.measure.process import how_ended, last_words_in, nothing_left, peak_bytes, refuse_endless, running
+from slotmark.temporary import temporary_file
 
 _LOOK_S = 0.05
 """Time between two looks at a process while it runs."""
@@ -99,7 +100,7 @@ def _database(folder: Path, chain: Path, *, snapshots: bool) -> Path:
 
 def _run(name: str, words: list[str], before: Sequence[str], timeout_s: float) -> tuple[int, int]:
     """Wall time in ns and the largest resident set that was seen; TargetError where it fails."""
-    with tempfile.TemporaryFile() as stderr, nothing_left():
+    with temporary_file() as stderr, nothing_left():
         begin = time.monotonic_ns()
         peak = 0
         with running(name, [*before, *words], shown=words, stderr=stderr) as process:

@@ -16,9 +16,10 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from slotmark.benches.ledger.bench import Request, blocks_of, programs_of, run
+from slotmark.benches.ledger.bench import blocks_of, programs_of, run
 from slotmark.benches.ledger.engine import genesis_files
 from slotmark.benches.ledger.plan_file import Fragment, PlanFile, PlannedTarget
+from slotmark.benches.ledger.request import Request
 from slotmark.benches.ledger.session import Blocks
 from slotmark.benches.ledger.targets import Program
 from slotmark.errors import ArgumentError, RunError, SlotmarkError

@@ -188,7 +188,7 @@ def warnings_of(target: str, processes: Sequence[Process], machine: MachineFacts
         found.append(of_bench.warning("unknown_columns", target, names=", ".join(unknown)))
     share = max(process.at_odds for process in processes)
     if share > 0:
-        found.append(of_bench.warning("totals_at_odds", target, share=f"{share:.1%}"))
+        found.append(of_bench.warning("totals_at_odds", target, share=percent(share)))
     missing = max(process.missing for process in processes)
     if missing:
         found.append(of_bench.warning("missing_inputs", target, inputs=missing))

@@ -37,8 +37,8 @@ class Blocks(msgspec.Struct, frozen=True):
         return Blocks(self.slots[count:], self.hashes[count:])
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a session.
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session measures.
 
     Attributes:
         programs: The targets, in the order in which they were named.
@@ -77,32 +77,38 @@ def part_name(order: int) -> str:
 
 
 def conduct(
-    plan: Plan, on_step: OnStep, before: Sequence[Round], keep: Callable[[Round], None]
+    schedule: Schedule, on_step: OnStep, before: Sequence[Round], keep: Callable[[Round], None]
 ) -> tuple[list[Measured], list[Failure]]:
-    """Carries the plan out: see :func:`slotmark.measure.session.conduct`. RunError where there is no room for what was measured."""
-    programs = {program.name: program for program in plan.programs}
+    """Carries the schedule out: see :func:`slotmark.measure.session.conduct`. RunError where there is no room for what was measured."""
+    programs = {program.name: program for program in schedule.programs}
 
     def measure(name: str, number: int, order: int) -> Process:
-        return _measure(plan, programs[name], number, order)
+        return _measure(schedule, programs[name], number, order)
 
-    turns = Turns(cases=list(programs), measure=measure, rounds=plan.rounds, seed=plan.seed)
+    turns = Turns(cases=list(programs), measure=measure, rounds=schedule.rounds, seed=schedule.seed)
     return session.conduct(turns, on_step, before, keep)
 
 
-def _measure(plan: Plan, program: Program, number: int, order: int) -> Process:
-    blocks = plan.skip + plan.blocks.slots.size
+def _measure(schedule: Schedule, program: Program, number: int, order: int) -> Process:
+    blocks = schedule.skip + schedule.blocks.slots.size
     ran = invoke(
-        program, plan.chain, blocks, plan.scratch, plan.timeout_s, limited=plan.limited, prepared=plan.prepared
+        program,
+        schedule.chain,
+        blocks,
+        schedule.scratch,
+        schedule.timeout_s,
+        limited=schedule.limited,
+        prepared=schedule.prepared,
     )
-    recorded = from_slot(ran.source.recorded, int(plan.blocks.slots[0]))
-    _refuse_other_blocks(program.name, recorded, plan.blocks)
+    recorded = from_slot(ran.source.recorded, int(schedule.blocks.slots[0]))
+    _refuse_other_blocks(program.name, recorded, schedule.blocks)
     process = process_of(recorded)
     facts = process.facts
     if facts.peak_bytes is None:
         facts = msgspec.structs.replace(facts, peak_bytes=ran.peak_bytes or None)
-    path = plan.part(order)
+    path = schedule.part(order)
     try:
-        plan.parts.mkdir(parents=True, exist_ok=True)
+        schedule.parts.mkdir(parents=True, exist_ok=True)
         pq.write_table(blocks_table(recorded, number), path, compression="zstd")
     except OSError as error:
         raise RunError(f"{path}: can't be written ({error}). Make room, and go on with --resume.") from error

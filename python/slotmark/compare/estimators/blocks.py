@@ -23,11 +23,12 @@ from slotmark.compare.result import (
     Summary,
 )
 from slotmark.compare.summary import summarise_costs
+from slotmark.compare.traits import Traits, Unit, side_degrees
 from slotmark.compare.turns import apart
 from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
-from slotmark.metrics import CostMatrix, Metric, catalogue, costs_together, parts_of
-from slotmark.numbers import percent
+from slotmark.metrics import Catalogue, CostMatrix, Metric, catalogue, costs_together, parts_of
+from slotmark.numbers import brief, percent
 from slotmark.statistics.block_pictures import Band, Density, Dot, bands, densities, dots
 from slotmark.statistics.block_ratio import Part, even_log_ratios, total_ratio, typical_ratio
 from slotmark.statistics.dependence import LEAST_EFFECTIVE
@@ -41,6 +42,8 @@ from slotmark.statistics.two_level import Estimate as TwoLevel
 from slotmark.statistics.two_level import hierarchical
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS, Warning
+
+TRAITS = Traits(units=(Unit(over="processes", of_runs=True, degrees=side_degrees),))
 
 REPETITIONS = 2_000
 
@@ -80,9 +83,11 @@ def estimate(task: Task) -> Estimate:
             if costs[0] is None or all(cost is None for cost in costs[1:]):
                 continue
             found = list(_entries(metric, costs, how, pool, [{} for _ in parts], orders, main=False))
-            found[0] = msgspec.structs.replace(found[0], warnings=block_warnings.coarse(metric.name, costs[0].values))
+            found[0] = msgspec.structs.replace(
+                found[0], warnings=block_warnings.coarse(task.bench, metric.name, costs[0].values)
+            )
             entries += found
-            of_sides = _with_pauses(metric, main, matrices, costs, of_sides)
+            of_sides = _with_pauses(task.bench, metric, main, matrices, costs, of_sides)
     values = [one.values for one in matrices]
     above = np.logical_and.reduce([(one > 0).all(axis=0) for one in values])
     kept = [one[:, above] for one in values]
@@ -248,7 +253,7 @@ def _too_few(processes: int, blocks: int, effective: float) -> str:
         return f"{processes} processes on a side are too often alike by chance; record at least 5"
     if effective < LEAST_EFFECTIVE < blocks:
         return (
-            f"no verdict possible: neighbouring blocks change so much alike that {blocks:,} count as {effective:.1f} independent ones, and "
+            f"no verdict possible: neighbouring blocks change so much alike that {blocks:,} count as {brief(effective)} independent ones, and "
             f"{LEAST_EFFECTIVE} are needed"
         )
     return ""
@@ -341,7 +346,7 @@ def _ranking(values: Sequence[np.ndarray]) -> Ranking | None:
 
 
 def _factors(sides: Sequence[Side], values: Sequence[np.ndarray], how: How) -> list[FactorEffect]:
-    levels = [side.manifest.parameters.get("target factors", {}) for side in sides]
+    levels = [side.manifest.factors for side in sides]
     names = list(levels[0])
     if not names or any(set(one) != set(names) for one in levels):
         return []
@@ -360,9 +365,9 @@ def _warnings(task: Task, matrices: Sequence[CostMatrix], main: Metric, orders: 
         if place:
             if order := orders[place - 1]:
                 of_side.append(warnings.not_interleaved(order))
-            of_side += block_warnings.few_blocks(means[0], mean, matrix.keys, main.margin)
+            of_side += block_warnings.few_blocks(task.bench, means[0], mean, matrix.keys, main.margin)
         else:
-            of_side += block_warnings.clustered(mean, main.unit)
+            of_side += block_warnings.clustered(task.bench, mean, main.unit)
         found.append(of_side)
     return found
 
@@ -374,6 +379,7 @@ def _few(processes: int) -> list[Warning]:
 
 
 def _with_pauses(
+    bench: Catalogue,
     metric: Metric,
     main: Metric,
     matrices: Sequence[CostMatrix],
@@ -387,5 +393,5 @@ def _with_pauses(
     for matrix, cost, of_side in zip(matrices, costs, of_sides, strict=True):
         whole = float(matrix.values.mean(axis=0).sum())
         share = float(cost.values.mean(axis=0).sum()) / whole if cost is not None and whole > 0 else 0.0
-        found.append([*of_side, *block_warnings.paused(share)])
+        found.append([*of_side, *block_warnings.paused(bench, share)])
     return found

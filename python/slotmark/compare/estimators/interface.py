@@ -9,8 +9,9 @@ import msgspec
 from slotmark.compare.margins import least_that_matters
 from slotmark.compare.prior import Prior
 from slotmark.compare.result import ALL, Basis, BlockDesign, Comparison, Detail, Quantity, Side, Summary
+from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
-from slotmark.metrics import Analysis, Metric
+from slotmark.metrics import Analysis, Catalogue, Metric, catalogue
 from slotmark.statistics.interval import Interval
 from slotmark.statistics.ratio import Ratio
 from slotmark.warnings import Warning
@@ -70,6 +71,11 @@ class Task(msgspec.Struct, frozen=True):
             yield metric
 
     @property
+    def bench(self) -> Catalogue:
+        """The catalogue of the runs' bench."""
+        return catalogue(self.sides[0].manifest.bench)
+
+    @property
     def tests(self) -> int:
         """At most how many tests there are per part."""
         return (len(self.sides) - 1) * sum(metric.tested for metric in self.metrics)
@@ -81,6 +87,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         ratio: None where it can't be estimated.
         bounds: The ratio with the interval that decides: each end alone is wrong in at most 1 of 100 cases.
+        widest: The ratio with an interval that a verdict must stand up to unless it is asked for these runs only; None where there is none.
         delta: In the metric's unit; None where only ratios are compared.
         p: Two-sided p-value of no difference; None where none can be computed.
         p_is_bound: Whether p is an upper bound: the bootstrap could give no smaller one.
@@ -96,6 +103,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     ratio: Interval | None
     bounds: Interval | None = None
+    widest: Interval | None = None
     delta: Interval | None = None
     p: float | None = None
     p_is_bound: bool = False
@@ -124,6 +132,7 @@ def measured_of_means(
     paired: bool,
     shown: str,
     basis: Basis,
+    widest: Interval | None = None,
     conditional: bool = False,
     settled: Judgement | None = None,
 ) -> Measured:
@@ -138,16 +147,19 @@ def measured_of_means(
         paired: As above.
         shown: As above.
         basis: As above.
+        widest: As ``bounds``, and what it is, as above.
         conditional: As above.
         settled: As above.
     """
-    ratio, bounds = (
-        Interval(*(1 + end / base for end in (one.estimate, one.low, one.high))) for one in (delta, bounds)
-    )
+
+    def of_base(one: Interval) -> Interval:
+        return Interval(*(1 + end / base for end in (one.estimate, one.low, one.high)))
+
     absolute = least_that_matters(metric, base)
     return Measured(
-        ratio=ratio,
-        bounds=bounds,
+        ratio=of_base(delta),
+        bounds=of_base(bounds),
+        widest=widest and of_base(widest),
         delta=delta,
         p=p,
         paired=paired,
@@ -214,7 +226,9 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Estimator(Protocol):
-    """The functions of an estimator's file."""
+    """The contents of an estimator's file."""
+
+    TRAITS: Traits
 
     def estimate(self, task: Task) -> Estimate:
         """Estimates every metric of a task.

@@ -15,9 +15,11 @@ from slotmark.compare.paired_runs import LEAST, Pairing, Pairs, pairing
 from slotmark.compare.prior import Prior, source_of
 from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Design, Summary
 from slotmark.compare.summary import summarise_runs
+from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.metrics import Analysis, Metric, Samples, side_by_side
+from slotmark.numbers import brief, plain
 from slotmark.statistics.between_runs import (
     RunMean,
     Scale,
@@ -29,6 +31,7 @@ from slotmark.statistics.between_runs import (
     residuals,
 )
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES
+from slotmark.statistics.interval import Interval
 from slotmark.statistics.mean_difference import (
     LOPSIDED,
     MeanDifference,
@@ -43,6 +46,16 @@ from slotmark.statistics.mean_difference import (
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS
 from slotmark.words import counted
+
+TRAITS = Traits(
+    means_of_runs=True,
+    units=(
+        Unit(over="runs", of_runs=True, pooled=True),
+        Unit(over="paired rounds", of_runs=True, degrees=pair_degrees, together="from rounds in turns"),
+        Unit(over="paired seeds", of_runs=True, degrees=pair_degrees, together="from runs of the same seeds"),
+        Unit(over="mixed rounds", of_runs=True, together="from hosts that were swapped in one cluster"),
+    ),
+)
 
 DESIGNS = {
     "paired rounds": "Runs of both sides took turns in one session: the runs of a round are a pair, and Student's t is over the differences of rounds. ",
@@ -177,7 +190,8 @@ def method(comparison: Comparison) -> str:
         "A metric's value is the arithmetic mean of its samples: one per block, per block and host, or per host and slot. "
         f"{way} of one run aren't independent of each other: how much a mean varies is read off the slowest cosines of the run's course, and "
         "intervals and p-values are Student's t with as many degrees of freedom; levels of memory are compared over hosts. Blocks of "
-        "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would be as informative; no verdict is possible below 4. Verdicts are "
+        "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would be as informative; no verdict is possible below 4. Nor is there one of single runs that would not stand up to a drift of the level as "
+        "far as the noise of blocks or slots may hide, unless verdicts on these runs only are asked for. Verdicts are "
         "conditional where each side was run once and nothing shows how much runs of one build differ. Else the run is the unit: means of runs are compared on the "
         "scale of logarithms (shares and counts as they are). What runs of one side differ by, of all sides together, weighed against what was known before or "
         "moderated by the other metrics of the section, is what each run may differ by, and intervals and p-values are Student's t over it and what varies "
@@ -432,11 +446,15 @@ def _of_difference(
     shown = "" if metric.tested else "not tested"
     # What can't be below 0 can't become less by more than all of it.
     floor = -max(base, 0.0) if smallest >= 0 else -np.inf
-    delta, bounds = (msgspec.structs.replace(one, low=max(one.low, floor)) for one in (found.delta, found.bounds))
+
+    def floored(one: Interval) -> Interval:
+        return msgspec.structs.replace(one, low=max(one.low, floor))
+
+    delta = floored(found.delta)
     if base <= 0:
         same = delta.low == delta.high == 0
         settled = (
-            Judgement(Verdict.EQUIVALENT, f"all samples of both are {base:g}")
+            Judgement(Verdict.EQUIVALENT, f"all samples of both are {plain(base)}")
             if same
             else Judgement(
                 Verdict.INCONCLUSIVE, "the baseline's mean is 0 or below, so there is no share of it that matters"
@@ -455,13 +473,14 @@ def _of_difference(
         metric,
         base,
         delta,
-        bounds,
+        floored(found.bounds),
         p=found.p,
         paired=found.over == "pairs",
         shown=shown,
         settled=settled,
         conditional=conditional,
         basis=basis,
+        widest=found.widest and floored(found.widest),
     )
 
 
@@ -483,7 +502,7 @@ def _untold(unit: str, found: MeanDifference, basis: Basis, runs: Sequence[Units
         return Judgement(
             Verdict.INCONCLUSIVE,
             f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as good as "
-            f"{basis.effective[0]:.1f} and {basis.effective[1]:.1f} independent ones, and {LEAST_EFFECTIVE} are needed; only several runs per side can tell",
+            f"{brief(basis.effective[0])} and {brief(basis.effective[1])} independent ones, and {LEAST_EFFECTIVE} are needed; only several runs per side can tell",
         )
     if found.drifts:
         return Judgement(

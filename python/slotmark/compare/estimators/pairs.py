@@ -4,20 +4,23 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_ratio
 from slotmark.compare.result import Basis, Comparison
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
+from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Key, Metric
-from slotmark.numbers import percent
+from slotmark.metrics import Catalogue, Key, Metric
+from slotmark.numbers import fixed, p_value, percent
 from slotmark.statistics.ratio import paired_ratio
 from slotmark.statistics.serial import serial
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_BLOCKS, Warning
+from slotmark.words import counted
+
+TRAITS = Traits()
 
 REPETITIONS = 10_000
 
@@ -64,10 +67,8 @@ def estimate(task: Task) -> Estimate:
                 if metric.tested:
                     subject = f"{task.sides[place].name}: {part}"
                     apart = len(present[0].keys() ^ one.keys())
-                    of_sides[place] += [warnings.unshared_blocks(subject, apart)] if apart else []
-                    of_sides[place] += (
-                        [warnings.few_blocks_at_tip(subject, pair[0].size)] if pair[0].size < ENOUGH_BLOCKS else []
-                    )
+                    of_sides[place] += _unshared(task.bench, subject, apart)
+                    of_sides[place] += _few(task.bench, subject, pair[0].size)
                     found += _drifting(task, pair, subject)
             entries.append(
                 Entry(
@@ -148,4 +149,25 @@ def _drifting(task: Task, pair: tuple[np.ndarray, np.ndarray], subject: str) -> 
     if pair[0].size < ENOUGH_BLOCKS or min(float(one.min()) for one in pair) <= 0:
         return []
     found = serial(np.log(pair[1]) - np.log(pair[0]), repetitions=ORDERS, seed=task.how.stream("drift", subject))
-    return [] if found.p >= DRIFTS_BELOW else [warnings.drifting_blocks(subject, found.correlation, found.p)]
+    if found.p >= DRIFTS_BELOW:
+        return []
+    return task.bench.warnings_if_known(
+        "drifting_blocks", subject, correlation=fixed(found.correlation, 2), p=p_value(found.p)
+    )
+
+
+def _unshared(bench: Catalogue, subject: str, blocks: int) -> list[Warning]:
+    """Warning about blocks that count for one of two targets only."""
+    if not blocks:
+        return []
+    count, are = ("counts", "is") if blocks == 1 else ("count", "are")
+    return bench.warnings_if_known("unshared_blocks", subject, blocks=counted(blocks, "block"), count=count, are=are)
+
+
+def _few(bench: Catalogue, subject: str, blocks: int) -> list[Warning]:
+    """Warning about too few blocks for any verdict."""
+    if blocks >= ENOUGH_BLOCKS:
+        return []
+    return bench.warnings_if_known(
+        "few_blocks_at_tip", subject, blocks=counted(blocks, "block"), enough=str(ENOUGH_BLOCKS)
+    )

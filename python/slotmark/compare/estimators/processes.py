@@ -5,12 +5,15 @@ import numpy as np
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.result import Basis, Comparison
 from slotmark.compare.summary import summarise_runs
+from slotmark.compare.traits import Traits, Unit, side_degrees
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Metric
 from slotmark.numbers import percent
 from slotmark.statistics.mean_difference import Units, mean_difference
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS
+
+TRAITS = Traits(units=(Unit(over="processes", of_runs=True, degrees=side_degrees),))
 
 
 def estimate(task: Task) -> Estimate:

@@ -11,16 +11,20 @@ from slotmark.compare.pairing import by_replicate, refuse_unmatched, replicates
 from slotmark.compare.result import Basis, Comparison, Summary
 from slotmark.compare.sides import in_one_session
 from slotmark.compare.summary import summarise
+from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric, Samples
-from slotmark.numbers import percent
+from slotmark.numbers import brief, percent, plain
 from slotmark.statistics.ratio import paired_ratio, unpaired_ratio
 from slotmark.statistics.serial import serial
+from slotmark.statistics.two_speeds import stuck
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_ROUNDS, Warning
 from slotmark.words import counted
+
+TRAITS = Traits(units=(Unit(over="rounds", degrees=pair_degrees, in_session=True),))
 
 REPETITIONS = 10_000
 
@@ -121,8 +125,10 @@ def _measured(
         return Measured(ratio=None, paired=paired, shown=shown, settled=settled or _without_ratio(values))
     if fewest < 2:
         return Measured(ratio=None, paired=paired, shown=shown, settled=settled)
+    in_rounds = [by_replicate(one, part) for one in pair]
+    settled = settled or _stuck(metric, [side.name for side in sides], in_rounds, paired=paired)
     found = (paired_ratio if paired else unpaired_ratio)(
-        *(by_replicate(one, part) for one in pair),
+        *in_rounds,
         confidence=task.how.confidence,
         repetitions=repetitions,
         seed=task.how.stream(metric.id, part),
@@ -138,6 +144,21 @@ def _measured(
         conditional=not paired,
         basis=Basis("rounds", counts, counts if found.effective is None else (found.effective, found.effective)),
     )
+
+
+def _stuck(metric: Metric, names: Sequence[str], values: Sequence[np.ndarray], *, paired: bool) -> Judgement | None:
+    """No verdict where a side sticks to one of two levels that are further apart than the margin; None otherwise."""
+    logs = [np.log(one) for one in values]
+    for name, own in zip(names, logs, strict=True):
+        found = stuck(own, logs[1] - logs[0] if paired else own)
+        if found is not None and found.apart > np.log1p(metric.margin):
+            changes = counted(found.changes, "time")
+            return Judgement(
+                Verdict.INCONCLUSIVE,
+                f"no verdict possible: {name} is at one of two levels, {percent(float(np.expm1(found.apart)))} apart, and changed between them only {changes} "
+                f"in {own.size} rounds, so that nothing shows how much of the time it is at either; run more rounds",
+            )
+    return None
 
 
 def _summary(samples: Samples, part: str, confidence: float) -> Summary:
@@ -156,8 +177,8 @@ def _without_ratio(values: Sequence[np.ndarray]) -> Judgement:
     """The verdict where some values are not above zero."""
     first = values[0][0]
     if all((one == first).all() for one in values):
-        return Judgement(Verdict.EQUIVALENT, f"all samples of both are {first:g}")
-    medians = " and ".join(f"{np.median(one):.3g}" for one in values)
+        return Judgement(Verdict.EQUIVALENT, f"all samples of both are {plain(first)}")
+    medians = " and ".join(brief(float(np.median(one))) for one in values)
     return Judgement(
         Verdict.INCONCLUSIVE, f"some samples are zero or below, so there is no ratio; the medians are {medians}"
     )

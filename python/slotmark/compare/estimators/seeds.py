@@ -12,12 +12,15 @@ from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Tas
 from slotmark.compare.pairing import refuse_unmatched
 from slotmark.compare.result import Basis, Comparison, Detail, ErrorParts, Forecast, Swept
 from slotmark.compare.summary import summarise
+from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric
 from slotmark.metrics.replayed import Replayed, replayed_of
 from slotmark.numbers import percent
 from slotmark.statistics.student import satterthwaite, student
 from slotmark.warnings import ENOUGH_RUNS
+
+TRAITS = Traits(predicts=True, units=(Unit(over="seeds", of_runs=True, degrees=pair_degrees),))
 
 _OF_REPLAYS = (
     "Stages that are work of the ledger take as many times as long as the replays of one build took beside the other's. The same seeds were "

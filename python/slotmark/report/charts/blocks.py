@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.result import Blocks, Comparison
+from slotmark.report.charts import formats
 from slotmark.report.charts.frame import LARGE, SMALL, colour, dash, data, drawn, line_at
 
 RIDGE = 40
@@ -35,7 +36,7 @@ def ridgeline(comparison: Comparison, blocks: Blocks) -> dict[str, Any]:
             y=y,
             y2="upto:Q",
             color=colour(names),
-            tooltip=[alt.Tooltip("run:N"), alt.Tooltip("cost:Q", format=",.4~r", title=_unit(comparison))],
+            tooltip=[alt.Tooltip("run:N"), alt.Tooltip("cost:Q", format=formats.LONG_VALUE, title=_unit(comparison))],
         ),
         data(labels)
         .mark_text(align="left", baseline="bottom", dx=3, dy=-2, fontSize=11, limit=200)
@@ -118,9 +119,9 @@ def ratios(comparison: Comparison, blocks: Blocks, place: int) -> dict[str, Any]
             y=alt.Y("ratio:Q", title="ratio", scale=scale, axis=axis),
             color=colour(names),
             tooltip=[
-                alt.Tooltip("slot:Q", format="d"),
-                alt.Tooltip("cost:Q", format=",.4~r", title=_unit(comparison)),
-                alt.Tooltip("ratio:Q", format=".4f"),
+                alt.Tooltip("slot:Q", format=formats.SLOT),
+                alt.Tooltip("cost:Q", format=formats.LONG_VALUE, title=_unit(comparison)),
+                alt.Tooltip("ratio:Q", format=formats.RATIO),
             ],
         ),
         data(bands)
@@ -132,7 +133,7 @@ def ratios(comparison: Comparison, blocks: Blocks, place: int) -> dict[str, Any]
             y2="high:Q",
             tooltip=[
                 alt.Tooltip("blocks:Q"),
-                *(alt.Tooltip(f"{field}:Q", format=".4f") for field in ("ratio", "low", "high")),
+                *(alt.Tooltip(f"{field}:Q", format=formats.RATIO) for field in ("ratio", "low", "high")),
             ],
         ),
         line_at(1.0),
@@ -159,8 +160,8 @@ def _with_interval(
             strokeDash=dash(names),
             tooltip=[
                 alt.Tooltip("run:N"),
-                alt.Tooltip("value:Q", title=title, format=".4~f"),
-                *(alt.Tooltip(f"{field}:Q", format=".4~f") for field in ("low", "high")),
+                alt.Tooltip("value:Q", title=title, format=formats.SHORT_RATIO),
+                *(alt.Tooltip(f"{field}:Q", format=formats.SHORT_RATIO) for field in ("low", "high")),
             ],
         ),
         line_at(nothing),
@@ -181,5 +182,5 @@ def _cost(comparison: Comparison, field: str = "cost") -> alt.X:
         f"{field}:Q",
         title=f"{metric.name.lower()} per block, {metric.unit}",
         scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(tickCount=5, format=",~r", labelOverlap="greedy", labelSeparation=6),
+        axis=alt.Axis(tickCount=5, format=formats.COST_AXIS, labelOverlap="greedy", labelSeparation=6),
     )

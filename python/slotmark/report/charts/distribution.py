@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.result import Row
+from slotmark.report.charts import formats
 from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, zoom
 from slotmark.report.sections.cells import readable
 
@@ -44,7 +45,7 @@ def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
     domain = [min(ends), max(ends)] if ends and min(ends) < max(ends) and not logarithmic else alt.Undefined
     along = alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(zero=False, nice=False, domain=domain)
     axis = alt.Axis(tickCount=4, labelOverlap=True)
-    y = alt.Y("share:Q", title=None, scale=alt.Scale(domain=[0, 1])).axis(format="%", tickCount=5)
+    y = alt.Y("share:Q", title=None, scale=alt.Scale(domain=[0, 1])).axis(format=formats.SHARE, tickCount=5)
     layers = []
     for steps in (False, True):
         interpolate = "step-after" if steps else "linear"
@@ -68,8 +69,8 @@ def cdf(row: Row, names: Sequence[str], clipped: float) -> dict[str, Any]:
                     strokeDash=dash(names),
                     tooltip=[
                         alt.Tooltip("run:N"),
-                        alt.Tooltip("share:Q", title="share of samples", format=".2%"),
-                        alt.Tooltip("value:Q", title=unit or "value", format=",.4~g"),
+                        alt.Tooltip("share:Q", title="share of samples", format=formats.FINE_SHARE),
+                        alt.Tooltip("value:Q", title=unit or "value", format=formats.VALUE),
                     ],
                 )
             )

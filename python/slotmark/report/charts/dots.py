@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.result import Row
+from slotmark.report.charts import formats
 from slotmark.report.charts.frame import colour, data, drawn, shape, stroke
 
 ROW = 30
@@ -60,7 +61,7 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
             tooltip=[
                 alt.Tooltip("run:N"),
                 alt.Tooltip("sample:N", title=" / ".join(metric.grain)),
-                alt.Tooltip("value:Q", format=",.4~r", title=metric.unit or "value"),
+                alt.Tooltip("value:Q", format=formats.LONG_VALUE, title=metric.unit or "value"),
                 alt.Tooltip("outlier:N", title="note"),
             ],
         ),
@@ -71,9 +72,9 @@ def dots(row: Row, names: Sequence[str]) -> dict[str, Any]:
             x=alt.X("value:Q"),
             tooltip=[
                 alt.Tooltip("run:N"),
-                alt.Tooltip("value:Q", title="median", format=",.4~r"),
-                alt.Tooltip("low:Q", format=",.4~r"),
-                alt.Tooltip("high:Q", format=",.4~r"),
+                alt.Tooltip("value:Q", title="median", format=formats.LONG_VALUE),
+                alt.Tooltip("low:Q", format=formats.LONG_VALUE),
+                alt.Tooltip("high:Q", format=formats.LONG_VALUE),
             ],
         ),
     )

@@ -5,7 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.growth import Curve
+from slotmark.compare.results.growth import Curve
+from slotmark.report.charts import formats
 from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, shape
 from slotmark.report.sections.cells import readable
 
@@ -27,9 +28,9 @@ def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[
     ]
     sizes = sorted({level.size for curve in curves for level in curve.levels})
     x = alt.X("size:Q", title=along, scale=alt.Scale(type="log", nice=False)).axis(
-        values=sizes, format=".3~s", labelOverlap=True, grid=False
+        values=sizes, format=formats.AXIS, labelOverlap=True, grid=False
     )
-    shown = {"title": unit, "scale": alt.Scale(type="log"), "axis": alt.Axis(tickCount=4, format=".3~s")}
+    shown = {"title": unit, "scale": alt.Scale(type="log"), "axis": alt.Axis(tickCount=4, format=formats.AXIS)}
     mean = alt.Y("mean:Q", **shown)
     return drawn(
         targets,
@@ -52,10 +53,10 @@ def growth(curves: Sequence[Curve], along: str, targets: Sequence[str]) -> dict[
             shape=shape(targets),
             tooltip=[
                 alt.Tooltip("run:N", title="target"),
-                alt.Tooltip("size:Q", title="size", format=","),
-                alt.Tooltip("mean:Q", format=",.4~r"),
-                alt.Tooltip("low:Q", title="lowest process", format=",.4~r"),
-                alt.Tooltip("high:Q", title="highest process", format=",.4~r"),
+                alt.Tooltip("size:Q", title="size", format=formats.COUNT),
+                alt.Tooltip("mean:Q", format=formats.LONG_VALUE),
+                alt.Tooltip("low:Q", title="lowest process", format=formats.LONG_VALUE),
+                alt.Tooltip("high:Q", title="highest process", format=formats.LONG_VALUE),
             ],
         ),
     )

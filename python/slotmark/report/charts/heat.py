@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.attribution import OutlierPlaces
+from slotmark.report.charts import formats
 from slotmark.report.charts.frame import data, drawn
 
 _ROW, _MANY, _LOW_ROW = 18, 24, 10
@@ -77,7 +78,9 @@ def heat(places: OutlierPlaces, columns: Sequence[int], scale: float, unit: str)
                 alt.Tooltip("place:N", title=places.kind),
                 *([alt.Tooltip("group:N")] if any(places.groups) else []),
                 alt.Tooltip("stage:N"),
-                alt.Tooltip("difference:Q", format="+,.4~g", title=f"difference{f', {unit}' if unit else ''}"),
+                alt.Tooltip(
+                    "difference:Q", format=formats.DIFFERENCE, title=f"difference{f', {unit}' if unit else ''}"
+                ),
             ],
         ),
         data(rings).mark_text(text="\N{WHITE CIRCLE}", fontSize=min(12, row)).encode(x=x, y=y),

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.result import Row
+from slotmark.report.charts import formats
 from slotmark.report.charts.frame import SMALL, colour, dash, data, drawn, zoom
 from slotmark.report.sections.cells import readable
 
@@ -25,7 +26,7 @@ def timeline(row: Row, names: Sequence[str]) -> dict[str, Any]:
         thin = []
     bold = _course(row, names, 1.0)
     along = row.metric.grain[-1]
-    x = alt.X("place:Q", title=along).axis(format=",d", tickCount=4)
+    x = alt.X("place:Q", title=along).axis(format=formats.PLACE, tickCount=4)
     y = alt.Y("value:Q", title=row.metric.unit or None).axis(tickCount=5)
     layers = [
         data(bold)
@@ -46,7 +47,7 @@ def course(row: Row, names: Sequence[str], along: str) -> dict[str, Any]:
     """Returns a chart of the means of consecutive stretches of units, a line per run; ``along`` is the title of the axis that they lie on."""
     scale, unit = readable(row.metric)
     x = alt.X("place:Q", title=along, scale=alt.Scale(zero=False, nice=False)).axis(
-        format=",d", tickCount=4, labelOverlap=True
+        format=formats.PLACE, tickCount=4, labelOverlap=True
     )
     y = alt.Y("value:Q", title=unit or None, scale=alt.Scale(zero=False)).axis(tickCount=4)
     return drawn(
@@ -71,6 +72,6 @@ def _course(row: Row, names: Sequence[str], scale: float) -> list[dict[str, Any]
 def _tooltip(along: str, unit: str) -> list[alt.Tooltip]:
     return [
         alt.Tooltip("run:N"),
-        alt.Tooltip("place:Q", title=along, format=",d"),
-        alt.Tooltip("value:Q", title=unit or "value", format=",.4~g"),
+        alt.Tooltip("place:Q", title=along, format=formats.PLACE),
+        alt.Tooltip("value:Q", title=unit or "value", format=formats.VALUE),
     ]

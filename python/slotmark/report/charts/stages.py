@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.attribution import WorstSample
+from slotmark.report.charts import formats
 from slotmark.report.charts.frame import COLOURS, data, drawn
 
 _LEAST_HEIGHT, _ROW, _LOW_ROW = 120, 12, 6
@@ -59,8 +60,8 @@ def stages(one: WorstSample, order: Sequence[str], scale: float, unit: str) -> d
             tooltip=[
                 alt.Tooltip("place:N"),
                 alt.Tooltip("stage:N"),
-                alt.Tooltip("from:Q", format=",.5~g"),
-                alt.Tooltip("to:Q", format=",.5~g"),
+                alt.Tooltip("from:Q", format=formats.TIME),
+                alt.Tooltip("to:Q", format=formats.TIME),
             ],
         ),
     )

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.result import Row, Swept
+from slotmark.report.charts import formats
 from slotmark.report.charts.frame import LARGE, colour, dash, data, drawn
 from slotmark.report.sections.cells import readable
 
@@ -30,7 +31,7 @@ def swept(rows: Sequence[Row], detail: Swept, metrics: Sequence[str]) -> dict[st
     parameter = f"{detail.parameter}{', ' + detail.unit if detail.unit else ''}"
     along = alt.Scale(type="log", nice=False) if detail.geometric else alt.Scale(zero=False, nice=False)
     x = alt.X("value:Q", title=parameter, scale=along).axis(
-        values=list(detail.values), format=".6~r", labelOverlap=True
+        values=list(detail.values), format=formats.SET, labelOverlap=True
     )
     scale, axis = alt.Scale(zero=False), alt.Axis(tickCount=6)
     return drawn(
@@ -48,10 +49,10 @@ def swept(rows: Sequence[Row], detail: Swept, metrics: Sequence[str]) -> dict[st
             strokeDash=dash(metrics),
             tooltip=[
                 alt.Tooltip("run:N", title="metric"),
-                alt.Tooltip("value:Q", title="value", format=".6~r"),
-                alt.Tooltip("mean:Q", format=",.4~r"),
-                alt.Tooltip("low:Q", title="lowest", format=",.4~r"),
-                alt.Tooltip("high:Q", title="highest", format=",.4~r"),
+                alt.Tooltip("value:Q", title="value", format=formats.SET),
+                alt.Tooltip("mean:Q", format=formats.LONG_VALUE),
+                alt.Tooltip("low:Q", title="lowest", format=formats.LONG_VALUE),
+                alt.Tooltip("high:Q", title="highest", format=formats.LONG_VALUE),
             ],
         ),
     )

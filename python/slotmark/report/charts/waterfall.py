@@ -5,6 +5,7 @@ from typing import Any
 import altair as alt
 
 from slotmark.compare.attribution import Explained
+from slotmark.report.charts import formats
 from slotmark.report.charts.frame import data, drawn
 
 _ROW = 22
@@ -69,7 +70,9 @@ def waterfall(one: Explained, scale: float, unit: str) -> dict[str, Any]:
             color=colour,
             tooltip=[
                 alt.Tooltip("step:N"),
-                alt.Tooltip("difference:Q", format="+,.4~g", title=f"difference{f', {unit}' if unit else ''}"),
+                alt.Tooltip(
+                    "difference:Q", format=formats.DIFFERENCE, title=f"difference{f', {unit}' if unit else ''}"
+                ),
             ],
         ),
         data(whiskers).mark_rule(strokeWidth=1.5, clip=True).encode(y=y, x=alt.X("low:Q", scale=along), x2="high:Q"),

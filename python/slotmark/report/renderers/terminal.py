@@ -100,9 +100,16 @@ def _print_forest(forest: Forest, console: Console) -> None:
     marks = forest.marks[:MOST_MARKS]
     words = [" ".join(filter(None, (mark.verdict.sign, mark.text, mark.span and f"[{mark.span}]"))) for mark in marks]
     beside = max(map(len, words), default=0)
-    names = min(
-        max((len(mark.name) for mark in marks), default=0), max(LEAST_NAME, console.width - beside - LEAST_AXIS - 4)
-    )
+    if LEAST_NAME + 2 + beside > console.width:  # a number that is cut is another number
+        console.print()
+        for mark, text in zip(marks, words, strict=True):
+            console.print(Text(mark.name, style="bold" if mark.rank == "decisive" else ""))
+            console.print(Text(f"  {text}", style=STYLES[mark.verdict]))
+        console.print(Text(forest.note, style="dim"))
+        return
+    longest = max((len(mark.name) for mark in marks), default=0)
+    beside_axis = console.width - beside - LEAST_AXIS - 4
+    names = min(longest, beside_axis if beside_axis >= LEAST_NAME else console.width - beside - 2)
     values = max((len(mark.values) for mark in marks), default=0)
     if console.width - names - beside - values - 6 < LEAST_AXIS:
         values = 0
@@ -157,7 +164,7 @@ def _parts(table: Table, width: int) -> Iterator[RichTable]:
     parts, closing = [labels], judged
     for place in [place for place in kept if place not in labels and place not in judged]:
         line = (*parts[-1], place, *closing)
-        if parts[-1] != labels and sum(least[one] for one in line) > _room(width, len(line)):
+        if (closing or parts[-1] != labels) and sum(least[one] for one in line) > _room(width, len(line)):
             parts[-1] = [*parts[-1], *closing]
             parts.append(labels)
             closing = []

@@ -52,16 +52,11 @@ def _group(changes: BlockChanges, group: ChangedGroup) -> str:
 
 def _parts(group: ChangedGroup) -> str:
     """Returns the parts of the blocks' cost in which the difference lies."""
-    whole = sum(part.delta for part in group.parts)
-    if not group.parts or whole == 0:
+    share = group.share_of_first
+    if share is None or share <= 0:
         return ""
-    first = group.parts[0]
-    share = first.delta / whole
-    if share >= _MOST_OF:
-        return f", all in {first.name}"
-    if share <= 0:
-        return ""
-    return f", {percent(share)} of it in {first.name}"
+    first = group.parts[0].name
+    return f", all in {first}" if share >= _MOST_OF else f", {percent(share)} of it in {first}"
 
 
 def _most_alike(classes: Sequence[InClass], count: int) -> InClass | None:

@@ -1,7 +1,7 @@
 """Tables of repeated costs of the same blocks: rows by candidate, kinds of blocks, design, and what their detail holds."""
 
 from slotmark.compare.result import ALL, OF_BLOCKS, BlockDesign, Blocks, Comparison, Difference, Row
-from slotmark.numbers import number, p_value, percent, ratio_interval
+from slotmark.numbers import brief, number, p_value, percent, ratio_interval
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import headed, link_of, margin_cell, metric_cell, optional, p_cell, verdict_cell
 
@@ -53,7 +53,7 @@ def _blocks(detail: BlockDesign | None) -> str:
     if detail is None:
         return ""
     effective = (
-        "" if detail.effective_blocks is None else f", as good as {detail.effective_blocks:,.0f} independent ones"
+        "" if detail.effective_blocks is None else f", as good as {brief(detail.effective_blocks)} independent ones"
     )
     return f"{detail.blocks:,} blocks{effective}"
 
@@ -151,7 +151,7 @@ def quantile_tables(comparison: Comparison, blocks: Blocks) -> list[Table]:
             columns,
             [
                 [
-                    Cell(f"{one.quantile:.0%}"),
+                    Cell(percent(one.quantile)),
                     Cell(number(one.baseline)),
                     Cell(number(one.candidate)),
                     Cell(ratio_interval(one.ratio)),

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from slotmark.compare.growth import Curve
 from slotmark.compare.result import FROM_RUNS, OF_BLOCKS, Basis, Comparison, Difference, Row, Summary
+from slotmark.compare.results.growth import Curve
 from slotmark.metrics import Metric
-from slotmark.numbers import interval, number, p_value, percent, percent_change, quantity
+from slotmark.numbers import brief, interval, number, p_value, percent, percent_change, quantity
 from slotmark.report.document import CONDITIONAL, Cell
 from slotmark.statistics.interval import Interval
 from slotmark.verdict import Verdict
@@ -83,13 +83,13 @@ def rests_on(basis: Basis | None) -> str:
         return ""
     ours, theirs = basis.counts
     counts = f"{ours:,}" if ours == theirs else f"{ours:,} and {theirs:,}"
-    if basis.over in ("paired rounds", "paired seeds", "mixed rounds"):
+    if basis.unit.together:
         return f"over {counts} {basis.over}"
     if tuple(basis.effective) == tuple(basis.counts):
         over = basis.over.removesuffix("s") if (ours, theirs) == (1, 1) else basis.over
         assumed = f"; variation between runs from {basis.source}" if basis.source not in ("", FROM_RUNS) else ""
         return f"over {counts} {over} per side{assumed}"
-    effective = " and ".join(f"{one:,.3g}" if one < 100 else f"{one:,.0f}" for one in basis.effective)
+    effective = " and ".join(brief(one) for one in basis.effective)
     return f"over {counts} {basis.over} per side, as good as {effective} independent ones"
 
 

@@ -152,8 +152,7 @@ def _facets(comparison: Comparison) -> dict[str, list[int]]:
     """Candidates by the level of the first factor; all in one where there are no factors."""
     facets: dict[str, list[int]] = {}
     for place, side in enumerate(comparison.candidates):
-        levels = side.manifest.parameters.get("target factors", {})
-        title = next((f"{name} {level}" for name, level in levels.items()), "")
+        title = next((f"{name} {level}" for name, level in side.manifest.factors.items()), "")
         facets.setdefault(title, []).append(place)
     return facets
 

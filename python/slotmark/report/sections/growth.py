@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from slotmark.compare.growth import Curve, Growth, Level
+from slotmark.compare.results.growth import Curve, Growth, Level
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Table
 from slotmark.report.drawing import later

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from slotmark.compare.result import Side
 from slotmark.metrics import catalogue
+from slotmark.numbers import fixed, gigabytes
 from slotmark.report.document import Block, Cell, Column, Facts, Paragraph, Source, Table
 from slotmark.run import MachineFacts, Manifest, SourceFile
 from slotmark.words import listed
@@ -119,14 +120,14 @@ def _machine_facts(machine: MachineFacts) -> list[tuple[str, str]]:
     hardware = [
         machine.cpu,
         f"{machine.cores} cores" if machine.cores else "",
-        f"{machine.memory_bytes / 1e9:.1f} GB" if looked_at else "",
+        gigabytes(machine.memory_bytes) if looked_at else "",
         "" if machine.governor == _UNKNOWN else f"governor {machine.governor}",
     ]
     system = [fact for fact in (machine.system, machine.kernel, machine.virtualisation) if fact != _UNKNOWN]
     return [
         ("machine", ", ".join(filter(None, hardware))),
         ("system", ", ".join(system) or _UNKNOWN),
-        *([("load before", f"{machine.load:.2f}")] if looked_at else []),
+        *([("load before", fixed(machine.load, 2))] if looked_at else []),
     ]
 
 

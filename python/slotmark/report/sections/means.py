@@ -6,7 +6,7 @@ import msgspec
 
 from slotmark.compare.result import Comparison, Difference, Row, Summary
 from slotmark.metrics import Metric
-from slotmark.numbers import number, percent_change, point_unit, signed, signed_interval
+from slotmark.numbers import number, percent_change, plain, point_unit, signed, signed_interval
 from slotmark.published.styles import STYLES, Style
 from slotmark.report.document import Cell, Column, Table
 from slotmark.report.sections.cells import (
@@ -32,11 +32,7 @@ def mean_tables(comparison: Comparison, style: str = "modern") -> list[Table]:
         comparison: The comparison to show.
         style: How values, differences and percentages are printed: ``modern``, or as the established tool does, ``org`` or ``typst``.
     """
-    rows = [
-        row
-        for row in comparison.rows
-        if row.quantity == "mean" and row.metric.estimator != "seeds" and any(row.summaries)
-    ]
+    rows = [row for row in comparison.rows if row.quantity == "mean" and not row.predicted and any(row.summaries)]
     return [
         Table(
             ": ".join(filter(None, (section, side.name if len(comparison.candidates) > 1 else ""))),
@@ -77,7 +73,7 @@ def centile_tables(comparison: Comparison) -> list[Table]:
         Column("metric", "left"),
         Column("run", "left"),
         Column("n"),
-        *(Column(f"{share:g}") for share in SHOWN_CENTILES),
+        *(Column(plain(share)) for share in SHOWN_CENTILES),
     ]
     return [Table("Centiles", columns, rows, wide=True)] if rows else []
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from slotmark.compare.release import Compared, MissingRun, Released, ReleasePlan
 from slotmark.compare.result import Answer
+from slotmark.compare.results.release import Compared, MissingRun, Released, ReleasePlan
 from slotmark.numbers import duration, percent
 from slotmark.report.document import Block, Cell, Column, Document, Forest, Paragraph, Section, Source, Table
 from slotmark.report.sections.plan import efforts_in_words

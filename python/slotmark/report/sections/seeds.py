@@ -7,7 +7,7 @@ import msgspec
 from slotmark.compare.result import Comparison, ErrorParts, Forecast, Row, Summary, Swept
 from slotmark.metrics import Metric
 from slotmark.metrics.replayed import CONFIDENCE
-from slotmark.numbers import interval, number, percent, percent_change, signed, signed_interval
+from slotmark.numbers import interval, number, percent, percent_change, plain, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import (
     by_section,
@@ -25,7 +25,7 @@ _SHARE_NOTE = "The replays' share is of the variance: where it is large, more pr
 
 def seed_rows(comparison: Comparison) -> list[Row]:
     """The rows of metrics with one sample per seed."""
-    return [row for row in comparison.rows if row.metric.estimator == "seeds"]
+    return [row for row in comparison.rows if row.predicted]
 
 
 def main_rows(comparison: Comparison) -> list[Row]:
@@ -206,7 +206,7 @@ def named(swept: Swept) -> str:
 
 def value_of(swept: Swept, place: int) -> str:
     """A value of the parameter, as it was set."""
-    return f"{swept.values[place]:.12g}"
+    return plain(swept.values[place])
 
 
 def _head(metric: Metric, *, with_unit: bool) -> str:

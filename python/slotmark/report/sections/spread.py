@@ -1,9 +1,9 @@
 """A table of how much runs of one build differ."""
 
-from slotmark.compare.spread import CONFIDENCE, Measured
+from slotmark.compare.results.spread import CONFIDENCE, Measured
 from slotmark.compare.spread_table import MetricSpread
 from slotmark.metrics import catalogue
-from slotmark.numbers import percent, quantity
+from slotmark.numbers import percent, plain, quantity
 from slotmark.report.document import Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import in_a_sentence
 
@@ -17,7 +17,7 @@ def spread_tables(found: Measured) -> list[Block]:
             Cell(_amount(one, one.sd)),
             Cell(f"{_amount(one, one.low)} to {_amount(one, one.high)}"),
             Cell(_amount(one, one.within) if one.within else "-"),
-            Cell(f"{one.degrees:g}"),
+            Cell(plain(one.degrees)),
         ]
         for one in found.table.metric
     ]

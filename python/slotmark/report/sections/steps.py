@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from slotmark.compare.attribution import Attribution, Change, Changes, Explained, OutlierPlaces
-from slotmark.compare.explain import Explanation
 from slotmark.compare.result import Comparison
+from slotmark.compare.results.explanation import Explanation
 from slotmark.numbers import number, p_value, percent, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table
 from slotmark.report.drawing import later

@@ -14,9 +14,7 @@ def verdicts(comparison: Comparison) -> Section:
     Nothing of runs paired by seed: what they predict is an answer of its own.
     """
     tested = [
-        row
-        for row in comparison.rows
-        if row.metric.estimator != "seeds" and any(one and one.verdict for one in row.differences)
+        row for row in comparison.rows if not row.predicted and any(one and one.verdict for one in row.differences)
     ]
     means = [row for row in tested if row.quantity == "mean"]
     others = [row for row in tested if row.quantity != "mean"]

@@ -64,6 +64,7 @@ from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import MEASURED
+from slotmark.numbers import fixed, mebibytes, plain
 from slotmark.run import MachineFacts, Run, machine_facts, machine_warnings
 from slotmark.run.manifest import MIXED, ROUND
 from slotmark.warnings import Warning
@@ -413,7 +414,7 @@ class _Cluster:
         while not done():
             if time.monotonic() > end:
                 raise TargetError(
-                    f"{self._named}: after {within_s:.0f} s {missing()}. Look at the nodes' output in {self._folder}, or give them more "
+                    f"{self._named}: after {fixed(within_s)} s {missing()}. Look at the nodes' output in {self._folder}, or give them more "
                     "time with --ready-within."
                 )
             try:
@@ -435,13 +436,13 @@ class _Cluster:
         if not memory.is_short:
             return
         available, total, floor = (
-            f"{amount / (1 << 20):,.0f}" for amount in (memory.available_bytes, memory.total_bytes, memory.floor_bytes)
+            mebibytes(amount) for amount in (memory.available_bytes, memory.total_bytes, memory.floor_bytes)
         )
         running = [node for node in self.nodes if node.ended is None]
         of_nodes = sum(rss_bytes(node.pid) for node in running)
         use = "no node was running"
         if running:
-            use = f"{len(running):,} nodes used {of_nodes / len(running) / (1 << 20):,.0f} MiB each on average"
+            use = f"{len(running):,} nodes used {mebibytes(of_nodes / len(running))} each on average"
         if 2 * of_nodes >= memory.total_bytes - memory.available_bytes:
             remedy = (
                 "Use fewer --hosts, or make a bed with a smaller genesis: slotmark cluster create … --set utxo_entries=10000 "
@@ -449,9 +450,9 @@ class _Cluster:
             )
         else:
             holders = memory_holders(memory, [node.pid for node in running])
-            held = listed([f"{holder.name}: {holder.held_bytes / (1 << 20):,.0f} MiB" for holder in holders])
+            held = listed([f"{holder.name}: {mebibytes(holder.held_bytes)}" for holder in holders])
             remedy = f"Others hold the most: {held}. End what isn't needed, or use a machine with more memory"
-        words = f"memory ran short: {available} of {total} MiB were available, less than {floor}, and {use}. {remedy}"
+        words = f"memory ran short: {available} of {total} were available, less than {floor}, and {use}. {remedy}"
         raise _MemoryError(words) if self.measures else TargetError(f"{self._named}: {words}.")
 
     def _is_ready(self, node: Running) -> bool:
@@ -597,8 +598,8 @@ class _Cluster:
                 self._on_progress(Progress(f"stopping, {left} left", self._slot, self._watch.blocks, agreement))
 
         for node in stop_nodes(self.nodes, self._request.grace_s, wait):
-            self._on_remark(f"{node.host.name} didn't end within {self._request.grace_s} s and was killed")
-            grace_s = f"{self._request.grace_s:g}"
+            self._on_remark(f"{node.host.name} didn't end within {plain(self._request.grace_s)} s and was killed")
+            grace_s = plain(self._request.grace_s)
             self.warnings.append(catalogue("cluster").warning("node_killed", node.host.name, grace_s=grace_s))
 
     def kill(self) -> None:
@@ -629,7 +630,7 @@ def _measured_here(
     generator = cluster.generator
     found = [*cluster.warnings, *([] if generator else [catalogue("cluster").warning("no_workload")])]
     if cut:
-        measured_s, asked_s = f"{cluster.measured_s:,.0f}", f"{request.seconds:,.0f}"
+        measured_s, asked_s = fixed(cluster.measured_s), fixed(request.seconds)
         found.append(catalogue("cluster").warning("cut_short", measured_s=measured_s, asked_s=asked_s, why=cut))
     found += machine_warnings(machine)
     busy = busyness(usage, used, cluster.began_ns, cluster.ended_ns)
@@ -662,7 +663,7 @@ def _measured_here(
         observed |= statistics.facts()
         late = statistics.lateness_us
         if late and late["median"] > LATE_LIMIT_US:
-            median_us, p99_us = f"{late['median']:,.0f}", f"{late['p99']:,.0f}"
+            median_us, p99_us = fixed(late["median"]), fixed(late["p99"])
             found.append(catalogue("cluster").warning("late_packets", median_us=median_us, p99_us=p99_us))
         if dropped := sum(statistics.own_drops.values()):
             found.append(catalogue("cluster").warning("dropped_packets", dropped=dropped, carried=statistics.packets))

@@ -16,6 +16,7 @@ from slotmark.benches.cluster.live.memory import memory_left
 from slotmark.benches.cluster.live.nodes import Node, resolve_node
 from slotmark.benches.cluster.live.plan import Request
 from slotmark.errors import BedError, TargetError, did_you_mean
+from slotmark.numbers import mebibytes
 from slotmark.texts import read_toml
 from slotmark.words import listed
 
@@ -159,7 +160,7 @@ def _memory_bytes(text: str, where: str) -> int | None:
     size, total = int(found[0] * found[3]), memory_left().total_bytes
     if not LEAST_BYTES <= size <= total:
         raise TargetError(
-            f"{where}: memory is '{text}': expected {LEAST_BYTES >> 20} MiB at least, and no more than the {total >> 20:,} MiB that this machine has."
+            f"{where}: memory is '{text}': expected {mebibytes(LEAST_BYTES)} at least, and no more than the {mebibytes(total)} that this machine has."
         )
     return size
 

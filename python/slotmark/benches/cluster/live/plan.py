@@ -1,14 +1,17 @@
 """Settings of a live run, and the network that its hosts meet."""
 
 import ipaddress
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from slotmark.benches.cluster.live.nodes import resolve_node
 from slotmark.benches.cluster.sweep import amount
-from slotmark.errors import BedError, SimulationError
+from slotmark.errors import ArgumentError, BedError, SimulationError
+from slotmark.options import Option, duration_s
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.bed import Bed, Host
@@ -28,37 +31,94 @@ class Turn(msgspec.Struct, frozen=True):
     name: str
 
 
+def _seconds(option: str, text: str) -> float:
+    seconds = duration_s(option, text)
+    if seconds < 1:
+        raise ArgumentError(f"{option} '{text}': expected at least 1s.")
+    return seconds
+
+
+def _whole_seconds(option: str, text: str) -> int:
+    return round(_seconds(option, text)) if text else 0
+
+
+def _nodes(option: str, given: Sequence[str]) -> dict[str, str]:
+    """The nodes by name: what stands before ``=``, or what the node is called by itself. ArgumentError where two have one name."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, node = text.partition("=")
+        if not equals or not re.fullmatch(r"[\w.-]*", name):
+            name, node = resolve_node(text).name, text
+        if not name or name.startswith("."):
+            raise ArgumentError(f"{option} '{text}': expected NAME='NODE', with a name that can be a folder's.")
+        if name in found:
+            raise ArgumentError(f"{option} '{text}': '{name}' is there twice. Name each as NAME='NODE'.")
+        found[name] = node
+    return found
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A live run that is asked for.
+    """A live run that is asked for; the texts of its options are those of `slotmark cluster run --help`.
 
     Attributes:
-        bed: The bed's folder.
         node: As of ``resolve_node``; empty for what the bed's hosts.toml names, or our own.
-        seconds: How long to measure, from when all hosts agree on a block.
-        out: The new run folder.
-        network: How hosts reach each other.
-        on_death: What becomes of the run when a node ends by itself.
         start_within_s: Between the start of the nodes and slot 0; 0 for the time that this number of nodes is given.
         ready_within_s: Time that nodes may take until they answer, and then until they agree on a block; before that, the time for their preparation.
-        grace_s: Time that nodes may take to end before they are killed.
-        seed: Seed of jitter and losses of the network, and of transactions.
-        workload: Whether the profile's transactions are submitted.
         turn: Which run of a session it is; None where it stands alone.
         nodes: Nodes of a mixed cluster: name to node, in place of ``node``.
         sides: Sides of a mixed cluster: host to the name of its node.
     """
 
-    bed: Path
-    node: str
-    seconds: float
-    out: Path
-    network: Network = "wan"
-    on_death: OnDeath = "stop"
-    start_within_s: int = 0
-    ready_within_s: int = 300
-    grace_s: int = 30
-    seed: int = 1
-    workload: bool = True
+    bed: Annotated[Path, Option("A folder that `cluster create` made.", "BED", argument=True)]
+    seconds: Annotated[
+        float,
+        Option("How long to measure, as 10m, once all hosts agree on a block.", "TIME", ("--for",), parse=_seconds),
+    ]
+    out: Annotated[
+        Path,
+        Option(
+            "The new run folder; logs are kept in RUN.logs beside it. With --rounds, the folder that all of them are made in.",
+            "RUN",
+            ("-o", "--out"),
+        ),
+    ]
+    network: Annotated[Network, Option("Latencies of the bed, in a network emulated in user space; or none.")] = "wan"
+    on_death: Annotated[OnDeath, Option("What to do when a node ends by itself.")] = "stop"
+    start_within_s: Annotated[
+        int,
+        Option(
+            "From the start of the nodes to slot 0; by their number by default.",
+            "TIME",
+            ("--start-in",),
+            parse=_whole_seconds,
+        ),
+    ] = 0
+    ready_within_s: Annotated[
+        int,
+        Option(
+            "How long preparing may take, nodes to answer, and then to agree on a block.",
+            "TIME",
+            ("--ready-within",),
+            parse=_whole_seconds,
+            default="5m",
+        ),
+    ]
+    grace_s: Annotated[
+        int,
+        Option(
+            "How long nodes may take to end before they are killed.",
+            "TIME",
+            ("--grace",),
+            parse=_whole_seconds,
+            default="30s",
+        ),
+    ]
+    seed: Annotated[int, Option("Of jitter and losses of the network, and of what transactions pay.", least=0)] = 1
+    workload: Annotated[
+        bool,
+        Option("Whether to submit the transactions of the bed's profile.", flags=("--workload/--no-workload",)),
+    ] = True
+    node: str = ""
     turn: Turn | None = None
     nodes: Mapping[str, str] = {}
     sides: Mapping[str, str] = {}
@@ -67,6 +127,50 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     def logs(self) -> Path:
         """The run directory: logs, genesis and stores of the nodes, beside the run folder."""
         return self.out.with_name(self.out.name + ".logs")
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A session that is asked for, or one run by itself; its other options are those of each run.
+
+    Attributes:
+        each: What every run is asked; its ``out`` is the folder that run folders are made in, its ``seed`` decides the order too.
+        nodes: What takes turns: name to node, as of ``resolve_node``.
+        rounds: How many; each node runs once in each. 0 for one run by itself.
+        mixed: Whether two nodes share the hosts of one run per round, and swap them in the next, in place of a run each.
+        resume: Whether to go on with the session there that was cut.
+    """
+
+    each: Request
+    nodes: Annotated[
+        Mapping[str, str],
+        Option(
+            "slotmark (the default), cardano-node, dingo, a folder with a node.toml, or a command like cardano-node; again for more that take turns or are mixed.",
+            "[NAME=]NODE",
+            ("--node",),
+            parse=_nodes,
+            typed=list[str],
+            after="out",
+        ),
+    ] = {}
+    rounds: Annotated[
+        int,
+        Option(
+            "Run each --node once in each of this many rounds, in turns, each time from a fresh state; a run folder each.",
+            least=2,
+            after="nodes",
+        ),
+    ] = 0
+    mixed: Annotated[
+        bool,
+        Option(
+            "Let two --node share the hosts of one cluster in each of the --rounds, and swap them in the next.",
+            after="rounds",
+        ),
+    ] = False
+    resume: Annotated[
+        bool,
+        Option("Go on with the rounds in -o that were cut: those that are finished are kept.", after="mixed"),
+    ] = False
 
 
 GENERATOR = "generator"

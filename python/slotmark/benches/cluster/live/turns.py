@@ -3,7 +3,7 @@
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -11,7 +11,7 @@ from slotmark.benches.cluster.bed import read_bed
 from slotmark.benches.cluster.live.conducting import Progress, run_live
 from slotmark.benches.cluster.live.nodes import resolve_node
 from slotmark.benches.cluster.live.placing import halves
-from slotmark.benches.cluster.live.plan import Request, Turn
+from slotmark.benches.cluster.live.plan import Request, Session, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
 from slotmark.run import machine_facts, utc_now
@@ -21,51 +21,6 @@ from slotmark.run.manifest import MIXED
 
 _BESIDE_S = 30
 """About how much longer than its measurement a run takes, before one has shown it."""
-
-
-class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that is asked for.
-
-    Attributes:
-        nodes: What takes turns: name to node, as of ``resolve_node``.
-        rounds: How many; each node runs once in each.
-        each: What every run is asked; its ``out`` is the folder that run folders are made in, its ``seed`` decides the order too.
-        resume: Whether to go on with the session there that was cut.
-        mixed: Whether two nodes share the hosts of one run per round, and swap them in the next, in place of a run each.
-    """
-
-    nodes: Mapping[str, str]
-    rounds: int
-    each: Request
-    resume: bool = False
-    mixed: bool = False
-
-    def runs(self, number: int) -> list[Request]:
-        """The runs of a round in their order: drawn by the seed, and turned round from one round to the next, as A B, B A; of a mixed session one."""
-        if self.mixed:
-            names = list(self.nodes)
-            mixed = msgspec.structs.replace(
-                self.each,
-                node="",
-                nodes=self.nodes,
-                sides=halves(read_bed(self.each.bed).hosts, names, self.each.seed, number),
-                out=self.each.out / f"{MIXED}-{number}",
-                seed=self.each.seed + number - 1,
-                turn=Turn("", number, " and ".join(names)),
-            )
-            return [mixed]
-        names = sorted(self.nodes)
-        random.Random(self.each.seed).shuffle(names)
-        return [
-            msgspec.structs.replace(
-                self.each,
-                node=self.nodes[name],
-                out=self.each.out / f"{name}-{number}",
-                seed=self.each.seed + number - 1,
-                turn=Turn("", number, name),
-            )
-            for name in (names if number % 2 else reversed(names))
-        ]
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -126,7 +81,7 @@ def run_in_turns(
             done = _round(session, number, part, kept.done, kept.head.session, on_progress, on_remark)
             if done.failed and before:
                 name, words = next(iter(done.failed.items()))
-                _remove(session.runs(number), on_remark)
+                _remove(runs_of(session, number), on_remark)
                 raise TargetError(
                     f"rounds {number - 1} and {number} failed, one after the other; the last: {name}: {words}"
                 )
@@ -146,9 +101,37 @@ def _asked(session: Session) -> Iterator[tuple[str, str]]:
         yield f"'{name}'", str(getattr(each, name))
 
 
+def runs_of(session: Session, number: int) -> list[Request]:
+    """The runs of a round in their order: drawn by the seed, and turned round from one round to the next, as A B, B A; of a mixed session one."""
+    if session.mixed:
+        names = list(session.nodes)
+        mixed = msgspec.structs.replace(
+            session.each,
+            node="",
+            nodes=session.nodes,
+            sides=halves(read_bed(session.each.bed).hosts, names, session.each.seed, number),
+            out=session.each.out / f"{MIXED}-{number}",
+            seed=session.each.seed + number - 1,
+            turn=Turn("", number, " and ".join(names)),
+        )
+        return [mixed]
+    names = sorted(session.nodes)
+    random.Random(session.each.seed).shuffle(names)
+    return [
+        msgspec.structs.replace(
+            session.each,
+            node=session.nodes[name],
+            out=session.each.out / f"{name}-{number}",
+            seed=session.each.seed + number - 1,
+            turn=Turn("", number, name),
+        )
+        for name in (names if number % 2 else reversed(names))
+    ]
+
+
 def _all(session: Session, first: int) -> list[Request]:
     """The runs of a round and of all that follow."""
-    return [request for number in range(first, session.rounds + 1) for request in session.runs(number)]
+    return [request for number in range(first, session.rounds + 1) for request in runs_of(session, number)]
 
 
 def _remove(requests: Sequence[Request], on_remark: Callable[[str], None]) -> None:
@@ -173,7 +156,7 @@ def _round(
     failed: dict[str, str] = {}
     earlier = [one for of_round in before for one in of_round.seconds]
     known = {run.rpartition("-")[0] for of_round in before for run in of_round.runs}
-    requests = session.runs(number)
+    requests = runs_of(session, number)
     for place, request in enumerate(requests):
         assert request.turn
         node, began = request.turn.name, time.monotonic()

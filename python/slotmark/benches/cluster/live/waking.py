@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from slotmark.benches.cluster.live.launching import spawn
 from slotmark.metrics.catalogue import catalogue
+from slotmark.numbers import fixed, plain
 from slotmark.warnings import Warning
 
 SCHEMA = pa.schema([("ts_ns", pa.int64()), ("wakes", pa.int64()), ("late_ns", pa.int64()), ("worst_ns", pa.int64())])
@@ -91,9 +92,9 @@ def machine_warning(late: Lateness | None) -> list[Warning]:
     return [
         catalogue("cluster").warning(
             "machine_shared",
-            mean_ms=f"{late.mean_us / 1e3:,.2f}",
-            worst_ms=f"{late.worst_us / 1e3:,.0f}",
-            limit_ms=f"{LIMIT_US / 1e3:g}",
+            mean_ms=fixed(late.mean_us / 1e3, 2),
+            worst_ms=fixed(late.worst_us / 1e3),
+            limit_ms=plain(LIMIT_US / 1e3),
         )
     ]
 

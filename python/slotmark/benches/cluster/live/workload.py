@@ -1,6 +1,7 @@
 """The workload of a live cluster: the program that submits its transactions, and what became of each of them."""
 
 import math
+import re
 import signal
 import subprocess
 from contextlib import suppress
@@ -134,6 +135,7 @@ class Generator:
         generator = built_program("slotmark-txgen", "what submits transactions", ", or use --no-workload")
         self.workload = workload_of(bed)
         self._targets = {f"{host.host_addr if wan else LOOPBACK}:{host.port}": host.name for host in targets(bed)}
+        self._address = re.compile(rf"(?<![\d.])(?:{'|'.join(map(re.escape, self._targets))})(?!\d)")
         self._folder = folder / _FOLDER
         self._folder.mkdir()
         self._read = self._acknowledged = 0
@@ -159,8 +161,8 @@ class Generator:
 
     @property
     def words(self) -> str:
-        """The last lines of its standard error."""
-        return last_words_in(self._folder / "stderr")
+        """The last lines of its standard error, with the names of hosts."""
+        return self._with_hosts(last_words_in(self._folder / "stderr"))
 
     @property
     def is_whole(self) -> bool:
@@ -169,7 +171,11 @@ class Generator:
 
     def last_words(self) -> str:
         """Its end in words, and its last lines."""
-        return ending(self._process.wait(), self._folder / "stderr")
+        return self._with_hosts(ending(self._process.wait(), self._folder / "stderr"))
+
+    def _with_hosts(self, text: str) -> str:
+        """What the generator says, with the name of a host before its address."""
+        return self._address.sub(lambda found: f"{self._targets[found[0]]} ({found[0]})", text)
 
     def phases(self) -> dict[str, Phase]:
         """Phases that it has reached so far, by name: ``signed``, ``split``, ``begun``, ``ended``."""
@@ -225,7 +231,11 @@ class Generator:
             "transactions offered": summary["offered"],
             "transactions acknowledged": summary["acknowledged"],
             "transactions in blocks": ended.facts["in_blocks"],
-            **({"targets lost": [one["why"] for one in lost]} if (lost := ended.facts["lost"]) else {}),
+            **(
+                {"targets lost": [self._with_hosts(one["why"]) for one in lost]}
+                if (lost := ended.facts["lost"])
+                else {}
+            ),
         }
 
     def tables(self) -> dict[str, pa.Table]:

@@ -1,13 +1,51 @@
-"""Arguments with units: durations, fractions, and shares of metrics."""
+"""Options of commands: what one is, stated at the field of the request that it sets; and texts that stand for quantities.
 
+A request is a struct. A field with an :class:`Option` in its annotation is an option of every command that takes the request; its type and
+default are the option's. :mod:`slotmark.cli.requests` makes the command.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+
+from slotmark import _core
 from slotmark.errors import ArgumentError
 from slotmark.numbers import share
 
 
+class Option(msgspec.Struct, frozen=True):
+    """An option of the command line, as the annotation of a field.
+
+    Attributes:
+        help: What ``--help`` prints of it.
+        metavar: What stands for its value there; by its type where there is none.
+        flags: What is typed; the field's name by default, as ``--field-name``.
+        least: The least number that it takes. A default below that means that none was given, and isn't printed.
+        parse: Gives the field's value of the flag, for messages, and what was typed. Raises ArgumentError.
+        typed: The type of what was typed, where that is parsed.
+        default: What is parsed where nothing was typed; without one the field's own default holds.
+        argument: Whether it stands on the command line without a flag.
+        after: The field or parameter behind which it is listed; the one before it in the request by default.
+    """
+
+    help: str
+    metavar: str | None = None
+    flags: tuple[str, ...] = ()
+    least: int | None = None
+    parse: Callable[[str, Any], Any] | None = None
+    typed: Any = str
+    default: str | None = None
+    argument: bool = False
+    after: str = ""
+
+
+SeedOption = Annotated[int, Option("Of the order within rounds.", least=0)]
+ResumeOption = Annotated[bool, Option("Go on with the session in -o that was cut: its finished rounds are kept.")]
+
+
 def duration_us(option: str, text: str) -> float:
     """A duration such as ``250us`` or ``5min``, for which ``5m`` stands too, in microseconds; ArgumentError where it isn't one."""
-    from slotmark import _core
-
     minutes = text[:-1] if text.endswith("m") else ""
     found = _core.quantity(f"{minutes}min" if minutes[-1:].isdigit() else text)
     if found is None or found[2] != "a duration":
@@ -18,14 +56,17 @@ def duration_us(option: str, text: str) -> float:
     return number * worth_ns / 1e3
 
 
+def duration_s(option: str, text: str) -> float:
+    """The same in seconds."""
+    return duration_us(option, text) / 1e6
+
+
 LEAST_MEMORY_BYTES = 4 << 20
 """Memory that a process needs to start at all."""
 
 
 def memory_bytes(option: str, text: str) -> int | None:
     """A size such as ``200MB`` in bytes, None for an empty text; ArgumentError where it isn't one, or is too small for a process."""
-    from slotmark import _core
-
     if not text:
         return None
     found = _core.quantity(text)

@@ -1,0 +1,21 @@
+"""The result of `spread`: how much runs of one build differ."""
+
+import msgspec
+
+from slotmark.compare.result import Side
+from slotmark.compare.spread_table import SpreadTable
+
+CONFIDENCE = 0.95
+"""Confidence of the intervals of a table."""
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """The spread of runs of one build, and those runs.
+
+    Attributes:
+        table: What is kept.
+        sides: The builds with their runs.
+    """
+
+    table: SpreadTable
+    sides: list[Side]

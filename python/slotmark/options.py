@@ -5,6 +5,7 @@ default are the option's. :mod:`slotmark.cli.requests` makes the command.
 """
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Annotated, Any
 
 import msgspec
@@ -25,6 +26,7 @@ class Option(msgspec.Struct, frozen=True):
         parse: Gives the field's value of the flag, for messages, and what was typed. Raises ArgumentError.
         typed: The type of what was typed, where that is parsed.
         default: What is parsed where nothing was typed; without one the field's own default holds.
+        shown: Writes the field's own default as it would be typed, for ``--help``, where what is typed is parsed.
         argument: Whether it stands on the command line without a flag.
         after: The field or parameter behind which it is listed; the one before it in the request by default.
     """
@@ -36,8 +38,34 @@ class Option(msgspec.Struct, frozen=True):
     parse: Callable[[str, Any], Any] | None = None
     typed: Any = str
     default: str | None = None
+    shown: Callable[[Any], str] | None = None
     argument: bool = False
     after: str = ""
+
+    def flag(self, field: str) -> str:
+        """The flag of the field in messages and commands."""
+        return self.flags[-1] if self.flags else f"--{field.replace('_', '-')}"
+
+
+def option_of(kind: Any) -> Option | None:
+    """The option that an annotation has; None for none."""
+    return next((one for one in getattr(kind, "__metadata__", ()) if isinstance(one, Option)), None)
+
+
+def words_of(request: msgspec.Struct) -> list[str]:
+    """The words of a command line that make a request: its arguments, then its options that aren't by default, none of which is parsed."""
+    arguments, options = [], []
+    for field in msgspec.structs.fields(request):
+        option, value = option_of(field.type), getattr(request, field.name)
+        if option is None or value == field.default:
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            word = str(one.value if isinstance(one, Enum) else one)
+            if option.argument:
+                arguments.append(word)
+            else:
+                options += [option.flag(field.name), word]
+    return [*arguments, *options]
 
 
 SeedOption = Annotated[int, Option("Of the order within rounds.", least=0)]

@@ -11,10 +11,13 @@ from typer.testing import CliRunner
 
 from slotmark.benches.chainsync.request import Request as ChainsyncRequest
 from slotmark.benches.cluster.live.plan import Session
+from slotmark.benches.cluster.requests import IngestRequest, Question, SimulationRequest
+from slotmark.benches.cluster.sweep import Spacing
+from slotmark.benches.ledger.request import NoiseRequest
 from slotmark.benches.ledger.request import Request as LedgerRequest
 from slotmark.cli.requests import Asked, from_requests
 from slotmark.errors import ArgumentError
-from slotmark.options import Option, duration_s
+from slotmark.options import Option, duration_s, words_of
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -134,7 +137,20 @@ def test_what_is_required_may_come_from_elsewhere() -> None:
     assert made == [Request(folder=Path("a"), out=Path("b"), place=Place(), wait_s=2, rounds=9)]
 
 
-@pytest.mark.parametrize("kind", [ChainsyncRequest, LedgerRequest, Session])
+def test_a_default_that_is_shown_is_what_it_is_read_as() -> None:
+    assert asked_by(IngestRequest, "logs", "-o", "run") == IngestRequest(logs=Path("logs"), out=Path("run"))
+
+
+def test_the_words_of_a_request_make_it() -> None:
+    question = Question(profile="a b", settings=["x=1", "y=2"], sweep="p=1..2", steps=3, spacing=Spacing.linear)
+    assert asked_by(Question, *words_of(question)) == question
+    assert words_of(Question(profile="a")) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [ChainsyncRequest, IngestRequest, LedgerRequest, NoiseRequest, Question, Session, SimulationRequest],
+)
 def test_no_default_of_a_bench_is_stated_twice(kind: type[msgspec.Struct]) -> None:
     seen = 0
     for field in msgspec.structs.fields(kind):

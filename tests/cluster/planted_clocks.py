@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slotmark.benches.cluster.clocks import LIMIT_MS, Clocks, look_at_clocks
+from slotmark.benches.cluster.clocks import Clocks, look_at_clocks
+from slotmark.benches.cluster.requests import CLOCK_LIMIT_MS
 from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.run import Run
@@ -106,7 +107,7 @@ def moved(run: Run, folder: Path, shifts: Mapping[str, Callable[[np.ndarray], np
     (folder / "block_events").mkdir(parents=True)
     place = events.column_names.index("ts_ns")
     pq.write_table(events.set_column(place, "ts_ns", pa.array(times)), folder / "block_events" / "part-0.parquet")
-    return look_at_clocks(folder, sorted(set(hosts.tolist())), LIMIT_MS, correct=False)
+    return look_at_clocks(folder, sorted(set(hosts.tolist())), CLOCK_LIMIT_MS, correct=False)
 
 
 def _links(draws: np.random.Generator, hosts: int, asymmetry_ms: float) -> dict[int, dict[int, float]]:

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.errors import RunError, SimulationError
 from slotmark.metrics import Analysis
@@ -46,7 +47,7 @@ def both(folder: Path, settings: tuple[str, ...], *, threads: int = 0) -> tuple[
     """The same simulation by way of its logs and direct."""
     profile = load_profile("value-only-10.5", settings)
     simulate(profile, 7, folder / "logs", quietly)
-    ingested, _ = ingest(Request(logs=folder / "logs", out=folder / "ingested"))
+    ingested, _ = ingest(IngestRequest(logs=folder / "logs", out=folder / "ingested"))
     direct, _ = simulate_direct(profile, 7, folder / "direct", quietly, threads=threads)
     return ingested, direct
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import LogError
 from tests.cluster.made_up_logs import line, ts
 from tests.cluster.test_ingest import cluster, ingested
@@ -148,6 +149,6 @@ def test_what_a_run_directory_must_not_hold_is_named_in_one_line(
     logs = cluster().write(tmp_path / "logs")
     change(logs)
     with pytest.raises(LogError, match=said) as raised:
-        ingest(Request(logs=logs, out=tmp_path / "run"))
+        ingest(IngestRequest(logs=logs, out=tmp_path / "run"))
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "run").exists()

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.compare import alone, compare
 from slotmark.metrics import Analysis
@@ -33,7 +34,7 @@ def run_of(folder: Path, name: str, behind_ms: float = 0.0, leading_ms: float = 
             adopted_ms=adopted,
         )
     cluster.check(1, 210, started_ms=1.0, leading_ms=leading_ms)
-    return ingest(Request(logs=cluster.write(folder / f"{name}-logs"), out=folder / name))[0]
+    return ingest(IngestRequest(logs=cluster.write(folder / f"{name}-logs"), out=folder / name))[0]
 
 
 def warned_of(run: Run) -> list[str]:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from slotmark import open_run
-from slotmark.benches.cluster.ingest import Ingested, Request, ingest
+from slotmark.benches.cluster.ingest import Ingested, ingest
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import LogError, RunError
 from slotmark.run import Run
 from tests.cluster.made_up_logs import START_NS, Cluster, line, ts
@@ -31,7 +32,7 @@ def cluster() -> Cluster:
 
 
 def ingested(logs: Path, out: Path, **more: Any) -> tuple[Run, Ingested]:
-    return ingest(Request(logs=logs, out=out, **more))
+    return ingest(IngestRequest(logs=logs, out=out, **more))
 
 
 def content(run: Run) -> dict[str, list[dict[str, Any]]]:

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.compare import Comparison, compare
 from slotmark.compare.policy import Policy
 from slotmark.run import Run
@@ -63,7 +64,7 @@ def made_up(folder: Path, seed: int, *, slower: float = 1.0, blocks: int = 120) 
                     adopted_ms=fetched + 70 * own[4],
                 )
         previous = name
-    return ingest(Request(logs=cluster.write(folder / f"logs-{seed}"), out=folder / f"run-{seed}"))[0]
+    return ingest(IngestRequest(logs=cluster.write(folder / f"logs-{seed}"), out=folder / f"run-{seed}"))[0]
 
 
 def verdicts(comparison: Comparison) -> dict[str, str]:

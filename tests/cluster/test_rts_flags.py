@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.compare import compare
 from slotmark.errors import LogError
 from slotmark.run import Run
@@ -28,7 +29,7 @@ def logs(folder: Path, node: object) -> Path:
 
 
 def ingested(folder: Path, node: object) -> Run:
-    return ingest(Request(logs=logs(folder, node), out=folder.with_suffix(".run")))[0]
+    return ingest(IngestRequest(logs=logs(folder, node), out=folder.with_suffix(".run")))[0]
 
 
 def differing(runs: list[Run]) -> list[str]:

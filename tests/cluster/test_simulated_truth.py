@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from slotmark.benches.cluster.ingest import Request, ingest
+from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.metrics import Analysis
 
@@ -296,7 +297,7 @@ def simulated(
 ) -> Iterable[tuple[Truth, Analysis]]:
     folder = tmp_path_factory.mktemp("truth")
     simulate(load_profile("value-only-10.5", request.param), 11, folder / "logs", lambda _done, _total: None)
-    run, ingested = ingest(Request(logs=folder / "logs", out=folder / "run"))
+    run, ingested = ingest(IngestRequest(logs=folder / "logs", out=folder / "run"))
     assert not ingested.rejected
     with Analysis(run, filters=[]) as analysis:
         yield Truth(folder / "logs"), analysis

@@ -1,14 +1,16 @@
 """`slotmark cluster`: beds for clusters of real nodes; running one is in :mod:`slotmark.cli.live`."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from slotmark.benches.cluster.requests import ProfileOption, set_option
 from slotmark.cli import live
 from slotmark.cli.console import progress, talk
-from slotmark.cli.profiles import PROFILE, set_option
+from slotmark.cli.requests import from_requests
 
 app = typer.Typer(
     help="Run a cluster of real nodes on this machine; make what it needs, and check that.",
@@ -18,13 +20,14 @@ app = typer.Typer(
 
 
 @app.command(epilog="Example: slotmark cluster create value-only-5 -o bed")
+@from_requests
 def create(
-    profile: Annotated[str, PROFILE],
+    profile: ProfileOption,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="The new folder.")],
     hosts: Annotated[
         int | None, typer.Option(min=1, help="Hosts, instead of the profile's; its topology rule is applied to them.")
     ] = None,
-    settings: Annotated[list[str] | None, set_option("utxo_entries=10000, delegators=1000, live.funds=50")] = None,
+    settings: Annotated[Sequence[str], set_option("utxo_entries=10000, delegators=1000, live.funds=50")] = (),
     seed: Annotated[int, typer.Option(min=0, help="Decides all keys.")] = 1,
 ) -> None:
     """Make a bed: genesis files, keys, topologies and configurations for a cluster of nodes. The same options give the same bytes."""
@@ -37,7 +40,7 @@ def create(
             lambda done, total: step(done, total, "writing the genesis"),
             seed=seed,
             hosts=hosts,
-            settings=settings or (),
+            settings=settings,
         )
     pools = sum(host.pool is not None for host in bed.hosts)
     genesis = bed.genesis

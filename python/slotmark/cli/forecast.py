@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
+from slotmark.benches.cluster.requests import SettingsOption
 from slotmark.cli.console import progress, reader_may_leave
-from slotmark.cli.profiles import Settings
 from slotmark.cli.reports import AsJson, opened_sides, print_json, print_report
+from slotmark.cli.requests import from_requests
 
 
+@from_requests
 def forecast(
     ledger_runs: Annotated[
         list[str],
@@ -25,7 +27,7 @@ def forecast(
             help="The cluster: a TOML file or a shipped profile; `simulate --profiles` lists those. As it is, it stands for the baseline.",
         ),
     ],
-    settings: Settings = None,
+    settings: SettingsOption = (),
     seeds: Annotated[int, typer.Option(min=2, help="Simulations of each side: seeds 1 to N.")] = 10,
     out: Annotated[
         Path | None,
@@ -46,7 +48,7 @@ def forecast(
     from slotmark.report import comparison_document, write_report
     from slotmark.temporary import temporary_folder
 
-    changes = list(settings or ())
+    changes = list(settings)
     with temporary_folder() as scratch:
         folder = out or Path(scratch)
         refuse_what_cannot_be(profile, changes, folder)

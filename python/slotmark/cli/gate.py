@@ -20,6 +20,15 @@ EXIT_CODES = {"ship": 0, "hold": 1, "run again": 3}
 """By the answer of a decision."""
 
 
+RunToRunOption = Annotated[
+    Path | None,
+    Option(
+        "How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
+        "FILE",
+    ),
+]
+
+
 class FailOn(StrEnum):
     """The verdicts that make the command fail."""
 
@@ -37,13 +46,7 @@ class Deciding(msgspec.Struct, frozen=True, kw_only=True):
             "FILE",
         ),
     ] = None
-    run_to_run: Annotated[
-        Path | None,
-        Option(
-            "How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
-            "FILE",
-        ),
-    ] = None
+    run_to_run: RunToRunOption = None
     show_policy: Annotated[bool, Option("Print the default policy of these runs as a policy file, and end.")] = False
     fail_on: Annotated[
         FailOn | None,

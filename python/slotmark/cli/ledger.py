@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from slotmark.benches.ledger.request import ChainOption, FlushOption, Request, TimeoutOption
+from slotmark.benches.ledger.request import NoiseRequest, Request
 from slotmark.cli.console import print_table, progress, talk
 from slotmark.cli.given import given
 from slotmark.cli.requests import Asked, from_requests
 from slotmark.cli.session import end_session, tell_failures
 from slotmark.errors import ArgumentError
-from slotmark.options import Option, SeedOption, duration_s, memory_bytes
+from slotmark.options import Option, duration_s, memory_bytes
 
 app = typer.Typer(
     help="Ledger operations: measure them, or import what db-analyser and beacon recorded.",
@@ -113,24 +113,7 @@ def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> No
 
 @app.command(epilog="Example: slotmark ledger noise --chain db/immutable --rounds 10")
 @from_requests
-def noise(
-    chain: ChainOption,
-    backend: Annotated[str | None, Option("Our engine with one of its stores; memory by default.", "NAME")] = None,
-    target: Annotated[str | None, Option("In the place of our engine, as of `ledger run`.", "NAME=COMMAND")] = None,
-    genesis: Annotated[Path | None, Option("As of `ledger run`.", "FILE")] = None,
-    config: Annotated[Path | None, Option("As of `ledger run`.", "FILE")] = None,
-    rounds: Annotated[int, Option("Processes of each of the two sides.", least=3)] = 10,
-    blocks: Annotated[int | None, Option("How many blocks, from the first one on.", least=1)] = None,
-    seed: SeedOption = 1,
-    flush_every: FlushOption = 100,
-    *,
-    timeout_s: TimeoutOption,
-    out: Annotated[
-        Path | None,
-        Option("The new file, in the place of the one kept for this machine.", "FILE", ("-o", "--out")),
-    ] = None,
-    resume: Annotated[bool, Option("Go on with the measurement that was cut.")] = False,
-) -> None:
+def noise(asked: NoiseRequest) -> None:
     """Measure this machine's noise: one target against itself, and the smallest change that 3, 5 and 10 processes can find."""
     import shutil
 
@@ -141,29 +124,13 @@ def noise(
     from slotmark.measure.session import FILE
     from slotmark.run import machine_facts
 
-    if backend and target:
-        raise ArgumentError("give one target: --backend NAME or --target NAME='COMMAND'.")
-    if out is not None and out.exists():
-        raise ArgumentError(f"{out}: already there. Choose another -o or move it away.")
-    file = out or state_file("ledger", machine_facts())
+    if asked.out is not None and asked.out.exists():
+        raise ArgumentError(f"{asked.out}: already there. Choose another -o or move it away.")
+    file = asked.out or state_file("ledger", machine_facts())
     if file is None:
         raise ArgumentError("this machine has no name to keep its noise by. Name a file with -o.")
     runs_folder = file.with_name(f"{file.name}.runs")
-    request = Request(
-        chain=chain,
-        backends=[] if target else [backend or "memory"],
-        targets=[target] if target else [],
-        genesis=genesis,
-        config=config,
-        blocks=blocks,
-        rounds=rounds,
-        seed=seed,
-        flush_every=flush_every,
-        timeout_s=timeout_s,
-        out=runs_folder,
-        resume=resume,
-        against_itself=True,
-    )
+    request = asked.session(runs_folder)
     try:
         with progress("processes") as show:
             runs, failures = run_bench(request, lambda remark: talk.remark(f"slotmark: {remark}"), show)

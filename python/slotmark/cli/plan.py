@@ -6,11 +6,14 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import reader_may_leave
+from slotmark.cli.gate import RunToRunOption
 from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
+from slotmark.cli.requests import from_requests
 from slotmark.cli.show import Filters
 from slotmark.options import share_of_metric
 
 
+@from_requests
 def plan(
     runs: Annotated[
         list[str],
@@ -31,14 +34,7 @@ def plan(
     policy: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What decides, and by which margins: TOML, as of `compare`.")
     ] = None,
-    run_to_run: Annotated[
-        Path | None,
-        typer.Option(
-            "--run-to-run",
-            metavar="FILE",
-            help="How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
-        ),
-    ] = None,
+    run_to_run: RunToRunOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what a decision takes by each design, the smallest differences that comparisons of such runs find, and what a wanted one takes."""

@@ -7,35 +7,18 @@ from typing import Annotated
 
 import typer
 
+from slotmark.benches.cluster.requests import Question
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.cli.console import progress
-from slotmark.cli.profiles import PROFILE, Settings
 from slotmark.cli.reports import AsJson, report_runs
+from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError
 from slotmark.words import counted
 
 
+@from_requests
 def predict(
-    profile: Annotated[str, PROFILE],
-    settings: Settings = None,
-    sweep: Annotated[
-        str | None,
-        typer.Option(metavar="PARAM=LOW..HIGH", help="Predict over a range of a parameter: block_size=22kB..180kB."),
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(min=2, help="Values of the sweep, its ends among them: 7 unless given.")
-    ] = None,
-    spacing: Annotated[
-        Spacing, typer.Option(help="Of the sweep's values; auto: geometric where the range is fourfold or more.")
-    ] = Spacing.auto,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROFILE",
-            help="Beside this profile; a PROFILE file that extends nothing need only hold what differs.",
-        ),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Simulations of each variant: seeds 1 to N.")] = 5,
+    question: Question,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -54,21 +37,12 @@ def predict(
     """Predict block propagation: with parameters changed, beside the unchanged profile, or over a range of one."""
     import msgspec
 
-    from slotmark.benches.cluster.question import Question, answered, shard_done
+    from slotmark.benches.cluster.question import answered, shard_done
 
-    if sweep is None and (steps is not None or spacing is not Spacing.auto):
+    if question.sweep is None and (question.steps is not None or question.spacing is not Spacing.auto):
         raise ArgumentError("--steps and --spacing are of a sweep: give --sweep PARAM=LOW..HIGH, or leave them out.")
-    if sweep is not None and against is not None:
+    if question.sweep is not None and question.against is not None:
         raise ArgumentError("--against and --sweep: a sweep's values are beside each other; leave one out.")
-    question = Question(
-        profile=profile,
-        settings=list(settings or ()),
-        sweep=sweep,
-        steps=steps,
-        spacing=spacing,
-        against=against,
-        seeds=seeds,
-    )
     if shard is None:
         report_runs(partial(answered, question), out, unit="slots", doing="predicting", as_json=as_json)
         return

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_t
 import msgspec
 import typer
 
-from slotmark.options import Option
+from slotmark.options import Option, option_of
 
 Request = TypeVar("Request")
 
@@ -54,14 +54,17 @@ class _Field(msgspec.Struct, frozen=True):
     @property
     def flag(self) -> str:
         """The flag in messages."""
-        return self.option.flags[-1] if self.option.flags else f"--{self.name.replace('_', '-')}"
+        return self.option.flag(self.name)
 
     def parameter(self, *, optional: bool) -> Parameter:
         """What typer makes an option of."""
         option, kind, default = self.option, self.kind, self.default
+        named: dict[str, Any] = {"metavar": option.metavar, "help": option.help, "min": option.least}
         if option.parse is not None:
             kind = option.typed
             default = option.default if option.default is not None else self._none
+            if option.shown is not None:
+                default = option.shown(self.default)
         elif get_origin(kind) is Sequence:
             kind, default = list[get_args(kind)[0]], self._none
         elif option.least is not None and isinstance(default, int) and default < option.least:
@@ -70,7 +73,6 @@ class _Field(msgspec.Struct, frozen=True):
             default = None if optional else Parameter.empty
         if default is None:
             kind |= None
-        named = {"metavar": option.metavar, "help": option.help, "min": option.least}
         info = typer.Argument(**named) if option.argument else typer.Option(*(option.flags or (self.flag,)), **named)
         return Parameter(
             self.name,
@@ -112,7 +114,7 @@ def from_requests(function: Callable[..., None]) -> Callable[..., None]:
             requests[name] = kind
             for field in _fields(kind, (name,)):
                 _list(listed, field.parameter(optional=name in asked), field.option.after)
-        elif option := _option(kind):
+        elif option := option_of(kind):
             default = _UNSET if parameter.default is Parameter.empty else parameter.default
             alone[name] = _Field(name, get_args(kind)[0], option, default)
             _list(listed, alone[name].parameter(optional=False), option.after)
@@ -143,12 +145,13 @@ def _list(listed: list[Parameter], one: Parameter, after: str = "") -> None:
 
 def _fields(kind: type[msgspec.Struct], path: tuple[str, ...]) -> Iterator[_Field]:
     """The options of a request in their order; those of a field that is itself made of options stand in its place."""
+    plain = get_type_hints(kind)
     for field in msgspec.structs.fields(kind):
-        if option := _option(field.type):
+        if option := option_of(field.type):
             default = _UNSET if field.default is msgspec.NODEFAULT else field.default
             if field.default_factory is not msgspec.NODEFAULT:
                 default = None
-            yield _Field(field.name, get_args(field.type)[0], option, default, (*path, field.name))
+            yield _Field(field.name, plain[field.name], option, default, (*path, field.name))
         elif _is_request(field.type):
             yield from _fields(field.type, (*path, field.name))
 
@@ -168,6 +171,3 @@ def _nested(kind: type[msgspec.Struct], path: tuple[str, ...], values: Mapping[t
 def _is_request(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct) and any(_fields(kind, ()))
 
-
-def _option(kind: Any) -> Option | None:
-    return next((one for one in getattr(kind, "__metadata__", ()) if isinstance(one, Option)), None)

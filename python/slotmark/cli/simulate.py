@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slotmark.benches.cluster.requests import SimulationRequest
 from slotmark.cli.console import progress, talk
-from slotmark.cli.profiles import PROFILE, Settings
+from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError
 from slotmark.numbers import megabytes
 
@@ -16,33 +17,10 @@ if TYPE_CHECKING:
     from slotmark.benches.cluster.simulate import RunFacts
 
 
+@from_requests
 def simulate(
-    profile: Annotated[str | None, PROFILE] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--out", metavar="DIR", help="The new run directory, or run folder with --direct; needed to simulate."
-        ),
-    ] = None,
-    settings: Settings = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 1,
-    slots: Annotated[int | None, typer.Option(min=1, help="Slots, instead of the profile's.")] = None,
-    topology: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="JSON with nodes and their producers, instead of the profile's.")
-    ] = None,
-    direct: Annotated[
-        bool,
-        typer.Option(
-            "--direct", help="Write a run folder at once, as ingesting the logs would, with the truth as tables."
-        ),
-    ] = False,
-    repeat: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Make this many runs, of seeds SEED, SEED+1 and so on, side by side: seed-N in --out, which `compare` takes as one side.",
-        ),
-    ] = None,
+    request: SimulationRequest,
+    *,
     show: Annotated[bool, typer.Option("--show", help="Print the whole profile and stop.")] = False,
     profiles: Annotated[
         bool, typer.Option("--profiles", help="Print the shipped profiles, a line for each, and stop.")
@@ -63,9 +41,8 @@ def simulate(
 ) -> None:
     """Simulate a cluster: write the logs that its nodes would write, or a run folder, with what really happened beside."""
     from slotmark.benches.cluster import simulate as cluster
-    from slotmark.benches.cluster.direct import simulate_direct
     from slotmark.benches.cluster.model import SIMULATED, outside_of_extended, refuse_settings
-    from slotmark.benches.cluster.simulations import simulate_seeds
+    from slotmark.benches.cluster.simulations import simulated
 
     if profiles:
         for name, description in cluster.described_profiles().items():
@@ -73,14 +50,14 @@ def simulate(
                 json.dumps({"name": name, "description": description}) if as_json else f"{name:<32} {description}"
             )
         return
-    changes = _changes(settings, slots, topology)
+    profile, out, changes = request.profile, request.out, request.changes()
     if validate or published:
-        if out is not None or direct or repeat is not None:
+        if out is not None or request.direct or request.repeat is not None:
             raise ArgumentError("--validate writes nothing: leave out --out, --direct and --repeat.")
         if published:
-            _print_columns(published, profile, changes, seed)
+            _print_columns(published, profile, changes, request.seed)
         else:
-            _print_validations([profile] if profile else [*cluster.FITTED, *cluster.HELD_OUT], changes, seed)
+            _print_validations([profile] if profile else [*cluster.FITTED, *cluster.HELD_OUT], changes, request.seed)
         return
     if profile is None:
         raise ArgumentError(
@@ -94,36 +71,10 @@ def simulate(
     talk.warnings(outside_of_extended(profile, SIMULATED))
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
-    with progress("host-slots" if direct else "slots") as step:
-
-        def advance(done: int, total: int) -> None:
-            step(done, total, f"simulating {profile}")
-
-        if repeat is not None:
-            made = simulate_seeds(text, range(seed, seed + repeat), out, advance, direct=direct)
-        else:
-            made = [
-                (
-                    out,
-                    simulate_direct(text, seed, out, advance)[1]
-                    if direct
-                    else cluster.simulate(text, seed, out, advance),
-                )
-            ]
+    with progress("host-slots" if request.direct else "slots") as step:
+        made = simulated(request, text, out, lambda done, total: step(done, total, f"simulating {profile}"))
     for folder, facts in made:
         _remark_made(folder, facts)
-
-
-def _changes(settings: list[str] | None, slots: int | None, topology: Path | None) -> list[str]:
-    """All changes of the profile, those of ``--slots`` and ``--topology`` among them, as ``--set`` has them."""
-    changes = list(settings or ())
-    if slots is not None:
-        if any(change.partition("=")[0].strip() in ("slots", "run.slots") for change in changes):
-            raise ArgumentError("--slots and --set run.slots both set the number of slots: leave one out.")
-        changes.append(f"run.slots={slots}")
-    if topology is not None:
-        changes.append(f'network.topology={{kind="file", path="{topology}"}}')
-    return changes
 
 
 def _remark_made(folder: Path, facts: "RunFacts") -> None:

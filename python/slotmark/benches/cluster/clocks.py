@@ -18,9 +18,6 @@ from slotmark.statistics.clock_moves import Least, courses, moved_clocks
 from slotmark.statistics.clocks import Offsets, clock_offsets
 from slotmark.warnings import Warning
 
-LIMIT_MS = 5.0
-"""A clock that is farther from the others than this is warned of."""
-
 STRETCHES = 8
 """The number of stretches of a run in which clocks are compared, to find those that moved."""
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from slotmark import _core
 from slotmark.benches.cluster import tracing
-from slotmark.benches.cluster.clocks import LIMIT_MS, look_at_clocks
+from slotmark.benches.cluster.clocks import look_at_clocks
 from slotmark.benches.cluster.logs import host_logs, without_logs
 from slotmark.benches.cluster.metadata import (
     UNKNOWN,
@@ -23,6 +23,7 @@ from slotmark.benches.cluster.metadata import (
     read_metadata,
     regions_of_topology,
 )
+from slotmark.benches.cluster.requests import CLOCK_LIMIT_MS, IngestRequest
 from slotmark.cleaning import one_line
 from slotmark.cores import usable_cores
 from slotmark.errors import ArgumentError, LogError
@@ -52,36 +53,6 @@ _IN_THEIR_SLOT = {
     "block_events": (("forged", "noticed"), (-1,)),
 }
 """Tables and events that have the slot in which they happen, the surest first, and at which ends of logs: a node may begin far behind."""
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """The logs to ingest, and the settings for it.
-
-    Attributes:
-        logs: The run directory, or any folder with a folder or a file a host.
-        out: The new run folder.
-        genesis: The Shelley genesis, where it isn't in ``logs``.
-        meta: The run's ``meta.json``, where it isn't in ``logs``.
-        target: What reports call the run's target; by default what the metadata says.
-        host_from: Whether the host of a line is its file's, or what its field ``host`` says.
-        max_rejected: The share of lines that may be unreadable.
-        accept_damaged: Whether packed files may be damaged: what is behind the damage is not read.
-        threads: How many files at once; 0 for as many as there are cores.
-        clock_limit_ms: A clock that is farther than this from the one in the middle is warned of.
-        correct_clocks: Whether the times of hosts with such clocks are read as estimated.
-    """
-
-    logs: Path
-    out: Path
-    genesis: Path | None = None
-    meta: Path | None = None
-    target: str = ""
-    host_from: str = "path"
-    max_rejected: float = 0.001
-    accept_damaged: bool = False
-    threads: int = 0
-    clock_limit_ms: float = LIMIT_MS
-    correct_clocks: bool = False
 
 
 class MeasuredHere(msgspec.Struct, frozen=True):
@@ -173,7 +144,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         unread: Files beside logs that can't be read, each with the reason.
         limits: Counted messages that nodes log only a limited number of times per second.
         here: What is known of a run on this machine; None of logs from elsewhere.
-        clock_limit_ms: As :class:`Request` has it.
+        clock_limit_ms: As :class:`IngestRequest` has it.
         correct_clocks: Likewise.
     """
 
@@ -187,12 +158,12 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     unread: Sequence[str] = ()
     limits: Mapping[str, float] = {}
     here: MeasuredHere | None = None
-    clock_limit_ms: float = LIMIT_MS
+    clock_limit_ms: float = CLOCK_LIMIT_MS
     correct_clocks: bool = False
 
 
 def ingest(
-    request: Request,
+    request: IngestRequest,
     on_step: Callable[[int, int], None] = lambda _done, _total: None,
     here: MeasuredHere | None = None,
 ) -> tuple[Run, Ingested]:

@@ -1,13 +1,12 @@
-"""What `slotmark predict` is asked, which one call answers, or several that share the simulations and a last one that merges them."""
+"""Predictions that one call makes, or several that share the simulations and a last one that merges them."""
 
-import shlex
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
 from slotmark.benches.cluster.predict import predict_change, predict_sweep
-from slotmark.benches.cluster.sweep import Spacing, parse_sweep
+from slotmark.benches.cluster.requests import Question
+from slotmark.benches.cluster.sweep import parse_sweep
 from slotmark.engine import (
     Engine,
     NotMergedError,
@@ -24,41 +23,6 @@ from slotmark.run import Run
 
 STEPS = 7
 """Values of a sweep, unless their number is asked for."""
-
-Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of a prediction.
-
-    Attributes:
-        profile: A file, or the name of a shipped profile.
-        settings: ``key=value`` each.
-        sweep: ``PARAM=LOW..HIGH``; None for a change.
-        steps: Values of the sweep; None for `STEPS`.
-        spacing: Of the values of the sweep.
-        against: The profile beside it; None for the unchanged one.
-        seeds: Simulations of each variant: seeds 1 to that.
-    """
-
-    profile: str
-    settings: list[str] = []
-    sweep: str | None = None
-    steps: Count | None = None
-    spacing: Spacing = Spacing.auto
-    against: str | None = None
-    seeds: Count = 5
-
-    def command(self, shard: Shard, out: Path) -> str:
-        """The command that does one shard of it, for a shell."""
-        words = ["slotmark", "predict", self.profile]
-        for setting in self.settings:
-            words += ["--set", setting]
-        options = [("--sweep", self.sweep), ("--steps", self.steps), ("--against", self.against)]
-        for name, value in options:
-            words += [] if value is None else [name, str(value)]
-        words += [] if self.spacing is Spacing.auto else ["--spacing", self.spacing.value]
-        return shlex.join([*words, "--seeds", str(self.seeds), "--shard", str(shard), "-o", str(out)])
 
 
 def answered(question: Question, folder: Path, progress: Progress, engine: Engine = local) -> list[Run]:

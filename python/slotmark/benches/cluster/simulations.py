@@ -4,11 +4,36 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from slotmark.benches.cluster.direct import simulate_direct
+from slotmark.benches.cluster.requests import SimulationRequest
 from slotmark.benches.cluster.simulate import RunFacts, simulate, workers_for
 from slotmark.cores import usable_cores
 from slotmark.engine import Piece, Progress, local
 from slotmark.errors import RunError
 from slotmark.run.folder import refuse_existing
+
+
+def simulated(request: SimulationRequest, profile_toml: str, out: Path, progress: Progress) -> list[tuple[Path, RunFacts]]:
+    """Simulates what is asked for: one run into ``out``, or one per seed below it.
+
+    Args:
+        request: What is asked for.
+        profile_toml: Its complete profile, as :func:`slotmark.benches.cluster.simulate.load_profile` gives it.
+        out: The new folder, or that of the new folders.
+        progress: Called with what is done and in all; may raise to stop.
+
+    Returns:
+        The folder of each run, and what it holds.
+
+    Raises:
+        SimulationError: A profile that makes no sense.
+        RunError: A folder is there already, or can't be written.
+    """
+    if request.repeat is not None:
+        seeds = range(request.seed, request.seed + request.repeat)
+        return simulate_seeds(profile_toml, seeds, out, progress, direct=request.direct)
+    if request.direct:
+        return [(out, simulate_direct(profile_toml, request.seed, out, progress)[1])]
+    return [(out, simulate(profile_toml, request.seed, out, progress))]
 
 
 def simulate_seeds(

@@ -1,4 +1,4 @@
-"""What the bench is asked for: the options of `slotmark ledger run`, and those that `slotmark ledger noise` has of them."""
+"""What the bench is asked for: the options of `slotmark ledger run` and `slotmark ledger noise`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,18 +6,33 @@ from typing import Annotated, Any
 
 import msgspec
 
+from slotmark.errors import ArgumentError
 from slotmark.options import Option, ResumeOption, SeedOption, duration_s, memory_bytes
-
-ChainOption = Annotated[Path, Option("The ImmutableDB folder to replay.", "DIR")]
-FlushOption = Annotated[int, Option("Blocks between two flushes of our stores to disk.", least=1)]
-TimeoutOption = Annotated[float, Option("Of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")]
 
 
 def _names(_option: str, text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """What is replayed and how, in a session of any kind; the texts of its options are those of `slotmark ledger run --help`."""
+
+    chain: Annotated[Path, Option("The ImmutableDB folder to replay.", "DIR")]
+    genesis: Annotated[
+        Path | None, Option("Shelley genesis file: our engine checks headers too, and finds all inputs.", "FILE")
+    ] = None
+    config: Annotated[
+        Path | None,
+        Option("The node's configuration file for db-analyser; config.json beside --genesis.", "FILE"),
+    ] = None
+    blocks: Annotated[int | None, Option("How many blocks, from the first one on; all by default.", least=1)] = None
+    seed: SeedOption = 1
+    flush_every: Annotated[int, Option("Blocks between two flushes of our stores to disk.", least=1)] = 100
+    timeout_s: Annotated[float, Option("Of one process.", "TIME", ("--timeout",), parse=duration_s, default="6h")]
+    resume: ResumeOption = False
+
+
+class Request(Replay, frozen=True, kw_only=True):
     """A session that is asked for; the texts of its options are those of `slotmark ledger run --help`.
 
     Attributes beyond its options:
@@ -26,14 +41,21 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         also_recorded: What else to write down as parameters of a target's run, by its name.
     """
 
-    chain: ChainOption
     out: Annotated[
         Path,
-        Option("A run folder a target is written below it; of a plan, its store.", "DIR", ("-o", "--out")),
+        Option(
+            "A run folder a target is written below it; of a plan, its store.", "DIR", ("-o", "--out"), after="chain"
+        ),
     ]
     backends: Annotated[
         Sequence[str],
-        Option("Our engine, with its unspent outputs in: memory, lsm, lmdb.", "NAME,...", ("--backend",), parse=_names),
+        Option(
+            "Our engine, with its unspent outputs in: memory, lsm, lmdb.",
+            "NAME,...",
+            ("--backend",),
+            parse=_names,
+            after="out",
+        ),
     ] = ()
     targets: Annotated[
         Sequence[str],
@@ -41,20 +63,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "db-analyser, whose flags are found, or any command with {chain} and {out} in it (docs/replay.md); again for more.",
             "NAME=COMMAND",
             ("--target",),
+            after="backends",
         ),
     ] = ()
-    genesis: Annotated[
-        Path | None, Option("Shelley genesis file: our engine checks headers too, and finds all inputs.", "FILE")
-    ] = None
-    config: Annotated[
-        Path | None,
-        Option("The node's configuration file for db-analyser; config.json beside --genesis.", "FILE"),
-    ] = None
-    rounds: Annotated[int, Option("Processes of each target; they take turns.", least=1)] = 5
-    blocks: Annotated[int | None, Option("How many blocks, from the first one on; all by default.", least=1)] = None
-    seed: SeedOption = 1
-    flush_every: FlushOption = 100
-    timeout_s: TimeoutOption
+    rounds: Annotated[int, Option("Processes of each target; they take turns.", least=1, after="config")] = 5
     memory_limit_bytes: Annotated[
         int | None,
         Option(
@@ -62,9 +74,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "SIZE",
             ("--memory-limit",),
             parse=memory_bytes,
+            after="timeout_s",
         ),
     ] = None
-    resume: ResumeOption = False
     skip: int = 0
     against_itself: bool = False
     also_recorded: Mapping[str, Mapping[str, str]] = {}
@@ -79,3 +91,35 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             "memory limit": "none" if self.memory_limit_bytes is None else f"{self.memory_limit_bytes:,} bytes",
             **({"blocks left out": self.skip} if self.skip else {}),
         }
+
+
+class NoiseRequest(Replay, frozen=True, kw_only=True):
+    """A measurement of a machine's noise; the texts of its own options are those of `slotmark ledger noise --help`."""
+
+    backend: Annotated[
+        str | None, Option("Our engine with one of its stores; memory by default.", "NAME", after="chain")
+    ] = None
+    target: Annotated[
+        str | None, Option("In the place of our engine, as of `ledger run`.", "NAME=COMMAND", after="backend")
+    ] = None
+    rounds: Annotated[int, Option("Processes of each of the two sides.", least=3, after="config")] = 10
+    out: Annotated[
+        Path | None,
+        Option("The new file, in the place of the one kept for this machine.", "FILE", ("-o", "--out"), after="timeout_s"),
+    ] = None
+
+    resume: Annotated[bool, Option("Go on with the measurement that was cut.")] = False
+
+    def session(self, out: Path) -> Request:
+        """The session of the target against itself, in a folder. Raises ArgumentError where two targets are given."""
+        if self.backend and self.target:
+            raise ArgumentError("give one target: --backend NAME or --target NAME='COMMAND'.")
+        shared = {name: getattr(self, name) for name in Replay.__struct_fields__}
+        return Request(
+            **shared,
+            backends=[] if self.target else [self.backend or "memory"],
+            targets=[self.target] if self.target else [],
+            rounds=self.rounds,
+            out=out,
+            against_itself=True,
+        )

@@ -12,7 +12,7 @@ import msgspec
 
 from slotmark.benches.cluster.bed import Bed, Host, read_bed
 from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
-from slotmark.benches.cluster.ingest import Request as IngestRequest
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.live.answering import TipQuery
 from slotmark.benches.cluster.live.launching import (
     Preparation,

@@ -1,0 +1,147 @@
+"""What commands on simulated clusters and on logs are asked for: the options of `slotmark ingest`, `simulate`, `predict`, `forecast` and `cluster create`."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+
+from slotmark.benches.cluster.sweep import Spacing
+from slotmark.errors import ArgumentError
+from slotmark.numbers import percent, plain
+from slotmark.options import Option, duration_us, fraction, words_of
+
+if TYPE_CHECKING:
+    from slotmark.engine import Shard
+
+CLOCK_LIMIT_MS = 5.0
+"""A clock that is farther than this from the one in the middle is wrong, unless another limit is asked for."""
+
+_PROFILE = Option("A TOML file or a shipped profile; `simulate --profiles` lists those.", "PROFILE", argument=True)
+ProfileOption = Annotated[str, _PROFILE]
+
+
+def set_option(examples: str) -> Option:
+    """The option ``--set``, with examples of what a command's users change."""
+    return Option(f"Change a parameter: {examples}; again for more.", "KEY=VALUE", ("--set",))
+
+
+_SETTINGS = set_option("ledger_tick.mean=33ms, tps*=2, rtt[us-east-1].mean=1ms")
+SettingsOption = Annotated[Sequence[str], _SETTINGS]
+
+_Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+"""What a file of options may have; a command line has bounds of its own."""
+
+
+def _milliseconds(option: str, text: str) -> float:
+    return duration_us(option, text) / 1e3
+
+
+class IngestRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The logs to ingest, and the settings for it; the texts of its options are those of `slotmark ingest --help`."""
+
+    logs: Annotated[
+        Path, Option("A folder with a folder or a file of logs a host; .gz and .zst too.", "LOGDIR", argument=True)
+    ]
+    out: Annotated[Path, Option("The new run folder.", "RUN", ("-o", "--out"))]
+    genesis: Annotated[
+        Path | None, Option("The Shelley genesis, where LOGDIR hasn't genesis/genesis.shelley.json.", "FILE")
+    ] = None
+    meta: Annotated[Path | None, Option("The run's meta.json, where LOGDIR hasn't.", "FILE")] = None
+    target: Annotated[str, Option("What to call the target; by default what meta.json says.", "NAME")] = ""
+    host_from: Annotated[
+        Literal["path", "field"], Option("A line's host: where its file lies, or its field 'host'.")
+    ] = "path"
+    max_rejected: Annotated[
+        float,
+        Option(
+            "Fail when more of the lines can't be read; nothing is written then.",
+            "SHARE",
+            parse=fraction,
+            shown=percent,
+        ),
+    ] = 0.001
+    accept_damaged: Annotated[
+        bool, Option("Read packed logs that are damaged as far as possible; else nothing is written.")
+    ] = False
+    correct_clocks: Annotated[
+        bool, Option("Read the times of hosts with wrong clocks as estimated from the messages between hosts.")
+    ] = False
+    clock_limit_ms: Annotated[
+        float,
+        Option(
+            "A clock that is farther than this from the others is wrong.",
+            "TIME",
+            ("--clock-limit",),
+            parse=_milliseconds,
+            shown=lambda limit: f"{plain(limit)}ms",
+        ),
+    ] = CLOCK_LIMIT_MS
+    threads: Annotated[int, Option("How many files at once; 0 for as many as there are cores.", least=0)] = 0
+
+
+class SimulationRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A simulated cluster; the texts of its options are those of `slotmark simulate --help`."""
+
+    profile: Annotated[str | None, _PROFILE] = None
+    out: Annotated[
+        Path | None,
+        Option("The new run directory, or run folder with --direct; needed to simulate.", "DIR", ("-o", "--out")),
+    ] = None
+    settings: SettingsOption = ()
+    seed: Annotated[int, Option("Decides everything that is random.", least=0)] = 1
+    slots: Annotated[int | None, Option("Slots, instead of the profile's.", least=1)] = None
+    topology: Annotated[
+        Path | None, Option("JSON with nodes and their producers, instead of the profile's.", "FILE")
+    ] = None
+    direct: Annotated[
+        bool, Option("Write a run folder at once, as ingesting the logs would, with the truth as tables.")
+    ] = False
+    repeat: Annotated[
+        int | None,
+        Option(
+            "Make this many runs, of seeds SEED, SEED+1 and so on, side by side: seed-N in --out, which `compare` takes as one side.",
+            least=1,
+        ),
+    ] = None
+
+    def changes(self) -> list[str]:
+        """All changes of the profile, those of ``--slots`` and ``--topology`` among them, as ``--set`` has them.
+
+        Raises:
+            ArgumentError: The number of slots is set twice.
+        """
+        changes = list(self.settings)
+        if self.slots is not None:
+            if any(change.partition("=")[0].strip() in ("slots", "run.slots") for change in changes):
+                raise ArgumentError("--slots and --set run.slots both set the number of slots: leave one out.")
+            changes.append(f"run.slots={self.slots}")
+        if self.topology is not None:
+            changes.append(f'network.topology={{kind="file", path="{self.topology}"}}')
+        return changes
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a prediction is asked; the texts of its options are those of `slotmark predict --help`."""
+
+    profile: ProfileOption
+    settings: Annotated[list[str], _SETTINGS] = []
+    sweep: Annotated[
+        str | None, Option("Predict over a range of a parameter: block_size=22kB..180kB.", "PARAM=LOW..HIGH")
+    ] = None
+    steps: Annotated[
+        _Count | None, Option("Values of the sweep, its ends among them: 7 unless given.", least=2)
+    ] = None
+    spacing: Annotated[
+        Spacing, Option("Of the sweep's values; auto: geometric where the range is fourfold or more.")
+    ] = Spacing.auto
+    against: Annotated[
+        str | None,
+        Option("Beside this profile; a PROFILE file that extends nothing need only hold what differs.", "PROFILE"),
+    ] = None
+    seeds: Annotated[_Count, Option("Simulations of each variant: seeds 1 to N.", least=1)] = 5
+
+    def command(self, shard: "Shard", out: Path) -> str:
+        """The command that does one shard of it, for a shell."""
+        return shlex.join(["slotmark", "predict", *words_of(self), "--shard", str(shard), "-o", str(out)])

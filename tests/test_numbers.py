@@ -72,6 +72,18 @@ def test_numbers_are_formatted_in_one_module() -> None:
     assert used >= set(EXEMPT), f"exempt, but not there any more: {set(EXEMPT) - used}"
 
 
+def formatted_in_sql(text: str) -> list[str]:
+    """The functions by which SQL of a bench formats numbers."""
+    return re.findall(r"\b(format|printf|to_char)\s*\(", text, re.IGNORECASE)
+
+
+def test_sql_formats_no_number() -> None:
+    files = [one for one in (SOURCE / "metrics").rglob("*") if one.suffix in (".sql", ".toml")]
+    assert len(files) > 30
+    assert not [one.name for one in files if formatted_in_sql(one.read_text(encoding="utf-8"))]
+    assert formatted_in_sql("SELECT FORMAT('{:.3f} ms', most_ms)") == ["FORMAT"]
+
+
 def test_charts_have_their_forms_from_one_table() -> None:
     charts = [one for one in (SOURCE / "report" / "charts").glob("*.py") if one.name != "formats.py"]
     given = [

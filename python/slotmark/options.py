@@ -12,7 +12,7 @@ import msgspec
 
 from slotmark import _core
 from slotmark.errors import ArgumentError
-from slotmark.numbers import share
+from slotmark.numbers import mebibytes, share
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -93,8 +93,24 @@ LEAST_MEMORY_BYTES = 4 << 20
 """Memory that a process needs to start at all."""
 
 
-def memory_bytes(option: str, text: str) -> int | None:
-    """A size such as ``200MB`` in bytes, None for an empty text; ArgumentError where it isn't one, or is too small for a process."""
+MOST_MEMORY_BYTES = 2**62 - 1
+"""The kernel's own bounds are below that."""
+
+
+def memory_bytes(
+    option: str, text: str, least_bytes: int = LEAST_MEMORY_BYTES, most_bytes: int = MOST_MEMORY_BYTES
+) -> int | None:
+    """A size such as ``200MB`` in bytes, None for an empty text.
+
+    Args:
+        option: Where the text stands, for messages.
+        text: The size.
+        least_bytes: The least that it may be.
+        most_bytes: The most that it may be.
+
+    Raises:
+        ArgumentError: It isn't a size, or out of bounds.
+    """
     if not text:
         return None
     found = _core.quantity(text)
@@ -102,8 +118,9 @@ def memory_bytes(option: str, text: str) -> int | None:
         raise ArgumentError(f"{option} '{text}': expected a number and a unit of size, as in 200MB or 2GiB.")
     number, _, _, worth_bytes = found
     size = number * worth_bytes
-    if not LEAST_MEMORY_BYTES <= size < 2**62:
-        raise ArgumentError(f"{option} '{text}': expected {LEAST_MEMORY_BYTES:,} bytes at least, and less than 4 EiB.")
+    if not least_bytes <= size <= most_bytes:
+        most = "less than 4 EiB" if most_bytes == MOST_MEMORY_BYTES else f"no more than {mebibytes(most_bytes)}"
+        raise ArgumentError(f"{option} '{text}': expected {mebibytes(least_bytes)} at least, and {most}.")
     return int(size)
 
 

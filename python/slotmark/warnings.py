@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from slotmark.numbers import fixed, p_value
+from slotmark.numbers import fixed, number, p_value
 from slotmark.words import counted
 
 _SHOWN = 5
@@ -203,10 +203,12 @@ def not_interleaved(order: str) -> Warning:
 
 
 def shown(value: object) -> str:
-    """Returns a value as warnings show it: numbers with commas, of a list the first few."""
+    """Returns a value as warnings show it: whole numbers with commas, others with four digits, of a list the first few."""
     if isinstance(value, list):
         return _some([str(one) for one in value])
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
+    if isinstance(value, float):
+        return number(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _some(names: Sequence[str]) -> str:

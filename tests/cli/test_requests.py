@@ -17,7 +17,7 @@ from slotmark.benches.ledger.request import NoiseRequest
 from slotmark.benches.ledger.request import Request as LedgerRequest
 from slotmark.cli.requests import Asked, from_requests
 from slotmark.errors import ArgumentError
-from slotmark.options import Option, duration_s, words_of
+from slotmark.options import Option, duration_s, option_of, words_of
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -154,7 +154,7 @@ def test_the_words_of_a_request_make_it() -> None:
 def test_no_default_of_a_bench_is_stated_twice(kind: type[msgspec.Struct]) -> None:
     seen = 0
     for field in msgspec.structs.fields(kind):
-        for option in getattr(field.type, "__metadata__", ()):
+        if option := option_of(field.type):
             seen += 1
             assert option.default is None or field.default is msgspec.NODEFAULT, field.name
     assert seen > 3

@@ -15,7 +15,7 @@ from slotmark.compare import compare
 from slotmark.compare.result import Comparison, Forecast
 from slotmark.errors import RunError, SlotmarkError
 from slotmark.metrics import catalogue
-from slotmark.metrics.replayed import CONFIDENCE, replayed_of
+from slotmark.metrics.predicted import CONFIDENCE, records_of
 from slotmark.run import Run, open_run, open_runs
 from slotmark.statistics.distributions import t_ppf
 from slotmark.statistics.student import satterthwaite
@@ -131,7 +131,7 @@ def forecast(ledger_runs: Path, small: Path, tmp_path_factory: pytest.TempPathFa
 
 def test_the_factors_are_those_that_were_planted_and_of_the_right_stages(forecast: tuple[Path, str, dict]) -> None:
     out, printed, _ = forecast
-    scaled = replayed_of(open_run(out / "changed").manifest)
+    scaled = records_of(open_run(out / "changed").manifest).replayed
     assert scaled is not None
     assert (scaled.baseline, scaled.candidate) == ("a-old", "b-new")
     found = {one.stage: one for one in scaled.factors}
@@ -157,7 +157,7 @@ def test_the_interval_is_that_of_a_simulation_with_the_factors_set_by_hand_and_b
     forecast: tuple[Path, str, dict], small: Path, tmp_path: Path
 ) -> None:
     out, _, report = forecast
-    scaled = replayed_of(open_run(out / "changed").manifest)
+    scaled = records_of(open_run(out / "changed").manifest).replayed
     assert scaled is not None
     degrees = min(one.degrees for one in scaled.factors)
     reach = float(t_ppf((1 + CONFIDENCE) / 2, degrees))

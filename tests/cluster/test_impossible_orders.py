@@ -46,7 +46,7 @@ def test_a_header_before_its_block_is_told_with_hosts_slots_and_how_much(tmp_pat
     run = run_of(tmp_path, "skewed", behind_ms=80.0)
     (text,) = warned_of(run)
     assert (
-        "header received before its block was forged (10 times, by as much as 40.000 ms, first in slot 10 on node-1, "
+        "header received before its block was forged (10 times, by as much as 40.00 ms, first in slot 10 on node-1, "
         "line of 00:00:10.020000000 before that of 00:00:10.060000000 on node-0)" in text
     )
     assert "Hosts: node-1." in text

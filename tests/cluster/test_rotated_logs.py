@@ -8,8 +8,8 @@ import pytest
 
 from slotmark.benches.cluster import ingest as ingesting
 from slotmark.benches.cluster.ingest import ingest
-from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.logs import HostLogs, host_logs
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import LogError
 from slotmark.run import Run
 from tests.cluster.test_repeated_lines import cluster, rows

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from slotmark.benches.cluster.ingest import MeasuredHere, ingest
-from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.live.workload import INCLUSIONS_SCHEMA, SUBMISSIONS_SCHEMA
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.cli import app
 from slotmark.metrics import Analysis
 from slotmark.run import Run, machine_facts

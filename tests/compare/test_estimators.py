@@ -10,7 +10,8 @@ import pytest
 
 import slotmark
 from slotmark.compare.estimators import ESTIMATORS
-from slotmark.compare.traits import Traits, traits_of, unit_of
+from slotmark.compare.traits import traits_of, unit_of
+from slotmark.errors import ComparisonError
 from tests.conftest import REPO
 
 FIRINGS = '''"""The middle of each side's firings, by which nobody else compares."""
@@ -137,7 +138,8 @@ def test_what_others_ask_of_it_is_read_off_its_file(said: str) -> None:
 
 def test_every_estimator_states_its_traits_and_what_is_not_stated_is_none() -> None:
     assert {name: traits_of(name) for name in ESTIMATORS} == {name: one.TRAITS for name, one in ESTIMATORS.items()}
-    assert traits_of("firings") == Traits()
+    with pytest.raises(ComparisonError, match="'firings'"):
+        traits_of("firings")
     assert not unit_of("blocks").of_runs
     assert unit_of("paired rounds").of_runs
 

@@ -170,4 +170,3 @@ def _nested(kind: type[msgspec.Struct], path: tuple[str, ...], values: Mapping[t
 
 def _is_request(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct) and any(_fields(kind, ()))
-

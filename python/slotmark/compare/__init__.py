@@ -23,6 +23,7 @@ from slotmark.compare.result import (
     Ranking,
     Row,
     Side,
+    Simulated,
     Summary,
     Swept,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "Ranking",
     "Row",
     "Side",
+    "Simulated",
     "Summary",
     "Swept",
     "Verdict",

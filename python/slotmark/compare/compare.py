@@ -91,7 +91,7 @@ def compare(
     mixed = [run for side in runs for run in ([side] if isinstance(side, Run) else side) if run.manifest.mixed]
     if mixed and len(runs) > 1:
         raise ComparisonError(
-            f"{mixed[0].path}: two targets shared the hosts of this cluster. Name its rounds alone, with commas: each has both sides."
+            f"{mixed[0].path}: two targets took part in this run together. Name its rounds alone, with commas: each has both sides."
         )
     if len(runs) < 2 and not mixed:
         raise ComparisonError("A comparison needs a baseline and at least one candidate: name two runs or more.")
@@ -201,7 +201,7 @@ def _mixed_comparison(
     entries = catalogue(groups[0][0].manifest.bench)
     if entries.mixed is None or len(runs) < LEAST:
         raise ComparisonError(
-            f"{len(runs)} of these rounds can be compared, and hosts are swapped from one round to the next: name {LEAST} rounds or more, with commas."
+            f"{len(runs)} of these rounds can be compared, and targets swap their places from one round to the next: name {LEAST} rounds or more, with commas."
         )
     mixed, ran = entries.mixed, who_ran(runs, entries.mixed)
     every = with_margins(policy.applied([*entries.metrics, *mixed.metric]), margins)
@@ -219,7 +219,7 @@ def _mixed_comparison(
         of_run = warnings_of([analyses])
     rows, tests = judged(found_entries, confidence, comparisons)
     baseline, *candidates = with_warnings(sides, [*of_run, []], [])
-    what = f" {listed(untold)} are of the whole cluster and not compared." if untold else ""
+    what = f" {listed(untold)} are of the whole run and not compared." if untold else ""
     remarks = [*left_out, *entries.warnings_if_known("mixed_cluster", untold=what)]
     found = Found(
         baseline=baseline,

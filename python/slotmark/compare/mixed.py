@@ -76,13 +76,13 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
     for run in runs:
         if mixed.ran not in run.manifest.tables:
             raise ComparisonError(
-                f"{run.path}: it has no table '{mixed.ran}', which has what each host ran. Make the run again."
+                f"{run.path}: it has no table '{mixed.ran}', which has what each {mixed.place} ran. Make the run again."
             )
         table = run.table(mixed.ran)
         of_run = dict(zip(table[mixed.place].to_pylist(), table["name"].to_pylist(), strict=True))
         if wrong := sorted(set(of_run.values()) - {*run.manifest.mixed}):
             raise ComparisonError(
-                f"{run.path}: by its table '{mixed.ran}' a host ran '{wrong[0]}', which is neither of {' and '.join(run.manifest.mixed)}."
+                f"{run.path}: by its table '{mixed.ran}' a {mixed.place} ran '{wrong[0]}', which is neither of {' and '.join(run.manifest.mixed)}."
             )
         found.append(of_run)
     for (first, before), (run, after) in zip(
@@ -92,9 +92,11 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
         if same_session and run.manifest.round == first.manifest.round + 1 and run.manifest.round % 2 == 0:
             stayed = sorted(host for host in after if before.get(host) == after[host])
             if stayed or set(before) != set(after):
-                what = f"{stayed[0]} ran '{after[stayed[0]]}' in both" if stayed else "their hosts are not the same"
+                what = (
+                    f"{stayed[0]} ran '{after[stayed[0]]}' in both" if stayed else f"the two have other {mixed.place}s"
+                )
                 raise ComparisonError(
-                    f"{first.path} and {run.path}: hosts were not swapped between these two rounds: {what}. What a host adds of its own would stand in the difference; "
+                    f"{first.path} and {run.path}: the {mixed.place}s were not swapped between these two rounds: {what}. What one adds of its own would stand in the difference; "
                     f"measure them again with `{mixed.made_by}`."
                 )
     return found
@@ -217,7 +219,7 @@ def _measured(metric: Metric, result: Swapped | None, rounds: int) -> Measured:
     shown = "" if metric.tested else "not tested"
     if result is None or result.base <= 0:
         why = (
-            "too few hosts in too few rounds to estimate chance"
+            "chance can't be estimated from so few places and rounds"
             if result is None
             else "the baseline's mean is 0 or below"
         )

@@ -113,7 +113,7 @@ def plan(
         decision=_decision(shown, variations, unit_s),
         shown=shown,
         wanted=[
-            _wanted(of_metric, wanted[of_metric[0].metric.id], variations, tests, of_swaps, unit_s)
+            _wanted(entries, of_metric, wanted[of_metric[0].metric.id], variations, tests, of_swaps, unit_s)
             for of_metric in _by_metric(chances)
             if of_metric[0].metric.id in wanted
         ],
@@ -208,6 +208,7 @@ def _decision(
 
 
 def _wanted(
+    entries: Catalogue,
     chances: Sequence[Chance],
     change: float,
     variations: Sequence[Variation],
@@ -228,7 +229,7 @@ def _wanted(
             for one in chances
         ],
         over=varies.over if varies else "",
-        units=units_for(varies, change, level) if varies else None,
+        units=units_for(varies, change, level) if varies and entries.key(first.metric.unit_of_chance).ordered else None,
     )
 
 

@@ -14,7 +14,7 @@ from slotmark.cleaning import one_line
 from slotmark.compare.attribution import Attribution
 from slotmark.compare.traits import Unit, traits_of, unit_of
 from slotmark.metrics import Key, Metric
-from slotmark.metrics.replayed import Replayed
+from slotmark.metrics.predicted import ModelError, Replayed
 from slotmark.numbers import percent_change
 from slotmark.run import Manifest
 from slotmark.statistics.block_pictures import Band, Density, Dot
@@ -312,12 +312,34 @@ class Swept(msgspec.Struct, frozen=True, kw_only=True, tag="swept"):
         unit: Unit of the values; empty for plain numbers.
         values: One per side, rising.
         geometric: Whether consecutive values have one ratio; else one difference.
+        own: The value that the profile itself has, as it is written there.
     """
 
     parameter: str
     unit: str
     values: list[float]
     geometric: bool
+    own: str
+
+
+class Simulated(msgspec.Struct, frozen=True, kw_only=True, tag="simulated"):
+    """What comparisons of simulations rest on.
+
+    Attributes:
+        seeds: The seeds, in words; empty where that isn't recorded.
+        analysed: One per side: how much was analysed, named as what is counted; None where that isn't recorded.
+        counted: What is counted.
+        moved: One per side: settings that were changed beside those that were asked for.
+        moved_note: The sentence about those; empty for none.
+        error: The model's error; None where it isn't known.
+    """
+
+    seeds: str
+    analysed: list[int | None]
+    counted: str
+    moved: list[list[str]]
+    moved_note: str
+    error: ModelError | None
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -400,7 +422,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True, tag="forecast"):
     errors: list[ErrorParts]
 
 
-Detail = Blocks | Swept | Planned | Forecast | Attribution
+Detail = Blocks | Swept | Simulated | Planned | Forecast | Attribution
 """The details that only some comparisons have beyond the common rows. It selects the report's sections and charts."""
 
 

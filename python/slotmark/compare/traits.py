@@ -1,8 +1,12 @@
 """Traits of estimators, and of what their intervals are over: each estimator's file states its own, and whoever asks finds them by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
 
 import msgspec
+
+from slotmark.errors import ComparisonError
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,27 +43,28 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     units: tuple[Unit, ...] = ()
 
 
-_traits: dict[str, Traits] = {}
-
-
-def register(estimator: str, traits: Traits) -> None:
-    """Makes the traits of an estimator known."""
-    _traits[estimator] = traits
+@cache
+def _traits() -> Mapping[str, Traits]:
+    """The traits of all estimators. Those import results, and results ask for traits: they are imported when one first does."""
+    estimators = import_module("slotmark.compare.estimators").ESTIMATORS
+    return {name: one.TRAITS for name, one in estimators.items()}
 
 
 def traits_of(estimator: str) -> Traits:
-    """Returns an estimator's traits; those of none where there is no such estimator."""
-    return _traits.get(estimator, Traits())
+    """Returns an estimator's traits; ComparisonError where there is no such estimator."""
+    if estimator not in _traits():
+        raise ComparisonError(f"The catalogue names the estimator '{estimator}'. There are: {', '.join(_traits())}.")
+    return _traits()[estimator]
 
 
 def unit_of(over: str) -> Unit:
     """Returns what is known of what an interval is over; of blocks, slots and hosts no more than the name."""
-    return next((unit for one in _traits.values() for unit in one.units if unit.over == over), Unit(over=over))
+    return next((unit for one in _traits().values() for unit in one.units if unit.over == over), Unit(over=over))
 
 
 def joined_words(units: set[str]) -> list[str]:
     """Returns from what it is known how much runs differ, in words, for those of these units whose runs belong together."""
-    every = dict.fromkeys(unit for one in _traits.values() for unit in one.units)
+    every = dict.fromkeys(unit for one in _traits().values() for unit in one.units)
     return [unit.together for unit in every if unit.together and unit.over in units]
 
 

@@ -8,7 +8,7 @@ With ``[each]`` it has besides all metrics of that catalogue that the establishe
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -140,6 +140,7 @@ class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         kind: A stable name for machines.
         text: What was seen; ``{name}`` stands for a value.
         remedy: What to do, likewise; empty where there is nothing to do.
+        each: An item of a list of rows among the values, likewise; empty where lists are of names.
         sql: Gives one row of these values where there is something to warn of, and none where there isn't; empty where the bench's code
             sees it and gives the values.
         stops: Whether figures may then be of something else than the target, so that nothing ships on them by default.
@@ -149,6 +150,7 @@ class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
     text: str
     remedy: str = ""
+    each: str = ""
     sql: str = ""
     stops: bool = False
     spoils: bool = False
@@ -157,11 +159,21 @@ class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Returns a warning of this kind.
 
         Args:
-            values: Of the names in its text: numbers, texts, or lists of names, of which the first few are shown.
+            values: Of the names in its text: numbers, texts, or lists of names or rows, of which the first few are shown.
             subject: What it is about; empty for the whole run.
         """
         text = " ".join(filter(None, (self.text, self.remedy)))
-        return Warning(self.kind, text.format_map({name: shown(value) for name, value in values.items()}), subject)
+        return Warning(
+            self.kind, text.format_map({name: self._shown(value) for name, value in values.items()}), subject
+        )
+
+    def _shown(self, value: object) -> str:
+        if self.each and isinstance(value, list):
+            value = [
+                self.each.format_map({name: shown(of) for name, of in one.items()}) if isinstance(one, dict) else one
+                for one in value
+            ]
+        return shown(value)
 
 
 class Members(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -264,8 +276,9 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         key: The key column of what a place makes, as a block.
         forger: The name of the column beside that key with the place that made it.
         forged: The relation whose metrics by that key are of the place that made it.
-        metric: Metrics of such comparisons alone, by place: they stand for those that only a whole cluster has.
+        metric: Metrics of such comparisons alone, by place: they stand for those that only a whole run has.
         made_by: The command that makes such runs.
+        method: How such runs are compared, in a sentence.
     """
 
     place: str
@@ -275,6 +288,31 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forged: str
     metric: list[Metric]
     made_by: str
+    method: str
+
+
+class Predicted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The names under which a simulation's run records what its figures rest on.
+
+    Attributes:
+        seeds: The fact of the workload with the seeds, in words.
+        analysed: The parameter with how much was analysed, named as what is counted.
+        sweep: That with the step of a sweep, a :class:`slotmark.metrics.predicted.Step`.
+        replayed: That with the measured costs behind it, a :class:`slotmark.metrics.predicted.Replayed`.
+        error: That with the model's distance from published figures, a :class:`slotmark.metrics.predicted.ModelError`.
+        moved: That with the settings that were changed beside those that were asked for.
+        moved_note: The sentence about those; ``{moved}`` stands for them.
+        method: What else a reader of the method should know.
+    """
+
+    seeds: str
+    analysed: str
+    sweep: str
+    replayed: str
+    error: str
+    moved: str
+    moved_note: str
+    method: str
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -314,6 +352,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         published: The method of :mod:`slotmark.published` that computes as an established tool or report does; empty for none.
         styled: Whether its tables can be printed in the established tool's styles.
         filterable: Whether one can choose what of a run is analysed.
+        method: What a reader of a comparison's method should know about its samples, in sentences; empty for nothing.
+        analysed: The sentence about filters of which one is in force, with ``{filters}``; without that where there are none, ``all_analysed``.
+        all_analysed: The sentence where everything is analysed.
+        unexplained: What is missing, and what to do, where the steps of a difference aren't known; in sentences.
         facts: SQL of what a manifest shows besides what it records; empty for nothing.
         warnings: What a reader should know about what was analysed.
         splits: Metrics whose samples can be split into steps.
@@ -326,6 +368,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         noise: How a machine's noise is known; None where it isn't.
         turns: Where the order of processes is kept; None where it isn't.
         mixed: How targets are told apart that shared one run; None where none do.
+        predicted: Where a run of simulations records what its figures rest on; None where runs are measured.
         ranking: How different targets are ranked; None where a comparison of any targets is about a release.
     """
 
@@ -348,6 +391,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     published: str = ""
     styled: bool = False
     filterable: bool = False
+    method: str = ""
+    analysed: str = "Analysed is what passes: {filters}."
+    all_analysed: str = ""
+    unexplained: str = ""
     facts: str = ""
     warnings: tuple[WarningKind, ...] = msgspec.field(name="warning", default=())
     splits: tuple[Split, ...] = msgspec.field(name="split", default=())
@@ -359,6 +406,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ranking: Ranks | None = None
     turns: Turns | None = None
     mixed: Mixed | None = None
+    predicted: Predicted | None = None
     free: tuple[str, ...] = ()
     noise: MachineNoise | None = None
 
@@ -390,6 +438,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def warnings_if_known(self, kind: str, subject: str = "", /, **values: object) -> list[Warning]:
         """Returns a warning of a kind that comparisons see; empty where the bench has no such kind, and so no words for it."""
         return [one.seen(values, subject) for one in self.warnings if one.kind == kind]
+
+    def analysed_in_words(self, filters: Sequence[str]) -> str:
+        """Returns the sentence about filters in force, or about none; empty where the bench has no such sentence."""
+        return self.analysed.replace("{filters}", ", ".join(filters)) if filters else self.all_analysed
 
     @property
     def explained(self) -> bool:
@@ -468,7 +520,7 @@ def catalogue(bench: str) -> Catalogue:
         "relations": sorted(relations),
         "filterable": (folder / "filters.toml").is_file(),
         "facts": facts.read_text(encoding="utf-8") if facts.is_file() else "",
-        **(tomllib.loads(of_warnings.read_text(encoding="utf-8")) if of_warnings.is_file() else {}),
+        "warning": _warnings(of_warnings),
         "metric": [
             *(_with_inherited(metric, known) | metric for metric in content.pop("metric", [])),
             *(_with(metric, each) for metric in known.values() if each and metric.locli),
@@ -477,6 +529,17 @@ def catalogue(bench: str) -> Catalogue:
     for metric in found["metric"]:
         metric.setdefault("estimator", content["estimator"])
     return msgspec.convert(content | found, Catalogue)
+
+
+def _warnings(file: Path) -> list[dict[str, Any]]:
+    """The kinds of warnings in a file; one with ``of`` has the words of the bench that is named there."""
+    listed = tomllib.loads(file.read_text(encoding="utf-8"))["warning"] if file.is_file() else []
+    return [
+        one
+        if "of" not in one
+        else next(msgspec.to_builtins(kind) for kind in catalogue(one["of"]).warnings if kind.kind == one["kind"])
+        for one in listed
+    ]
 
 
 def _with_inherited(metric: dict[str, Any], known: Mapping[str, Metric]) -> dict[str, Any]:

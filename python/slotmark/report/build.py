@@ -10,6 +10,7 @@ from slotmark.compare.results.plan import Plan
 from slotmark.compare.results.release import Released, ReleasePlan
 from slotmark.compare.results.shown import ShownRun, ShownSession
 from slotmark.compare.results.spread import Measured
+from slotmark.metrics import catalogue
 from slotmark.numbers import number
 from slotmark.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table, Warnings
 from slotmark.report.sections.block_changes import changed_tables
@@ -290,7 +291,7 @@ def run_document(run: ShownRun) -> Document:
     )
     facts = dict([*manifest_facts(run.manifest), *run.facts])
     shown = [(name, value) for name, value in facts.items() if value != "-" and not name.startswith(_INTERNAL)]
-    named = [Paragraph(f"Analysed are blocks and slots that pass: {', '.join(run.analysed)}.")] if run.analysed else []
+    named = [Paragraph(catalogue(run.manifest.bench).analysed_in_words(run.analysed))] if run.analysed else []
     missing = [Paragraph(f"Not recorded: {', '.join(one.name for one in run.unrecorded)}.")] if run.unrecorded else []
     sections = [
         Section("Manifest", [Facts("", shown)], brief=True),

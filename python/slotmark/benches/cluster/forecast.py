@@ -17,7 +17,7 @@ from slotmark.benches.cluster.sweep import amount
 from slotmark.engine import Progress
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, CostMatrix, costs_together
-from slotmark.metrics.replayed import CONFIDENCE, Factor, Kept, Replayed
+from slotmark.metrics.predicted import CONFIDENCE, Factor, Kept, Replayed
 from slotmark.numbers import brief
 from slotmark.run import Run
 from slotmark.run.folder import refuse_existing

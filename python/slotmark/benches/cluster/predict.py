@@ -26,7 +26,7 @@ from slotmark.benches.cluster.simulate import Tables, load_profile, parameters, 
 from slotmark.benches.cluster.sweep import Sweep, amount
 from slotmark.engine import Engine, Piece, Progress, local
 from slotmark.errors import SimulationError
-from slotmark.metrics.replayed import CONFIDENCE, PARAMETER, Replayed
+from slotmark.metrics.predicted import CONFIDENCE, Replayed, names_of
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.versions import slotmark_version, versions
 from slotmark.warnings import Warning
@@ -300,6 +300,7 @@ def _written(
             f"profile {variant.source.profile}{at}: no block to analyse; set more run.slots, or less of what keeps blocks from being "
             "adopted by all, or full."
         )
+    names = names_of(BENCH)
     columns: dict[str, pa.Array] = {
         "seed": pa.array(seeds, pa.int64()),
         "blocks": pa.array([one.blocks for one in found], pa.int64()),
@@ -311,14 +312,14 @@ def _written(
         bench=BENCH,
         origin="simulated",
         target=Target(variant.name, ""),
-        workload={**about, "seeds": _listed(seeds)},
+        workload={**about, names.seeds: _listed(seeds)},
         parameters={
             "settings": list(variant.settings),
-            "moved along": list(moved),
-            "blocks": sum(one.blocks for one in found),
-            **({"model error": error} if error else {}),
-            **({"sweep": dict(variant.sweep)} if variant.sweep else {}),
-            **({PARAMETER: msgspec.to_builtins(scaled)} if scaled else {}),
+            names.moved: list(moved),
+            names.analysed: sum(one.blocks for one in found),
+            **({names.error: error} if error else {}),
+            **({names.sweep: dict(variant.sweep)} if variant.sweep else {}),
+            **({names.replayed: msgspec.to_builtins(scaled)} if scaled else {}),
         },
         session=f"seeds {_listed(seeds)}",
         machine=None,

@@ -130,9 +130,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sweep: Annotated[
         str | None, Option("Predict over a range of a parameter: block_size=22kB..180kB.", "PARAM=LOW..HIGH")
     ] = None
-    steps: Annotated[
-        _Count | None, Option("Values of the sweep, its ends among them: 7 unless given.", least=2)
-    ] = None
+    steps: Annotated[_Count | None, Option("Values of the sweep, its ends among them: 7 unless given.", least=2)] = None
     spacing: Annotated[
         Spacing, Option("Of the sweep's values; auto: geometric where the range is fourfold or more.")
     ] = Spacing.auto

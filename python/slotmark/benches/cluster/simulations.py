@@ -12,7 +12,9 @@ from slotmark.errors import RunError
 from slotmark.run.folder import refuse_existing
 
 
-def simulated(request: SimulationRequest, profile_toml: str, out: Path, progress: Progress) -> list[tuple[Path, RunFacts]]:
+def simulated(
+    request: SimulationRequest, profile_toml: str, out: Path, progress: Progress
+) -> list[tuple[Path, RunFacts]]:
     """Simulates what is asked for: one run into ``out``, or one per seed below it.
 
     Args:

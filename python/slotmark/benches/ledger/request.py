@@ -105,7 +105,9 @@ class NoiseRequest(Replay, frozen=True, kw_only=True):
     rounds: Annotated[int, Option("Processes of each of the two sides.", least=3, after="config")] = 10
     out: Annotated[
         Path | None,
-        Option("The new file, in the place of the one kept for this machine.", "FILE", ("-o", "--out"), after="timeout_s"),
+        Option(
+            "The new file, in the place of the one kept for this machine.", "FILE", ("-o", "--out"), after="timeout_s"
+        ),
     ] = None
 
     resume: Annotated[bool, Option("Go on with the measurement that was cut.")] = False

@@ -5,14 +5,10 @@ from pkgutil import iter_modules
 from typing import cast
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Estimator, How, Measured, Task
-from slotmark.compare.traits import register
 
 _modules = {one.name: import_module(f"{__name__}.{one.name}") for one in iter_modules(__path__)}
 
 ESTIMATORS = {name: cast("Estimator", one) for name, one in _modules.items() if hasattr(one, "estimate")}
 """By the name of its file."""
-
-for _name, _estimator in ESTIMATORS.items():
-    register(_name, _estimator.TRAITS)
 
 __all__ = ["ESTIMATORS", "Entry", "Estimate", "Estimator", "How", "Measured", "Task"]

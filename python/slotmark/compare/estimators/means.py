@@ -18,7 +18,7 @@ from slotmark.compare.summary import summarise_runs
 from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
-from slotmark.metrics import Analysis, Metric, Samples, side_by_side
+from slotmark.metrics import Analysis, Metric, Samples, catalogue, side_by_side
 from slotmark.numbers import brief, plain
 from slotmark.statistics.between_runs import (
     RunMean,
@@ -53,18 +53,16 @@ TRAITS = Traits(
         Unit(over="runs", of_runs=True, pooled=True),
         Unit(over="paired rounds", of_runs=True, degrees=pair_degrees, together="from rounds in turns"),
         Unit(over="paired seeds", of_runs=True, degrees=pair_degrees, together="from runs of the same seeds"),
-        Unit(over="mixed rounds", of_runs=True, together="from hosts that were swapped in one cluster"),
+        Unit(over="mixed rounds", of_runs=True, together="from places that were swapped from round to round"),
     ),
 )
 
 DESIGNS = {
     "paired rounds": "Runs of both sides took turns in one session: the runs of a round are a pair, and Student's t is over the differences of rounds. ",
-    "paired seeds": "Runs of both sides were simulated with the same seeds, which draw the same leaders: the runs of a seed are a pair, and Student's t is over the "
+    "paired seeds": "Runs of both sides were simulated with the same seeds, which draw the same events: the runs of a seed are a pair, and Student's t is over the "
     "differences of seeds. ",
-    "mixed rounds": "Both sides shared the hosts of one cluster and swapped them from round to round: a host in a round is the unit, what a block, a slot, a round and a host "
-    "add to both sides is taken out by least squares, and intervals and p-values are Student's t over what is left. Forging is matched by forger. ",
 }
-"""The words for how runs that belong together are compared, by what an interval is over."""
+"""The words for how runs that belong together are compared, by what an interval is over; those of mixed runs are in the catalogue."""
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -180,23 +178,21 @@ def method(comparison: Comparison) -> str:
         for one in row.differences
         if one is not None and one.basis is not None
     }
+    of_bench = catalogue(comparison.baseline.manifest.bench)
     turns = "".join(words for kind, words in DESIGNS.items() if kind in over)
-    analysed = (
-        f"Analysed are blocks and slots that pass: {', '.join(filters)}."
-        if filters
-        else "All blocks of the chain and all slots are analysed."
-    )
+    turns += f"{of_bench.mixed.method} " if of_bench.mixed and "mixed rounds" in over else ""
+    of_samples = f"{of_bench.method} " if of_bench.method else ""
     return (
-        "A metric's value is the arithmetic mean of its samples: one per block, per block and host, or per host and slot. "
+        f"A metric's value is the arithmetic mean of its samples. {of_samples}"
         f"{way} of one run aren't independent of each other: how much a mean varies is read off the slowest cosines of the run's course, and "
-        "intervals and p-values are Student's t with as many degrees of freedom; levels of memory are compared over hosts. Blocks of "
-        "two runs with the same leaders are matched by slot and forger, hosts of two runs on the same machines by name. Each row says over how many blocks, slots or hosts, and how many independent ones would be as informative; no verdict is possible below 4. Nor is there one of single runs that would not stand up to a drift of the level as "
-        "far as the noise of blocks or slots may hide, unless verdicts on these runs only are asked for. Verdicts are "
+        "intervals and p-values are Student's t with as many degrees of freedom. Each row says over how many samples, and how many independent ones would be as "
+        "informative; no verdict is possible below 4. Nor is there one of single runs that would not stand up to a drift of the level as "
+        "far as the noise of samples may hide, unless verdicts on these runs only are asked for. Verdicts are "
         "conditional where each side was run once and nothing shows how much runs of one build differ. Else the run is the unit: means of runs are compared on the "
         "scale of logarithms (shares and counts as they are). What runs of one side differ by, of all sides together, weighed against what was known before or "
         "moderated by the other metrics of the section, is what each run may differ by, and intervals and p-values are Student's t over it and what varies "
         f"within runs. {turns}Where a metric has a least difference that matters, the margin is that or "
-        f"a share of the baseline, whichever is more. docs/method.md gives the reasons, and how often it is right. {analysed}"
+        f"a share of the baseline, whichever is more. docs/method.md gives the reasons, and how often it is right. {of_bench.analysed_in_words(filters)}"
     )
 
 

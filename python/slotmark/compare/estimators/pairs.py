@@ -12,7 +12,7 @@ from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Catalogue, Key, Metric
+from slotmark.metrics import Catalogue, Key, Metric, catalogue
 from slotmark.numbers import fixed, p_value, percent
 from slotmark.statistics.ratio import paired_ratio
 from slotmark.statistics.serial import serial
@@ -90,7 +90,7 @@ def estimate(task: Task) -> Estimate:
 def method(comparison: Comparison) -> str:
     """Returns how events of the same time were compared, in words."""
     return (
-        "Blocks are paired by slot, hash and announcement: all clients followed one node at the same time. Only blocks that both have count. "
+        f"{catalogue(comparison.baseline.manifest.bench).method} Only blocks that both have count. "
         "The ratio is the typical one of candidate over baseline (of 8 blocks or more, the geometric mean without the smallest and the "
         f"largest tenth; blocks of one slot count as one); its {percent(comparison.confidence)} interval and p-value come from a studentised "
         f"bootstrap with {comparison.repetitions:,} repetitions (seed {comparison.seed}). Each client was one process, so verdicts are "

@@ -4,18 +4,17 @@ Where stages of a side follow from measured costs, the error of those is in the 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.pairing import refuse_unmatched
-from slotmark.compare.result import Basis, Comparison, Detail, ErrorParts, Forecast, Swept
+from slotmark.compare.result import Basis, Comparison, Detail, ErrorParts, Forecast, Simulated, Swept
 from slotmark.compare.summary import summarise
 from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Metric
-from slotmark.metrics.replayed import Replayed, replayed_of
+from slotmark.metrics.predicted import Records, Replayed, names_of, records_of
 from slotmark.numbers import percent
 from slotmark.statistics.student import satterthwaite, student
 from slotmark.warnings import ENOUGH_RUNS
@@ -23,7 +22,7 @@ from slotmark.warnings import ENOUGH_RUNS
 TRAITS = Traits(predicts=True, units=(Unit(over="seeds", of_runs=True, degrees=pair_degrees),))
 
 _OF_REPLAYS = (
-    "Stages that are work of the ledger take as many times as long as the replays of one build took beside the other's. The same seeds were "
+    "Stages whose work was replayed take as many times as long as the replays of one build took beside the other's. The same seeds were "
     "simulated at both ends of the factors' intervals, those of all factors together: half of the difference between them over t is the "
     "replays' standard error. It is in the intervals, in quadrature with that of the seeds, with Satterthwaite's degrees of freedom. "
 )
@@ -34,7 +33,8 @@ def estimate(task: Task) -> Estimate:
     if any(len(of_side) > 1 for of_side in task.analyses):
         raise ComparisonError("Predictions have their seeds inside them: name one run per side, and raise --seeds.")
     entries = []
-    replayed = [replayed_of(side.manifest) for side in task.sides]
+    records = [records_of(side.manifest) for side in task.sides]
+    replayed = [one.replayed for one in records]
     errors: list[list[ErrorParts]] = [[] for _ in task.sides]
     for metric in task.in_turn():
         of_runs = [analysis.samples(metric.id) for (analysis,) in task.analyses]
@@ -66,21 +66,17 @@ def estimate(task: Task) -> Estimate:
         for side, found, of_side in list(zip(task.sides, replayed, errors, strict=True))[1:]
         if found
     ]
-    return Estimate(entries=entries, details=[*_swept(task), *forecasts])
+    return Estimate(entries=entries, details=[*_swept(records), _simulated(task, records), *forecasts])
 
 
 def method(comparison: Comparison) -> str:
     """Returns how simulations of the same seeds were compared, in words."""
     replayed = any(isinstance(one, Forecast) for one in comparison.details)
     return (
-        "Simulated, not measured: docs/simulator.md describes how the model was fitted, how far it is from published results, and what it leaves "
-        "out. Each seed is one simulation of the whole run, and the same seed draws the same slot leaders and the same luck on every side. "
-        "Metrics are defined as in the published reports: means over the analysed blocks, or over blocks and peers; an adoption centile "
-        f"counts from the start of the block's slot. Standard errors and {percent(comparison.confidence)} intervals (Student's t) are over "
-        "seeds: they cover the simulation's own noise, not how far the model is from a real cluster. "
-        f"{_OF_REPLAYS if replayed else ''}Nothing else changes than what is "
-        "set, and what is named as moved along: larger blocks take longer to transfer, but the stages of forging and adoption stay as "
-        "the profile has them unless they are set too."
+        f"Simulated, not measured: {names_of(comparison.baseline.manifest.bench).method} Each seed is one simulation of the whole run, and the "
+        f"same seed draws the same random events on every side. Standard errors and {percent(comparison.confidence)} intervals (Student's t) are "
+        "over seeds: they cover the simulation's own noise, not the model's distance from what would be measured. "
+        f"{_OF_REPLAYS if replayed else ''}Nothing else changes than what is set, and what is named as moved along."
     )
 
 
@@ -120,17 +116,33 @@ def _errors(metric: Metric, differences: np.ndarray, behind: Sequence[Replayed])
     return ErrorParts(metric.id, of_seeds, costs, float(np.sqrt(whole)), satterthwaite(whole, parts))
 
 
-def _swept(task: Task) -> list[Detail]:
+def _swept(records: Sequence[Records]) -> list[Detail]:
     """The swept parameter, where all runs are steps of one sweep."""
-    steps: list[dict[str, Any]] = [side.manifest.parameters.get("sweep") or {} for side in task.sides]
-    if not all(steps):
+    steps = [one.step for one in records if one.step]
+    if len(steps) < len(records):
         return []
     first = steps[0]
     return [
         Swept(
-            parameter=first["parameter"],
-            unit=first["unit"],
-            values=[float(step["value"]) for step in steps],
-            geometric=first["geometric"],
+            parameter=first.parameter,
+            unit=first.unit,
+            values=[step.value for step in steps],
+            geometric=first.geometric,
+            own=first.own,
         )
     ]
+
+
+def _simulated(task: Task, records: Sequence[Records]) -> Simulated:
+    """What the simulations rest on: of the baseline, where sides have it in common."""
+    names = names_of(task.sides[0].manifest.bench)
+    settings = [one.moved for one in records if one.moved]
+    moved = settings[0] if len(settings) == 1 else dict.fromkeys(one.partition("=")[0] for of in settings for one in of)
+    return Simulated(
+        seeds=records[0].seeds,
+        analysed=[one.analysed for one in records],
+        counted=names.analysed,
+        moved=[one.moved for one in records],
+        moved_note=names.moved_note.replace("{moved}", ", ".join(moved)) if moved else "",
+        error=records[0].error,
+    )

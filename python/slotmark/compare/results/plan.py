@@ -48,7 +48,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         change: The difference, as a share of the mean.
         efforts: One per design that shows the metric.
         over: What varies within a run: ``blocks``, ``slots`` or ``hosts``; empty where only mixed rounds show it.
-        units: How many of them one run per side needs for that, which then holds for those two runs only; None where it is unknown.
+        units: How many of them one run per side needs for that, which then holds for those two runs only; None where it is unknown, or where they are
+            machines, of which no run has as many as one likes.
     """
 
     metric: Metric

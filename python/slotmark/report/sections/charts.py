@@ -57,7 +57,9 @@ def _distributions(comparison: Comparison) -> list[Block]:
         Figure(titled(row), row.metric.definition, later("cdf", row, names, CLIPPED), small=True) for row in rows
     ]
     banded = any(summary and summary.band for row in rows for summary in row.summaries)
-    band = " Shaded: from the lowest to the highest host, or run where a side has several." if banded else ""
+    entries = catalogue(comparison.baseline.manifest.bench)
+    member = entries.key(entries.members.column).word
+    band = f" Shaded: from the lowest to the highest {member}, or run where a side has several." if banded else ""
     cut = (
         f" Linear axes end where {percent(CLIPPED)} of samples do."
         if any(row.metric.scale == "linear" for row in rows)
@@ -92,9 +94,7 @@ def _courses(comparison: Comparison) -> list[Block]:
         )
         for row in rows
     ]
-    return _read(
-        "Over the run: each point is the mean of a stretch of consecutive slots or blocks, over all hosts.", figures
-    )
+    return _read("Over the run: each point is the mean of a stretch of consecutive samples.", figures)
 
 
 def _blocks(comparison: Comparison, blocks: Blocks) -> list[Block]:

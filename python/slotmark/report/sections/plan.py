@@ -136,7 +136,7 @@ def _answer(wanted: Wanted) -> str:
     named = ", ".join(filter(None, (in_a_sentence(wanted.metric), wanted.part)))
     alone = (
         f"; or one run per side of about {number(float(wanted.units), 2)} {wanted.over}, and then the verdict holds for those two runs only"
-        if wanted.units is not None and wanted.over != "hosts"
+        if wanted.units is not None
         else ""
     )
     return f"To find a difference of {percent(wanted.change)} in {named}: {efforts_in_words(wanted.efforts)}{alone}."
@@ -176,7 +176,7 @@ def _notes(planned: Planned) -> list[str]:
         "To ship: runs per side that show an unchanged metric to be not worse beyond its margin, four times in five.",
         "A dash: no difference is found so often, or these runs don't show one.",
         "With one run per side a verdict holds for those two runs only.",
-        "With one run per side, four times in five holds for blocks and slots that hardly resemble the ones before them and are hardly skewed. "
+        "With one run per side, four times in five holds for samples that hardly resemble the ones before them and are hardly skewed. "
         "With up to 400 at an autocorrelation of 0.7 or with rare large values it is less, down to about one time in two: docs/decision.md.",
-        "How much the same hosts differ from one run to the next shows from two runs on; with one, differences between hosts stand for it.",
+        "How much the same machines differ from one run to the next shows from two runs on; with one, differences between machines stand for it.",
     ]

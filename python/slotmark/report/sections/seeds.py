@@ -2,11 +2,9 @@
 
 from collections.abc import Container
 
-import msgspec
-
-from slotmark.compare.result import Comparison, ErrorParts, Forecast, Row, Summary, Swept
+from slotmark.compare.result import Comparison, ErrorParts, Forecast, Row, Simulated, Summary, Swept
 from slotmark.metrics import Metric
-from slotmark.metrics.replayed import CONFIDENCE
+from slotmark.metrics.predicted import CONFIDENCE, ModelError
 from slotmark.numbers import interval, number, percent, percent_change, plain, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Paragraph, Table
 from slotmark.report.sections.cells import (
@@ -80,7 +78,7 @@ def sweep_tables(comparison: Comparison, swept: Swept) -> list[Table]:
     error = model_error(comparison)
     if error:
         means.append([Cell("model's error"), *(_error_of_model(row, error) for row in rows)])
-    notes = [*_notes(comparison), *_error_notes(error, {row.metric.name for row in rows})]
+    notes = [*_notes(comparison, swept), *_error_notes(error, {row.metric.name for row in rows})]
     tables = [Table(f"Means{common} by {swept.parameter}", columns, means, notes)]
     if _several(rows):
         tables.append(Table(f"Standard errors over seeds{common} by {swept.parameter}", columns, errors, wide=True))
@@ -176,27 +174,15 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
     return answers
 
 
-class ModelError(msgspec.Struct, frozen=True):
-    """The distance of a model from published figures.
-
-    Attributes:
-        profile: What both are of.
-        rows: Predicted against published less 1, by metric.
-        equal: For each metric that wasn't published, the published one with the same predicted values.
-    """
-
-    profile: str = msgspec.field(name="of")
-    rows: dict[str, float]
-    equal: dict[str, str] = msgspec.field(name="equal to")
+def _simulated(comparison: Comparison) -> Simulated | None:
+    """What the comparison's simulations rest on; None where it has none."""
+    return next((one for one in comparison.details if isinstance(one, Simulated)), None)
 
 
 def model_error(comparison: Comparison) -> ModelError | None:
     """Returns how far the model is from the published figures of the profile; None where there are none."""
-    found = comparison.baseline.manifest.parameters.get("model error")
-    try:
-        return None if found is None else msgspec.convert(found, ModelError)
-    except msgspec.ValidationError:
-        return None
+    found = _simulated(comparison)
+    return found and found.error
 
 
 def named(swept: Swept) -> str:
@@ -275,28 +261,20 @@ def _several(rows: list[Row]) -> bool:
     return any(summary and summary.n > 1 for row in rows for summary in row.summaries)
 
 
-def _notes(comparison: Comparison) -> list[str]:
+def _notes(comparison: Comparison, swept: Swept | None = None) -> list[str]:
     """Returns notes on the seeds, on how much was analysed, on the swept parameter's own value, and on what was moved along."""
-    baseline = comparison.baseline.manifest
+    found = _simulated(comparison)
+    if found is None:
+        return []
     alone = "" if _several(seed_rows(comparison)) else ": one alone gives no errors"
-    seeds = baseline.workload.get("seeds", "")
-    notes = [f"Seeds {seeds}{alone}."] if seeds else []
-    blocks = {side.name: side.manifest.parameters.get("blocks") for side in comparison.sides}
-    if isinstance(comparison.baseline.manifest.parameters.get("sweep"), dict):
-        own = baseline.parameters["sweep"].get("own")
-        notes += [f"The profile has {own}."] if own else []
-    elif all(isinstance(count, int) for count in blocks.values()):
-        notes.append(f"Blocks analysed: {'; '.join(f'{name} {count:,}' for name, count in blocks.items())}.")
-    moved = {
-        side.name: side.manifest.parameters["moved along"]
-        for side in comparison.sides
-        if side.manifest.parameters.get("moved along")
-    }
-    if len(moved) == 1:
-        notes.append(
-            f"Moved along, so that blocks are full as often as before: {', '.join(*moved.values())}; --set fixes them."
-        )
-    elif moved:
-        names = dict.fromkeys(setting.partition("=")[0] for settings in moved.values() for setting in settings)
-        notes.append(f"Moved along, so that blocks are full as often as before: {', '.join(names)}; --set fixes them.")
-    return notes
+    notes = [f"Seeds {found.seeds}{alone}."] if found.seeds else []
+    counts = [
+        f"{side.name} {count:,}"
+        for side, count in zip(comparison.sides, found.analysed, strict=True)
+        if count is not None
+    ]
+    if swept:
+        notes += [f"The profile has {swept.own}."] if swept.own else []
+    elif len(counts) == len(found.analysed):
+        notes.append(f"{found.counted.capitalize()} analysed: {'; '.join(counts)}.")
+    return [*notes, *filter(None, [found.moved_note])]

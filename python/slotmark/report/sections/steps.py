@@ -7,6 +7,7 @@ import msgspec
 from slotmark.compare.attribution import Attribution, Change, Changes, Explained, OutlierPlaces
 from slotmark.compare.result import Comparison
 from slotmark.compare.results.explanation import Explanation
+from slotmark.metrics import catalogue
 from slotmark.numbers import number, p_value, percent, signed, signed_interval
 from slotmark.report.document import Block, Cell, Column, Figure, Paragraph, Section, Table
 from slotmark.report.drawing import later
@@ -69,8 +70,7 @@ def explained_in_words(explanation: Explanation) -> list[Block]:
     if explanation.unknown:
         said.append(
             Paragraph(
-                f"Of {listed(explanation.unknown)} it isn't known where a difference comes from: the logs don't have all steps. Log lines of "
-                "headers and blocks must name their connection, on all hosts."
+                f"Of {listed(explanation.unknown)} it isn't known where a difference comes from. {catalogue(explanation.bench).unexplained}".rstrip()
             )
         )
     return said

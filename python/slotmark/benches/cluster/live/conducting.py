@@ -12,7 +12,6 @@ import msgspec
 
 from slotmark.benches.cluster.bed import Bed, Host, read_bed
 from slotmark.benches.cluster.ingest import Ingested, MeasuredHere, ingest
-from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.live.answering import TipQuery
 from slotmark.benches.cluster.live.launching import (
     Preparation,
@@ -60,6 +59,7 @@ from slotmark.benches.cluster.live.sampling import (
 from slotmark.benches.cluster.live.waking import Waking, lateness, machine_warning, read_delays
 from slotmark.benches.cluster.live.watching import Agreement, LogEnd, Watch
 from slotmark.benches.cluster.live.workload import Generator
+from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.errors import TargetError
 from slotmark.measure.process import refuse_without_linux
 from slotmark.metrics.catalogue import catalogue

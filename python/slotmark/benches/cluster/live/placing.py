@@ -10,13 +10,12 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from slotmark import _core
 from slotmark.benches.cluster.bed import Bed, Host
 from slotmark.benches.cluster.live.memory import memory_left
 from slotmark.benches.cluster.live.nodes import Node, resolve_node
 from slotmark.benches.cluster.live.plan import Request
 from slotmark.errors import BedError, TargetError, did_you_mean
-from slotmark.numbers import mebibytes
+from slotmark.options import memory_bytes
 from slotmark.texts import read_toml
 from slotmark.words import listed
 
@@ -90,7 +89,8 @@ def place(request: Request, bed: Bed) -> dict[str, Placed]:
 
     Raises:
         BedError: ``hosts.toml`` is damaged, names a host that isn't there, or both it and ``--node`` name nodes.
-        TargetError: There is no such node, it has no such backend, or this machine hasn't the memory or the processors.
+        TargetError: There is no such node, it has no such backend, or this machine hasn't the processors.
+        ArgumentError: The memory isn't a size, or out of bounds.
     """
     file = request.bed / FILE
     choices = _choices(file, bed) if file.is_file() else {}
@@ -146,23 +146,9 @@ def _placed(choice: Choice, given: str, side: str, where: str) -> Placed:
         node=node,
         settings=node.recipe.backends.get(choice.backend, {}),
         backend=choice.backend,
-        memory_bytes=_memory_bytes(choice.memory, where),
+        memory_bytes=memory_bytes(f"{where}: memory", choice.memory, LEAST_BYTES, memory_left().total_bytes),
         processors=tuple(sorted(set(choice.processors))),
     )
-
-
-def _memory_bytes(text: str, where: str) -> int | None:
-    if not text:
-        return None
-    found = _core.quantity(text)
-    if found is None or found[2] != "a size":
-        raise TargetError(f"{where}: memory is '{text}': expected a number and a unit of size, as in 200MB or 4GiB.")
-    size, total = int(found[0] * found[3]), memory_left().total_bytes
-    if not LEAST_BYTES <= size <= total:
-        raise TargetError(
-            f"{where}: memory is '{text}': expected {mebibytes(LEAST_BYTES)} at least, and no more than the {mebibytes(total)} that this machine has."
-        )
-    return size
 
 
 def host_nodes(placed: Mapping[str, Placed]) -> pa.Table:

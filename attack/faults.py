@@ -49,7 +49,7 @@ FILE_CHANGED = Fault(
     "files were changed",
 )
 OF_A_READER = (REFUSES, TRACEBACK, TWO_LINES, CONTROL_PRINTED, FILE_CHANGED)
-"""What any attack on input that commands read must find."""
+"""Faults that any attack on input that commands read must find."""
 MEMORY_TAKEN = Fault("900 MiB of memory are taken", around("_much = bytearray(b'x') * (900 << 20)"), "MiB of memory")
 PROCESS_LEFT = Fault(
     "a process of its own is left",

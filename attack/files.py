@@ -19,7 +19,7 @@ from slotmark.metrics import catalogue
 MOST_BYTES = 700 << 20
 DEEP = 200_000
 HUGE_BYTES = 48 << 20
-"""Of a file that no tool wrote so large."""
+"""Most bytes of a file that no tool wrote so large."""
 
 
 class Kind(NamedTuple):
@@ -57,7 +57,7 @@ def files(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
 
 
 def unharmed(ground: Ground) -> str:
-    """What is wrong with how files that nobody changed are read: each is taken, and each command says something of it."""
+    """Faults in the reading of files that nobody changed: each is taken, and each command says something of it."""
     place = emptied(ground.folder / "files" / "place")
     commands = Commands(place, emptied(ground.folder / "files-temporary"), ground.variables)
     try:

@@ -33,13 +33,13 @@ from attack.watching import Patience, Watched, watched
 
 NATIVE = Path(__file__).resolve().parents[1] / "target" / "release" / "slotmark-target-native"
 TIMEOUT_S = 6
-"""Of an invocation, so that one that hangs ends."""
+"""Time limit of an invocation, so that one that hangs ends."""
 PATIENCE = Patience(idle_s=90, busy_s=120)
 """Two invocations that hang, a client that stays behind each, and what the rest may wait."""
 MOST_BYTES = 400 << 20
-"""Of memory, whatever a client prints."""
+"""Most memory, whatever a client prints."""
 MOST_PRINTED_BYTES = 256 << 20
-"""What is kept of what a client prints, at any moment."""
+"""Most bytes that are kept of what a client prints, at any moment."""
 
 PROXY = '''
 import json, os, signal, subprocess, sys, threading, time
@@ -145,7 +145,7 @@ def targets(ground: Ground, seed: int, tries: int) -> Iterator[Tried]:
 
 
 def unharmed(ground: Ground) -> str:
-    """What is wrong with how a client that does no harm is measured: beside our own, with the same proof, and listed where it is in a folder of targets."""
+    """Faults in the measurement of a client that does no harm: beside our own, with the same proof, and listed where it is in a folder of targets."""
     for kind, runs in ((_rounds, ["floor", "native", "other"]), (_tip, ["native", "other"]), (_recipe, [])):
         place = _place(ground)
         what, wrong = kind(ground, place, None)
@@ -272,7 +272,7 @@ def _run(ground: Ground, place: Path, words: Sequence[str | Path]) -> Watched:
     kept = 0
 
     def look(process: "subprocess.Popen[bytes]") -> None:
-        """What a client prints may be kept in files without names."""
+        """The output of a client may be kept in files without names."""
         nonlocal kept
         with suppress(OSError):
             for entry in Path(f"/proc/{process.pid}/fd").iterdir():
@@ -297,7 +297,7 @@ def _run(ground: Ground, place: Path, words: Sequence[str | Path]) -> Watched:
 
 
 def _wrong(ground: Ground, place: Path, words: Sequence[str | Path], codes: tuple[int, ...]) -> str:
-    """What is wrong with what became of a command and of what is there after it."""
+    """Faults in the end of a command and in what is there after it."""
     before = content(place.parent)
     found = _run(ground, place, words)
     done, out = found.done, place / "out"
@@ -320,7 +320,7 @@ def _wrong(ground: Ground, place: Path, words: Sequence[str | Path], codes: tupl
 
 
 def _kept(out: Path) -> str:
-    """What is wrong with the runs that were kept: every proof is the one that our own client has."""
+    """Faults in the runs that were kept: every proof is the one that our own client has."""
     for file in out.glob("*/run.json"):
         run = file.parent
         for table in run.glob("tables/invocations.parquet"):

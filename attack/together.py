@@ -96,7 +96,7 @@ def _sessions(out: Path) -> object:
 
 @cache
 def _alone(ground: Ground, name: str) -> tuple[object, object]:
-    """What each of a pair leaves where it is alone, without what is planted."""
+    """The files that each of a pair leaves where it is alone, without what is planted."""
     pair = _pairs(ground)[name]()
     found = []
     for words in pair.words:

@@ -1,4 +1,4 @@
-"""What tests share: chains, built targets, and the command itself."""
+"""Shared parts of tests: chains, built targets, and the command itself."""
 
 import os
 import re
@@ -20,7 +20,7 @@ SHARED = Path(os.environ.get("SLOTMARK_SHARED") or REPO.parent / "shared")
 """Data that is not part of the project: the real chain, logs of real nodes, published reports."""
 
 MEMORY, ROOM = Path("/dev/shm"), 8 << 30
-"""Where tests write, if there is so much room: a run folder is there once the disk has it, and for slow disks tests wait longer than for all else."""
+"""The folder in which tests write, if there is so much room: a run folder is there once the disk has it, and for slow disks tests wait longer than for all else."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -44,7 +44,7 @@ def processes() -> int:
 
 
 def scope(file: str) -> str:
-    """What a file's tests are run with, where ports are shared.
+    """The group of a file's tests, where ports are shared.
 
     Args:
         file: Its path from the repository's root, as pytest names it.

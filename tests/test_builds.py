@@ -1,4 +1,4 @@
-"""What the set-up installs, and what cargo builds: each crate once, for the programs, their tests and Python's module, one after the other."""
+"""Installed packages and built crates: each crate once, for the programs, their tests and Python's module, one after the other."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ def features(*selected: str) -> Features:
 
 
 def built_twice(first: Features, second: Features) -> Features:
-    """What of the crates in both has features in one of them only."""
+    """Features that crates in both have in one of them only."""
     return {
         crate: first[crate] ^ second[crate] for crate in first.keys() & second.keys() if first[crate] != second[crate]
     }

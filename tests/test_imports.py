@@ -27,7 +27,7 @@ FOR_ALL = {
     "versions",
     "statistics",
 }
-"""What every package may import."""
+"""Modules that every package may import."""
 
 MAY_IMPORT = {
     "run": set[str](),
@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "statistics": set[str](),
     "cli": {"run", "measure", "metrics", "benches", "compare", "published", "report"},
 }
-"""What each package may import besides: nothing that is to the right of it."""
+"""Packages that each package may import besides: none to the right of it."""
 
 
 def imported(text: str) -> Iterator[str]:
@@ -114,7 +114,7 @@ def of_compare(module: Path) -> set[str]:
 
 
 def test_results_and_reports_import_no_analysis() -> None:
-    """What a method is in words is its estimator's."""
+    """The words on a method are its estimator's."""
     results = [*(SOURCE / "compare" / "results").glob("*.py"), SOURCE / "compare" / "result.py"]
     reports = list((SOURCE / "report").rglob("*.py"))
     assert len(results) > 6

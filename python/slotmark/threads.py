@@ -7,7 +7,7 @@ from collections.abc import Callable
 from slotmark.cores import usable_cores
 
 _STACK_BYTES = 64 << 10
-"""Of addresses for each thread that is only tried."""
+"""Bytes of addresses for each thread that is only tried."""
 
 
 def threads_needed() -> int:

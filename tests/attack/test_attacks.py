@@ -36,7 +36,7 @@ SHORT = {
     "targets": 2,
     "together": 1,
 }
-"""How many inputs of each attack are tried here."""
+"""The number of inputs of each attack that are tried here."""
 SLOW_UNHARMED = ("kills", "resumes", "targets", "together")
 """Attacks whose unharmed inputs take long. The inputs of each have what is unharmed beside what is not, and fail where it doesn't end well."""
 FAULTS = [
@@ -58,7 +58,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
 
 
 def all_tried(name: str, folder: Path, tries: int) -> tuple[str, list[Tried]]:
-    """What is wrong with the unharmed input of an attack, and what became of its inputs."""
+    """Faults of the unharmed input of an attack, and the outcomes of its inputs."""
     ground = Ground(folder)
     unharmed = "" if name in SLOW_UNHARMED else ATTACKS[name].unharmed(ground)
     return unharmed, list(ATTACKS[name].run(ground, 7, tries))

@@ -33,7 +33,7 @@ WHY = {
     "says that more time went by": "it says that 1,000,000.000 s went by where 0.",
     "connects for longer than it lives": "it says that 1,000,000.000 s went by where",
 }
-"""What must be said of some; what the last two print was taken, and kept."""
+"""Messages about some of them; the output of the last two was taken, and kept."""
 
 
 @pytest.mark.parametrize("how", BAD)

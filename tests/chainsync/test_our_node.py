@@ -22,9 +22,9 @@ from .conftest import built
 
 BLOCKS = 300
 PATIENCE_S = 120
-"""How long the node may take to open its chain on a machine that has much else to do."""
+"""The time that the node may take to open its chain on a machine that has much else to do."""
 MAGIC = 42
-"""Of forged chains."""
+"""The network magic of forged chains."""
 
 
 @contextmanager

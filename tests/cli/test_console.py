@@ -1,4 +1,4 @@
-"""What is printed beside results: a name from a stranger is text, whatever is in it."""
+"""Output beside results: a name from a stranger is text, whatever is in it."""
 
 import io
 import re
@@ -14,7 +14,7 @@ from slotmark.numbers import duration
 
 
 def said(talking: Callable[[], None]) -> str:
-    """What is printed as remarks."""
+    """The remarks that were printed."""
     talk.console.file, file = io.StringIO(), talk.console.file
     try:
         talking()

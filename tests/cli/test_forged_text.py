@@ -84,7 +84,7 @@ def plant_everywhere(file: Path, wanted: Callable[[tuple[Any, ...]], bool]) -> i
 
 
 def shown(path: tuple[Any, ...]) -> bool:
-    """Whether a manifest's string is shown, and isn't the name of a member that slotmark reads by its name."""
+    """Returns whether a manifest's string is shown, and isn't the name of a member that slotmark reads by its name."""
     free_keys = ("workload", "parameters", "observed", "versions")
     if path[0] in STRUCTURE or path[0] in ("started", "ended"):
         return False

@@ -13,10 +13,10 @@ from tests.conftest import slotmark
 from tests.made_up_runs import write_run
 
 WRITES_ONLY = {"ingest", "chain synth", "cluster create", "cluster clean"}
-"""What they print are remarks."""
+"""Commands that print remarks."""
 
 PRINTS_FOLDERS = {"chainsync run", "cluster run", "ledger run", "ledger import", "ledger noise", "published import"}
-"""What they make has a manifest, or is JSON itself."""
+"""Commands that make something with a manifest, or JSON itself."""
 
 OF_ITS_OWN = {"samples"}
 """CSV or Parquet, as --format says."""

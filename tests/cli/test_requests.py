@@ -41,7 +41,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def called(function: Callable[..., None], *words: str) -> Any:
-    """What a command made of a function ends with."""
+    """The result of a command that was made of a function."""
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
     app.command()(from_requests(function))
     return CliRunner().invoke(app, words)

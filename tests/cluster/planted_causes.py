@@ -69,7 +69,7 @@ def simulated(folder: Path, seed: int, *settings: str, spread: bool = False) -> 
 
 
 def named_first(explanation: Explanation, cause: Planted) -> bool:
-    """Whether the cause is what is named first."""
+    """Returns whether the cause is named first."""
     first = explanation.changes.found[0] if explanation.changes and explanation.changes.found else None
     return (
         first is not None

@@ -20,7 +20,7 @@ _FAR_MS = 135.0
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What came of planted offsets, relative to the clock that was taken as the reference; ms.
+    """Outcomes of planted offsets, relative to the clock that was taken as the reference; ms.
 
     Attributes:
         errors: Of the estimates, by host; shape (hosts,).
@@ -92,7 +92,7 @@ def planted(
 
 
 def moved(run: Run, folder: Path, shifts: Mapping[str, Callable[[np.ndarray], np.ndarray]]) -> Clocks:
-    """What is found of a run's clocks if those of some hosts had moved.
+    """Findings on a run's clocks if those of some hosts had moved.
 
     Args:
         run: With clocks that didn't.

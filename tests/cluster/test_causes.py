@@ -1,4 +1,4 @@
-"""What is planted in a simulated cluster, all over, in one region, on one host or on a link, is named first, and where it is."""
+"""A cause that is planted in a simulated cluster, all over, in one region, on one host or on a link, is named first, with its place."""
 
 from pathlib import Path
 

@@ -243,7 +243,7 @@ def test_a_cluster_of_both_nodes_is_read(tmp_path: Path) -> None:
 
 
 def first_times(run: Run, block: str, host: str) -> dict[str, str]:
-    """When a host first did what with a block, as the log writes the time of day."""
+    """Times at which a host first did something with a block, as the log writes the time of day."""
     found: dict[str, str] = {}
     for row in sorted(run.table("block_events").to_pylist(), key=lambda row: row["ts_ns"]):
         if (row["host"], row["block"]) == (host, block):

@@ -53,7 +53,7 @@ def both(folder: Path, settings: tuple[str, ...], *, threads: int = 0) -> tuple[
 
 
 def order(table: pa.Table) -> list[tuple[str, int]]:
-    """Of each row its host, and its rank by place among the rows of its host."""
+    """The host of each row, and its rank by place among the rows of its host."""
     hosts, places = table["host"].to_pylist(), table["place"].to_pylist()
     ranks: dict[str, dict[int, int]] = {}
     for host in set(hosts):

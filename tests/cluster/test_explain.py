@@ -1,4 +1,4 @@
-"""Where a difference comes from: steps add up to adoption to the nanosecond, and a planted cause is named first."""
+"""Origins of a difference: steps add up to adoption to the nanosecond, and a planted cause is named first."""
 
 import io
 from itertools import pairwise

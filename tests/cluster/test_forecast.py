@@ -148,7 +148,7 @@ def test_the_factors_are_those_that_were_planted_and_of_the_right_stages(forecas
 
 
 def by_hand(folder: Path, profile: Path, factors: dict[str, float]) -> Comparison:
-    """What `predict` has of a profile whose stages are multiplied by hand."""
+    """The figures of `predict` for a profile whose stages are multiplied by hand."""
     settings = [f"{stage}.mean*={factor:.9g}" for stage, factor in factors.items()]
     return compare(predict_change(profile, settings, range(1, 5), folder, lambda *_: None))
 

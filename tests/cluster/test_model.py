@@ -54,7 +54,7 @@ CHANGED = {
     "published.column": '"other"',
     "published.min_fullness": "0.9",
 }
-"""What other values don't come from halving or doubling."""
+"""Values that don't come from halving or doubling."""
 
 WHOLE = {"network.topology.kind": 'network.topology={kind="complete"}'}
 """Settings of what is changed as a whole."""

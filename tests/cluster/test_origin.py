@@ -1,4 +1,4 @@
-"""Whether figures were measured, simulated or imported is in the manifest, and a reader sees it wherever figures are shown."""
+"""The origin of figures (measured, simulated, imported) is in the manifest, and a reader sees it wherever figures are shown."""
 
 import json
 import re
@@ -115,7 +115,7 @@ def test_metadata_of_another_simulator_may_lack_its_name(simulated: Path, tmp_pa
 
 
 def first_facts(*runs: Path) -> list[tuple[str, str]]:
-    """What the first screen has about each side."""
+    """The text of the first screen about each side."""
     facts = comparison_document(compare([open_run(run) for run in runs])).sections[0].blocks[0]
     assert isinstance(facts, Facts)
     return list(facts.facts)

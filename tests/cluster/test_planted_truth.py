@@ -14,13 +14,13 @@ from slotmark.verdict import Conditional
 from tests.cluster.made_up_logs import Cluster
 
 BLOCKS = 300
-"""Of a side where rates are counted: blocks vary by 8 %, so 5 % is seven and a half standard errors. The metric isn't decisive, and those have a fifth
+"""Change of a side where rates are counted: blocks vary by 8 %, so 5 % is seven and a half standard errors. The metric isn't decisive, and those have a fifth
 of a report's error rate: among its 72 tests p must be below 0.00014, four standard errors with the degrees of freedom that there are. Of 200
 blocks, 82 of 100 are found."""
 
 
 IN_THESE_RUNS = Policy(conditional=Conditional.COUNT)
-"""What single runs show within themselves is put to test: 5 % more could also be a drift that noise hides."""
+"""Change by which single runs are tested: 5 % more could also be a drift that noise hides."""
 
 
 def made_up(folder: Path, seed: int, *, slower: float = 1.0, blocks: int = 120) -> Run:

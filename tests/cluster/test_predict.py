@@ -309,7 +309,7 @@ def test_the_models_own_error_stands_beside_the_interval(tmp_path: Path) -> None
 
 
 def test_the_models_own_error_stands_below_a_sweep_also_of_the_centile_that_was_not_published(tmp_path: Path) -> None:
-    """Of 52 hosts 0.95 adoption is the 50th host's, as the published 0.96 is. No step of a sweep is the published profile."""
+    """With 52 hosts, 0.95 adoption is the 50th host's, as the published 0.96 is. No step of a sweep is the published profile."""
     runs = swept(tmp_path, "ledger_tick=10ms..30ms", 2, [1])
     expected = predict(load_profile("value-only-10.5", SHORT), [1], quietly).row("0.96 adoption").relative_error
     error, other = (run.manifest.parameters["model error"] for run in runs)

@@ -23,7 +23,7 @@ def cluster(first: int = 100, last: int = 140) -> Cluster:
 
 
 def rows(run: Run) -> dict[str, list[dict[str, object]]]:
-    """What the lines became, in the order of time."""
+    """Rows that the lines became, in the order of time."""
     with Analysis(run) as analysis:
         return {table: analysis.query(f"SELECT * FROM {table} ORDER BY ALL").to_pylist() for table in EVENTS}
 

@@ -33,7 +33,7 @@ def ingested(folder: Path, node: object) -> Run:
 
 
 def differing(runs: list[Run]) -> list[str]:
-    """What the comparison says of differing flags."""
+    """Warnings of the comparison about differing flags."""
     return [one.text for one in compare(runs).all_warnings if "Parameter 'RTS flags'" in one.text]
 
 

@@ -44,7 +44,7 @@ Moments = dict[str, int | None]
 
 
 class Truth:
-    """What truth.jsonl and truth-slots.jsonl say, in the words of the metrics."""
+    """The content of truth.jsonl and truth-slots.jsonl, in the words of the metrics."""
 
     def __init__(self, folder: Path) -> None:
         self.ahead: dict[str, int] = {}
@@ -64,7 +64,7 @@ class Truth:
         }
 
     def adopted_ns(self, block: str, host: str) -> int | None:
-        """When the host's log says that it adopted the block, true time: not at all if a later block took it along."""
+        """The true time at which the host's log has that it adopted the block: None if a later block took it along."""
         seen = self.seen[block, host]
         return seen["adopted_ns"] if seen["adopted_by"] in ("extension", "fork") else None
 
@@ -82,7 +82,7 @@ class Truth:
         return chain[::-1]
 
     def complete(self, block: Block) -> bool:
-        """Whether its forger's log tells its size: it does where the forger adopted it as the tip of its chain."""
+        """Returns whether its forger's log has its size: it does where the forger adopted it as the tip of its chain."""
         return self.adopted_ns(block["block"], block["forger"]) is not None
 
     def since_slot(self, block: Block, host: str, at_ns: int | None) -> int | None:
@@ -269,7 +269,7 @@ NOT_MODELLED = ("net_read_kib", "net_written_kib", "fs_read_kib")
 
 
 def counters(slot: Slot) -> dict[str, int]:
-    """What the node would tell of a sample: CPU time in whole hundredths of a second."""
+    """The CPU time that the node would log for a sample: in whole hundredths of a second."""
     return {
         "at": slot["sampled_ns"],
         "cpu_cs": (slot["mutator_ns"] + slot["gc_ns"]) // 10**7,

@@ -1,4 +1,4 @@
-"""What compiled code makes of the tables, host by host, is what SQL makes of them."""
+"""Compiled code makes the same of the tables, host by host, as SQL does."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What became of submitted transactions, on a made-up cluster whose every time is known."""
+"""Outcomes of submitted transactions, on a made-up cluster whose every time is known."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -69,7 +69,7 @@ ANSWERS: dict[str, Course] = {
     "AR(1) 0.7": autoregressive(0.7),
     "AR(1) 0.9": autoregressive(0.9),
 }
-"""How blocks answer to the candidate of :func:`uneven` in the order of the chain, by the kind's name."""
+"""Ratios of blocks to the candidate of :func:`uneven` in the order of the chain, by the kind's name."""
 
 COSTLY = 100_000.0
 """In us: of the three clusters of cost, the third is above."""
@@ -149,7 +149,7 @@ def pairs(noise: Noise, processes: int, count: int, truth: float, *, seed: int) 
 
 
 def verdicts(found: Sequence[Estimate], margin: float) -> list[str]:
-    """What a report says that tests these and nothing else: p-values are adjusted over them."""
+    """The verdicts of a report that tests these and nothing else: p-values are adjusted over them."""
     adjusted = holm([one.p for one in found])
     return [
         judge(one.ratio, p, margin=margin, better="lower", confidence=CONFIDENCE, tests=len(found)).verdict
@@ -158,5 +158,5 @@ def verdicts(found: Sequence[Estimate], margin: float) -> list[str]:
 
 
 def false(said: Sequence[str]) -> bool:
-    """Whether a report on equal targets tells them apart."""
+    """Returns whether a report on equal targets calls them different."""
     return bool({"better", "worse"} & set(said))

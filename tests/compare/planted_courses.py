@@ -124,7 +124,7 @@ def sticks(ours: np.ndarray, theirs: np.ndarray) -> bool:
 
 
 def ratios_of_course(name: str, rounds: int, pairs: int, seed: int, *, repetitions: int = 1_000) -> list[Ratio]:
-    """What the estimator of rounds finds in so many sessions of two equal targets that follow one of :data:`DRIFTING_ROUNDS`."""
+    """The findings of the estimator of rounds in so many sessions of two equal targets that follow one of :data:`DRIFTING_ROUNDS`."""
     return [
         paired_ratio(np.exp(ours), np.exp(theirs), confidence=0.95, repetitions=repetitions, seed=[seed, place])
         for place, (ours, theirs) in enumerate(zip(*sessions_of_course(name, rounds, pairs, seed), strict=True))

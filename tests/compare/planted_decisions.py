@@ -34,11 +34,11 @@ TESTS: dict[Bench, tuple[int, int]] = {
     "runs": (4, 40),
     "processes": (1, 5),
 }
-"""How many metrics are decisive, and how many there are in all, about as in the default policies."""
+"""The numbers of decisive metrics and of all, about as in the default policies."""
 
 
 class Plant(msgspec.Struct, frozen=True):
-    """What is planted.
+    """A planted truth.
 
     Attributes:
         bench: What is repeated.
@@ -97,7 +97,7 @@ def decided(entries: list[Entry]) -> Decision:
 
 
 def shares(plant: Plant, count: int, seed: int = 2026, *, repetitions: int = 2_000) -> dict[Answer, float]:
-    """How often each answer is given."""
+    """Counts of each answer."""
     found = list(answers(plant, count, seed, repetitions=repetitions))
     return {answer: found.count(answer) / count for answer in ("ship", "hold", "run again")}
 

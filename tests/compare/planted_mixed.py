@@ -27,7 +27,7 @@ register(BENCH, Path(__file__).parent / BENCH)
 
 
 class Plant(msgspec.Struct, frozen=True, kw_only=True):
-    """What is planted; times in seconds.
+    """A planted truth; times in seconds.
 
     Attributes:
         hosts: How many.
@@ -86,7 +86,7 @@ def in_turns(folder: Path, plant: Plant, seed: int) -> list[Run]:
 
 
 class _Cluster(msgspec.Struct, frozen=True):
-    """What hosts have of their own: ``ways`` from a forger to a host, what each adds to its adoptions, its memory."""
+    """Levels of hosts: ``ways`` from a forger to a host, what each adds to its adoptions, its memory."""
 
     hosts: list[Host]
     ways: np.ndarray

@@ -26,10 +26,10 @@ WITHIN = 0.001
 """Standard deviation of a run's mean by what varies within it."""
 
 DAY = 0.05
-"""Of what a round adds to all that ran in it."""
+"""The standard deviation of what a round adds to all that ran in it."""
 
 OWN = 0.2
-"""Of what a host adds of its own."""
+"""The standard deviation of what a host adds of its own."""
 
 MOST = 200
 """A plan that asks for more units isn't tried."""

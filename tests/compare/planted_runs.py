@@ -57,7 +57,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] 
 
 
 class Plant(msgspec.Struct, frozen=True, kw_only=True):
-    """What is planted.
+    """A planted truth.
 
     Attributes:
         sides: Runs of the baseline and of the candidate.
@@ -75,7 +75,7 @@ class Plant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """How often something happened.
+    """Counts of what happened.
 
     Attributes:
         ship: The line was SHIP.
@@ -237,7 +237,7 @@ def _mean(values: np.ndarray) -> RunMean:
 
 
 def rates(plant: Plant, worse: Sequence[float], count: int, seed: int = 2026) -> list[Rates]:
-    """How often each line comes up, and how often intervals hold the truth, for candidates that are worse by these shares; the same seed gives the same."""
+    """Rates at which each line comes up and intervals hold the truth, for candidates that are worse by these shares; the same seed gives the same."""
     answers: list[Counter[str]] = [Counter() for _ in worse]
     held: list[list[list[bool]]] = [[] for _ in worse]
     for index in range(count):

@@ -29,7 +29,7 @@ def test_the_shipped_table_is_what_the_archive_gives(archive: Path) -> None:
 
 
 def holds(levels: dict[str, tuple[float, float]], known: SpreadTable) -> bool:
-    """Whether the second run is held against the first; of the decisive metrics the archive has all but the hosts that adopted."""
+    """Returns whether the second run is held against the first; of the decisive metrics the archive has all but the hosts that adopted."""
     rows = [
         RunRow(
             metric,

@@ -1,4 +1,4 @@
-"""What is planted in blocks is found, and what isn't there is not: rates over many made-up pairs with a fixed seed.
+"""Changes that are planted in blocks are found, and no others: rates over many made-up pairs with a fixed seed.
 
 The quick forms run always, with bounds that a right method passes by far. benchmarks/ledger prints the rates.
 """
@@ -110,7 +110,7 @@ def test_of_2_000_pairs_over_five_tens_no_more_are_told_apart_than_the_docs_say(
 
 
 def _alike_by_tens(blocks: int) -> list[tuple[float, float]]:
-    """Of pairs whose blocks answer alike by tens, the share whose interval covers no difference, and the share told apart: by the typical block and by sums."""
+    """Rates on pairs whose blocks change alike by tens: the share whose interval covers no difference, and the share called different, by the typical block and by sums."""
     found = [
         estimated(*uneven(np.random.default_rng([2026, index]), "ten alike", (5, 5), blocks)) for index in range(2_000)
     ]

@@ -1,4 +1,4 @@
-"""How often the decision is wrong on planted reports: docs/decision.md has the rates of many more."""
+"""Rates of wrong decisions on planted reports: docs/decision.md has the rates of many more."""
 
 import pytest
 

@@ -103,7 +103,7 @@ print(policy_text("ovens"))
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What a copy of slotmark prints that has one file more."""
+    """The output of a copy of slotmark that has one file more."""
     folder = tmp_path_factory.mktemp("one-more")
     package = folder / "python" / "slotmark"
     shutil.copytree(slotmark.__path__[0], package, ignore=shutil.ignore_patterns("__pycache__"))

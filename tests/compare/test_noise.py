@@ -1,4 +1,4 @@
-"""What is stated of a machine's noise, on processes whose noise is known."""
+"""Statements about a machine's noise, on processes whose noise is known."""
 
 import math
 from pathlib import Path

@@ -24,7 +24,7 @@ from slotmark.warnings import Warning
 SMALL = ("hosts=5", "pools=5", "run.slots=900", "genesis.epoch_slots=200")
 TICK_MS = 30.0
 DAYS = (1.0, 2.0, 1.3, 0.7)
-"""What each round does to the ledger tick of both sides: far more than the two differ by."""
+"""Factors by which each round changes the ledger tick of both sides: far more than the two differ by."""
 SLOWER = 1.25
 
 

@@ -1,4 +1,4 @@
-"""How often the line of a comparison of runs is wrong; docs/decision.md has the whole table, by benchmarks/statistics/runs.py."""
+"""Rates of wrong lines of comparisons of runs; docs/decision.md has the whole table, by benchmarks/statistics/runs.py."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.compare.planted_runs import MARGIN, Plant, rates, straight, through_f
 
 @pytest.mark.parametrize("plant", [Plant(sides=(2, 3)), Plant(sides=(1, 1), prior=1.0, worse=0.12)])
 def test_rates_are_those_of_run_folders(plant: Plant, tmp_path: Path) -> None:
-    """What is counted below without folders is what `slotmark spread` and a comparison make of folders, to the figures that a table keeps."""
+    """The counts below, made without folders, are those that `slotmark spread` and a comparison make of folders, to the figures that a table keeps."""
     for seed in (1, 2):
         compared = through_folders(plant, tmp_path / str(seed), [3, seed])
         rows, decision = straight(plant, [3, seed])

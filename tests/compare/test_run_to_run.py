@@ -1,4 +1,4 @@
-"""How much runs of one build differ: measured, kept as a table, and used as what is known before; tables that aren't of these runs."""
+"""The spread of runs of one build: measured, kept as a table, and used as what is known before; tables that aren't of these runs."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was planted is found, and what isn't there is not: rates over many made-up runs with a fixed seed.
+"""Planted differences are found, and no others: rates over many made-up runs with a fixed seed.
 
 The quick forms run always, with bounds that a right method passes by far and a wrong one (intervals a third too narrow,
 p-values not adjusted) misses. benchmarks/statistics prints the rates of all noises.

@@ -1,4 +1,4 @@
-"""What a verdict rests on is said in every form: how many runs, blocks or hosts, which margin, and why."""
+"""The basis of a verdict is in every form: how many runs, blocks or hosts, which margin, and why."""
 
 import io
 import json

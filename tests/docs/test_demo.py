@@ -23,7 +23,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def run_demo(name: str, environment: dict[str, str], folder: Path, *arguments: str | Path) -> str:
-    """What a demo prints that must succeed."""
+    """The output of a demo that must succeed."""
     done = subprocess.run(
         [REPO / "examples" / name / "run.sh", *arguments],
         cwd=folder,

@@ -33,7 +33,7 @@ NEEDED: dict[str, Sequence[str]] = {
     "docs/python.md": ["runs"],
     "docs/report-json.md": ["runs"],
 }
-"""What a page takes to be there: the chain of its reader, the files of db-analyser, run folders."""
+"""Files that a page takes to be there: the chain of its reader, the files of db-analyser, run folders."""
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _BLOCK = re.compile(r"^```(?:(console|pycon)|\w+\n# file: (\S+))\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -173,7 +173,7 @@ def test_the_examples_of_docstrings(module: str, workplace: Callable[[Sequence[s
 
 
 def failures_of(test: doctest.DocTest, names: dict[str, object]) -> str:
-    """What a test of Python examples complains of; its names are kept for what follows on the page."""
+    """Failures of a test of Python examples; its names are kept for what follows on the page."""
     said: list[str] = []
     test.globs = names
     doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=said.append, clear_globs=False)

@@ -25,7 +25,7 @@ def section(bench: str) -> str:
 
 
 def paragraph(bench: str, table: str) -> str:
-    """What is written about a table."""
+    """The description of a table."""
     (found,) = re.findall(rf"^\*\*{table}\*\*:(.*?)(?=^\*\*\w+\*\*:|\Z)", section(bench), re.MULTILINE | re.DOTALL)
     return found
 

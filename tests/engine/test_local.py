@@ -85,7 +85,7 @@ FAILURES = (
     ("odd", Exception, "1 and 2"),
     ("killed", PieceError, r"number 1 \(the piece works\.wrong-\w{12}\): its process was ended by SIGKILL"),
 )
-"""What is asked for of a piece, the error that comes of it, and its text."""
+"""Work of a piece, the error that comes of it, and its text."""
 
 
 @pytest.mark.parametrize(

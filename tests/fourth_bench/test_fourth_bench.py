@@ -89,7 +89,7 @@ def test_every_metric_is_compared_by_the_estimator_that_its_catalogue_names(comp
 
 
 def test_its_odd_names_are_read_off_its_catalogue(compared: Comparison) -> None:
-    """What a host and a block are elsewhere is a kiln and a pot here: words, bands and axes are of those."""
+    """A kiln and a pot stand here for a host and a block: words, bands and axes are of those."""
     found = {row.metric.id: row for row in reversed(compared.rows)}
     over = {name: one.basis.over for name, row in found.items() for one in row.differences if one and one.basis}
     assert (over["heat"], over["glow"]) == ("minutes", "kilns")
@@ -118,7 +118,7 @@ def test_every_renderer_shows_it(compared: Comparison, tmp_path: Path) -> None:
 
 
 def decided(compared: Comparison, policy: Policy) -> Answer:
-    """What a policy makes of what was compared without it."""
+    """The decision of a policy on rows that were compared without it."""
     metrics = {metric.id: metric for metric in policy.applied(catalogue(compared.bench).metrics)}
     found = Found(
         baseline=compared.baseline,

@@ -48,7 +48,7 @@ KNOWN = {
     "metrics/filters.py": {"tag"},
     "report/charts": {"from"},
 }
-"""What is still named, by file or folder, and why."""
+"""Names that are still there, by file or folder, and why."""
 
 
 def names() -> set[str]:
@@ -83,7 +83,7 @@ def named(source: str) -> set[str]:
 
 
 def allowed_in(file: str) -> set[str]:
-    """What a file may name."""
+    """Names that a file may have."""
     return {*OURS, *(name for place, some in KNOWN.items() if file.startswith(place) for name in some)}
 
 

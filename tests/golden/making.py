@@ -136,7 +136,7 @@ def _slotmark(folder: Path, line: str, printed: str = "", *, may: tuple[int, ...
 
 
 def written() -> dict[str, str]:
-    """What ``digests.txt`` has."""
+    """The digests in ``digests.txt``."""
     return {path: digest for digest, path in (line.split("  ", 1) for line in DIGESTS.read_text().splitlines())}
 
 

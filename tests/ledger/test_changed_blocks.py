@@ -142,7 +142,7 @@ def test_equal_costs_name_no_block_and_changed_ones_are_named_exactly() -> None:
 @pytest.mark.parametrize("pauses", [0.0, 0.05, 0.1])
 @pytest.mark.parametrize("processes", [(3, 3), (5, 5), (3, 10), (10, 10)])
 def test_few_are_named_by_chance(processes: tuple[int, int], pauses: float) -> None:
-    """Of 200 comparisons of 400 blocks; with pauses of 30 % on average that hit so many blocks and processes."""
+    """The share of 200 comparisons of 400 blocks; with pauses of 30 % on average that hit so many blocks and processes."""
     found = [_rates(np.random.default_rng(seed), processes, pauses) for seed in range(200)]
     wrong, right, of_equal = (float(np.mean(values)) for values in zip(*found, strict=True))
     print(f"| {processes[0]} and {processes[1]} | {pauses:.0%} | {right:.1%} | {wrong:.1%} | {of_equal:.1%} |")
@@ -154,7 +154,7 @@ def test_few_are_named_by_chance(processes: tuple[int, int], pauses: float) -> N
 
 
 def _rates(draws: np.random.Generator, processes: tuple[int, int], pauses: float) -> tuple[float, float, bool]:
-    """Of the named blocks the share that wasn't changed, the share of changed ones that is named, and whether one is among equal ones."""
+    """Rates: the share of named blocks that weren't changed, the share of changed ones that is named, and whether one is among equal ones."""
     changed = draws.permutation(np.arange(400) < 100)
     noise = 0.01 * np.exp(draws.normal(0, 0.5, 400))
 

@@ -1,4 +1,4 @@
-"""How time and memory grow with the number of unspent outputs: exact for made-up processes, and end to end over chains of two sizes."""
+"""The growth of time and memory with the number of unspent outputs: exact for made-up processes, and end to end over chains of two sizes."""
 
 import json
 from pathlib import Path

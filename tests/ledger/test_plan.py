@@ -209,7 +209,7 @@ def test_a_plan_that_was_cut_is_resumed(place: Place) -> None:
 
 
 def test_a_plan_that_was_killed_while_it_wrote_its_runs_goes_on_with_that_session(place: Place) -> None:
-    """What had a run counted as measured, and the rest was measured in another session."""
+    """Cells that had a run counted as measured, and the rest was measured in another session."""
     two = '[[target]]\nname = "a"\nbackend = "memory"\n[[target]]\nname = "b"\nbackend = "memory"\n'
     place.write(f'rounds = 2\n{two}[[fragment]]\nname = "whole"\nchain = "chain"\n')
     killed = slotmark("ledger", "run", place.file, env=killed_at("after the first run", place.folder / "killed"))

@@ -71,7 +71,7 @@ def gains(of: tuple[str, str], over: tuple[str, str]) -> list[float]:
 
 
 def is_printed_as(value: float, printed: str) -> bool:
-    """Whether a figure, rounded to as many digits as were printed, is what was printed."""
+    """Returns whether a figure, rounded to as many digits as were printed, is what was printed."""
     text = printed.rstrip(".")
     if "e" in text:
         digits = len(text.partition("e")[0].replace(".", "").replace("-", ""))
@@ -117,7 +117,7 @@ def test_every_printed_speedup_comes_out_of_the_printed_quantiles() -> None:
 
 
 def fits(base: float, other: float, printed: str) -> bool:
-    """Whether a speedup is as printed, the times being rounded to whole ones and the speedup to three digits."""
+    """Returns whether a speedup is as printed, the times being rounded to whole ones and the speedup to three digits."""
     found = speedup(base, other)
     unit = 10.0 ** -len(printed.partition(".")[2])
     return abs(found - float(printed)) <= 0.5 * unit + 100 * 0.5 / base * (1 + other / base)

@@ -15,7 +15,7 @@ ORG_REPORTS = ("10.5-vs-10.6-pre.value.json", "10.2-vs-10.2-utxohd.value.json")
 TYPST_REPORT = "10.5-vs-10.5.4.plutus.json"
 
 NARROW = 4
-"""Of durations, and of the two that follow; all others are wider."""
+"""Widths of durations, and of the two that follow; all others are wider."""
 NARROW_METRICS = ("Forge loop starts", "Height & slot battles")
 
 

@@ -1,4 +1,4 @@
-"""What a reader sees first: the decision, the metrics that matter with their margins, a few sentences, and what was compared."""
+"""The first screen: the decision, the metrics that matter with their margins, a few sentences, and what was compared."""
 
 import io
 import re

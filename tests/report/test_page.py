@@ -1,4 +1,4 @@
-"""What a page of a cluster of five hosts is to read: its length, its links, sorting, filtering, on a phone and on paper."""
+"""The page of a cluster of five hosts: its length, its links, sorting, filtering, on a phone and on paper."""
 
 import io
 import re

@@ -65,7 +65,7 @@ def document(*blocks: Block) -> Document:
 
 
 def poppler(tool: str, content: bytes, *arguments: str) -> bytes:
-    """What one of poppler's tools says about a PDF."""
+    """The output of one of poppler's tools on a PDF."""
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not here: poppler-utils has it")
     return subprocess.run(

@@ -246,7 +246,7 @@ def test_no_name_is_markdown_a_mention_or_a_link(name: str, text: str) -> None:
 
 
 def test_no_name_is_an_expression_or_a_format_of_a_chart(comparison: Comparison, tmp_path: Path) -> None:
-    """What Vega would evaluate is the same whatever the runs are called."""
+    """Expressions for Vega are the same whatever the runs are called."""
 
     def expressions(value: object) -> list[str]:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""How much runs of one build differ, and what that makes of a side of one run."""
+"""The spread of runs of one build, and what it means for a side of one run."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def spread_of(*sides: list[Units]) -> Spread | None:
 
 
 def test_the_spread_is_about_the_mean_of_each_side() -> None:
-    """Of levels -0.1, 0.1 and -0.2, 0, 0.2: a sum of squares of 0.1 over three degrees of freedom."""
+    """The spread of levels -0.1, 0.1 and -0.2, 0, 0.2: a sum of squares of 0.1 over three degrees of freedom."""
     sides = [
         [RunMean(9.9, 0.01), RunMean(10.1, 0.03)],
         [RunMean(level, 0.02) for level in (1.8, 2.0, 2.2)],

@@ -10,7 +10,7 @@ MS = 1e6
 
 
 def estimated(offsets_ns: np.ndarray, delays_ns: dict[tuple[int, int], float]) -> Offsets:
-    """What is estimated of clocks that are off by so much, where the least delays between them are these."""
+    """Estimates of clocks that are off by so much, where the least delays between them are these."""
     ends = np.array(sorted(delays_ns)).reshape(-1, 2)
     least = np.array([offsets_ns[b] - offsets_ns[a] + delays_ns[int(a), int(b)] for a, b in ends])
     return clock_offsets(len(offsets_ns), ends[:, 0], ends[:, 1], least)

@@ -1,4 +1,4 @@
-"""What a design can find, against the tables that were worked out for the 2023 study's data, and against simulation."""
+"""Differences that a design can find, against the tables that were worked out for the 2023 study's data, and against simulation."""
 
 import numpy as np
 import pytest

@@ -37,7 +37,7 @@ class FailOn(StrEnum):
 
 
 class Deciding(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides whether to ship, and what is known of runs and machine beforehand; see `slotmark compare --help`."""
+    """Options of what decides to ship, and of what is known of runs and machine beforehand; see `slotmark compare --help`."""
 
     policy: Annotated[
         Path | None,

@@ -57,7 +57,7 @@ class _Field(msgspec.Struct, frozen=True):
         return self.option.flag(self.name)
 
     def parameter(self, *, optional: bool) -> Parameter:
-        """What typer makes an option of."""
+        """The parameter of which typer makes an option."""
         option, kind, default = self.option, self.kind, self.default
         named: dict[str, Any] = {"metavar": option.metavar, "help": option.help, "min": option.least}
         if option.parse is not None:
@@ -83,7 +83,7 @@ class _Field(msgspec.Struct, frozen=True):
 
     @property
     def _none(self) -> Any:
-        """What nothing typed is: None, or UNSET where the field must have a value."""
+        """The value where nothing was typed: None, or UNSET where the field must have one."""
         return _UNSET if self.default is _UNSET else None
 
     def value(self, typed: Any) -> Any:

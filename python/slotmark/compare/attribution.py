@@ -1,4 +1,4 @@
-"""Where a difference between two sides comes from, as plain data. docs/explain.md explains it.
+"""Origins of a difference between two sides, as plain data. docs/explain.md explains it.
 
 :mod:`slotmark.compare.attributing` makes it from runs; report shows it.
 """

@@ -161,7 +161,7 @@ class Basis(msgspec.Struct, frozen=True):
 
     @property
     def unit(self) -> Unit:
-        """What is known of what was repeated."""
+        """Facts about what was repeated."""
         return unit_of(self.over)
 
     @property
@@ -323,7 +323,7 @@ class Swept(msgspec.Struct, frozen=True, kw_only=True, tag="swept"):
 
 
 class Simulated(msgspec.Struct, frozen=True, kw_only=True, tag="simulated"):
-    """What comparisons of simulations rest on.
+    """The basis of a comparison of simulations.
 
     Attributes:
         seeds: The seeds, in words; empty where that isn't recorded.

@@ -10,7 +10,7 @@ from slotmark.errors import ComparisonError
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """What an interval can be over, besides samples inside single runs.
+    """The units that an interval can be over, besides samples inside single runs.
 
     Attributes:
         over: Its name in words, in the plural.

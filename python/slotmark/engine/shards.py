@@ -24,10 +24,10 @@ SHARED_FILE = "shards.json"
 OUTPUTS = "outputs"
 
 MOST_BYTES = 1 << 20
-"""Of the file that says what is shared: it holds the options of a command."""
+"""Most bytes of the file that names what is shared: it holds the options of a command."""
 
 MOST_OUTPUT_BYTES = 256 << 20
-"""Of the output of a piece: it holds the tables of a report, not the rows of a run."""
+"""Most bytes of the output of a piece: it holds the tables of a report, not the rows of a run."""
 
 _NAMED = 6
 """Shards that lack pieces and are named."""
@@ -53,7 +53,7 @@ class Shard(msgspec.Struct, frozen=True):
 
 
 class Shared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What all shards of a folder have in common.
+    """The facts that all shards of a folder have in common.
 
     Attributes:
         schema: The version of this layout.
@@ -75,7 +75,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ShardDone(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a shard.
+    """The outcome of a shard.
 
     Attributes:
         shard: Its number and their number, as ``3/40``.

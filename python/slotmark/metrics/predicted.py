@@ -109,7 +109,7 @@ class ModelError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Records(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run of simulations records of itself.
+    """The records of a run of simulations.
 
     Attributes:
         seeds: The seeds, in words; empty where that isn't recorded.

@@ -27,7 +27,7 @@ _STRENGTHS = (0.0, *(9.0 * 2**step for step in range(12)))
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """What values in their order show of a drift.
+    """The drift that values in their order show.
 
     Attributes:
         likely: Whether a drift that noise hides explains them much better than an autoregression does; False of fewer than 8, and where all are equal.

@@ -1,4 +1,4 @@
-"""What tests of live clusters ask of the machine."""
+"""Requirements of tests of live clusters on the machine."""
 
 import json
 import sys

@@ -112,7 +112,7 @@ def slot_of(genesis: Mapping[str, Any]) -> int:
 
 
 def step(slot: int, number: int, hosts: int) -> None:
-    """What a host logs in a slot."""
+    """The lines that a host logs in a slot."""
     say("Forge.Loop.StartLeadershipCheck", kind="TraceStartLeadershipCheck", slot=slot)
     block, before = block_hash(slot), block_hash(slot - 2) if slot >= 2 else "GenesisHash"
     added = {"kind": "AddedToCurrentChain", "newtip": f"{block}@{slot}"}
@@ -132,7 +132,7 @@ def step(slot: int, number: int, hosts: int) -> None:
 
 
 def step_of_dingo(slot: int, number: int, hosts: int) -> None:
-    """What a host logs in a slot, as Dingo does."""
+    """The lines that a host logs in a slot, as Dingo does."""
     forger, block = slot // 2 % hosts, block_hash(slot)
     leads, extended = slot % 2 == 0 and forger == number, f"chain extended, new tip: {block} at slot {slot}"
     if not leads:
@@ -161,7 +161,7 @@ def step_of_dingo(slot: int, number: int, hosts: int) -> None:
 
 
 def step_alone(slot: int, number: int) -> None:
-    """What a host logs in a slot that forges a chain of its own, and has nothing of the others'."""
+    """The lines that a host logs in a slot that forges a chain of its own, and has nothing of the others'."""
     say("Forge.Loop.StartLeadershipCheck", kind="TraceStartLeadershipCheck", slot=slot)
     if slot % 2 == 0:
         block, before = block_hash(slot, f"of {number}"), block_hash(slot - 2, f"of {number}")

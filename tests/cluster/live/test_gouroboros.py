@@ -18,10 +18,10 @@ from tests.cluster.live.machine import skip_without_programs
 from tests.conftest import REPO, slotmark
 
 PATIENCE_S = 240
-"""How long a condition is waited for on a machine that has much else to do."""
+"""The time for which a condition is waited for on a machine that has much else to do."""
 MAGIC = 42
 FUNDS = 100
-"""Of a bed of value-only-5: as many transactions split them."""
+"""Funds of a bed of value-only-5: as many transactions split them."""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def taking(peer: Path, port: int, bed: Path, said: Path, *more: str, magic: int 
 
 
 def verdicts(said: Path) -> dict[str, str]:
-    """Why each transaction was refused, by its id; nothing where it was taken."""
+    """The reason for which each transaction was refused, by its id; none where it was taken."""
     lines = [json.loads(line) for line in said.read_text().splitlines()[1:]]
     return {line["id"]: line["error"] for line in lines}
 

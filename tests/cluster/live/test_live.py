@@ -30,7 +30,7 @@ from tests.conftest import REPO, slotmark
 
 HOSTS = 3
 PATIENCE_S = 400
-"""How long a condition is waited for on a machine that has much else to do."""
+"""The time for which a condition is waited for on a machine that has much else to do."""
 
 
 @pytest.fixture(scope="session")

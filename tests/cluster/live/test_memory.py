@@ -1,4 +1,4 @@
-"""How much memory is left is read from the kernel; where nodes take all of it the run ends in a line, and what was measured is kept."""
+"""The memory that is left is read from the kernel; where nodes take all of it the run ends in a line, and what was measured is kept."""
 
 import os
 from pathlib import Path

@@ -18,7 +18,7 @@ from tests.cluster.live.machine import of_conductor, skip_without_network, skip_
 from tests.conftest import slotmark
 
 PATIENCE_S = 400
-"""How long a condition is waited for on a machine that has much else to do."""
+"""The time for which a condition is waited for on a machine that has much else to do."""
 
 DATAGRAMS = 20
 

@@ -1,4 +1,4 @@
-"""What each host runs: `hosts.toml` in a bed, and two nodes mixed in one cluster, over real processes."""
+"""The node of each host: `hosts.toml` in a bed, and two nodes mixed in one cluster, over real processes."""
 
 import json
 import os

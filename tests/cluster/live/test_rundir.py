@@ -1,4 +1,4 @@
-"""What was prepared for all hosts goes at the end of a run, whatever it is; where it can't be removed, the run stays good."""
+"""Files that were prepared for all hosts go at the end of a run, whatever they are; where it can't be removed, the run stays good."""
 
 from pathlib import Path
 

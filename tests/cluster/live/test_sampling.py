@@ -1,4 +1,4 @@
-"""What is made of samples of nodes and of the machine."""
+"""Figures from samples of nodes and of the machine."""
 
 import pyarrow as pa
 

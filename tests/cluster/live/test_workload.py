@@ -1,4 +1,4 @@
-"""What becomes of the workload of a live cluster when nodes lose transactions."""
+"""The workload of a live cluster whose nodes lose transactions."""
 
 import json
 import os
@@ -17,11 +17,11 @@ from tests.cluster.live.stand_in import listen
 from tests.conftest import slotmark
 
 PATIENCE_S = 240
-"""How long a condition is waited for on a machine that has much else to do."""
+"""The time for which a condition is waited for on a machine that has much else to do."""
 
 
 def phases(logs: Path) -> list[str]:
-    """What the generator has reached so far."""
+    """The generator's progress so far."""
     said = logs / "generator" / "stdout"
     return [json.loads(line)["phase"] for line in said.read_text().splitlines()] if said.exists() else []
 

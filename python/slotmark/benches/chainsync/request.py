@@ -1,4 +1,4 @@
-"""What the bench is asked for: the options of `slotmark chainsync run`."""
+"""Requests to the bench: the options of `slotmark chainsync run`."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -32,7 +32,7 @@ Round = session.Round[Case, Invocation]
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session measures.
+    """The measurements of a session.
 
     Attributes:
         programs: The targets, in the order in which they were named.

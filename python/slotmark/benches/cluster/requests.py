@@ -1,4 +1,4 @@
-"""What commands on simulated clusters and on logs are asked for: the options of `slotmark ingest`, `simulate`, `predict`, `forecast` and `cluster create`."""
+"""Requests to commands on simulated clusters and on logs: the options of `slotmark ingest`, `simulate`, `predict`, `forecast` and `cluster create`."""
 
 import shlex
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _SETTINGS = set_option("ledger_tick.mean=33ms, tps*=2, rtt[us-east-1].mean=1ms")
 SettingsOption = Annotated[Sequence[str], _SETTINGS]
 
 _Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-"""What a file of options may have; a command line has bounds of its own."""
+"""Bounds of a number in a file of options; a command line has bounds of its own."""
 
 
 def _milliseconds(option: str, text: str) -> float:
@@ -123,7 +123,7 @@ class SimulationRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a prediction is asked; the texts of its options are those of `slotmark predict --help`."""
+    """A prediction that is asked for; the texts of its options are those of `slotmark predict --help`."""
 
     profile: ProfileOption
     settings: Annotated[list[str], _SETTINGS] = []

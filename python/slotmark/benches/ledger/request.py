@@ -1,4 +1,4 @@
-"""What the bench is asked for: the options of `slotmark ledger run` and `slotmark ledger noise`."""
+"""Requests to the bench: the options of `slotmark ledger run` and `slotmark ledger noise`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ def _names(_option: str, text: str) -> list[str]:
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    """What is replayed and how, in a session of any kind; the texts of its options are those of `slotmark ledger run --help`."""
+    """A replay in a session of any kind; the texts of its options are those of `slotmark ledger run --help`."""
 
     chain: Annotated[Path, Option("The ImmutableDB folder to replay.", "DIR")]
     genesis: Annotated[

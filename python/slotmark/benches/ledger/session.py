@@ -38,7 +38,7 @@ class Blocks(msgspec.Struct, frozen=True):
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session measures.
+    """The measurements of a session.
 
     Attributes:
         programs: The targets, in the order in which they were named.

@@ -134,7 +134,7 @@ def _swept(records: Sequence[Records]) -> list[Detail]:
 
 
 def _simulated(task: Task, records: Sequence[Records]) -> Simulated:
-    """What the simulations rest on: of the baseline, where sides have it in common."""
+    """The records of the simulations: the baseline's, where sides have them in common."""
     names = names_of(task.sides[0].manifest.bench)
     settings = [one.moved for one in records if one.moved]
     moved = settings[0] if len(settings) == 1 else dict.fromkeys(one.partition("=")[0] for of in settings for one in of)

@@ -175,7 +175,7 @@ def seed_answer(comparison: Comparison) -> list[Paragraph]:
 
 
 def _simulated(comparison: Comparison) -> Simulated | None:
-    """What the comparison's simulations rest on; None where it has none."""
+    """The records of the comparison's simulations; None where it has none."""
     return next((one for one in comparison.details if isinstance(one, Simulated)), None)
 
 

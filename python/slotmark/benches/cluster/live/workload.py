@@ -174,7 +174,7 @@ class Generator:
         return self._with_hosts(ending(self._process.wait(), self._folder / "stderr"))
 
     def _with_hosts(self, text: str) -> str:
-        """What the generator says, with the name of a host before its address."""
+        """The generator's words, with the name of a host before its address."""
         return self._address.sub(lambda found: f"{self._targets[found[0]]} ({found[0]})", text)
 
     def phases(self) -> dict[str, Phase]:

@@ -89,7 +89,7 @@ def few_rounds(rounds: int) -> Warning:
     """Too few rounds for any verdict."""
     return Warning(
         "few_rounds",
-        f"{counted(rounds, 'round')} can't tell a difference from noise: no verdict is given below "
+        f"{counted(rounds, 'round')} are not enough to separate a difference from noise: no verdict is given below "
         f"{ENOUGH_ROUNDS}. Run again with --rounds {TELLING_ROUNDS}.",
     )
 
@@ -98,8 +98,8 @@ def resumed(rounds: Sequence[int]) -> Warning:
     """A session that was cut after these rounds and went on later."""
     return Warning(
         "resumed",
-        f"The session was cut after round {', '.join(map(str, rounds))} and resumed later: the machine may have been another before and "
-        "after. Ratios are of one round each, so they stand; levels hold that difference.",
+        f"The session was cut after round {', '.join(map(str, rounds))} and resumed later: the machine's state may have been another before and "
+        "after. Ratios are of one round each, so they stand; levels include that difference.",
     )
 
 
@@ -117,7 +117,7 @@ def apart() -> Warning:
     return Warning(
         "apart",
         "Not measured in one session with the baseline: rounds can't be paired, and the machine's drift between the two "
-        "sessions is inside the difference. Verdicts are conditional on these two sessions. Measure both in one `run`.",
+        "sessions is part of the difference. Verdicts are conditional on these two sessions. Measure both in one `run`.",
     )
 
 
@@ -132,7 +132,7 @@ def different(what: str, baseline: str, candidate: str) -> Warning:
 def runs_differ(what: str, values: Sequence[str]) -> Warning:
     """Runs of one side that should be alike and aren't."""
     return Warning(
-        "runs_differ", f"Its runs differ in {what}: {', '.join(values)}. Their spread holds that difference."
+        "runs_differ", f"Its runs differ in {what}: {', '.join(values)}. Their spread includes that difference."
     )
 
 
@@ -178,7 +178,7 @@ def two_processes() -> Warning:
     """A side with two processes."""
     return Warning(
         "two_processes",
-        "Two processes: they are too often alike by chance to show how far others would lie, and no verdict about the build is given. "
+        "Two processes: they agree too often by chance to show how far others would differ, and no verdict about the build is given. "
         "Record at least 5 per build.",
     )
 
@@ -197,7 +197,7 @@ def not_interleaved(order: str) -> Warning:
     """Targets that weren't recorded in turns; ``order`` has how that is known."""
     return Warning(
         "not_interleaved",
-        f"{order[:1].upper()}{order[1:]}: what the machine drifted in between is inside the difference, and no verdict is given. Measure both in one "
+        f"{order[:1].upper()}{order[1:]}: what the machine drifted in between is part of the difference, and no verdict is given. Measure both in one "
         "session, or record them in turns and import them with one --session, or with a study file that has interleaved = true.",
     )
 

@@ -134,10 +134,10 @@ def test_bytes_that_are_wrong_on_every_connection_are_found(
         ]
         if setting.node_to_node:
             assert "(program" not in text
-            assert re.search(r"spoken with in node-to-node version \d\d, was not started", text), text
+            assert re.search(r"reached by node-to-node version \d\d, was not started", text), text
         else:
             assert f"(program '{Path(sys.executable).resolve().name}')" in text
-            assert re.search(r"spoken with in node-to-client version \d\d, was not started", text), text
+            assert re.search(r"reached by node-to-client version \d\d, was not started", text), text
     else:
         assert ended.returncode == 2
         last = ended.stderr.strip().splitlines()[-1]

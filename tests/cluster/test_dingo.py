@@ -420,6 +420,6 @@ def test_a_real_devnet_is_shown(devnet: Run) -> None:
     for name in ("Process CPU usage", "Forge loop starts", "Ledger ticking"):
         assert name in missing
         assert name not in metrics
-    assert "orders that can't be" not in metrics
+    assert "events in impossible orders" not in metrics
     # `grep -c '"failed to add t'`, the mean of the hosts.
     assert sum(values(devnet, "mempool_rejected").values()) == 25

@@ -338,7 +338,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory, forecast: tuple[Path, str, d
             r"runs of 3 builds: new, newer, old. Name two of them, the baseline first, as `slotmark forecast \S*three/new \S*three/newer`",
         ),
         (["three/old", "three/new", "three/newer"], [], "3 sides are named"),
-        (["few"], [], "2 processes on a side don't tell how much processes differ"),
+        (["few"], [], "2 processes on a side don't show how much processes differ"),
         (["modes"], [], "so they did different work. Replay both builds that way"),
         (["forecast/base", "forecast/changed"], [], "a run of bench 'prediction'"),
         (["three/old", "three/new"], ["run.slots=100"], "no block to analyse"),

@@ -78,7 +78,7 @@ COSTLY = 100_000.0
 def uneven(
     draws: np.random.Generator, kind: str, processes: tuple[int, int], blocks: int = 122
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two equal targets whose processes aren't normal, or whose neighbouring blocks answer alike; shape (processes, blocks) each.
+    """Two equal targets whose processes aren't normal, or whose neighbouring blocks change alike; shape (processes, blocks) each.
 
     Args:
         draws: Of everything.

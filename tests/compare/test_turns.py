@@ -93,7 +93,7 @@ def test_without_a_session_in_common_there_is_no_verdict_and_with_one_its_word_i
     elsewhere = recorded(tmp_path / "c", ROUNDS[1], ratio=1.5, by="nothing", session="tuesday")
     found = typical(compare([unknown[0], elsewhere], repetitions=300))
     assert found.verdict == "inconclusive"
-    assert "nothing says that processes of the two took turns" in found.reason
+    assert "nothing shows that processes of the two took turns" in found.reason
 
 
 def test_a_machine_that_drifts_is_told_as_a_difference_where_the_order_is_not_looked_at(tmp_path: Path) -> None:

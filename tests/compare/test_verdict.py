@@ -57,7 +57,7 @@ def verdict(
             (1.005, 1.015, 1.025),
             0.004,
             "inconclusive",
-            "there is a difference, +1.5 %, but its interval, +0.50 to +2.5 %, doesn't tell whether it exceeds the margin of 2 %",
+            "there is a difference, +1.5 %, but its interval, +0.50 to +2.5 %, leaves open whether it exceeds the margin of 2 %",
         ),
     ],
 )

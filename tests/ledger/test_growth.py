@@ -79,7 +79,7 @@ def test_what_has_no_growth_is_refused_in_one_line(tmp_path: Path) -> None:
         growth([small, recorded(tmp_path / "same", "c", 10, [[1, 2]])])
     with pytest.raises(ComparisonError, match=r"'blocks' is '2' and '3'\. Measure both alike"):
         growth([small, recorded(tmp_path / "long", "b", 20, [[1, 2, 3]])])
-    with pytest.raises(ComparisonError, match=r"untold/run tells no number of unspent outputs\. Leave it out"):
+    with pytest.raises(ComparisonError, match=r"untold/run has no number for unspent outputs\. Leave it out"):
         growth([small, recorded(tmp_path / "untold", "b", None, [[1, 2]])])
     with pytest.raises(ComparisonError, match="named twice"):
         growth([small, small])

@@ -74,7 +74,7 @@ def test_equal_sides_have_a_ratio_of_exactly_one() -> None:
 
 
 def test_noise_between_processes_is_not_counted_again_with_the_blocks() -> None:
-    """Blocks that all answer alike spread only by the noise that the processes hold already."""
+    """Blocks that all change alike spread only by the noise that the processes hold already."""
     alike = recorded(np.random.default_rng(7), NOISES["blocks"], truth=1.03, blocks=2_000)
     assert typical_ratio([Part(-1, alike[0]), Part(1, alike[1])]).noise_share > 0.9
     unlike = recorded(np.random.default_rng(7), NOISES["blocks that answer differently"], truth=1.03, blocks=2_000)
@@ -143,7 +143,7 @@ def test_a_process_without_a_pause_has_no_level_of_its_own() -> None:
 
 @pytest.mark.parametrize("blocks", [120, 1_000])
 def test_neighbouring_blocks_that_answer_alike_are_covered(blocks: int) -> None:
-    """Ten blocks each answer alike, by 2 %: of independent blocks, intervals would cover half as often as they say."""
+    """Ten blocks each change alike, by 2 %: of independent blocks, intervals would cover half as often as they say."""
     draws, covered, judged = np.random.default_rng(12), 0, 0
     for _ in range(200):
         baseline, candidate = recorded(draws, Noise(0.001, 0.005), blocks=blocks)

@@ -30,7 +30,7 @@ def noise_lines(noise: Noise, comparison: Comparison) -> Iterator[str]:
     yield ""
     yield (
         f"The smallest change of {noise.metric.lower()} that is found four times in five by one test at 5 %, where all blocks share it; "
-        f"in brackets its range at {percent(CONFIDENCE)} confidence. Where more is tested, or blocks answer differently, it is larger."
+        f"in brackets its range at {percent(CONFIDENCE)} confidence. Where more is tested, or changes differ from block to block, it is larger."
     )
     differing = [
         difference.p

@@ -24,7 +24,7 @@ def apart(turns: Turns | None, sides: tuple[Side, Side], analyses: Sequence[Sequ
         analyses: Analyses of their runs.
     """
     if not in_turns(*sides):
-        return "nothing says that processes of the two took turns"
+        return "nothing shows that processes of the two took turns"
     if turns is None:
         return ""
     moments = [[one for analysis in of_side for one in _moments(turns, analysis)] for of_side in analyses]

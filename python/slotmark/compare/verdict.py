@@ -32,8 +32,8 @@ def withstanding(found: Judgement, widest: Interval, *, margin: float, over: str
         return found
     return Judgement(
         Verdict.INCONCLUSIVE,
-        f"no verdict possible: the noise of {over} may hide a drift of the level, and with it the interval is {span(widest)}; only several runs per side can "
-        f"tell. Within these runs alone it is {found.verdict}: {found.reason}",
+        f"no verdict possible: the noise of {over} may hide a drift of the level, and with it the interval is {span(widest)}; several runs per side are needed "
+        f"to know. Within these runs alone it is {found.verdict}: {found.reason}",
     )
 
 
@@ -96,5 +96,5 @@ def judge(
         )
     return Judgement(
         Verdict.INCONCLUSIVE,
-        f"there is a difference, {change(ratio.estimate)}, but its interval, {span(ratio)}, doesn't tell whether it exceeds {limit}",
+        f"there is a difference, {change(ratio.estimate)}, but its interval, {span(ratio)}, leaves open whether it exceeds {limit}",
     )

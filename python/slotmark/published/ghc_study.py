@@ -200,7 +200,7 @@ def _normality(case: Case, first: str, second: str, source: list[str]) -> Publis
         notes=[
             *source,
             f"10 % and 95 % quantile over the median: {ratios}; of an exponential distribution they would be {expected}.",
-            "Whether costs of different blocks are normal says nothing about how to compare builds.",
+            "Whether costs of different blocks are normal doesn't matter for comparing builds.",
         ],
     )
 
@@ -263,7 +263,7 @@ def _pairs(
                 [names[1], *columns[:-1]],
                 rows,
                 labels=1,
-                notes=[f"p-values, Holm-adjusted; of these rows alone. {of}: they say nothing beyond these processes."],
+                notes=[f"p-values, Holm-adjusted; of these rows alone. {of}: they don't generalise beyond these processes."],
             )
         )
     return made

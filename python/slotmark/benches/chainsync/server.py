@@ -121,7 +121,7 @@ class ReplayServer:
             if line is None:
                 raise ServerError(
                     f"the server did not listen within {START_TIMEOUT_S} s and was stopped. "
-                    f"Is the chain folder on a disk that answers? {self._last_words()}".strip()
+                    f"See that the disk of the chain folder responds. {self._last_words()}".strip()
                 )
             if not line:
                 process.wait()
@@ -241,10 +241,10 @@ class Node:
         """The socket or the address; ArgumentError where the one that the setting needs wasn't given."""
         if setting.node_to_node:
             if self._address is None:
-                raise ArgumentError(f"--mode {setting.mode} speaks node-to-node: give the node's --node HOST:PORT.")
+                raise ArgumentError(f"--mode {setting.mode} uses node-to-node: give the node's --node HOST:PORT.")
             return self._address
         if self._socket is None:
-            raise ArgumentError(f"--mode {setting.mode} speaks node-to-client: give the node's --node-socket PATH.")
+            raise ArgumentError(f"--mode {setting.mode} uses node-to-client: give the node's --node-socket PATH.")
         return os.fspath(self._socket)
 
     def cpu_ns(self) -> int | None:

@@ -250,6 +250,6 @@ def describe(name: str, command: Sequence[str]) -> Description:
         ) from error
     if description.contract != CONTRACT:
         raise TargetError(
-            f"--target {name}: speaks contract {description.contract}, this slotmark speaks {CONTRACT}. See docs/targets.md."
+            f"--target {name}: has contract {description.contract}, this slotmark has {CONTRACT}. See docs/targets.md."
         )
     return description

@@ -270,7 +270,7 @@ class _Costs:
         found = hierarchical(total_ratio(base, changed), confidence=CONFIDENCE)
         if found.effective < LEAST_EFFECTIVE < base.shape[1]:
             raise ComparisonError(
-                f"{self._path}: of '{metric.name}', neighbouring blocks change so much alike that {base.shape[1]:,} count as "
+                f"{self._path}: of '{metric.name}', changes of neighbouring blocks are so strongly correlated that {base.shape[1]:,} count as "
                 f"{brief(found.effective)} independent ones, and {LEAST_EFFECTIVE} are needed. Replay a longer stretch."
             )
         return Factor(
@@ -303,7 +303,7 @@ class _Costs:
     def _refuse_too_few(self, processes: int, blocks: int) -> None:
         if processes < ENOUGH_RUNS:
             raise ComparisonError(
-                f"{self._path}: {processes} process{'es' if processes > 1 else ''} on a side don't tell how much processes differ, so that a "
+                f"{self._path}: {processes} process{'es' if processes > 1 else ''} on a side don't show how much processes differ, so that a "
                 "forecast has no interval. Record 5 or more: --rounds 5."
             )
         if blocks < 2:

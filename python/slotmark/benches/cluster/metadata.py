@@ -209,7 +209,7 @@ def regions_of_topology(folder: Path) -> dict[str, str]:
     nodes = _list(topology, "coreNodes", path)
     if not all(isinstance(node, dict) for node in nodes):
         raise LogError(
-            f'{path}: coreNodes holds something else than objects. Expected {{"name": "node-0", …}} for each.'
+            f'{path}: coreNodes has something other than objects. Expected {{"name": "node-0", …}} for each.'
         )
     return {str(node["name"]): str(node.get("region") or "") for node in nodes if "name" in node}
 

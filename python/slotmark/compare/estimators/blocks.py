@@ -111,7 +111,7 @@ def method(comparison: Comparison) -> str:
         "Blocks are paired by slot; of several processes of a target, the mean of log costs counts. Typical block: the Hodges-Lehmann "
         "estimate of the blocks' log ratios, as a ratio. All blocks together: the ratio of sums. "
         f"{percent(comparison.confidence)} intervals and p-values are Student's t over two levels of chance, processes and blocks; how much "
-        "neighbouring blocks answer alike is taken from their order. With one process on a side, intervals cover blocks within the processes "
+        "neighbouring blocks are correlated is taken from their order. With one process on a side, intervals cover blocks within the processes "
         f"only; below {ENOUGH_RUNS} there is no verdict. Quantiles are Harrell-Davis's (bootstrap, {comparison.repetitions:,} repetitions, seed "
         f"{comparison.seed}). "
         "docs/ledger.md gives the reasons, and how often it is right."
@@ -248,12 +248,12 @@ def _out_of_turns(order: str) -> str:
 def _too_few(processes: int, blocks: int, effective: float) -> str:
     """Returns why processes or blocks are too few for a verdict, in words; empty where they aren't."""
     if processes == 1:
-        return "one process on a side says nothing about the build; record at least 5"
+        return "one process on a side is not enough to generalise to the build; record at least 5"
     if processes < ENOUGH_RUNS:
-        return f"{processes} processes on a side are too often alike by chance; record at least 5"
+        return f"{processes} processes on a side agree too often by chance; record at least 5"
     if effective < LEAST_EFFECTIVE < blocks:
         return (
-            f"no verdict possible: neighbouring blocks change so much alike that {blocks:,} count as {brief(effective)} independent ones, and "
+            f"no verdict possible: changes of neighbouring blocks are so strongly correlated that {blocks:,} count as {brief(effective)} independent ones, and "
             f"{LEAST_EFFECTIVE} are needed"
         )
     return ""

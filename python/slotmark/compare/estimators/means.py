@@ -498,13 +498,13 @@ def _untold(unit: str, found: MeanDifference, basis: Basis, runs: Sequence[Units
         return Judgement(
             Verdict.INCONCLUSIVE,
             f"no verdict possible: the level drifts so slowly that {basis.counts[0]:,} and {basis.counts[1]:,} {basis.over} are as good as "
-            f"{brief(basis.effective[0])} and {brief(basis.effective[1])} independent ones, and {LEAST_EFFECTIVE} are needed; only several runs per side can tell",
+            f"{brief(basis.effective[0])} and {brief(basis.effective[1])} independent ones, and {LEAST_EFFECTIVE} are needed; several runs per side are needed to know",
         )
     if found.drifts:
         return Judgement(
             Verdict.INCONCLUSIVE,
             f"no verdict possible: the level seems to drift under the noise of {basis.over}, so that nothing shows how much a run's mean varies; "
-            "only several runs per side can tell",
+            "several runs per side are needed to know",
         )
     if found.lopsided > LOPSIDED:
         return Judgement(

@@ -54,7 +54,7 @@ def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) 
     found = mean_difference(sides[0], sides[1], confidence=task.how.confidence)
     if found is None or fewest < 2:
         settled = Judgement(
-            Verdict.INCONCLUSIVE, "one process on a side says nothing about the build; record at least 5"
+            Verdict.INCONCLUSIVE, "one process on a side is not enough to generalise to the build; record at least 5"
         )
         return Measured(ratio=None, paired=False, shown=shown, settled=settled)
     delta, base = found.delta, float(ours.mean())
@@ -71,7 +71,7 @@ def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) 
         return Measured(ratio=None, delta=delta, paired=False, shown=shown, settled=settled, basis=basis)
     settled = (
         Judgement(
-            Verdict.INCONCLUSIVE, f"{fewest} processes on a side are too often alike by chance; record at least 5"
+            Verdict.INCONCLUSIVE, f"{fewest} processes on a side agree too often by chance; record at least 5"
         )
         if fewest < ENOUGH_RUNS
         else None

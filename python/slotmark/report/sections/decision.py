@@ -62,7 +62,7 @@ def _forest(comparison: Comparison) -> Forest:
     )
     reach = _reach(kept)
     beyond = any(abs(end) > reach for mark in kept for end in mark.ends or ())
-    far = " What lies beyond the axis stands at its end." if beyond else ""
+    far = " Values beyond the axis are drawn at its end." if beyond else ""
     more = f" {left} more in the tables." if left > 0 else ""
     return Forest(kept, reach, note + far + more)
 

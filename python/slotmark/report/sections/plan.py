@@ -70,7 +70,7 @@ def between_runs(planned: Planned) -> str:
         )
         return f"How much runs differ from each other is {words}, and is part of what follows."
     return (
-        "How much runs differ from each other is unknown: there is one run per side. What is said of several runs rests on what varies "
+        "How much runs differ from each other is unknown: there is one run per side. Figures for several runs follow from what varies "
         "within one, so it is the least that can be expected; it is marked with ≥."
     )
 

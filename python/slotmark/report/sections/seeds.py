@@ -53,7 +53,7 @@ def seed_tables(comparison: Comparison) -> list[Table]:
         f"{f', in brackets their {percent(comparison.confidence)} interval' if several else ''}."
     )
     if any(isinstance(one, Forecast) for one in comparison.details):
-        notes.append("The intervals hold the error of the replays too.")
+        notes.append("The intervals include the error of the replays too.")
     lines = {
         section: [[*_line(row, judged), *([_error_of_model(row, error)] if error else [])] for row in inside]
         for section, inside in by_section(rows).items()
@@ -229,7 +229,7 @@ def _error_notes(error: ModelError | None, shown: Container[str] | None = None) 
     if error is None:
         return []
     return [
-        f"Model's error: what is predicted of {error.profile} against what was published; no interval holds it.",
+        f"Model's error: what is predicted of {error.profile} against what was published; no interval includes it.",
         *(
             f"{metric} wasn't published: its error is that of {published}, which has the same predicted values."
             for metric, published in error.equal.items()

@@ -12,7 +12,8 @@ from slotmark.benches.cluster.forecast import forecast as forecast_runs
 from slotmark.benches.cluster.predict import predict_change
 from slotmark.benches.ledger.importing import Recording, import_recordings
 from slotmark.compare import compare
-from slotmark.compare.result import Comparison, Forecast
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.details import Forecast
 from slotmark.errors import RunError, SlotmarkError
 from slotmark.metrics import catalogue
 from slotmark.metrics.predicted import CONFIDENCE, records_of

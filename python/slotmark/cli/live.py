@@ -17,7 +17,7 @@ from slotmark.errors import ArgumentError, TargetError
 from slotmark.numbers import duration, fixed
 
 if TYPE_CHECKING:
-    from slotmark.benches.cluster.live.conducting import Progress
+    from slotmark.benches.cluster.live.cluster import Progress
 
 
 @from_requests

@@ -12,21 +12,17 @@ from slotmark.compare.result import (
     Answer,
     Basis,
     BlockDesign,
-    Blocks,
     Cause,
     Comparison,
     Decision,
-    Detail,
     Difference,
     Needed,
     Quantity,
-    Ranking,
     Row,
     Side,
-    Simulated,
     Summary,
-    Swept,
 )
+from slotmark.compare.results.details import Blocks, Detail, Ranking, Simulated, Swept
 from slotmark.compare.shown import show_run, show_session
 from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from slotmark.cores import usable_cores
 from slotmark.errors import ComparisonError, RunError
-from slotmark.metrics.catalogue import KeyColumn, Metric, catalogue
+from slotmark.metrics.catalogue import Metric, catalogue
 from slotmark.metrics.database import Database, names_in
+from slotmark.metrics.entries import KeyColumn
 from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filters_of_run
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
 from slotmark.numbers import fixed

@@ -16,8 +16,21 @@ from typing import Any, Literal
 import msgspec
 
 from slotmark.errors import RunError, did_you_mean
+from slotmark.metrics.entries import (
+    Grows,
+    KeyColumn,
+    MachineNoise,
+    Members,
+    Native,
+    Part,
+    Predicted,
+    Ranks,
+    Turns,
+    WarningKind,
+    Words,
+)
 from slotmark.metrics.steps import Changed, Split, StageCells, Timelines
-from slotmark.warnings import KINDS, STOPPING, Warning, shown
+from slotmark.warnings import KINDS, STOPPING, Warning
 
 Better = Literal["higher", "lower"]
 Rank = Literal["decisive", "important", "informative"]
@@ -94,179 +107,6 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.repeated or self.grain[0]
 
 
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Some of the keys that runs are compared on, as the blocks with a major GC.
-
-    Attributes:
-        name: In words.
-        where: A condition on the rows of the relation of the bench's first metric, as SQL.
-        of: ``any``: keys of which any row, in any replicate of any run, meets it; ``none``: those of which no row does.
-    """
-
-    name: str
-    where: str
-    of: Literal["any", "none"] = "any"
-
-
-class KeyColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A key column: what its values are, and what is known of them.
-
-    Attributes:
-        word: What a value is, in a sentence; of a catalogue empty where that is the column's name.
-        axis: What a chart along it is drawn over; empty for the column's name.
-        ordered: Whether values follow one another, so that neighbours may have something in common, as blocks do and machines don't.
-        relation: Has one row per value, whole numbers, in a column of the same name, with what stands beside the value for those who read
-            samples; empty where nothing does.
-        columns: Columns of that relation by the names to give them, as a block's slot and hash beside its number.
-        work: Which of these names, the first of them a number that rises with the key, show that keys of two runs are the same work, as
-            a block's slot and forger do.
-        machines: Where values are machines, SQL that gives each value and, in further columns, what the run records by which machines can be
-            told apart; null where it records nothing.
-    """
-
-    word: str = ""
-    axis: str = ""
-    ordered: bool = True
-    relation: str = ""
-    columns: dict[str, str] = {}
-    work: list[str] = []
-    machines: str = ""
-
-
-class WarningKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of warning that runs of a bench can have.
-
-    Attributes:
-        kind: A stable name for machines.
-        text: What was seen; ``{name}`` stands for a value.
-        remedy: What to do, likewise; empty where there is nothing to do.
-        each: An item of a list of rows among the values, likewise; empty where lists are of names.
-        sql: Gives one row of these values where there is something to warn of, and none where there isn't; empty where the bench's code
-            sees it and gives the values.
-        stops: Whether figures may then be of something else than the target, so that nothing ships on them by default.
-        spoils: Whether the run then isn't what the others of its session are, so that its round isn't compared.
-    """
-
-    kind: str
-    text: str
-    remedy: str = ""
-    each: str = ""
-    sql: str = ""
-    stops: bool = False
-    spoils: bool = False
-
-    def seen(self, values: Mapping[str, object], subject: str = "") -> Warning:
-        """Returns a warning of this kind.
-
-        Args:
-            values: Of the names in its text: numbers, texts, or lists of names or rows, of which the first few are shown.
-            subject: What it is about; empty for the whole run.
-        """
-        text = " ".join(filter(None, (self.text, self.remedy)))
-        return Warning(
-            self.kind, text.format_map({name: self._shown(value) for name, value in values.items()}), subject
-        )
-
-    def _shown(self, value: object) -> str:
-        if self.each and isinstance(value, list):
-            value = [
-                self.each.format_map({name: shown(of) for name, of in one.items()}) if isinstance(one, dict) else one
-                for one in value
-            ]
-        return shown(value)
-
-
-class Members(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The members of a run that have rows of their own, as the hosts of a cluster.
-
-    Attributes:
-        column: The column with their names, in tables and relations; those names are words of a type that is named as the column.
-        relations: Those of which each member's rows follow from that member's rows of tables and of relations of this kind, and from other
-            relations that are the same for all. They are made some members at a time, so that a grouping or a window holds few members' rows.
-    """
-
-    column: str = ""
-    relations: tuple[str, ...] = ()
-
-
-class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A relation that compiled code makes member by member, because SQL takes several times as long.
-
-    Attributes:
-        function: Its name in ``slotmark._core``. It takes files by table, members (each with the number that stands for it, and the shift of its
-            times), whether all rows are of one member, and then what ``arguments`` gives; it gives rows and columns, of which one has
-            those numbers.
-        tables: What it reads.
-        arguments: SQL of one row.
-        shift: The column that the catalogue shifts, which the function gets.
-    """
-
-    function: str
-    tables: list[str]
-    arguments: str
-    shift: str
-
-
-class Grows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The size of what a run worked on, along which its metrics may grow.
-
-    Attributes:
-        name: What it counts, in words.
-        relation: Has it, the same in every row.
-        value: SQL of it, a whole number.
-        same: Facts of the workload that runs of other sizes must have in common.
-        remedy: What to do with a run that doesn't have it.
-        more: How runs of another size are made.
-    """
-
-    name: str
-    relation: str
-    value: str
-    same: list[str]
-    remedy: str
-    more: str
-
-
-class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The table and column that record in which order a run's processes ran.
-
-    Attributes:
-        relation: Has a row per process; runs may lack it.
-        place: SQL of the place in the session's order over all targets, a whole number, or null.
-        started: SQL of the start as text in the form of ISO 8601, or null: it counts where there is no place.
-    """
-
-    relation: str
-    place: str
-    started: str
-
-
-class MachineNoise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The source of a machine's noise that is known before a comparison: how much processes of one target differ there.
-
-    Attributes:
-        measure: The command that measures it.
-        processes: The table with a row per process.
-        amount: The fact of the workload that has how much a process does, named as what is counted.
-    """
-
-    measure: str
-    processes: str
-    amount: str
-
-
-class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ranking of different targets that did the same work: none of them is a release of another.
-
-    Attributes:
-        metric: The id of the metric by which; it is tested.
-        beside: Metrics that stand beside it.
-    """
-
-    metric: str
-    beside: list[str] = []
-
-
 class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The columns by which two targets that shared the places of one run are compared.
 
@@ -289,42 +129,6 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metric: list[Metric]
     made_by: str
     method: str
-
-
-class Predicted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The names under which a simulation's run records what its figures rest on.
-
-    Attributes:
-        seeds: The fact of the workload with the seeds, in words.
-        analysed: The parameter with how much was analysed, named as what is counted.
-        sweep: That with the step of a sweep, a :class:`slotmark.metrics.predicted.Step`.
-        replayed: That with the measured costs behind it, a :class:`slotmark.metrics.predicted.Replayed`.
-        error: That with the model's distance from published figures, a :class:`slotmark.metrics.predicted.ModelError`.
-        moved: That with the settings that were changed beside those that were asked for.
-        moved_note: The sentence about those; ``{moved}`` stands for them.
-        method: What else a reader of the method should know.
-    """
-
-    seeds: str
-    analysed: str
-    sweep: str
-    replayed: str
-    error: str
-    moved: str
-    moved_note: str
-    method: str
-
-
-class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Text of which few values occur: it is read as numbers, in the order of the text.
-
-    Attributes:
-        values: SQL that gives all values.
-        columns: The columns of tables that hold them.
-    """
-
-    values: str
-    columns: list[str]
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

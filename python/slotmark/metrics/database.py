@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from slotmark import _core
 from slotmark.cores import usable_cores
 from slotmark.errors import RunError
-from slotmark.metrics.catalogue import Native, Words
+from slotmark.metrics.entries import Native, Words
 from slotmark.run import Run
 from slotmark.temporary import temporary_folder
 

@@ -6,7 +6,8 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from slotmark.errors import RunError
-from slotmark.metrics.catalogue import Predicted, catalogue
+from slotmark.metrics.catalogue import catalogue
+from slotmark.metrics.entries import Predicted
 from slotmark.run import Manifest
 from slotmark.statistics.distributions import t_ppf
 

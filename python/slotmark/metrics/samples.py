@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slotmark.errors import RunError
-from slotmark.metrics.catalogue import KeyColumn, Metric
+from slotmark.metrics.catalogue import Metric
+from slotmark.metrics.entries import KeyColumn
 
 if TYPE_CHECKING:
     import pandas

@@ -263,7 +263,9 @@ def _pairs(
                 [names[1], *columns[:-1]],
                 rows,
                 labels=1,
-                notes=[f"p-values, Holm-adjusted; of these rows alone. {of}: they don't generalise beyond these processes."],
+                notes=[
+                    f"p-values, Holm-adjusted; of these rows alone. {of}: they don't generalise beyond these processes."
+                ],
             )
         )
     return made

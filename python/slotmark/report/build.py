@@ -3,7 +3,8 @@
 import msgspec
 
 from slotmark.compare.attribution import Attribution
-from slotmark.compare.result import Answer, Blocks, Comparison, Planned, Swept, warnings_of_sides
+from slotmark.compare.result import Answer, Comparison, warnings_of_sides
+from slotmark.compare.results.details import Blocks, Planned, Swept
 from slotmark.compare.results.explanation import Explanation
 from slotmark.compare.results.growth import Growth
 from slotmark.compare.results.plan import Plan

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmark.benches.cluster.live.conducting import Progress, run_live
+from slotmark.benches.cluster.live.cluster import Progress
+from slotmark.benches.cluster.live.conducting import run_live
 from slotmark.benches.cluster.live.memory import FILES_IN_MEMORY, Holder, Memory, memory_holders, memory_left
 from slotmark.benches.cluster.live.plan import Request
 from slotmark.benches.cluster.live.sampling import rss_bytes

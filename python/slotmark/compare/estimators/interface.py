@@ -8,7 +8,8 @@ import msgspec
 
 from slotmark.compare.margins import least_that_matters
 from slotmark.compare.prior import Prior
-from slotmark.compare.result import ALL, Basis, BlockDesign, Comparison, Detail, Quantity, Side, Summary
+from slotmark.compare.result import ALL, Basis, BlockDesign, Comparison, Quantity, Side, Summary
+from slotmark.compare.results.details import Detail
 from slotmark.compare.traits import Traits
 from slotmark.compare.verdict import Judgement
 from slotmark.metrics import Analysis, Catalogue, Metric, catalogue

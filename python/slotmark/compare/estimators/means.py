@@ -1,24 +1,32 @@
 """Arithmetic means of runs, as clusters are published: their difference, by runs or within single ones. docs/method.md explains it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
 from slotmark import warnings
 from slotmark.compare.estimators.interface import Entry, Estimate, Measured, Task, measured_of_means
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, variation
 from slotmark.compare.machines import on_same_machines
-from slotmark.compare.paired_runs import LEAST, Pairing, Pairs, pairing
+from slotmark.compare.paired_runs import Pairing, Pairs, pairing
 from slotmark.compare.prior import Prior, source_of
 from slotmark.compare.result import FROM_RUNS, Basis, Comparison, Design, Summary
-from slotmark.compare.summary import summarise_runs
+from slotmark.compare.side_units import (
+    SideUnits,
+    as_new,
+    is_recorded,
+    machines_of,
+    paired_units,
+    same_keys,
+    side_of_runs,
+    sides_of_parts,
+)
 from slotmark.compare.traits import Traits, Unit, pair_degrees
 from slotmark.compare.verdict import Judgement
 from slotmark.compare.warnings import unmatched
-from slotmark.metrics import Analysis, Metric, Samples, catalogue, side_by_side
+from slotmark.metrics import Analysis, Metric, catalogue, side_by_side
 from slotmark.numbers import brief, plain
 from slotmark.statistics.between_runs import (
     RunMean,
@@ -36,8 +44,6 @@ from slotmark.statistics.mean_difference import (
     LOPSIDED,
     MeanDifference,
     Units,
-    Work,
-    by_unit,
     difference_of_runs,
     from_scale,
     mean_difference,
@@ -63,15 +69,6 @@ DESIGNS = {
     "differences of seeds. ",
 }
 """The words for how runs that belong together are compared, by what an interval is over; those of mixed runs are in the catalogue."""
-
-
-class _Side(msgspec.Struct, frozen=True):
-    """One side's samples of a metric and part: of each run put together by unit, the smallest of all, what a unit is, as a word, and the runs' places on the side."""
-
-    runs: list[Units]
-    smallest: float
-    unit: str
-    places: Sequence[int] = ()
 
 
 class Levels(msgspec.Struct, frozen=True):
@@ -113,19 +110,19 @@ def estimate(task: Task) -> Estimate:
         pairing(task.sides[0], side, task.analyses[0], of_side)
         for side, of_side in zip(task.sides[1:], task.analyses[1:], strict=True)
     ]
-    machines = _machines(task.analyses)
-    alike = [{key for key in machines if _same([task.analyses[0], of_side], key)} for of_side in task.analyses[1:]]
-    steady = {key for key in machines if _same(task.analyses, key)}
+    machines = machines_of(task.analyses)
+    alike = [{key for key in machines if same_keys([task.analyses[0], of_side], key)} for of_side in task.analyses[1:]]
+    steady = {key for key in machines if same_keys(task.analyses, key)}
     variations: list[Variation] = []
     with side_by_side([analysis for of_side in task.analyses for analysis in of_side]) as pool:
         for metric in task.in_turn():
-            of_sides = list(pool.map(partial(_sides_of_parts, metric), task.analyses))
+            of_sides = list(pool.map(partial(sides_of_parts, metric), task.analyses))
             for part in sorted({part for of_side in of_sides for part in of_side}):
                 sides, summaries = zip(*(of_side.get(part, (None, None)) for of_side in of_sides), strict=True)
                 base = sides[0]
                 there = [side for side in sides if side]
                 if metric.tested and there:
-                    varies = _variation(metric, part, [_anew(side) for side in there], task.how.prior)
+                    varies = _variation(metric, part, [as_new(side) for side in there], task.how.prior)
                     variations += [varies] if varies else []
                 scale = _scale(metric, there)
                 rows.append(
@@ -142,7 +139,7 @@ def estimate(task: Task) -> Estimate:
                                 task,
                                 metric,
                                 base,
-                                side if metric.unit_of_chance in same else _anew(side),
+                                side if metric.unit_of_chance in same else as_new(side),
                                 scale,
                                 paired,
                             )
@@ -249,8 +246,8 @@ def _spreads(rows: Sequence[RunRow], prior: Prior | None) -> list[_Known | None]
 
 def runs_by_part(metric: Metric, analyses: Sequence[Sequence[Analysis]]) -> dict[str, list[list[RunMean]]]:
     """The means of all runs on the metric's scale, side by side, in each part that all of them have; without parts that have no logarithm."""
-    steady = {key for key in _machines(analyses) if _same(analyses, key)}
-    of_sides = [_sides_of_parts(metric, of_side) for of_side in analyses]
+    steady = {key for key in machines_of(analyses) if same_keys(analyses, key)}
+    of_sides = [sides_of_parts(metric, of_side) for of_side in analyses]
     found: dict[str, list[list[RunMean]]] = {}
     for part in sorted(set.intersection(*(set(of_side) for of_side in of_sides))):
         sides = [side for of_side in of_sides if (side := of_side[part][0])]
@@ -260,13 +257,13 @@ def runs_by_part(metric: Metric, analyses: Sequence[Sequence[Analysis]]) -> dict
     return found
 
 
-def _scale(metric: Metric, sides: Sequence[_Side]) -> Scale:
+def _scale(metric: Metric, sides: Sequence[SideUnits]) -> Scale:
     """The metric's scale, or that of differences where a run's mean has no logarithm."""
     return metric.run_scale if all(run.mean > 0 for side in sides for run in side.runs) else "identity"
 
 
-def _levels(metric: Metric, side: _Side, scale: Scale, steady: Collection[str]) -> Levels:
-    units = side if metric.unit_of_chance in steady else _anew(side)
+def _levels(metric: Metric, side: SideUnits, scale: Scale, steady: Collection[str]) -> Levels:
+    units = side if metric.unit_of_chance in steady else as_new(side)
     return Levels([run.on(scale) for run in units.runs], side.smallest)
 
 
@@ -290,12 +287,12 @@ def variations_of(
     for metric in metrics:
         each = [[analysis.samples(metric.id) for analysis in of_build] for of_build in builds]
         for part in sorted({part for of_build in each for one in of_build for part in one.parts}):
-            present = [[one for one in of_build if _recorded(one, part)] for of_build in each]
-            sides = [_side([(one, {}) for one in of_build], part) for of_build in present if of_build]
+            present = [[one for one in of_build if is_recorded(one, part)] for of_build in each]
+            sides = [side_of_runs([(one, {}) for one in of_build], part) for of_build in present if of_build]
             if not sides:
                 continue
             if not all(on_same_machines(everyone[0], other, metric.unit_of_chance) for other in everyone[1:]):
-                sides = [_anew(side) for side in sides]
+                sides = [as_new(side) for side in sides]
             varies = _variation(metric, part, sides, prior)
             if varies is None:
                 continue
@@ -324,73 +321,8 @@ def chance_of_pairs(varies: Variation, over: Design, levels: np.ndarray) -> Chan
     return Chance(design=over, metric=metric, part=varies.part, mean=varies.mean, spread=spread)
 
 
-def _variation(metric: Metric, part: str, sides: Sequence[_Side], prior: Prior | None) -> Variation | None:
+def _variation(metric: Metric, part: str, sides: Sequence[SideUnits], prior: Prior | None) -> Variation | None:
     return variation(metric, part, f"{sides[0].unit}s", [side.runs for side in sides], prior)
-
-
-def _sides_of_parts(metric: Metric, analyses: Sequence[Analysis]) -> dict[str, tuple[_Side | None, Summary | None]]:
-    """One side's samples of a metric, put together and in short, by part; without either where none of its runs has the metric."""
-    found: dict[str, tuple[_Side | None, Summary | None]] = {}
-    each = [(analysis.samples(metric.id), analysis.works(metric.unit_of_chance)) for analysis in analyses]
-    for part in {part for one, _ in each for part in one.parts}:
-        present = [(one, works) for one, works in each if _recorded(one, part)]
-        summary = summarise_runs([one for one, _ in present], part) if present else None
-        places = [place for place, (one, _) in enumerate(each) if _recorded(one, part)]
-        found[part] = (msgspec.structs.replace(_side(present, part), places=places) if present else None, summary)
-    return found
-
-
-def _recorded(samples: Samples, part: str) -> bool:
-    """Returns whether a run has the metric: there are samples, and not only zeros that stand for nothing."""
-    return part in samples.parts and not (samples.metric.zero_unrecorded and not samples.values(part).any())
-
-
-def _side(runs: Sequence[tuple[Samples, Mapping[int, Work]]], part: str) -> _Side:
-    smallest = min(float(one.values(part).min()) for one, _ in runs)
-    return _Side([_units(one, part, works) for one, works in runs], smallest, runs[0][0].unit.word)
-
-
-def _machines(sides: Sequence[Sequence[Analysis]]) -> list[str]:
-    """The keys whose values are machines."""
-    return [column for column, key in sides[0][0].catalogue.keys.items() if key.machines]
-
-
-def _same(sides: Sequence[Sequence[Analysis]], key: str) -> bool:
-    """Returns whether a key's values are the same machines in all runs."""
-    first, *others = (analysis for of_side in sides for analysis in of_side)
-    return all(on_same_machines(first, other, key) for other in others)
-
-
-def _anew(side: _Side) -> _Side:
-    """A side over units that are other machines than those of the same names on the other side; of blocks and slots the side as it is."""
-    if side.runs[0].ordered:
-        return side
-    return msgspec.structs.replace(side, runs=[msgspec.structs.replace(one, works=()) for one in side.runs])
-
-
-def _units(samples: Samples, part: str, works: Mapping[int, Work]) -> Units:
-    unit = samples.metric.unit_of_chance
-    units = by_unit(samples.values(part), samples.codes(part, unit), ordered=samples.unit.ordered)
-    if not samples.unit.ordered:
-        names = samples.within(part)[unit].unique().cast(pa.string())
-        return msgspec.structs.replace(units, works=[(name,) for name in sorted(names.to_pylist())])
-    if not works:
-        return units
-    there = np.unique(samples.within(part)[unit].to_numpy()).tolist()
-    return msgspec.structs.replace(units, works=[works[one] for one in there if one in works])
-
-
-def _paired(ours: _Side, theirs: _Side, pairing: Pairing) -> tuple[_Side, _Side] | None:
-    """Returns the sides with the runs of pairs of which both have the metric, pair by pair; None where these are too few."""
-    first = dict(zip(ours.places, ours.runs, strict=True))
-    second = {pairing.places[place]: run for run, place in zip(theirs.runs, theirs.places, strict=True)}
-    both = sorted(first.keys() & second.keys())
-    if len(both) < LEAST:
-        return None
-    return (
-        msgspec.structs.replace(ours, runs=[first[place] for place in both]),
-        msgspec.structs.replace(theirs, runs=[second[place] for place in both]),
-    )
 
 
 def _measured(row: RunRow, place: int, known: _Known | None, confidence: float) -> Measured | None:
@@ -406,11 +338,11 @@ def _measured(row: RunRow, place: int, known: _Known | None, confidence: float) 
 
 
 def _of_pairs(
-    task: Task, metric: Metric, ours: _Side, theirs: _Side, scale: Scale, paired: Pairing | None
+    task: Task, metric: Metric, ours: SideUnits, theirs: SideUnits, scale: Scale, paired: Pairing | None
 ) -> Measured | None:
     """Returns the distance of a candidate's mean from the baseline's, by pairs of runs or within two single runs; None for others."""
     smallest = min(ours.smallest, theirs.smallest)
-    if paired and (pairs := _paired(ours, theirs, paired)):
+    if paired and (pairs := paired_units(ours, theirs, paired)):
         ours, theirs = pairs
         found = over_pairs(ours.runs, theirs.runs, confidence=task.how.confidence, scale=scale)
         count = len(ours.runs)
@@ -480,7 +412,7 @@ def _of_difference(
     )
 
 
-def _basis(found: MeanDifference, ours: _Side, theirs: _Side) -> Basis:
+def _basis(found: MeanDifference, ours: SideUnits, theirs: SideUnits) -> Basis:
     counts = (sum(one.sums.size for one in side.runs) for side in (ours, theirs))
     matched = "matched " if found.over == "matched units" else ""
     return Basis(f"{matched}{ours.unit}s", (next(counts), next(counts)), found.effective)

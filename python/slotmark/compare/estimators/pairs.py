@@ -122,7 +122,8 @@ def _measured(task: Task, metric: Metric, part: str, pair: tuple[np.ndarray, np.
     if blocks < ENOUGH_BLOCKS:
         what = f"{blocks} block{'s' if blocks != 1 else ''} that both have"
         settled = Judgement(
-            Verdict.INCONCLUSIVE, f"{what} are not enough to separate a difference from noise; {ENOUGH_BLOCKS} are needed"
+            Verdict.INCONCLUSIVE,
+            f"{what} are not enough to separate a difference from noise; {ENOUGH_BLOCKS} are needed",
         )
     if blocks < 2:
         return Measured(ratio=None, paired=True, shown=shown, settled=settled)

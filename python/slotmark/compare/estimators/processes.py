@@ -70,9 +70,7 @@ def _measured(task: Task, metric: Metric, ours: np.ndarray, theirs: np.ndarray) 
         )
         return Measured(ratio=None, delta=delta, paired=False, shown=shown, settled=settled, basis=basis)
     settled = (
-        Judgement(
-            Verdict.INCONCLUSIVE, f"{fewest} processes on a side agree too often by chance; record at least 5"
-        )
+        Judgement(Verdict.INCONCLUSIVE, f"{fewest} processes on a side agree too often by chance; record at least 5")
         if fewest < ENOUGH_RUNS
         else None
     )

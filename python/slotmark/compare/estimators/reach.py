@@ -7,7 +7,8 @@ import numpy as np
 
 from slotmark.compare.margins import margin_of
 from slotmark.compare.prior import Prior, source_of
-from slotmark.compare.result import Design, Planned, Reach
+from slotmark.compare.result import Design
+from slotmark.compare.results.details import Planned, Reach
 from slotmark.metrics import Metric
 from slotmark.statistics.between_runs import Spread, combined, pooled
 from slotmark.statistics.dependence import LEAST_EFFECTIVE, LEAST_VALUES

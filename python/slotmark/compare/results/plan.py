@@ -2,7 +2,8 @@
 
 import msgspec
 
-from slotmark.compare.result import Design, Planned, Side
+from slotmark.compare.result import Design, Side
+from slotmark.compare.results.details import Planned
 from slotmark.metrics import Metric
 from slotmark.warnings import Warning
 

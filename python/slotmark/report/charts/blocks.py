@@ -5,7 +5,8 @@ from typing import Any
 
 import altair as alt
 
-from slotmark.compare.result import Blocks, Comparison
+from slotmark.compare.result import Comparison
+from slotmark.compare.results.details import Blocks
 from slotmark.report.charts import formats
 from slotmark.report.charts.frame import LARGE, SMALL, colour, dash, data, drawn, line_at
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from slotmark.compare.result import Blocks, Comparison, Row, Swept
+from slotmark.compare.result import Comparison, Row
+from slotmark.compare.results.details import Blocks, Swept
 from slotmark.metrics import catalogue
 from slotmark.numbers import percent
 from slotmark.report.document import Block, Figure, Paragraph

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from slotmark.compare.result import FROM_RUNS, Design, Planned, Reach
+from slotmark.compare.result import FROM_RUNS, Design
+from slotmark.compare.results.details import Planned, Reach
 from slotmark.compare.results.plan import Effort, Plan, Shown, Wanted
 from slotmark.numbers import duration, number, percent
 from slotmark.report.document import Block, Cell, Column, Paragraph, Table

@@ -2,7 +2,8 @@
 
 from collections.abc import Container
 
-from slotmark.compare.result import Comparison, ErrorParts, Forecast, Row, Simulated, Summary, Swept
+from slotmark.compare.result import Comparison, Row, Summary
+from slotmark.compare.results.details import ErrorParts, Forecast, Simulated, Swept
 from slotmark.metrics import Metric
 from slotmark.metrics.predicted import CONFIDENCE, ModelError
 from slotmark.numbers import interval, number, percent, percent_change, plain, signed, signed_interval

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from slotmark.benches.cluster.bed import read_bed
-from slotmark.benches.cluster.live.conducting import Progress, run_live
+from slotmark.benches.cluster.live.cluster import Progress
+from slotmark.benches.cluster.live.conducting import run_live
 from slotmark.benches.cluster.live.nodes import resolve_node
 from slotmark.benches.cluster.live.placing import halves
 from slotmark.benches.cluster.live.plan import Request, Session, Turn

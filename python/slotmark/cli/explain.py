@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from slotmark.cli.console import reader_may_leave
-from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
+from slotmark.cli.reports import AsJson, Out, opened_sides, show_report
 from slotmark.cli.show import Filters
 
 
@@ -24,15 +23,10 @@ def explain(
     """Split the difference of a metric into the steps of which it is made, and name the one that makes most of it."""
     from slotmark.compare.explain import explain as explain_runs
     from slotmark.metrics import parse_filters
-    from slotmark.report import explanation_document, write_report
+    from slotmark.report import explanation_document
 
     opened = opened_sides("explain", (baseline, candidate))
     chosen = None if filters is None else parse_filters(filters, opened[0][0].manifest.bench)
     found = explain_runs(*opened, filters=chosen)
     document = explanation_document(found)
-    written = write_report(document, found, out) if out is not None else []
-    with reader_may_leave():
-        if as_json:
-            print_json(found)
-        else:
-            print_report(document, written)
+    show_report(document, found, out, as_json=as_json)

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from slotmark.benches.cluster.requests import SettingsOption
-from slotmark.cli.console import progress, reader_may_leave
-from slotmark.cli.reports import AsJson, opened_sides, print_json, print_report
+from slotmark.cli.console import progress
+from slotmark.cli.reports import AsJson, opened_sides, show_report
 from slotmark.cli.requests import from_requests
 
 
@@ -45,7 +45,7 @@ def forecast(
     from slotmark.benches.cluster.forecast import forecast as forecast_runs
     from slotmark.compare import compare
     from slotmark.compare.result import warnings_of_sides
-    from slotmark.report import comparison_document, write_report
+    from slotmark.report import comparison_document
     from slotmark.temporary import temporary_folder
 
     changes = list(settings)
@@ -72,9 +72,5 @@ def forecast(
             )
         result = compare(runs)
         document = comparison_document(result)
-    written = [] if out is None else [*(run.path for run in runs), *write_report(document, result, out)]
-    with reader_may_leave():
-        if as_json:
-            print_json(result)
-        else:
-            print_report(document, written)
+    made = [] if out is None else [run.path for run in runs]
+    show_report(document, result, out, as_json=as_json, before=made)

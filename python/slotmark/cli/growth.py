@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from slotmark.cli.console import reader_may_leave
-from slotmark.cli.reports import AsJson, Out, opened_run, print_json, print_report
+from slotmark.cli.reports import AsJson, Out, opened_run, show_report
 
 
 def growth(
@@ -17,13 +16,8 @@ def growth(
 ) -> None:
     """Show how time and memory grow with what runs worked on, as the ledger's with the number of unspent outputs."""
     from slotmark.compare.growth import growth as growth_of
-    from slotmark.report import growth_document, write_report
+    from slotmark.report import growth_document
 
     found = growth_of([opened_run(run) for run in runs])
     document = growth_document(found)
-    written = write_report(document, found, out) if out is not None else []
-    with reader_may_leave():
-        if as_json:
-            print_json(found)
-        else:
-            print_report(document, written)
+    show_report(document, found, out, as_json=as_json)

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from slotmark.cli.console import reader_may_leave
 from slotmark.cli.gate import RunToRunOption
-from slotmark.cli.reports import AsJson, Out, opened_sides, print_json, print_report
+from slotmark.cli.reports import AsJson, Out, opened_sides, show_report
 from slotmark.cli.requests import from_requests
 from slotmark.cli.show import Filters
 from slotmark.options import share_of_metric
@@ -42,7 +41,7 @@ def plan(
     from slotmark.compare.plan import plan as plan_runs
     from slotmark.compare.policy import read_policy
     from slotmark.metrics import parse_filters
-    from slotmark.report import plan_document, write_report
+    from slotmark.report import plan_document
 
     wanted = dict(share_of_metric("--detect", text, "adopted_by_096=2%") for text in detect or [])
     opened = [run for side in opened_sides("plan", runs) for run in side]
@@ -51,9 +50,4 @@ def plan(
     deciding = read_policy(policy, bench) if policy else None
     found = plan_runs(builds(opened), detect=wanted, policy=deciding, run_to_run=run_to_run, filters=chosen)
     document = plan_document(found)
-    written = write_report(document, found, out) if out is not None else []
-    with reader_may_leave():
-        if as_json:
-            print_json(found)
-        else:
-            print_report(document, written)
+    show_report(document, found, out, as_json=as_json)

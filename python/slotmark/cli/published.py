@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slotmark.cli.console import reader_may_leave, talk
+from slotmark.cli.console import talk
 from slotmark.cli.gate import Deciding, deciding_policy, exit_code
-from slotmark.cli.reports import AsJson, Out, print_json, print_report
+from slotmark.cli.reports import AsJson, Out, print_json, show_report
 from slotmark.errors import ArgumentError
 from slotmark.temporary import temporary_folder
 
@@ -53,7 +53,7 @@ def compare(
     """Compare the runs of reports, column by column: the first is the baseline, a run that is printed twice counts once."""
     from slotmark.compare import compare as compare_runs
     from slotmark.published.archive import BENCH
-    from slotmark.report import comparison_document, write_report
+    from slotmark.report import comparison_document
 
     deciding = Deciding(policy=policy)
     decides = deciding_policy(BENCH, deciding)
@@ -63,13 +63,7 @@ def compare(
             raise ArgumentError(f"{files[0]}: one run, and a comparison needs two. Name another report's file too.")
         comparison = compare_runs(runs, policy=decides)
     document = comparison_document(comparison)
-    written = write_report(document, comparison, out) if out is not None else []
-    with reader_may_leave():
-        if as_json:
-            print_json(comparison)
-        else:
-            print_report(document, written)
-            typer.echo(comparison.line)
+    show_report(document, comparison, out, as_json=as_json, last=lambda: typer.echo(comparison.line))
     if ended := exit_code(comparison, deciding):
         raise typer.Exit(ended)
 

@@ -1,22 +1,18 @@
 """`slotmark release`: several comparisons, one line."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
 
-from slotmark.cli.console import progress, reader_may_leave, talk
+from slotmark.cli.console import progress, talk
 from slotmark.cli.gate import EXIT_CODES
-from slotmark.cli.reports import AsJson, Out, print_json, print_report, share_freed_memory
+from slotmark.cli.reports import AsJson, Out, share_freed_memory, show_report
 
 if TYPE_CHECKING:
-    import msgspec
     from typer._click.core import Context
-
-    from slotmark.report.document import Document
 
 
 class _Deciding(TyperGroup):
@@ -54,7 +50,9 @@ def decide(
     share_freed_memory()
     with progress("metrics") as step:
         found = release(asked, seed=seed, progress=lambda name, done, total, what: step(done, total, f"{name}: {what}"))
-    _show(release_document(found), found, out, as_json=as_json, last=lambda: typer.echo(found.line, file=sys.stdout))
+    show_report(
+        release_document(found), found, out, as_json=as_json, last=lambda: typer.echo(found.line, file=sys.stdout)
+    )
     if code := EXIT_CODES[found.answer]:
         if not sys.stdout.isatty():
             talk.remark(f"slotmark: {found.line}")
@@ -70,23 +68,4 @@ def plan(file: File, out: Out = None, as_json: AsJson = False) -> None:
     asked = read_release(file)
     share_freed_memory()
     found = plan_release(asked)
-    _show(release_plan_document(found), found, out, as_json=as_json, last=lambda: None)
-
-
-def _show(
-    document: "Document", result: "msgspec.Struct", out: Path | None, *, as_json: bool, last: Callable[[], None]
-) -> None:
-    """Writes the report where one is asked for, and prints it, or JSON in its place."""
-    from slotmark.report import write_report
-
-    written: list[Path] = []
-    if out is not None:
-        with talk.doing() as doing:
-            doing(f"writing the report to {out}")
-            written = write_report(document, result, out)
-    with reader_may_leave():
-        if as_json:
-            print_json(result)
-        else:
-            print_report(document, written)
-            last()
+    show_report(release_plan_document(found), found, out, as_json=as_json)

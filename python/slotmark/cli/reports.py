@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slotmark.addresses import addresses_are_limited
-from slotmark.cli.console import progress
+from slotmark.cli.console import progress, reader_may_leave, talk
 from slotmark.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -109,6 +109,40 @@ def print_report(document: "Document", written: Sequence[Path]) -> None:
         typer.echo(path, file=sys.stdout)  # without it, echo takes a standard output of ASCII for one of UTF-8
 
 
+def show_report(
+    document: "Document",
+    result: "msgspec.Struct",
+    out: Path | None,
+    *,
+    as_json: bool,
+    before: Sequence[Path] = (),
+    last: Callable[[], None] = lambda: None,
+) -> None:
+    """Writes a report where a folder is given, and prints it, or JSON in its place.
+
+    Args:
+        document: The report.
+        result: What it is of.
+        out: The folder that it is written to; None for none.
+        as_json: Whether JSON is printed in the place of tables.
+        before: Paths that were written before it.
+        last: Prints what stands below the tables.
+    """
+    from slotmark.report import write_report
+
+    written = [*before]
+    if out is not None:
+        with talk.doing() as doing:
+            doing(f"writing the report to {out}")
+            written += write_report(document, result, out)
+    with reader_may_leave():
+        if as_json:
+            print_json(result)
+        else:
+            print_report(document, written)
+            last()
+
+
 def report_runs(
     make: "Callable[[Path, Callable[[int, int], None]], list[Run]]",
     out: Path | None,
@@ -127,7 +161,7 @@ def report_runs(
         as_json: Whether JSON is printed in the place of tables.
     """
     from slotmark.compare import alone, compare
-    from slotmark.report import comparison_document, write_report
+    from slotmark.report import comparison_document
     from slotmark.temporary import temporary_folder
 
     with temporary_folder() as folder:
@@ -135,8 +169,4 @@ def report_runs(
             runs = make(Path(folder), lambda done, total: step(done, total, doing))
         result = compare(runs) if len(runs) > 1 else alone(runs[0])
         document = comparison_document(result)
-    written = write_report(document, result, out) if out is not None else []
-    if as_json:
-        print_json(result)
-    else:
-        print_report(document, written)
+    show_report(document, result, out, as_json=as_json)

@@ -246,6 +246,7 @@ def test_both_run_folders_compare_to_the_same_report(forecast: tuple[Path, str, 
 
 def test_the_same_replays_forecast_the_same_bytes(ledger_runs: Path, small: Path, tmp_path: Path) -> None:
     first, again = (forecast_here([ledger_runs], small, tmp_path / name) for name in ("first", "again"))
+    assert len(first) == 2
     for one, other in zip(first, again, strict=True):
         assert (one.path / "run.json").read_bytes() == (other.path / "run.json").read_bytes()
 
@@ -262,6 +263,7 @@ def test_a_factor_is_the_ratio_that_compare_has_of_all_blocks_together(tmp_path:
     rows = {
         row.metric.name: row for row in compare(sides).rows if row.quantity == "all blocks together" and not row.part
     }
+    assert len(scaled.factors) == 3
     for one in scaled.factors:
         (difference,) = rows[one.cost].differences
         assert difference is not None

@@ -95,6 +95,8 @@ def test_a_report_names_the_simulator_and_its_version_whether_or_not_the_profile
         runs.append(tmp_path / seed)
     assert {open_run(run).manifest.versions["simulator"] for run in runs} == {f"slotmark {slotmark_version()}"}
     described, assumed = ([text for _, text in first_facts(*pair)] for pair in (runs[:2], runs[2:]))
+    assert described
+    assert assumed
     assert all(re.match(rf"10\.5\.0, version 10\.5\.0, {by}, commit ", text) for text in described), described
     assert all(text.startswith(f"slotmark-node, {by}, 2026-01-01, ") for text in assumed), assumed
     measured = [made_up(tmp_path, seed).path for seed in (3, 4)]

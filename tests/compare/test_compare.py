@@ -117,7 +117,9 @@ class TestVerdicts:
         a = write_run(tmp_path / "a", "a", {SEQUENTIAL: rates(3_000)}, cpu_us_per_block=rates(80, seed=7))
         b = write_run(tmp_path / "b", "b", {SEQUENTIAL: rates(3_300, seed=2)}, cpu_us_per_block=rates(79, seed=8))
         flipped = {"better": "worse", "worse": "better"}
-        for forward, backward in zip(compare([a, b]).rows, compare([b, a]).rows, strict=True):
+        rows = list(zip(compare([a, b]).rows, compare([b, a]).rows, strict=True))
+        assert len(rows) >= 2
+        for forward, backward in rows:
             (one,), (other,) = forward.differences, backward.differences
             assert one is not None
             assert other is not None

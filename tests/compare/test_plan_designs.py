@@ -68,7 +68,9 @@ def test_one_plan_answers_by_every_design_that_the_runs_tell_of(rounds: list[Run
         assert one.count is not None
         assert (one.takes_s, one.at_least) == (one.count * run_s, False), design
     # Hosts swap in every second round, and fewer than three rounds are conditional.
-    assert all(one.count and one.count % 2 == 0 and one.count >= 4 for one in (efforts(found, "host_adopted").values()))
+    of_hosts = [one.count or 0 for one in efforts(found, "host_adopted").values()]
+    assert of_hosts
+    assert all(count % 2 == 0 and count >= 4 for count in of_hosts)
     slowest = max(efforts(found, metric)["paired rounds"].count or 0 for metric in ("forged", "adopted_by_all"))
     assert {one.design: one.count for one in found.decision}["paired rounds"] == slowest
     (wanted,) = found.wanted

@@ -166,7 +166,7 @@ def test_sums_are_covered_where_blocks_answer_alike_by_tens_and_few_hold_the_cos
 
 
 @pytest.mark.parametrize("noise", [NOISES["both"], NOISES["blocks that answer differently"]], ids=["both", "answers"])
-def test_sums_over_independent_blocks_lose_nothing_to_the_doubt_that_blocks_answer_alike(noise: Noise) -> None:
+def test_sums_over_independent_blocks_lose_nothing_to_the_check_for_correlated_blocks(noise: Noise) -> None:
     draws = np.random.default_rng(15)
     effects = list(starmap(total_ratio, (recorded(draws, noise) for _ in range(300))))
     found = [hierarchical(one, confidence=0.95) for one in effects]

@@ -51,7 +51,7 @@ def test_ship_needs_that_it_is_shown(run: Callable[..., Run]) -> None:
     assert (same.decision.answer, same.decision.answers, same.decision.causes) == ("ship", ["ship"], [])
     noisy = compare([base, run("noisy", noise=0.02)])
     assert re.fullmatch(
-        r"RUN AGAIN noisy: can't tell Blocks per second, decode, sequential; needs about [\d,]+ more rounds per side",
+        r"RUN AGAIN noisy: no verdict on Blocks per second, decode, sequential; needs about [\d,]+ more rounds per side",
         line(noisy),
     )
     assert noisy.decision is not None
@@ -69,7 +69,7 @@ def test_how_much_more_is_said_only_of_what_more_would_tell(tmp_path: Path) -> N
     base = write_run(tmp_path / "base", "client", {SETTING: RATES, "decode, parallel": RATES})
     candidate = write_run(tmp_path / "noisy", "client", {SETTING: noisy})
     assert re.fullmatch(
-        r"RUN AGAIN noisy: can't tell Blocks per second, decode, sequential and Blocks per second, decode, parallel; "
+        r"RUN AGAIN noisy: no verdict on Blocks per second, decode, sequential and Blocks per second, decode, parallel; "
         r"about [\d,]+ more rounds per side would decide 1 of these 2 differences",
         line(compare([base, candidate])),
     )
@@ -160,7 +160,7 @@ def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
     apart, slow = run("apart", session="s2"), run("slow apart", 0.8, session="s2")
     assert (
         line(compare([base, apart]))
-        == "RUN AGAIN apart: not worse here, but the runs are too few to say what others would show"
+        == "RUN AGAIN apart: not worse here, but there are not enough runs to generalise"
     )
     assert line(compare([base, slow])).startswith("HOLD")
     assert line(compare([base, apart], policy=Policy(conditional=Conditional.COUNT))).startswith("SHIP")

@@ -77,7 +77,7 @@ def test_what_is_not_shown_has_a_range_of_places(clients: Mapping[str, Path], tm
     done = slotmark("compare", *(clients[name] for name in order), "-o", tmp_path / "out")
     text = (tmp_path / "out" / "report.md").read_text()
     assert "equal within 2 %" in text
-    assert "not told apart" in text
+    assert "not distinguished" in text
     assert done.stdout.splitlines()[-1].startswith("RANKING")
 
 

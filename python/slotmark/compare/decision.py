@@ -207,7 +207,7 @@ def _of_row(
             else _needed(found, row.metric, difference, margin),
         )
     if conditional and may != Conditional.COUNT:
-        reason = "not worse in these runs; they are too few to say what other runs would show"
+        reason = "not worse in these runs; not enough runs to generalise"
         return msgspec.structs.replace(
             _cause(row.metric, row.part, row.quantity, name, "run again", reason),
             needed=_enough_runs(row, difference.basis),
@@ -313,7 +313,7 @@ def _cant_tell(metric: Metric, difference: Difference, margin: float) -> str:
     if bounds is None or difference.p_adjusted is None:
         return difference.reason
     if difference.verdict == Verdict.WORSE:
-        return "worse in these runs; they are too few to say what other runs would show"
+        return "worse in these runs; not enough runs to generalise"
     worst = percent_change(bounds.high if metric.better == "lower" else 1 / bounds.high)
     return (
         f"may be worse by more than the margin of {percent(margin)}: up to {worst} % by the {percent(BOUNDS)} interval"
@@ -422,9 +422,9 @@ def _why(answer: Answer, causes: Sequence[Cause], decisive: int, accepted: bool)
         parts.append(f"one run per side doesn't show how much runs of one build differ: {listed(few(tips, NAMED))}")
     if unclear:
         names = list(dict.fromkeys(cause.title for cause in unclear))
-        parts.append(f"can't tell {listed(few(names, NAMED))}")
+        parts.append(f"no verdict on {listed(few(names, NAMED))}")
     elif not warnings and not alone:
-        parts.append("not worse here, but the runs are too few to say what others would show")
+        parts.append("not worse here, but there are not enough runs to generalise")
     return "; ".join([*parts, *warned, *([more] if more else [])])
 
 

@@ -59,7 +59,7 @@ def _against(ranking: TargetRanking, difference: Difference) -> str:
         case Verdict.EQUIVALENT:
             return f"equal within {margin_in_words(ranking.metric, difference)}{mark}"
         case _:
-            return f"not told apart{f': {by}' if by else ''}"
+            return f"not distinguished{f': {by}' if by else ''}"
 
 
 def _how(comparison: Comparison, ranking: TargetRanking) -> str:

@@ -5,7 +5,7 @@ import math
 from slotmark.statistics.interval import Interval
 
 LEAST_P = 1e-15
-"""The least p-value that is printed: floating-point numbers can't tell smaller ones from 0."""
+"""The least p-value that is printed: floating-point numbers don't distinguish smaller ones from 0."""
 
 MOST_PERCENT = 999_999
 """A difference above this is printed as larger: an interval of two rounds may end anywhere."""

@@ -10,7 +10,7 @@ from typing import Any
 from slotmark.numbers import mebibytes
 
 MOST_TOML_BYTES = 16 << 20
-"""Far more than any TOML file that slotmark knows."""
+"""Far more than any TOML file that slotmark reads."""
 
 _OF_THE_KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))
 _IN_MEMORY = Path("/dev/shm")

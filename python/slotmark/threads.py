@@ -34,7 +34,7 @@ def threads_left(most: int) -> int:
     return begun
 
 
-def _wait(held: "_thread.LockType", told: Callable[[], None]) -> None:
+def _wait(held: "_thread.LockType", asked: Callable[[], None]) -> None:
     with held:
         pass
-    told()
+    asked()

@@ -16,7 +16,7 @@ _SHOWN = 5
 ENOUGH_ROUNDS = 5
 """The fewest rounds with a verdict."""
 
-TELLING_ROUNDS = 20
+SHOWING_ROUNDS = 20
 """The number of rounds that mostly show whether their ratios resemble the ones before; with fewer, intervals are wide in case they do."""
 
 ENOUGH_BLOCKS = 10
@@ -90,7 +90,7 @@ def few_rounds(rounds: int) -> Warning:
     return Warning(
         "few_rounds",
         f"{counted(rounds, 'round')} are not enough to separate a difference from noise: no verdict is given below "
-        f"{ENOUGH_ROUNDS}. Run again with --rounds {TELLING_ROUNDS}.",
+        f"{ENOUGH_ROUNDS}. Run again with --rounds {SHOWING_ROUNDS}.",
     )
 
 

@@ -315,7 +315,7 @@ def test_the_models_own_error_stands_below_a_sweep_also_of_the_centile_that_was_
     error, other = (run.manifest.parameters["model error"] for run in runs)
     assert error == other
     assert error["of"] == "value-only-10.5"
-    assert error["equal to"] == {"0.95 adoption": "0.96 adoption"}
+    assert error["equal_to"] == {"0.95 adoption": "0.96 adoption"}
     assert error["rows"]["0.95 adoption"] == error["rows"]["0.96 adoption"] == pytest.approx(expected, abs=1e-5)
     text = markdown(comparison_document(compare(runs)))
     (line,) = (line for line in text.splitlines() if line.startswith("| model's error |"))

@@ -56,7 +56,7 @@ def test_what_is_planted_is_found_by_the_hosts_that_it_is_on(delayed: Sequence[R
     assert adopted.delta is not None
     assert adopted.delta.estimate == pytest.approx(0.02, rel=0.1)
     (warning,) = (one for one in comparison.warnings if one.kind == "mixed_cluster")
-    assert "Adoption by all are of the whole cluster and not compared" in warning.text
+    assert "Adoption by all are of the whole run and not compared" in warning.text
     text = html(comparison_document(comparison))
     assert "over 4 mixed rounds" in text
     assert "a host in a round is the unit" in text

@@ -159,8 +159,7 @@ def test_two_sessions_hold_but_do_not_ship(run: Callable[..., Run]) -> None:
     base = run("base")
     apart, slow = run("apart", session="s2"), run("slow apart", 0.8, session="s2")
     assert (
-        line(compare([base, apart]))
-        == "RUN AGAIN apart: not worse here, but there are not enough runs to generalise"
+        line(compare([base, apart])) == "RUN AGAIN apart: not worse here, but there are not enough runs to generalise"
     )
     assert line(compare([base, slow])).startswith("HOLD")
     assert line(compare([base, apart], policy=Policy(conditional=Conditional.COUNT))).startswith("SHIP")
@@ -258,13 +257,6 @@ def test_every_kind_of_warning_is_known_and_there_is_no_other() -> None:
                 assert given.get(one.kind) == {named}, one.kind
                 in_benches.add(one.kind)
     assert set(given) == in_benches
-
-
-def test_a_policy_with_the_old_name_of_warnings_is_refused_with_the_new_one(tmp_path: Path) -> None:
-    file = tmp_path / "policy.toml"
-    file.write_text("doubts = ['server_busy']")
-    with pytest.raises(ComparisonError, match=r"policy\.toml: 'doubts' is called 'warnings' now"):
-        read_policy(file, "chainsync")
 
 
 def test_a_policy_may_name_what_a_catalogue_warns_of(tmp_path: Path) -> None:

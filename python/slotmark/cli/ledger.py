@@ -9,7 +9,7 @@ from slotmark.benches.ledger.request import NoiseRequest, Request
 from slotmark.cli.console import print_table, progress, talk
 from slotmark.cli.given import given
 from slotmark.cli.requests import Asked, from_requests
-from slotmark.cli.session import end_session, tell_failures
+from slotmark.cli.session import end_session, report_failures
 from slotmark.errors import ArgumentError
 from slotmark.options import Option, duration_s, memory_bytes
 
@@ -108,7 +108,7 @@ def _carry_out(file: Path, out: Path | None, *, again: bool, resume: bool) -> No
     print_table(plan_table(cells))
     for line in commands(cells):
         typer.echo(line)
-    tell_failures([f"{cell.fragment}, {cell.target}: {cell.why}" for cell in cells if cell.how == "failed"])
+    report_failures([f"{cell.fragment}, {cell.target}: {cell.why}" for cell in cells if cell.how == "failed"])
 
 
 @app.command(epilog="Example: slotmark ledger noise --chain db/immutable --rounds 10")

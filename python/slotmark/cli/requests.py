@@ -38,7 +38,7 @@ class _Field(msgspec.Struct, frozen=True):
     """A field or parameter that is an option.
 
     Attributes:
-        name: The field's, by which the command knows it.
+        name: The field's, which is the command's parameter.
         kind: Its type.
         option: What its annotation has.
         default: The field's own; UNSET for none.
@@ -97,7 +97,7 @@ def from_requests(function: Callable[..., None]) -> Callable[..., None]:
     """Makes the function of a command from one that takes requests: each request's options stand in its place.
 
     A parameter is a request (a struct with options), what was :class:`Asked` of one, an option by itself (annotated with :class:`Option`), or
-    what typer knows.
+    a parameter of typer's own.
     """
     hints = get_type_hints(function, include_extras=True)
     listed: list[Parameter] = []

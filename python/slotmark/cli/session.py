@@ -34,7 +34,7 @@ def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[
         typer.echo(one.path)
     if len(named) > 1:
         talk.remark(f"Compare them: {compare_command(named)} {shlex.join(['-o', f'{out}/report'])}")
-    tell_failures([str(error) for error in errors])
+    report_failures([str(error) for error in errors])
 
 
 def compare_command(runs: Iterable["Run"]) -> str:
@@ -42,7 +42,7 @@ def compare_command(runs: Iterable["Run"]) -> str:
     return shlex.join(["slotmark", "compare", *(str(run.path) for run in runs)])
 
 
-def tell_failures(errors: Sequence[str]) -> None:
+def report_failures(errors: Sequence[str]) -> None:
     """Prints all but the last as remarks, and raises TargetError of that; nothing where there are none."""
     for error in errors[:-1]:
         talk.remark(f"slotmark: {error}")

@@ -10,7 +10,7 @@ from slotmark.compare.attributing import attributions
 from slotmark.compare.decision import Found, decide
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
-from slotmark.compare.mixed import both_sides, entry, mixed_rounds, told_by, who_ran
+from slotmark.compare.mixed import both_sides, differs_by_place, entry, mixed_rounds, who_ran
 from slotmark.compare.paired_runs import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.prior import prior_of
@@ -40,14 +40,14 @@ class _Work:
 
     def begun(self, metric: str) -> None:
         """Reports that work on a metric begins."""
-        self._tell(self._begun, metric)
+        self._report(self._begun, metric)
         self._begun += 1
 
     def last(self, what: str) -> None:
         """Reports what comes after all metrics."""
-        self._tell(self._total, what)
+        self._report(self._total, what)
 
-    def _tell(self, done: int, what: str) -> None:
+    def _report(self, done: int, what: str) -> None:
         if self._progress:
             self._progress(done, self._total, what)
 
@@ -205,8 +205,8 @@ def _mixed_comparison(
         )
     mixed, ran = entries.mixed, who_ran(runs, entries.mixed)
     every = with_margins(policy.applied([*entries.metrics, *mixed.metric]), margins)
-    metrics = [metric for metric in every if told_by(metric, mixed)]
-    untold = [metric.name for metric in every if metric not in metrics and metric.rank == "decisive"]
+    metrics = [metric for metric in every if differs_by_place(metric, mixed)]
+    left = [metric.name for metric in every if metric not in metrics and metric.rank == "decisive"]
     work = _Work(len(metrics), progress)
     with ExitStack() as stack:
         (analyses,) = analyses_of(stack, [runs], filters)
@@ -219,8 +219,8 @@ def _mixed_comparison(
         of_run = warnings_of([analyses])
     rows, tests = judged(found_entries, confidence, comparisons)
     baseline, *candidates = with_warnings(sides, [*of_run, []], [])
-    what = f" {listed(untold)} are of the whole run and not compared." if untold else ""
-    remarks = [*left_out, *entries.warnings_if_known("mixed_cluster", untold=what)]
+    what = f" {listed(left)} are of the whole run and not compared." if left else ""
+    remarks = [*left_out, *entries.warnings_if_known("mixed_cluster", left=what)]
     found = Found(
         baseline=baseline,
         candidates=candidates,

@@ -30,7 +30,7 @@ from slotmark.statistics.interval import BOUNDS, Interval
 from slotmark.statistics.planning import size_needed
 from slotmark.statistics.rank_tests import error_share
 from slotmark.verdict import Conditional, Verdict
-from slotmark.warnings import ENOUGH_RUNS, TELLING_ROUNDS, Warning
+from slotmark.warnings import ENOUGH_RUNS, SHOWING_ROUNDS, Warning
 from slotmark.words import few, listed
 
 NAMED = 3
@@ -201,7 +201,7 @@ def _of_row(
             )
     if not _not_worse(row.metric, difference, margin):
         return msgspec.structs.replace(
-            _cause(row.metric, row.part, row.quantity, name, "run again", _cant_tell(row.metric, difference, margin)),
+            _cause(row.metric, row.part, row.quantity, name, "run again", _why_open(row.metric, difference, margin)),
             needed=_enough_runs(row, difference.basis)
             if single and may != Conditional.COUNT
             else _needed(found, row.metric, difference, margin),
@@ -308,7 +308,7 @@ def _not_worse(metric: Metric, difference: Difference, margin: float) -> bool:
     return bounds is not None and bounds.high <= 1 + margin
 
 
-def _cant_tell(metric: Metric, difference: Difference, margin: float) -> str:
+def _why_open(metric: Metric, difference: Difference, margin: float) -> str:
     bounds = _harm(metric, difference.bounds)
     if bounds is None or difference.p_adjusted is None:
         return difference.reason
@@ -342,7 +342,7 @@ def _needed(found: Found, metric: Metric, difference: Difference, margin: float)
         # So few rounds don't show whether ratios resemble the ones before; more mostly show that they don't.
         error *= float(np.sqrt(basis.effective[0] / size))
     total = size_needed(distance, error, even, fixed=min(fixed, error), degrees=degrees, alpha=alpha)
-    least = max(size + 1, TELLING_ROUNDS if unclear else 0)
+    least = max(size + 1, SHOWING_ROUNDS if unclear else 0)
     return None if total is None else Needed(basis.over, size, max(total, least))
 
 

@@ -102,7 +102,7 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
     return found
 
 
-def told_by(metric: Metric, mixed: Mixed) -> bool:
+def differs_by_place(metric: Metric, mixed: Mixed) -> bool:
     """Returns whether hosts of a mixed cluster differ in a metric: its samples are of a host, or of a block that one forged."""
     return traits_of(metric.estimator).means_of_runs and (
         mixed.place in metric.grain or (metric.relation == mixed.forged and metric.grain == (mixed.key,))
@@ -123,7 +123,7 @@ class _Values(msgspec.Struct, frozen=True):
     treated: list[np.ndarray]
 
     def swapped(self, confidence: float) -> Swapped | None:
-        """The candidate's effect; None where nothing tells."""
+        """The candidate's effect; None where it can't be estimated."""
         there = self.rounds and all(any(one.table.num_rows for one in side) for side in self.sides)
         return swapped(self.rounds, self.treated, confidence) if there else None
 
@@ -156,7 +156,7 @@ def chance(
     ran: Sequence[Ran],
     confidence: float,
 ) -> Chance | None:
-    """Returns the variation of the difference that one round shows; None where these rounds don't tell."""
+    """Returns the variation of the difference that one round shows; None where these rounds don't show it."""
     values = _values(metric, mixed, names, analyses, ran)
     found = values and values.swapped(confidence)
     if values is None or found is None or found.base <= 0:

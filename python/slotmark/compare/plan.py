@@ -9,7 +9,7 @@ import msgspec
 from slotmark.compare.compare import analysed, with_warnings
 from slotmark.compare.estimators.means import variations_of
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, units_for
-from slotmark.compare.mixed import chance, mixed_rounds, told_by, who_ran
+from slotmark.compare.mixed import chance, differs_by_place, mixed_rounds, who_ran
 from slotmark.compare.paired_runs import pairs_of, without_spoilt_rounds
 from slotmark.compare.policy import Policy
 from slotmark.compare.prior import prior_of
@@ -44,7 +44,7 @@ def plan(
 
     Args:
         groups: The runs of each build, which differ by chance alone; how much is pooled over builds. Rounds that builds took in turns, and rounds in which two
-            shared one cluster, tell of those designs.
+            shared one cluster, show the spread of those designs.
         detect: Differences to be found, by metric id, as shares of the mean.
         policy: Which metrics decide, and by which margins; None for the catalogue's.
         run_to_run: A table of how much runs of one build differ; None for the one that comes with slotmark for their cluster, if there is one.
@@ -149,7 +149,9 @@ def _chances_of_rounds(
         )
     ran, names = who_ran(rounds, mixed), rounds[0].manifest.mixed
     found = (
-        chance(one, mixed, names, analyses, ran, confidence) for one in metrics if one.tested and told_by(one, mixed)
+        chance(one, mixed, names, analyses, ran, confidence)
+        for one in metrics
+        if one.tested and differs_by_place(one, mixed)
     )
     return [one for one in found if one]
 

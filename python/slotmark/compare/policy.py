@@ -84,7 +84,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asks_of_these_runs(self) -> bool:
-        """Returns whether verdicts that hold for these runs only are asked for, by gates and whoever lets such verdicts hold or count."""
+        """Returns whether verdicts that hold for these runs only are asked for, by gates, or by options that let such verdicts hold or count."""
         return self.conditional not in (None, Conditional.INCONCLUSIVE)
 
     def applied(self, metrics: Sequence[Metric]) -> list[Metric]:
@@ -155,8 +155,6 @@ def read_policy(path: Path, bench: str) -> Policy:
     """
     try:
         content = read_toml(path)
-        if "doubts" in content:
-            raise ComparisonError(f"{path}: 'doubts' is called 'warnings' now. Write warnings = [...] in its place.")
         written = msgspec.convert(_with_dates_as_text(content), _File)
     except OSError as error:
         raise ComparisonError(

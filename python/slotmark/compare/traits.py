@@ -1,4 +1,4 @@
-"""Traits of estimators, and of what their intervals are over: each estimator's file states its own, and whoever asks finds them by name."""
+"""Traits of estimators, and of what their intervals are over: each estimator's file states its own, and they are found by its name."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

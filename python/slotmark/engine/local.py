@@ -68,7 +68,7 @@ class _Meter:
         """Takes what one piece has done and has to do."""
         self._done[place], self._totals[place] = done, total
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Calls the progress of all."""
         most = max(self._totals)
         self._progress(sum(self._done), sum(total or most for total in self._totals))
@@ -80,7 +80,7 @@ def _in_turn(pieces: Sequence[Piece[Any]], meter: _Meter) -> Generator[bytes, No
 
         def step(done: int, total: int, place: int = place) -> None:
             meter.note(place, done, total)
-            meter.tell()
+            meter.report()
 
         yield piece.done(step)
 
@@ -105,7 +105,7 @@ def _with_processes(pieces: Sequence[Piece[Any]], meter: _Meter, workers: int) -
                         process.begin(pieces, next(waiting, None))
                     else:
                         meter.note(place, *found)
-                meter.tell()
+                meter.report()
             yield finished.pop(turn)
     finally:
         for one in processes:

@@ -118,7 +118,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         forged: The relation whose metrics by that key are of the place that made it.
         metric: Metrics of such comparisons alone, by place: they stand for those that only a whole run has.
         made_by: The command that makes such runs.
-        method: How such runs are compared, in a sentence.
+        method: How such runs are compared, in a sentence; empty for none.
     """
 
     place: str
@@ -128,7 +128,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forged: str
     metric: list[Metric]
     made_by: str
-    method: str
+    method: str = ""
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -171,7 +171,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         free: Parameters of runs that may differ between sides, as their seeds: they are no reason for a difference.
         noise: How a machine's noise is known; None where it isn't.
         turns: Where the order of processes is kept; None where it isn't.
-        mixed: How targets are told apart that shared one run; None where none do.
+        mixed: How targets that shared one run are distinguished; None where none do.
         predicted: Where a run of simulations records what its figures rest on; None where runs are measured.
         ranking: How different targets are ranked; None where a comparison of any targets is about a release.
     """

@@ -35,7 +35,7 @@ class KeyColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         work: Which of these names, the first of them a number that rises with the key, show that keys of two runs are the same work, as
             a block's slot and forger do.
         machines: Where values are machines, SQL that gives each value and, in further columns, what the run records by which machines can be
-            told apart; null where it records nothing.
+            distinguished; null where it records nothing.
     """
 
     word: str = ""

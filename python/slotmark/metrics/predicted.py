@@ -106,7 +106,7 @@ class ModelError(msgspec.Struct, frozen=True, kw_only=True):
 
     profile: str = msgspec.field(name="of")
     rows: dict[str, float]
-    equal: dict[str, str] = msgspec.field(name="equal to", default_factory=dict)
+    equal: dict[str, str] = msgspec.field(name="equal_to", default_factory=dict)
 
 
 class Records(msgspec.Struct, frozen=True, kw_only=True):

@@ -155,7 +155,7 @@ class RunWriter:
             raise RunError(
                 f"{self.path}: can't make this folder ({error.strerror}). Choose another place with -o."
             ) from error
-        except BaseException:  # a signal: nobody leaves what wasn't entered
+        except BaseException:  # a signal: what wasn't entered is never left
             self.__exit__(None, None, None)
             raise
         return self

@@ -357,7 +357,7 @@ class _Lines:
         return record
 
     def _is_over(self) -> bool:
-        """Returns whether the process has ended; it is not waited for: that tells what it used."""
+        """Returns whether the process has ended; it is not waited for, since waiting gives what it used."""
         return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def broken(self, what: str) -> TargetError:

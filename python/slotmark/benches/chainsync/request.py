@@ -9,7 +9,7 @@ import msgspec
 from slotmark.benches.chainsync.setting import MODES, Mode
 from slotmark.errors import ArgumentError
 from slotmark.options import Option, ResumeOption, SeedOption, duration_s, duration_us
-from slotmark.warnings import TELLING_ROUNDS
+from slotmark.warnings import SHOWING_ROUNDS
 
 if TYPE_CHECKING:
     from slotmark import _core
@@ -98,7 +98,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         Sequence[int],
         Option("Requests in flight; 1 is sequential.", "N,...", ("--depth",), parse=_depths, default="1,100"),
     ]
-    rounds: Annotated[int, Option("Counted rounds; a warm-up round comes first.", least=1)] = TELLING_ROUNDS
+    rounds: Annotated[int, Option("Counted rounds; a warm-up round comes first.", least=1)] = SHOWING_ROUNDS
     start: Annotated[str, Option("Follow the chain from here: SLOT.HASH, origin, or densest.", "POINT")] = "densest"
     blocks: Annotated[
         int | None, Option("Blocks per invocation; 10,000 by default, or all that a shorter chain has.", least=1)

@@ -268,7 +268,7 @@ def _of_tracing(tables: Path, cluster: Cluster, ingested: Ingested) -> list[Warn
 
 
 def _traces_limited(messages: Mapping[str, float], times: int) -> Warning:
-    """Messages that are counted, of which nodes log only so many per second; and how often logs tell of such a limit at work."""
+    """Messages that are counted, of which nodes log only so many per second; and how often logs mention that such a limit was reached."""
     named = [f"{message} ({plain(most)} per second)" for message, most in messages.items()]
     found = [
         *([f"Nodes limit how many of these messages they log: {shown(named)}."] if named else []),

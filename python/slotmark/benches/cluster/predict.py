@@ -348,7 +348,7 @@ def _model_error(variant: Variant, found: Sequence[Tables]) -> dict[str, Any] | 
     """Returns the distance of simulations of a shipped profile from its published figures; None where there are none.
 
     Returns:
-        ``of``: the profile; ``rows``: by metric, as a fraction; ``equal to``: of metrics that weren't published and have the predicted
+        ``of``: the profile; ``rows``: by metric, as a fraction; ``equal_to``: of metrics that weren't published and have the predicted
         values of one that was, its name. Of 52 hosts 0.95 adoption is the 50th host's, as 0.96 adoption is.
     """
     values = {row.metric: [one.row(row.metric).predicted for one in found] for row in found[0].rows}
@@ -369,7 +369,7 @@ def _model_error(variant: Variant, found: Sequence[Tables]) -> dict[str, Any] | 
     return {
         "of": Path(variant.source.profile).name,
         "rows": {**rows, **{metric: rows[twin] for metric, twin in equal.items()}},
-        "equal to": equal,
+        "equal_to": equal,
     }
 
 

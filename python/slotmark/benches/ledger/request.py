@@ -50,7 +50,7 @@ class Request(Replay, frozen=True, kw_only=True):
     backends: Annotated[
         Sequence[str],
         Option(
-            "Our engine, with its unspent outputs in: memory, lsm, lmdb.",
+            "Our engine, with its unspent outputs in one of its stores, as memory, lsm, lmdb.",
             "NAME,...",
             ("--backend",),
             parse=_names,

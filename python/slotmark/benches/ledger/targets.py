@@ -104,4 +104,4 @@ def refuse_same_names(programs: Sequence[Program]) -> None:
         if names.count(name) > 1:
             raise ArgumentError(f"two targets are called '{name}'. Name each target once.")
     if not names:
-        raise ArgumentError("nothing to measure. Give --backend memory,lsm,lmdb or --target NAME='COMMAND'.")
+        raise ArgumentError("nothing to measure. Give --backend, as memory,lsm,lmdb, or --target NAME='COMMAND'.")

@@ -177,7 +177,7 @@ def method(comparison: Comparison) -> str:
     }
     of_bench = catalogue(comparison.baseline.manifest.bench)
     turns = "".join(words for kind, words in DESIGNS.items() if kind in over)
-    turns += f"{of_bench.mixed.method} " if of_bench.mixed and "mixed rounds" in over else ""
+    turns += f"{of_bench.mixed.method} ".lstrip() if of_bench.mixed and "mixed rounds" in over else ""
     of_samples = f"{of_bench.method} " if of_bench.method else ""
     return (
         f"A metric's value is the arithmetic mean of its samples. {of_samples}"
@@ -356,7 +356,7 @@ def _of_pairs(
         shown = "" if metric.tested else "not tested"
         return Measured(ratio=None, paired=False, shown=shown, settled=settled, conditional=True)
     basis = _basis(found, ours, theirs)
-    settled = _untold(ours.unit, found, basis, [*ours.runs, *theirs.runs])
+    settled = _inconclusive(ours.unit, found, basis, [*ours.runs, *theirs.runs])
     return _of_difference(metric, found, found.mean_of(ours.runs), smallest, basis, settled, conditional=True)
 
 
@@ -418,7 +418,7 @@ def _basis(found: MeanDifference, ours: SideUnits, theirs: SideUnits) -> Basis:
     return Basis(f"{matched}{ours.unit}s", (next(counts), next(counts)), found.effective)
 
 
-def _untold(unit: str, found: MeanDifference, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
+def _inconclusive(unit: str, found: MeanDifference, basis: Basis, runs: Sequence[Units]) -> Judgement | None:
     """No verdict where units are so alike that a mean may lie anywhere, or few skewed ones are compared with many; None otherwise."""
     fewest = min(one.sums.size for one in runs)
     if runs[0].ordered and fewest < LEAST_VALUES:

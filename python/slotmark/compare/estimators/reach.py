@@ -96,9 +96,9 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
         mean: Over all runs, above 0.
         over: What varies within a run, in the plural.
         units: How many a run has, on average.
-        within: By what varies within runs; None where runs can't tell.
-        degrees_within: Degrees of freedom of that from a single run; 0 where runs can't tell.
-        between: By all that varies, at least what varies within runs; None where neither runs nor what was known before tell.
+        within: By what varies within runs; None where runs don't show it.
+        degrees_within: Degrees of freedom of that from a single run; 0 where runs don't show it.
+        between: By all that varies, at least what varies within runs; None where neither runs nor earlier knowledge shows it.
         before: Degrees of freedom of what was known before; 0 where nothing was.
         source: From what ``between`` is known, as of a :class:`~slotmark.compare.result.Basis`.
         repeated: How many runs there are on sides with several.

@@ -7,6 +7,8 @@ UV := .build/bootstrap/bin/uv
 PY := .venv/bin/python
 INSIDE := python/slotmark/inside
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Images of containers often set it: each of our processes would then compile all that it loads.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Data that is not part of the project; where it is there, the real chain is unpacked from it, and more tests run.
 export SLOTMARK_SHARED ?= $(abspath ../shared)

@@ -17,7 +17,7 @@ from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Metric, Samples
 from slotmark.metrics.catalogue import Mixed
-from slotmark.run import Run
+from slotmark.run import Manifest, Run, Target
 from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.swapped import Levels, Swapped, levels, swapped
 from slotmark.verdict import Verdict
@@ -56,14 +56,19 @@ def mixed_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
 
 def both_sides(runs: Sequence[Run], both: Side) -> list[Side]:
     """Two sides, each of all the rounds, with what was analysed of both."""
-    manifests = [run.manifest for run in runs]
     sides = []
-    for name in manifests[0].mixed:
-        of_side = [
-            msgspec.structs.replace(one, target=msgspec.structs.replace(one.target, name=name)) for one in manifests
-        ]
+    for name in runs[0].manifest.mixed:
+        of_side = [_of_side(run.manifest, name) for run in runs]
         sides.append(msgspec.structs.replace(both, name=name, manifest=of_side[0], others=of_side[1:]))
     return sides
+
+
+def _of_side(manifest: Manifest, name: str) -> Manifest:
+    """The manifest of a round with one of its two targets; the version is that target's, where one is recorded for each."""
+    target = msgspec.structs.replace(manifest.target, name=name)
+    if recorded := manifest.versions.get(f"target {name}"):
+        target = Target(name, recorded)
+    return msgspec.structs.replace(manifest, target=target)
 
 
 def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:

@@ -15,7 +15,15 @@ from tests.made_up_runs import write_run
 WRITES_ONLY = {"ingest", "chain synth", "cluster create", "cluster clean"}
 """What they print are remarks."""
 
-PRINTS_FOLDERS = {"chainsync run", "cluster run", "ledger run", "ledger import", "ledger noise", "published import"}
+PRINTS_FOLDERS = {
+    "chainsync run",
+    "cluster run",
+    "ledger run",
+    "ledger import",
+    "ledger noise",
+    "published import",
+    "copy",
+}
 """What they make has a manifest, or is JSON itself."""
 
 OF_ITS_OWN = {"samples"}

@@ -70,7 +70,7 @@ def forecast(
             )
         result = compare(runs)
         document = comparison_document(result)
-    written = [] if out is None else [*(run.path for run in runs), *write_report(document, result, out)]
+    written = [] if out is None else [*(run.place for run in runs), *write_report(document, result, out)]
     with reader_may_leave():
         if as_json:
             print_json(result)

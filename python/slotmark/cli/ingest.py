@@ -9,6 +9,7 @@ import typer
 from slotmark.cli.console import progress, talk
 from slotmark.numbers import megabytes
 from slotmark.options import duration_us, fraction
+from slotmark.places import place
 
 
 class HostFrom(StrEnum):
@@ -23,7 +24,9 @@ def ingest(
         Path,
         typer.Argument(metavar="LOGDIR", help="A folder with a folder or a file of logs a host; .gz and .zst too."),
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="RUN", help="The new run folder.")],
+    out: Annotated[
+        str, typer.Option("-o", "--out", metavar="RUN", help="The new run folder, or its URL in an object store.")
+    ],
     genesis: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The Shelley genesis, where LOGDIR hasn't genesis/genesis.shelley.json."),
@@ -62,7 +65,7 @@ def ingest(
 
     request = Request(
         logs=logs,
-        out=out,
+        out=place(out),
         genesis=genesis,
         meta=meta,
         target=target,
@@ -77,7 +80,7 @@ def ingest(
         run, ingested = run_ingest(request, lambda done, total: step(done // 10**6, total // 10**6, "reading"))
     kept = sum(host.kept for host in ingested.hosts)
     talk.remark(
-        f"{run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
+        f"{run.place}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
         f"{megabytes(ingested.bytes)}"
     )
     talk.warnings(run.manifest.warnings)

@@ -11,6 +11,7 @@ from slotmark.cli.console import progress, talk
 from slotmark.cli.profiles import PROFILE, Settings
 from slotmark.errors import ArgumentError
 from slotmark.numbers import megabytes
+from slotmark.places import Place, Url, place
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.simulate import RunFacts
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 def simulate(
     profile: Annotated[str | None, PROFILE] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "-o", "--out", metavar="DIR", help="The new run directory, or run folder with --direct; needed to simulate."
+            "-o",
+            "--out",
+            metavar="DIR",
+            help="The new run directory; with --direct the new run folder, or its URL in an object store. Needed to simulate.",
         ),
     ] = None,
     settings: Settings = None,
@@ -94,24 +98,35 @@ def simulate(
     talk.warnings(outside_of_extended(profile, SIMULATED))
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
+    to = _where(out, direct=direct)
     with progress("host-slots" if direct else "slots") as step:
 
         def advance(done: int, total: int) -> None:
             step(done, total, f"simulating {profile}")
 
         if repeat is not None:
-            made = simulate_seeds(text, range(seed, seed + repeat), out, advance, direct=direct)
+            made = simulate_seeds(text, range(seed, seed + repeat), to, advance, direct=direct)
         else:
             made = [
                 (
-                    out,
-                    simulate_direct(text, seed, out, advance)[1]
-                    if direct
-                    else cluster.simulate(text, seed, out, advance),
+                    to,
+                    cluster.simulate(text, seed, to, advance)
+                    if isinstance(to, Path) and not direct
+                    else simulate_direct(text, seed, to, advance)[1],
                 )
             ]
     for folder, facts in made:
         _remark_made(folder, facts)
+
+
+def _where(out: str, *, direct: bool) -> Place:
+    """The place that ``--out`` names."""
+    to = place(out)
+    if isinstance(to, Url) and not direct:
+        raise ArgumentError(
+            f"--out {to}: logs are written to a folder. Name one, or write a run at once with --direct."
+        )
+    return to
 
 
 def _changes(settings: list[str] | None, slots: int | None, topology: Path | None) -> list[str]:
@@ -126,7 +141,7 @@ def _changes(settings: list[str] | None, slots: int | None, topology: Path | Non
     return changes
 
 
-def _remark_made(folder: Path, facts: "RunFacts") -> None:
+def _remark_made(folder: Place, facts: "RunFacts") -> None:
     """Prints a line about a run directory or, where no logs were written, a run folder."""
     size = f"lines, {megabytes(facts.bytes)}" if facts.bytes else "lines that were never written"
     talk.remark(

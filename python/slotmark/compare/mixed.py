@@ -40,7 +40,7 @@ def mixed_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
     for run in runs:
         if run.manifest.mixed != names:
             raise ComparisonError(
-                f"{run.path}: {' and '.join(run.manifest.mixed) or 'one target'} ran there, and {' and '.join(names)} in {runs[0].path}. Name rounds of the same two."
+                f"{run.place}: {' and '.join(run.manifest.mixed) or 'one target'} ran there, and {' and '.join(names)} in {runs[0].place}. Name rounds of the same two."
             )
     by_round = {(run.manifest.session, run.manifest.round): run for run in runs}
     if len(by_round) < len(runs):
@@ -48,7 +48,7 @@ def mixed_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
     kept, remarks = [], []
     for (_, number), run in sorted(by_round.items()):
         if spoilt := spoiling(run):
-            remarks.append(warnings.round_left_out(number, f"{run.path.name}: {spoilt[0].text.removesuffix('.')}"))
+            remarks.append(warnings.round_left_out(number, f"{run.place.name}: {spoilt[0].text.removesuffix('.')}"))
         else:
             kept.append(run)
     return kept, remarks
@@ -81,13 +81,13 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
     for run in runs:
         if mixed.ran not in run.manifest.tables:
             raise ComparisonError(
-                f"{run.path}: it has no table '{mixed.ran}', which has what each host ran. Make the run again."
+                f"{run.place}: it has no table '{mixed.ran}', which has what each host ran. Make the run again."
             )
         table = run.table(mixed.ran)
         of_run = dict(zip(table[mixed.place].to_pylist(), table["name"].to_pylist(), strict=True))
         if wrong := sorted(set(of_run.values()) - {*run.manifest.mixed}):
             raise ComparisonError(
-                f"{run.path}: by its table '{mixed.ran}' a host ran '{wrong[0]}', which is neither of {' and '.join(run.manifest.mixed)}."
+                f"{run.place}: by its table '{mixed.ran}' a host ran '{wrong[0]}', which is neither of {' and '.join(run.manifest.mixed)}."
             )
         found.append(of_run)
     for (first, before), (run, after) in zip(
@@ -99,7 +99,7 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
             if stayed or set(before) != set(after):
                 what = f"{stayed[0]} ran '{after[stayed[0]]}' in both" if stayed else "their hosts are not the same"
                 raise ComparisonError(
-                    f"{first.path} and {run.path}: hosts were not swapped between these two rounds: {what}. What a host adds of its own would stand in the difference; "
+                    f"{first.place} and {run.place}: hosts were not swapped between these two rounds: {what}. What a host adds of its own would stand in the difference; "
                     f"measure them again with `{mixed.made_by}`."
                 )
     return found

@@ -29,6 +29,7 @@ from slotmark.errors import ArgumentError, LogError
 from slotmark.metrics.catalogue import catalogue
 from slotmark.metrics.filters import Filter, parse_filters
 from slotmark.numbers import percent, plain
+from slotmark.places import Place
 from slotmark.run import MachineFacts, Manifest, Run, RunWriter, SourceFile, Target
 from slotmark.versions import versions
 from slotmark.warnings import Warning, shown
@@ -59,7 +60,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         logs: The run directory, or any folder with a folder or a file a host.
-        out: The new run folder.
+        out: The new run.
         genesis: The Shelley genesis, where it isn't in ``logs``.
         meta: The run's ``meta.json``, where it isn't in ``logs``.
         target: What reports call the run's target; by default what the metadata says.
@@ -72,7 +73,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     logs: Path
-    out: Path
+    out: Place
     genesis: Path | None = None
     meta: Path | None = None
     target: str = ""
@@ -208,7 +209,11 @@ def ingest(
             written.
         RunError: The run folder can't be written.
     """
-    if request.logs.is_dir() and request.out.resolve().is_relative_to(request.logs.resolve()):
+    if (
+        request.logs.is_dir()
+        and isinstance(request.out, Path)
+        and request.out.resolve().is_relative_to(request.logs.resolve())
+    ):
         raise LogError(f"{request.out}: lies inside {request.logs}, the logs. Choose an -o elsewhere.")
     found = host_logs(request.logs)
     logs = found.logs

@@ -8,12 +8,13 @@ from slotmark.benches.cluster.simulate import RunFacts, simulate, workers_for
 from slotmark.cores import usable_cores
 from slotmark.engine import Piece, Progress, local
 from slotmark.errors import RunError
-from slotmark.run.folder import refuse_existing
+from slotmark.places import Place
+from slotmark.run.storage import is_run, refuse_existing
 
 
 def simulate_seeds(
-    profile_toml: str, seeds: Sequence[int], out: Path, progress: Progress, *, direct: bool, workers: int | None = None
-) -> list[tuple[Path, RunFacts]]:
+    profile_toml: str, seeds: Sequence[int], out: Place, progress: Progress, *, direct: bool, workers: int | None = None
+) -> list[tuple[Place, RunFacts]]:
     """Simulates a profile once per seed, into new folders ``seed-N`` below ``out``, which other runs may be in.
 
     Args:
@@ -32,7 +33,7 @@ def simulate_seeds(
         RunError: One of the folders is there already, or can't be written.
     """
     folders = [out / f"seed-{seed}" for seed in seeds]
-    if (out / "run.json").exists():
+    if is_run(out):
         raise RunError(f"{out}: a run folder, and runs are not put into one. Choose another -o.")
     for folder in folders:
         refuse_existing(folder)
@@ -50,9 +51,10 @@ def simulate_seeds(
 
 
 def _simulated(
-    profile_toml: str, seed: int, direct: bool, *, folder: Path, threads: int, progress: Progress
+    profile_toml: str, seed: int, direct: bool, *, folder: Place, threads: int, progress: Progress
 ) -> RunFacts:
     """A simulation, written to a folder."""
     if direct:
         return simulate_direct(profile_toml, seed, folder, progress, threads=threads)[1]
+    assert isinstance(folder, Path), "logs are written to folders"
     return simulate(profile_toml, seed, folder, progress)

@@ -1,12 +1,14 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup extension build targets wheel demo demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint format licences lock clean
+.PHONY: help setup extension build targets wheel s3-server demo demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
 PY := .venv/bin/python
 INSIDE := python/slotmark/inside
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Images of containers often set it: each of our processes would then compile all that it loads.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Data that is not part of the project; where it is there, the real chain is unpacked from it, and more tests run.
 export SLOTMARK_SHARED ?= $(abspath ../shared)
@@ -74,6 +76,13 @@ wheel: build ## the package to install elsewhere, with our clients and other pro
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
 	  status=$$?; rm -r $(INSIDE); exit $$status
 
+# Locked with all its modules by their hashes. It takes about 80 s on two idle cores.
+s3-server: .build/s3/versitygw ## the S3 server that tests write runs to; without Go, or without its modules, those tests are skipped
+
+.build/s3/versitygw: tests/s3_server/go.mod tests/s3_server/go.sum
+	if command -v go >/dev/null && (cd tests/s3_server && go build -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw); then touch $@; \
+	  else echo "left out: the S3 server of tests, which needs Go and its modules" >&2; fi
+
 demo: extension ## simulate two node versions on 52 hosts, ingest their logs, compare, say where the report is
 	examples/cluster/run.sh
 
@@ -86,7 +95,7 @@ demo-chainsync: build $(PREVIEW) ## run clients over a chain, print the comparis
 demo-ledger: build ## replay a chain over three stores, print the comparison, say where the report is
 	examples/ledger/run.sh
 
-test: setup wheel lint .build/python-dev $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
+test: setup wheel lint .build/python-dev s3-server $(PREVIEW) ## lint and all tests; those that need the shared data only where it is there
 	$(SAME_CASES) $(CARGO_TEST) $(if $(PREVIEW),-- --include-ignored) | $(WITHOUT_PASSED)
 	$(PY) -m pytest $(SIDE_BY_SIDE) -m "not slow" --hypothesis-seed=1
 	@sed -n 's/^test \(.*\) \.\.\. ignored, /SKIPPED \1: /p' .build/cargo-test.log
@@ -95,7 +104,7 @@ test-shared: setup .build/python-dev $(PREVIEW) ## only the tests that need the 
 	$(SAME_CASES) $(CARGO_TEST) -- --ignored | $(WITHOUT_PASSED)
 	$(PY) -m pytest $(SIDE_BY_SIDE) -m "shared_data and not slow" --hypothesis-seed=1
 
-test-slow: setup .build/python-dev $(PREVIEW) ## the slower proofs
+test-slow: setup .build/python-dev s3-server $(PREVIEW) ## the slower proofs
 	$(CARGO_TEST) | $(WITHOUT_PASSED)
 	$(PY) -m pytest -m slow
 

@@ -23,6 +23,8 @@ FOR_ALL = {
     "verdict",
     "temporary",
     "texts",
+    "places",
+    "stores",
     "whole_files",
     "versions",
     "statistics",

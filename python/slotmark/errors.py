@@ -23,6 +23,10 @@ class RunError(SlotmarkError):
     """A run folder that is missing, damaged, or of another schema version."""
 
 
+class StoreError(SlotmarkError):
+    """An object store that can't be reached or refuses, or an answer of one that isn't what was asked for."""
+
+
 class ChainError(SlotmarkError):
     """A chain folder that can't be read, or a window that it doesn't hold."""
 

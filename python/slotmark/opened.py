@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slotmark.places import Place
 from slotmark.run import Run
-from slotmark.run import open_run as open_folder
+from slotmark.run import open_run as open_anywhere
 
 if TYPE_CHECKING:
     from slotmark.metrics import Filter, Metric, Samples
-    from slotmark.run import Manifest
 
 
 class OpenedRun(Run):
@@ -20,15 +19,15 @@ class OpenedRun(Run):
         filters: What of the run is analysed; None for what its own profile says.
     """
 
-    def __init__(self, path: Path, manifest: "Manifest", filters: "Sequence[Filter] | None" = None) -> None:
-        super().__init__(path, manifest)
+    def __init__(self, run: Run, filters: "Sequence[Filter] | None" = None) -> None:
+        super().__init__(run.place, run.manifest, run.storage)
         self.filters = filters
 
     def _repr_html_(self) -> str:
         """The run as a table, for notebooks."""
         manifest = self.manifest
         facts = {
-            "run": str(self.path),
+            "run": str(self.place),
             "bench": manifest.bench,
             "target": " ".join(filter(None, (manifest.target.name, manifest.target.version))),
             "origin": manifest.origin or "",
@@ -43,7 +42,7 @@ class OpenedRun(Run):
         manifest = self.manifest
         target = " ".join(filter(None, (manifest.target.name, manifest.target.version)))
         origin = f", {manifest.origin}" if manifest.origin else ""
-        return f"<Run {self.path}: {manifest.bench}, {target}{origin}>"
+        return f"<Run {self.place}: {manifest.bench}, {target}{origin}>"
 
     @property
     def metrics(self) -> "dict[str, Metric]":
@@ -71,11 +70,11 @@ class OpenedRun(Run):
             return analysis.named_samples(metric)
 
 
-def open_run(path: str | Path, *, filters: Sequence[str] | None = None) -> OpenedRun:
-    """Opens the run folder at ``path``.
+def open_run(path: str | Place, *, filters: Sequence[str] | None = None) -> OpenedRun:
+    """Opens the run at ``path``.
 
     Args:
-        path: The folder.
+        path: The folder, or a URL of an object store.
         filters: What of the run is analysed, as of ``--filter``: names of sets, and conditions such as ``EpochGEq 2``; ``["none"]``
             for all of it, None for what its own profile says.
 
@@ -83,9 +82,9 @@ def open_run(path: str | Path, *, filters: Sequence[str] | None = None) -> Opene
         ArgumentError: There is no such filter, or runs of its bench have none.
         RunError: There is no run there, its manifest is damaged, or it has another schema version.
     """
-    run = open_folder(path)
+    run = open_anywhere(path)
     if filters is None:
-        return OpenedRun(run.path, run.manifest)
+        return OpenedRun(run)
     from slotmark.metrics import parse_filters  # noqa: PLC0415 - a reader of manifests needs no catalogue
 
-    return OpenedRun(run.path, run.manifest, parse_filters(filters, run.manifest.bench))
+    return OpenedRun(run, parse_filters(filters, run.manifest.bench))

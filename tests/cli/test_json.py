@@ -15,7 +15,15 @@ from tests.made_up_runs import write_run
 WRITES_ONLY = {"ingest", "chain synth", "cluster create", "cluster clean"}
 """Commands that print remarks."""
 
-PRINTS_FOLDERS = {"chainsync run", "cluster run", "ledger run", "ledger import", "ledger noise", "published import"}
+PRINTS_FOLDERS = {
+    "chainsync run",
+    "cluster run",
+    "ledger run",
+    "ledger import",
+    "ledger noise",
+    "published import",
+    "copy",
+}
 """Commands that make something with a manifest, or JSON itself."""
 
 OF_ITS_OWN = {"samples"}

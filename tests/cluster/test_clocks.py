@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from slotmark.benches.cluster.connections import Connection, peers
 from slotmark.benches.cluster.direct import simulate_direct
-from slotmark.benches.cluster.ingest import ingest
+from slotmark.benches.cluster.ingest import MeasuredHere, ingest
 from slotmark.benches.cluster.requests import IngestRequest
 from slotmark.benches.cluster.simulate import load_profile, simulate
 from slotmark.cli import app
@@ -18,6 +19,7 @@ from slotmark.compare import compare
 from slotmark.compare.policy import Policy
 from slotmark.metrics import Analysis
 from slotmark.run import Run, open_run
+from slotmark.run.machine import machine_facts
 from tests.cluster.made_up_logs import START_NS, Cluster, block_hash
 from tests.cluster.planted_clocks import moved, planted
 
@@ -46,6 +48,18 @@ def clocks(run: Run) -> dict[str, dict[str, Any]]:
 
 def warned(run: Run) -> dict[str, str]:
     return {warning.kind: warning.text for warning in run.manifest.warnings if warning.kind.startswith("clocks")}
+
+
+def test_hosts_of_one_machine_are_not_warned_of(tmp_path: Path) -> None:
+    """On a busy machine a node that is slow one way looks as one whose clock is off."""
+    simulate(skewed({2: 120.0}, 4, 500), 7, tmp_path / "logs", quietly)
+    asked = IngestRequest(logs=tmp_path / "logs", out=tmp_path / "run")
+    here = MeasuredHere(machine_facts(), (0, 499), {}, {}, [], {})
+    run, _ = ingest(asked, here=here)
+    assert warned(run) == {}
+    assert clocks(run)["node-2"]["offset_ns"] > 100 * MS
+    other, _ = ingest(msgspec.structs.replace(asked, out=tmp_path / "other"))
+    assert list(warned(other)) == ["clocks_apart"]
 
 
 @pytest.mark.parametrize("asymmetry_ms", [0.0, 20.0])

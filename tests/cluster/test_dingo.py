@@ -8,9 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from slotmark.benches.cluster.ingest import MeasuredHere, ingest
+from slotmark.benches.cluster.requests import IngestRequest
+from slotmark.compare.mixed import both_sides
+from slotmark.compare.result import Side
 from slotmark.errors import LogError
 from slotmark.metrics import Analysis
 from slotmark.run import Run
+from slotmark.run.machine import machine_facts
+from slotmark.run.manifest import MIXED, ROUND
 from tests.cluster.made_up_dingo_logs import DingoCluster, block_hash
 from tests.cluster.made_up_logs import line, ts
 from tests.cluster.test_ingest import ingested
@@ -131,6 +137,21 @@ def test_the_manifest_names_the_node(made_up: Run) -> None:
     assert made_up.manifest.versions["target dingo"] == "0.70.1 abcdef0"
     assert {host["node"] for host in made_up.table("hosts").to_pylist()} == {"dingo"}
     assert [file.path.rpartition("/")[2] for file in made_up.manifest.sources] == ["n0.jsonl", "n1.jsonl", "n2.jsonl"]
+
+
+def test_each_node_of_a_mixed_cluster_has_its_own_version(tmp_path: Path) -> None:
+    logs = cluster().write(tmp_path / "logs")
+    other = (logs / "n1.jsonl").read_text().replace("0.70.1 (commit abcdef0123)", "0.71.0 (commit 1234567890)")
+    (logs / "n1.jsonl").write_text(other)
+    ran = pa.table({"host": ["n0", "n1", "n2"], "name": ["old", "new", "old"]})
+    parameters = {ROUND: 1, MIXED: ["old", "new"]}
+    here = MeasuredHere(machine_facts(), (0, 40), parameters, {}, [], {"host_nodes": ran})
+    run, _ = ingest(IngestRequest(logs=logs, out=tmp_path / "run"), here=here)
+    sides = both_sides([run], Side("", run.manifest))
+    assert [(side.name, side.manifest.target.version) for side in sides] == [
+        ("old", "0.70.1 abcdef0"),
+        ("new", "0.71.0 1234567"),
+    ]
 
 
 def test_a_log_without_debug_lines_has_no_propagation_and_no_zeros(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from slotmark.run.manifest import MIXED, ROUND
 
 BENCH = "mixture"
 NAMES = ("usual", "delayed")
+VERSIONS = dict(zip(NAMES, ("1.0", "1.1"), strict=True))
 
 register(BENCH, Path(__file__).parent / BENCH)
 
@@ -68,7 +69,8 @@ def session(folder: Path, plant: Plant, seed: int) -> list[Run]:
         tables = _tables(draws, plant, cluster, ran, draws.normal(0, plant.day))
         tables["host_nodes"] = pa.table({"host": list(ran), "name": list(ran.values())})
         mixed = {ROUND: number, MIXED: list(NAMES)}
-        runs.append(_written(folder / f"{seed}-{number}", f"session-{seed}", " and ".join(NAMES), mixed, tables))
+        target = Target(" and ".join(NAMES), VERSIONS[NAMES[number % 2]])  # of the one that most hosts ran
+        runs.append(_written(folder / f"{seed}-{number}", f"session-{seed}", target, mixed, tables))
     return runs
 
 
@@ -81,7 +83,11 @@ def in_turns(folder: Path, plant: Plant, seed: int) -> list[Run]:
         day = draws.normal(0, plant.day)
         for name in NAMES:
             tables = _tables(draws, plant, cluster, {host.name: name for host in cluster.hosts}, day)
-            runs.append(_written(folder / f"{name}-{number}", f"turns-{seed}", name, {ROUND: number}, tables))
+            runs.append(
+                _written(
+                    folder / f"{name}-{number}", f"turns-{seed}", Target(name, VERSIONS[name]), {ROUND: number}, tables
+                )
+            )
     return runs
 
 
@@ -129,20 +135,22 @@ def _tables(
     }
 
 
-def _written(path: Path, session: str, target: str, parameters: dict[str, object], tables: dict[str, pa.Table]) -> Run:
+def _written(
+    path: Path, session: str, target: Target, parameters: dict[str, object], tables: dict[str, pa.Table]
+) -> Run:
     """A run of ten minutes."""
     manifest = Manifest(
         id=f"{session}-{path.name}",
         bench=BENCH,
         origin="measured",
-        target=Target(target, "1.0"),
+        target=target,
         workload={"blocks": "many"},
         parameters=parameters,
         session=session,
         machine=None,
         started="2026-11-25T08:00:00+00:00",
         ended="2026-11-25T08:10:00+00:00",
-        versions={},
+        versions={f"target {name}": version for name, version in VERSIONS.items()},
         sources=[],
         tables={},
         warnings=[],

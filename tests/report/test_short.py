@@ -59,7 +59,8 @@ def large(text: str, count: int) -> Document:
 )
 @pytest.mark.parametrize("count", [1, 1_000])
 def test_it_is_below_its_limit_and_its_markup_is_whole(text: str, count: int) -> None:
-    written = short_markdown(large(text, count))
+    # A thousand of them are longer than what is kept of a text, not more: to clean them would take most of the time.
+    written = short_markdown(large(text if count == 1 else text[:1_000], count))
     assert len(written) < SHORT == 20_000
     assert written.rstrip().endswith("report.md, report.html and report.pdf.")
     for table in re.findall(r"(?:^\|.*\n)+", written, re.MULTILINE):

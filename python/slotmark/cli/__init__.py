@@ -15,6 +15,7 @@ from slotmark.cli import (
     check,
     cluster,
     compare,
+    copy,
     explain,
     forecast,
     growth,
@@ -31,6 +32,7 @@ from slotmark.cli import (
 )
 from slotmark.cli.console import forget_reader, print_what_the_encoding_has
 from slotmark.errors import SlotmarkError
+from slotmark.places import refuse_secrets
 
 app = typer.Typer(
     name="slotmark",
@@ -47,6 +49,7 @@ app.command("ingest", epilog="Example: slotmark ingest logs/10.5 -o runs/10.5 --
 app.command("show", epilog="Example: slotmark show runs/10.5")(show.show)
 app.command("samples", epilog="Example: slotmark samples runs/10.5 blocks -o blocks.csv")(show.samples)
 app.command("check", epilog="Example: slotmark check runs/10.5 runs/10.6")(check.check)
+app.command("copy", epilog="Example: slotmark copy runs/10.6 s3://bucket/runs/10.6")(copy.copy)
 app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(cluster.app, name="cluster")
@@ -97,6 +100,9 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _root(
     _debug: Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")] = False,
+    _verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show at the end what was read of object stores and written to them.")
+    ] = False,
     _show_version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
@@ -113,8 +119,11 @@ def main() -> None:
     debug = "--debug" in sys.argv
     print_what_the_encoding_has()
     try:
+        refuse_secrets(sys.argv[1:])
         code = app(standalone_mode=False, prog_name="slotmark")
         sys.stdout.flush()
+        if "--verbose" in sys.argv:
+            _tell_traffic()
     except TyperException as error:
         if debug:
             raise
@@ -143,6 +152,13 @@ def main() -> None:
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _tell_traffic() -> None:
+    from slotmark.stores import remark, traffic
+
+    if traffic.requests:
+        remark(str(traffic))
 
 
 def _leave(code: int, message: str) -> NoReturn:

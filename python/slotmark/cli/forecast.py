@@ -72,5 +72,5 @@ def forecast(
             )
         result = compare(runs)
         document = comparison_document(result)
-    made = [] if out is None else [run.path for run in runs]
+    made = [] if out is None else [run.place for run in runs]
     show_report(document, result, out, as_json=as_json, before=made)

@@ -15,7 +15,7 @@ def ingest(request: IngestRequest) -> None:
         run, ingested = run_ingest(request, lambda done, total: step(done // 10**6, total // 10**6, "reading"))
     kept = sum(host.kept for host in ingested.hosts)
     talk.remark(
-        f"{run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
+        f"{run.place}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {kept:,} of interest, {ingested.rejected:,} unreadable, "
         f"{megabytes(ingested.bytes)}"
     )
     talk.warnings(run.manifest.warnings)

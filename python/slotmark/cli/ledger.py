@@ -193,6 +193,6 @@ def import_(
         work, processes = run.manifest.workload, run.manifest.parameters["processes"]
         talk.warnings(run.manifest.warnings)
         typer.echo(
-            f"{run.path}: {processes} process{'es' if processes > 1 else ''}, {work['blocks']} blocks, "
+            f"{run.place}: {processes} process{'es' if processes > 1 else ''}, {work['blocks']} blocks, "
             f"slots {work['first slot']} to {work['last slot']}"
         )

@@ -38,14 +38,14 @@ def run(session: Session) -> None:
         live = run_live(request, show, talk.remark)
     ingested = live.ingested
     talk.remark(
-        f"{live.run.path}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {request.logs}"
+        f"{live.run.place}: {len(ingested.hosts)} hosts, {ingested.lines:,} lines, {ingested.rejected:,} unreadable; logs in {request.logs}"
     )
     talk.warnings(live.run.manifest.warnings)
-    typer.echo(live.run.path)
+    typer.echo(live.run.place)
     if live.interrupted:
         raise KeyboardInterrupt
     if live.cut:
-        raise TargetError(f"{live.cut}. What was measured until then is in {live.run.path}.")
+        raise TargetError(f"{live.cut}. What was measured until then is in {live.run.place}.")
 
 
 def _run_in_turns(session: Session) -> None:

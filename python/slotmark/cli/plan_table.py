@@ -35,7 +35,7 @@ def plan_table(cells: Sequence[Cell]) -> Table:
             str(processes),
             spent,
             _HOW[cell.how],
-            str(cell.run.path if cell.run else ""),
+            str(cell.run.place if cell.run else ""),
         )
         table.add_row(*map(one_line, row))
     return table

@@ -9,6 +9,7 @@ from slotmark.cli.console import talk
 from slotmark.cli.gate import Deciding, deciding_policy, exit_code
 from slotmark.cli.reports import AsJson, Out, print_json, show_report
 from slotmark.errors import ArgumentError
+from slotmark.places import place
 from slotmark.temporary import temporary_folder
 
 if TYPE_CHECKING:
@@ -74,15 +75,17 @@ def import_column(
     column: Annotated[
         str, typer.Argument(metavar="COLUMN", help="The run: the name of its column, or its number from 1 on.")
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="RUN", help="The new run folder.")],
+    out: Annotated[
+        str, typer.Option("-o", "--out", metavar="RUN", help="The new run folder, or its URL in an object store.")
+    ],
 ) -> None:
     """Make a run folder of one column of a report: it can be compared and shown as any other."""
     from slotmark.published.archive import column_of, read_report, write_run
 
     report = read_report(file)
-    run = write_run(file, report, column_of(file, report, column), out)
+    run = write_run(file, report, column_of(file, report, column), place(out))
     talk.warnings(run.manifest.warnings)
-    talk.remark(f"{run.path}: {run.manifest.tables['figures']} values of {run.manifest.target.name}")
+    talk.remark(f"{run.place}: {run.manifest.tables['figures']} values of {run.manifest.target.name}")
 
 
 def _runs(files: list[Path], folder: Path) -> "list[Run]":
@@ -92,8 +95,8 @@ def _runs(files: list[Path], folder: Path) -> "list[Run]":
     runs: dict[str, Run] = {}
     for number, file in enumerate(files, start=1):
         report = read_report(file)
-        for place in range(len(report.versions)):
-            run = write_run(file, report, place, folder / f"{number}.{place + 1}")
+        for column in range(len(report.versions)):
+            run = write_run(file, report, column, folder / f"{number}.{column + 1}")
             if (twin := runs.setdefault(run.manifest.id, run)) is not run:
                 talk.remark(
                     f"slotmark: {file}, '{run.manifest.target.name}' is the run of '{twin.manifest.target.name}', "

@@ -13,6 +13,7 @@ import typer
 from slotmark.addresses import addresses_are_limited
 from slotmark.cli.console import progress, reader_may_leave, talk
 from slotmark.errors import ArgumentError
+from slotmark.places import Place
 
 if TYPE_CHECKING:
     import msgspec
@@ -42,15 +43,15 @@ ANALYSIS_BYTES = 768 << 20
 """Bytes of addresses that an analysis takes at least, beside what is loaded before it."""
 
 
-def opened_run(path: Path | str) -> "Run":
-    """A run that a command analyses."""
+def opened_run(path: str) -> "Run":
+    """A run that a command analyses, in a folder or in an object store."""
     from slotmark.run import open_run
 
     share_freed_memory()
     return open_run(path)
 
 
-def opened_runs(named: Sequence[Path | str]) -> "list[Run]":
+def opened_runs(named: Sequence[str]) -> "list[Run]":
     """The runs that a command analyses together; a folder of run folders stands for all of them."""
     from slotmark.run import open_runs
 
@@ -100,7 +101,7 @@ def print_json(result: "msgspec.Struct") -> None:
     sys.stdout.write(json(result).decode())
 
 
-def print_report(document: "Document", written: Sequence[Path]) -> None:
+def print_report(document: "Document", written: Sequence[Place]) -> None:
     """Prints a report's tables, and which files it was written to."""
     from slotmark.report import print_document
 
@@ -115,7 +116,7 @@ def show_report(
     out: Path | None,
     *,
     as_json: bool,
-    before: Sequence[Path] = (),
+    before: Sequence[Place] = (),
     last: Callable[[], None] = lambda: None,
 ) -> None:
     """Writes a report where a folder is given, and prints it, or JSON in its place.
@@ -130,7 +131,7 @@ def show_report(
     """
     from slotmark.report import write_report
 
-    written = [*before]
+    written: list[Place] = [*before]
     if out is not None:
         with talk.doing() as doing:
             doing(f"writing the report to {out}")

@@ -31,7 +31,7 @@ def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[
 
     print_document(session_document(show_session(runs)))
     for one in named:
-        typer.echo(one.path)
+        typer.echo(one.place)
     if len(named) > 1:
         talk.remark(f"Compare them: {compare_command(named)} {shlex.join(['-o', f'{out}/report'])}")
     report_failures([str(error) for error in errors])
@@ -39,7 +39,7 @@ def end_session(runs: Sequence["Run"], named: Sequence["Run"], errors: Sequence[
 
 def compare_command(runs: Iterable["Run"]) -> str:
     """The command that compares runs, as a shell takes it whatever their folders are called."""
-    return shlex.join(["slotmark", "compare", *(str(run.path) for run in runs)])
+    return shlex.join(["slotmark", "compare", *(str(run.place) for run in runs)])
 
 
 def report_failures(errors: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ Filters = Annotated[
 
 
 def show(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or its URL in an object store.")],
     filters: Filters = None,
     as_json: AsJson = False,
 ) -> None:
@@ -46,7 +46,7 @@ def show(
 
 
 def samples(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or its URL in an object store.")],
     metric: Annotated[
         str, typer.Argument(metavar="METRIC", help="A metric's id, or a relation of the catalogue, as blocks.")
     ],

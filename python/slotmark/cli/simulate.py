@@ -12,6 +12,7 @@ from slotmark.cli.console import progress, talk
 from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError
 from slotmark.numbers import megabytes
+from slotmark.places import Place, Url
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.simulate import RunFacts
@@ -71,13 +72,17 @@ def simulate(
     talk.warnings(outside_of_extended(profile, SIMULATED))
     if out is None:
         raise ArgumentError("--out is missing: expected a directory for the run that does not exist yet.")
+    if isinstance(out, Url) and not request.direct:
+        raise ArgumentError(
+            f"--out {out}: logs are written to a folder. Name one, or write a run at once with --direct."
+        )
     with progress("host-slots" if request.direct else "slots") as step:
         made = simulated(request, text, out, lambda done, total: step(done, total, f"simulating {profile}"))
     for folder, facts in made:
         _remark_made(folder, facts)
 
 
-def _remark_made(folder: Path, facts: "RunFacts") -> None:
+def _remark_made(folder: Place, facts: "RunFacts") -> None:
     """Prints a line about a run directory or, where no logs were written, a run folder."""
     size = f"lines, {megabytes(facts.bytes)}" if facts.bytes else "lines that were never written"
     talk.remark(

@@ -27,6 +27,7 @@ from slotmark.compare.shown import show_run, show_session
 from slotmark.compare.sides import name_sides
 from slotmark.compare.summary import summarise, summarise_runs
 from slotmark.metrics import parse_filters
+from slotmark.places import Url
 from slotmark.run import Run, open_runs
 from slotmark.verdict import Verdict
 
@@ -62,7 +63,7 @@ __all__ = [
     "summarise_runs",
 ]
 
-RunOrPath = Run | str | Path
+RunOrPath = Run | str | Path | Url
 
 
 class CallablePackage(ModuleType):
@@ -80,7 +81,7 @@ class CallablePackage(ModuleType):
         seed: int = 1,
         threads: int = 2,
     ) -> Comparison:
-        """Compares runs, the baseline first; each a run, its folder, a folder of runs, or a list of these of one target.
+        """Compares runs, the baseline first; each a run, its folder or URL, a folder of runs or its URL, or a list of these of one target.
 
         Args:
             runs: Two or more.

@@ -242,7 +242,7 @@ def _steps(split: Split, analysis: Analysis) -> _Steps:
     apart = np.abs(values.sum(axis=0) - expected)
     if not (apart <= _TOLERANCE * np.maximum(1.0, np.abs(expected))).all():
         raise ComparisonError(
-            f"{analysis.run.path}: the steps of '{metric.id}' don't add up to it. The run's tables were changed by hand: make it again."
+            f"{analysis.run.place}: the steps of '{metric.id}' don't add up to it. The run's tables were changed by hand: make it again."
         )
     works = analysis.works(metric.unit_of_chance)
     return _Steps(list(named.values()), values, len(keys), [works[key] for key in columns if key in works])

@@ -159,6 +159,6 @@ def _required(side: Sequence[Analysis], metric: Metric) -> CostMatrix:
     found = costs_together(side, metric.id)
     if found is None:
         raise ComparisonError(
-            f"{side[0].run.path} has no '{metric.name}': there is nothing to explain. Make the run again."
+            f"{side[0].run.place} has no '{metric.name}': there is nothing to explain. Make the run again."
         )
     return found

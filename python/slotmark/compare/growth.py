@@ -94,7 +94,7 @@ def _size(grows: Grows, run: Run, analysis: Analysis) -> int:
     found = analysis.query(f'SELECT DISTINCT {grows.value} AS size FROM "{grows.relation}"')["size"].to_pylist()
     if len(found) != 1 or not isinstance(found[0], int):
         count = "several numbers" if len(found) > 1 else "no number"
-        raise ComparisonError(f"{run.path} has {count} for {grows.name}. {grows.remedy}")
+        raise ComparisonError(f"{run.place} has {count} for {grows.name}. {grows.remedy}")
     return found[0]
 
 

@@ -17,7 +17,7 @@ from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Metric, Samples
 from slotmark.metrics.catalogue import Mixed
-from slotmark.run import Run
+from slotmark.run import Manifest, Run, Target
 from slotmark.statistics.between_runs import Spread
 from slotmark.statistics.swapped import Levels, Swapped, levels, swapped
 from slotmark.verdict import Verdict
@@ -40,7 +40,7 @@ def mixed_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
     for run in runs:
         if run.manifest.mixed != names:
             raise ComparisonError(
-                f"{run.path}: {' and '.join(run.manifest.mixed) or 'one target'} ran there, and {' and '.join(names)} in {runs[0].path}. Name rounds of the same two."
+                f"{run.place}: {' and '.join(run.manifest.mixed) or 'one target'} ran there, and {' and '.join(names)} in {runs[0].place}. Name rounds of the same two."
             )
     by_round = {(run.manifest.session, run.manifest.round): run for run in runs}
     if len(by_round) < len(runs):
@@ -48,7 +48,7 @@ def mixed_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
     kept, remarks = [], []
     for (_, number), run in sorted(by_round.items()):
         if spoilt := spoiling(run):
-            remarks.append(warnings.round_left_out(number, f"{run.path.name}: {spoilt[0].text.removesuffix('.')}"))
+            remarks.append(warnings.round_left_out(number, f"{run.place.name}: {spoilt[0].text.removesuffix('.')}"))
         else:
             kept.append(run)
     return kept, remarks
@@ -56,14 +56,19 @@ def mixed_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
 
 def both_sides(runs: Sequence[Run], both: Side) -> list[Side]:
     """Two sides, each of all the rounds, with what was analysed of both."""
-    manifests = [run.manifest for run in runs]
     sides = []
-    for name in manifests[0].mixed:
-        of_side = [
-            msgspec.structs.replace(one, target=msgspec.structs.replace(one.target, name=name)) for one in manifests
-        ]
+    for name in runs[0].manifest.mixed:
+        of_side = [_of_side(run.manifest, name) for run in runs]
         sides.append(msgspec.structs.replace(both, name=name, manifest=of_side[0], others=of_side[1:]))
     return sides
+
+
+def _of_side(manifest: Manifest, name: str) -> Manifest:
+    """The manifest of a round with one of its two targets; the version is that target's, where one is recorded for each."""
+    target = msgspec.structs.replace(manifest.target, name=name)
+    if recorded := manifest.versions.get(f"target {name}"):
+        target = Target(name, recorded)
+    return msgspec.structs.replace(manifest, target=target)
 
 
 def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
@@ -76,13 +81,13 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
     for run in runs:
         if mixed.ran not in run.manifest.tables:
             raise ComparisonError(
-                f"{run.path}: it has no table '{mixed.ran}', which has what each {mixed.place} ran. Make the run again."
+                f"{run.place}: it has no table '{mixed.ran}', which has what each {mixed.place} ran. Make the run again."
             )
         table = run.table(mixed.ran)
         of_run = dict(zip(table[mixed.place].to_pylist(), table["name"].to_pylist(), strict=True))
         if wrong := sorted(set(of_run.values()) - {*run.manifest.mixed}):
             raise ComparisonError(
-                f"{run.path}: by its table '{mixed.ran}' a {mixed.place} ran '{wrong[0]}', which is neither of {' and '.join(run.manifest.mixed)}."
+                f"{run.place}: by its table '{mixed.ran}' a {mixed.place} ran '{wrong[0]}', which is neither of {' and '.join(run.manifest.mixed)}."
             )
         found.append(of_run)
     for (first, before), (run, after) in zip(
@@ -96,7 +101,7 @@ def who_ran(runs: Sequence[Run], mixed: Mixed) -> list[Ran]:
                     f"{stayed[0]} ran '{after[stayed[0]]}' in both" if stayed else f"the two have other {mixed.place}s"
                 )
                 raise ComparisonError(
-                    f"{first.path} and {run.path}: the {mixed.place}s were not swapped between these two rounds: {what}. What one adds of its own would stand in the difference; "
+                    f"{first.place} and {run.place}: the {mixed.place}s were not swapped between these two rounds: {what}. What one adds of its own would stand in the difference; "
                     f"measure them again with `{mixed.made_by}`."
                 )
     return found

@@ -223,12 +223,12 @@ def _refuse_another(noise: Noise, file: Path, groups: Sequence[Sequence[Run]], m
     for run in (run for group in groups for run in group):
         manifest = run.manifest
         if manifest.bench != noise.bench:
-            raise ComparisonError(f"{file}: noise of bench '{noise.bench}', but {run.path} is of '{manifest.bench}'.")
+            raise ComparisonError(f"{file}: noise of bench '{noise.bench}', but {run.place} is of '{manifest.bench}'.")
         if manifest.machine is None:
-            raise ComparisonError(f"{file}: {run.path} doesn't record its machine. Leave the noise out.")
+            raise ComparisonError(f"{file}: {run.place} doesn't record its machine. Leave the noise out.")
         unlike = [one for one in machines(noise.machine, manifest.machine) if one[1] != one[2]]
         if unlike:
             what, then, now = unlike[0]
             raise ComparisonError(
-                f"{file}: {what} was {then} there, and is {now} in {run.path}. Measure it: {measure}."
+                f"{file}: {what} was {then} there, and is {now} in {run.place}. Measure it: {measure}."
             )

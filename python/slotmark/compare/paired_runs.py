@@ -67,9 +67,9 @@ def pairs_of(builds: Sequence[Sequence[Run]], analyses: Sequence[Sequence[Analys
 
 def without_spoilt_rounds(runs: Sequence[Run]) -> tuple[list[Run], list[Warning]]:
     """The runs of no round and those of rounds that aren't spoilt, and a warning for each that is."""
-    spoilt = {run.path: why for run in runs if run.manifest.round and (why := _spoilt([run]))}
-    remarks = [warnings.round_left_out(run.manifest.round, spoilt[run.path]) for run in runs if run.path in spoilt]
-    return [run for run in runs if run.path not in spoilt], remarks
+    spoilt = {run.place: why for run in runs if run.manifest.round and (why := _spoilt([run]))}
+    remarks = [warnings.round_left_out(run.manifest.round, spoilt[run.place]) for run in runs if run.place in spoilt]
+    return [run for run in runs if run.place not in spoilt], remarks
 
 
 def pairing(baseline: Side, candidate: Side, ours: Sequence[Analysis], theirs: Sequence[Analysis]) -> Pairing | None:
@@ -141,7 +141,7 @@ def whole_rounds(groups: Sequence[Sequence[Run]]) -> tuple[list[list[Run]], list
         for run in group:
             if (twin := side[_turn(run.manifest)]) is not run:
                 raise ComparisonError(
-                    f"{run.path} and {twin.path} are both of round {run.manifest.round}: a side has one run of a round. Leave one out."
+                    f"{run.place} and {twin.place} are both of round {run.manifest.round}: a side has one run of a round. Leave one out."
                 )
     left_out = {turn: why for turn in every if (why := _spoilt([side.get(turn) for side in sides]))}
     whole = [turn for turn in every if turn not in left_out]
@@ -172,7 +172,7 @@ def _spoilt(runs: Sequence[Run | None]) -> str:
         return f"round {there[0].manifest.round} is there on one side only ({there[0].path.name})"
     for run in there:
         for warning in spoiling(run):
-            return f"round {run.manifest.round}: {run.path.name}: {warning.subject + ': ' if warning.subject else ''}{warning.text.removesuffix('.')}"
+            return f"round {run.manifest.round}: {run.place.name}: {warning.subject + ': ' if warning.subject else ''}{warning.text.removesuffix('.')}"
     return ""
 
 

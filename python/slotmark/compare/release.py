@@ -269,13 +269,13 @@ def _refuse_other_work(one: Asked, run: Run) -> None:
     manifest = run.manifest
     if manifest.bench != one.bench:
         raise ComparisonError(
-            f"{run.path}: a run of bench '{manifest.bench}', but comparison '{one.name}' is of '{one.bench}'. Correct one of them."
+            f"{run.place}: a run of bench '{manifest.bench}', but comparison '{one.name}' is of '{one.bench}'. Correct one of them."
         )
     for fact, value in one.workload.items():
         if manifest.workload.get(fact) != value:
             there = f"'{manifest.workload[fact]}'" if fact in manifest.workload else "not recorded"
             raise ComparisonError(
-                f"{run.path}: its {one_name(fact)} is {there}, but comparison '{one.name}' asks for '{one_name(value)}'. Name another run, "
+                f"{run.place}: its {one_name(fact)} is {there}, but comparison '{one.name}' asks for '{one_name(value)}'. Name another run, "
                 "or correct the file."
             )
 

@@ -1,11 +1,11 @@
 """The sides of a comparison: their names, and what must be equal between them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from slotmark.cleaning import one_name
 from slotmark.compare.result import Side
 from slotmark.errors import ComparisonError
+from slotmark.places import Place
 from slotmark.run import Run
 
 
@@ -16,11 +16,11 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
         ComparisonError: A run is there twice.
     """
     runs = [run for group in groups for run in group]
-    paths = [run.path.resolve() for run in runs]
+    paths = [run.place.resolve() for run in runs]
     for index, path in enumerate(paths):
         if path in paths[:index]:
             raise ComparisonError(
-                f"{runs[index].path}: named twice, and a run is always equal to itself. Leave one out."
+                f"{runs[index].place}: named twice, and a run is always equal to itself. Leave one out."
             )
     known: dict[tuple[str, ...], Run] = {}
     for run in runs:
@@ -30,13 +30,13 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
         twin = known.setdefault((run.manifest.id, *of_run), run)
         if files and twin is not run:
             raise ComparisonError(
-                f"{twin.path} and {run.path} are one run, made from the same files: it must count once. Leave one out."
+                f"{twin.place} and {run.place} are one run, made from the same files: it must count once. Leave one out."
             )
     targets = [group[0].manifest.target.name for group in groups]
     named = all(targets) and len(set(targets)) == len(targets)
     return [
         Side(
-            (target if named else _folder(group[0].path.resolve(), paths))
+            (target if named else _folder(group[0].place.resolve(), paths))
             + (f" ({len(group)} runs)" if len(group) > 1 else ""),
             group[0].manifest,
             [run.manifest for run in group[1:]],
@@ -45,7 +45,7 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
     ]
 
 
-def _folder(path: Path, paths: Sequence[Path]) -> str:
+def _folder(path: Place, paths: Sequence[Place]) -> str:
     """The name of a folder, with as many folders above it as it takes to distinguish it from the others."""
     rivals = [other for other in paths if other != path and other.name == path.name]
     depth = 1

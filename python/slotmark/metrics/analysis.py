@@ -24,6 +24,7 @@ from slotmark.metrics.filters import FILTER_COLUMNS, Filter, filter_rows, filter
 from slotmark.metrics.samples import CostMatrix, Keys, Samples, as_text, keys_of, samples_of
 from slotmark.numbers import fixed
 from slotmark.run import Run
+from slotmark.run.folder import in_its_place
 from slotmark.temporary import temporary_place
 from slotmark.warnings import Warning
 
@@ -99,7 +100,7 @@ class Analysis:
         keys = self._keys_of(metric)
         values = self.select(self.catalogue.values_sql(metric_id), f"'{metric_id}'")["value"]
         unit = self.catalogue.key(metric.unit_of_chance) if metric.grain else KeyColumn()
-        found = samples_of(metric, keys, values, str(self.run.path))
+        found = samples_of(metric, keys, values, str(self.run.place))
         return msgspec.structs.replace(found, unit=unit, member=self.catalogue.members.column)
 
     def each_samples(self, metric_ids: Sequence[str]) -> Iterator[Samples]:
@@ -282,14 +283,14 @@ class Analysis:
         except duckdb.Error as error:
             if any(words in str(error) for words in _NOT_ALLOCATED):
                 raise MemoryError from error
-            raise self._failed(what, str(error).splitlines()[0]) from error
+            raise self._failed(what, in_its_place(self.run.storage, str(error).splitlines()[0])) from error
         except OSError as error:
             if _says(error, errno.ENOMEM):
                 raise MemoryError from error
             if _says(error, errno.EMFILE):
                 raise self._failed(what, str(error)) from error
             raise RunError(
-                f"{self.run.path}: can't compute {what}: what doesn't fit in memory can't be kept in {temporary_place()} ({os.strerror(error.errno) if error.errno else error}). "
+                f"{self.run.place}: can't compute {what}: what doesn't fit in memory can't be kept in {temporary_place()} ({os.strerror(error.errno) if error.errno else error}). "
                 "Free space there, or set TMPDIR to a folder of another disk."
             ) from error
 
@@ -297,10 +298,10 @@ class Analysis:
         if os.strerror(errno.EMFILE) in reason:  # of which DuckDB has no error of its own
             limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
             return RunError(
-                f"{self.run.path}: can't compute {what}: its tables have more files than this process may open ({limit}). "
+                f"{self.run.place}: can't compute {what}: its tables have more files than this process may open ({limit}). "
                 "Raise the limit, as with `ulimit -n 1024`."
             )
-        return RunError(f"{self.run.path}: can't compute {what} ({reason}). Make the run again with this slotmark.")
+        return RunError(f"{self.run.place}: can't compute {what} ({reason}). Make the run again with this slotmark.")
 
 
 def _says(error: OSError, number: int) -> bool:
@@ -337,7 +338,7 @@ def parts_of(analyses: Sequence[Analysis], least: int = LEAST_OF_PART) -> dict[s
     for analysis, one in zip(analyses, found, strict=True):
         if not np.array_equal(one.keys, found[0].keys):
             raise ComparisonError(
-                f"{analyses[0].run.path} and {analysis.run.path} hold other blocks: only processes over the same blocks can be put together."
+                f"{analyses[0].run.place} and {analysis.run.place} hold other blocks: only processes over the same blocks can be put together."
             )
     parts: dict[str, np.ndarray] = {}
     for part in analyses[0].catalogue.parts:
@@ -363,7 +364,7 @@ def costs_together(analyses: Sequence[Analysis], metric_id: str) -> CostMatrix |
     for analysis, matrix in zip(analyses, matrices, strict=True):
         if not np.array_equal(matrix.keys, matrices[0].keys):
             raise ComparisonError(
-                f"{analyses[0].run.path} and {analysis.run.path} hold other blocks: only processes over the same blocks can be put together."
+                f"{analyses[0].run.place} and {analysis.run.place} hold other blocks: only processes over the same blocks can be put together."
             )
     if len(matrices) == 1:
         return matrices[0]

@@ -4,6 +4,7 @@ A run folder comes from strangers. Names of tables are those that a bench's own 
 paths are quoted, and paths are no patterns; SQL can read nothing outside the run's folder of tables, change no setting, and load no extension.
 """
 
+import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from slotmark.cores import usable_cores
 from slotmark.errors import RunError
 from slotmark.metrics.entries import Native, Words
 from slotmark.run import Run
+from slotmark.run.folder import in_its_place
+from slotmark.run.storage import Folder, damaged_table
 from slotmark.temporary import temporary_folder
 
 MEMORY_LIMIT = "350MiB"
@@ -85,7 +88,7 @@ class Database:
         self.run = run
         self._column = member
         self._spill = temporary_folder()
-        folder = f"{run.path / 'tables'}/"
+        folder = f"{run.storage.folder / 'tables'}/"
         self._connection = duckdb.connect(
             config={
                 "threads": max(1, usable_cores() // beside),
@@ -104,6 +107,7 @@ class Database:
         for worker in self._workers:
             worker.execute("USE relations")  # can't be set once the configuration is locked
         self._files: dict[str, list[Path]] = {}
+        self._columns: dict[str, list[str]] = {}
         self._words: dict[str, str] = {}
         self._numbered: dict[str, dict[str, str]] = {}
         self._shifts: dict[str, dict[str, int]] = {}
@@ -146,7 +150,7 @@ class Database:
             RunError: The run has no such table, or it's damaged.
         """
         files = self._files[name] = _whole_files(self.run, name)
-        columns = pq.read_schema(files[0]).names
+        columns = self._columns[name] = pq.read_schema(files[0]).names
         self._numbered[name] = {column: self._words[column] for column in sorted(self._words.keys() & columns)}
         self._shifted[name] = [column for column in self._shifts if {column, self._column} <= set(columns)]
         self.execute(f"CREATE OR REPLACE VIEW {_identifier(name)} AS {self._rows_of(name, files)}")
@@ -154,6 +158,7 @@ class Database:
     def name_words(self, name: str, words: Words) -> None:
         """Makes a type for words, for tables that are opened from here on."""
         values = f"SELECT DISTINCT word FROM ({words.values}\n) AS words (word) WHERE word IS NOT NULL ORDER BY word"
+        self._fetch(values)
         self.execute(f"CREATE TYPE {_identifier(name)} AS ENUM ({values})")
         self._words |= dict.fromkeys(words.columns, name)
         if name == self._column:
@@ -168,12 +173,14 @@ class Database:
         """Takes from the values of a column of this name, in tables opened from here on that have a member, what some SQL gives for the member."""
         member = _identifier(self._column)
         named = f"SELECT CAST({member} AS VARCHAR), CAST(shift AS BIGINT) FROM ({sql}\n) WHERE {member} IS NOT NULL AND shift IS NOT NULL"
+        self._fetch(named)
         if shifts := dict(self._connection.sql(named).fetchall()):
             self._shifts[column] = shifts
 
     def make(self, name: str, sql: str) -> None:
         """Computes a table."""
         with self._kept_rows(self._connection, self._all_kept_in(sql)):
+            self._fetch(sql)
             self.execute(f"CREATE TABLE {_identifier(name)} AS {sql}")
         self.execute("CHECKPOINT")
 
@@ -187,6 +194,8 @@ class Database:
         read = names_in(sql)
         tables = {table: self._files[table] for table in read if self._column in self._numbered.get(table, ())}
         kept = [relation for relation in read if relation in self._kept]
+        with self._kept_rows(self._connection, self._all_kept_in(sql)):
+            self._fetch(sql)
         pieces = [piece for relation in kept for piece in self._kept[relation]]
         free = deque(self._workers)
 
@@ -215,9 +224,11 @@ class Database:
         found = self._connection.sql(native.arguments).fetchall()
         if len(found) != 1 or not all(isinstance(value, int) for value in found[0]):
             raise RunError(
-                f"{self.run.path}: {native.arguments} gives {found[0] if found else 'no row'}: expected one row of whole numbers. Copy the run again."
+                f"{self.run.place}: {native.arguments} gives {found[0] if found else 'no row'}: expected one row of whole numbers. Copy the run again."
             )
         arguments = found[0]
+        for table, columns in native.tables.items():
+            self.run.fetch(table, columns)
         function = getattr(_core, native.function)
 
         def rows(some: _Members) -> pa.Table:
@@ -260,6 +271,19 @@ class Database:
     def execute(self, sql: str) -> None:
         """Runs a statement."""
         self._connection.execute(sql)
+
+    def _fetch(self, sql: str) -> None:
+        """Has the columns that a query reads be there, where the run is in a store: those that its plan names, of the tables that it reads."""
+        tables = [table for table in names_in(sql) if table in self._files]
+        if not tables or isinstance(self.run.storage, Folder):
+            return
+        ((_, plan),) = self._connection.execute(f"EXPLAIN (FORMAT JSON) {sql}").fetchall()
+        for columns, condition in _scans(json.loads(plan)):
+            # A plan doesn't name the table of a scan: it is any that has the columns.
+            for table in tables:
+                there = self._columns[table]
+                if columns <= set(there):
+                    self.run.fetch(table, columns | {column for column in there if column in condition})
 
     def _rows_of(self, table: str, files: Sequence[Path], only: str | None = None) -> str:
         """SQL of the rows in some of a table's files; of one member, where it is named: its name in each row needn't be read then."""
@@ -330,6 +354,7 @@ class Database:
     def select(self, sql: str) -> pa.Table:
         """Returns the result of a query."""
         with self._kept_rows(self._connection, self._all_kept_in(sql)):
+            self._fetch(sql)
             return self._connection.sql(sql).to_arrow_table()
 
 
@@ -405,6 +430,16 @@ def _span_of(file: Path, member: str) -> tuple[str, str] | None:
     return min(one.min for one in found), max(one.max for one in found)
 
 
+def _scans(plan: list[dict[str, Any]]) -> Iterator[tuple[set[str], str]]:
+    """The scans of Parquet files in a plan: the columns that each gives, and the text of the conditions that it checks, with other columns."""
+    for node in plan:
+        yield from _scans(node["children"])
+        known = node.get("extra_info", {})
+        if "PARQUET" in known.get("Function", ""):
+            columns, conditions = (known.get(name, []) for name in ("Projections", "Filters"))
+            yield {columns} if isinstance(columns, str) else set(columns), str(conditions)
+
+
 def _whole_files(run: Run, name: str) -> list[Path]:
     """A table's files. RunError where one is missing or damaged, or they don't have the rows that are in the manifest."""
     files, rows = run.table_files(name), 0
@@ -412,12 +447,10 @@ def _whole_files(run: Run, name: str) -> list[Path]:
         try:
             rows += pq.read_metadata(file).num_rows
         except (OSError, pa.ArrowException) as error:
-            raise RunError(
-                f"{file}: not a readable Parquet file ({error}). Copy the run again from where it was made."
-            ) from error
+            raise damaged_table(in_its_place(run.storage, str(file)), error) from error
     if rows != run.manifest.tables[name]:
         raise RunError(
-            f"{run.path / 'tables' / name}: {rows} rows, but run.json says {run.manifest.tables[name]}. The run was changed by hand."
+            f"{run.place / f'tables/{name}'}: {rows} rows, but run.json says {run.manifest.tables[name]}. The run was changed by hand."
         )
     return files
 

@@ -110,13 +110,13 @@ class Native(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         function: Its name in ``slotmark._core``. It takes files by table, members (each with the number that stands for it, and the shift of its
             times), whether all rows are of one member, and then what ``arguments`` gives; it gives rows and columns, of which one has
             those numbers.
-        tables: What it reads.
+        tables: The columns that it reads, by table.
         arguments: SQL of one row.
         shift: The column that the catalogue shifts, which the function gets.
     """
 
     function: str
-    tables: list[str]
+    tables: dict[str, list[str]]
     arguments: str
     shift: str
 

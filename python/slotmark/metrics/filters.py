@@ -120,7 +120,7 @@ def filters_of_run(run: Run) -> list[Filter]:
     for asked in (run.manifest.parameters.get("filters", []), run.manifest.observed.get(MEASURED, [])):
         if not isinstance(asked, list) or not all(isinstance(one, str) for one in asked):
             raise ArgumentError(
-                f"{run.path / 'run.json'}: its filters are no list of names. Choose some with --filter."
+                f"{run.place / 'run.json'}: its filters are no list of names. Choose some with --filter."
             )
         found += parse_filters(asked, run.manifest.bench)
     return found

@@ -1,6 +1,6 @@
-"""Checks a run's tables against its manifest: names, places, sizes, rows, digests.
+"""Checks a run's tables against its manifest: names, places, sizes, rows.
 
-A run folder comes from a stranger: a table's name is a plain word, and its files lie inside the folder.
+A run comes from a stranger: a table's name is a plain word, and its files lie inside the folder.
 """
 
 import re
@@ -10,55 +10,57 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slotmark import _core
 from slotmark.errors import RunError
+from slotmark.places import Place
 from slotmark.run.manifest import Manifest, TablePart
+from slotmark.run.storage import MANIFEST, Storage, damaged_table, digest_of
 
 _TABLE = re.compile("[a-z][a-z0-9_]{0,63}")
 _PART = re.compile(r"part-[0-9A-Za-z_-]{1,64}\.parquet")
-
-
-def digest_of(path: Path) -> str:
-    """The file's BLAKE3 digest, as ``blake3:9f…``; it was measured at several times the speed of SHA-256."""
-    return f"blake3:{_core.blake3_file(str(path))}"
 
 
 def parts_of(tables: Path, names: Sequence[str]) -> list[TablePart]:
     """The files of the tables that were written below a folder, in the order of the names."""
     return [
         TablePart(
-            name, file, _metadata(tables / file).num_rows, (tables / file).stat().st_size, digest_of(tables / file)
+            name,
+            file,
+            _metadata(tables / file, tables / file).num_rows,
+            (tables / file).stat().st_size,
+            digest_of(tables / file),
         )
         for name in names
         for file in _listed(tables, name)
     ]
 
 
-def refuse_unlike_tables(folder: Path, manifest: Manifest) -> None:
+def refuse_unlike_tables(storage: Storage, manifest: Manifest) -> None:
     """Raises RunError where a table isn't what the manifest says, naming the file.
 
     Checked are names, that files lie inside the folder, their presence, size and rows, and that the files of a table have the
     same columns.
     """
-    _refuse_names(folder / "run.json", manifest)
+    folder = storage.place
+    _refuse_names(folder / MANIFEST, manifest)
+    sizes = dict(zip(manifest.parts, storage.sizes(manifest.parts), strict=True))
     for name, rows in manifest.tables.items():
         parts = manifest.parts_of(name)
         if not parts:
-            raise RunError(f"{folder / 'run.json'}: lists no file of table '{name}'. The file was changed by hand.")
-        found = [_checked(folder / "tables", part) for part in parts]
+            raise RunError(f"{folder / MANIFEST}: lists no file of table '{name}'. The file was changed by hand.")
+        found = [_checked(storage, part, sizes[part]) for part in parts]
         for part, one in zip(parts, found, strict=True):
             if not one.schema.equals(found[0].schema):
                 raise RunError(
-                    f"{folder / 'tables' / part.file}: has other columns than the table's first file. The run was changed by hand."
+                    f"{folder / f'tables/{part.file}'}: has other columns than the table's first file. The run was changed by hand."
                 )
         counted = sum(one.num_rows for one in found)
         if counted != rows:
             raise RunError(
-                f"{folder / 'tables' / name}: {counted} rows, but run.json says {rows}. The run was changed by hand."
+                f"{folder / f'tables/{name}'}: {counted} rows, but run.json says {rows}. The run was changed by hand."
             )
 
 
-def _refuse_names(file: Path, manifest: Manifest) -> None:
+def _refuse_names(file: Place, manifest: Manifest) -> None:
     for name in [*manifest.tables, *(part.table for part in manifest.parts)]:
         if not _TABLE.fullmatch(name):
             raise RunError(
@@ -73,33 +75,25 @@ def _refuse_names(file: Path, manifest: Manifest) -> None:
             )
 
 
-def _checked(tables: Path, part: TablePart) -> pq.FileMetaData:
-    """The footer of a file that is there, inside the folder, and as large as the manifest says."""
-    path = tables / part.file
+def _checked(storage: Storage, part: TablePart, size: int | None) -> pq.FileMetaData:
+    """The footer of a file that is there and as large as the manifest says."""
+    path = storage.place / f"tables/{part.file}"
     again = "copy the run again from where it was made."
-    if not path.is_file():
+    if size is None:
         raise RunError(f"{path}: the manifest lists this file but it is gone; {again}")
-    if not path.resolve().is_relative_to(tables.resolve()):
-        raise RunError(f"{path}: leads out of the run folder; {again}")
-    size = path.stat().st_size
     if size != part.bytes:
         raise RunError(f"{path}: {size:,} bytes, but run.json says {part.bytes:,}: cut or changed; {again}")
-    metadata = _metadata(path)
+    metadata = _metadata(storage.folder / "tables" / part.file, path)
     if metadata.num_rows != part.rows:
         raise RunError(f"{path}: {metadata.num_rows} rows, but run.json says {part.rows}: changed; {again}")
     return metadata
 
 
-def damaged_table(path: Path, error: Exception) -> RunError:
-    """The error about a file that can't be read as Parquet."""
-    return RunError(f"{path}: not a readable Parquet file ({error}). Copy the run again from where it was made.")
-
-
-def _metadata(path: Path) -> pq.FileMetaData:
+def _metadata(file: Path, shown: Place) -> pq.FileMetaData:
     try:
-        return pq.read_metadata(path)
+        return pq.read_metadata(file)
     except (OSError, pa.ArrowException) as error:
-        raise damaged_table(path, error) from error
+        raise damaged_table(shown, error) from error
 
 
 def _placed(table: str, file: str) -> bool:

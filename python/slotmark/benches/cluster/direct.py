@@ -9,12 +9,13 @@ from slotmark.benches.cluster.ingest import Cluster, Ingested, finish_run
 from slotmark.benches.cluster.metadata import read_genesis, read_metadata, regions_of_topology
 from slotmark.benches.cluster.simulate import RunFacts
 from slotmark.engine import Progress
+from slotmark.places import Place
 from slotmark.run import Run, RunWriter
 from slotmark.temporary import temporary_folder
 
 
 def simulate_direct(
-    profile_toml: str, seed: int, out: Path, progress: Progress, *, threads: int = 0
+    profile_toml: str, seed: int, out: Place, progress: Progress, *, threads: int = 0
 ) -> tuple[Run, RunFacts]:
     """Simulates a profile into a new run folder: the tables that ingesting its logs would give, and those of the truth.
 
@@ -24,7 +25,7 @@ def simulate_direct(
     Args:
         profile_toml: A complete profile, as :func:`slotmark.benches.cluster.simulate.load_profile` gives it.
         seed: Decides everything that is random.
-        out: The new run folder.
+        out: The new run.
         progress: Gets slots of hosts done and in all; may raise to stop.
         threads: How many hosts at once; 0 for as many as there are cores.
 

@@ -101,7 +101,7 @@ def two_sides(named: Sequence[str], opened: Sequence[Sequence[Run]]) -> Pair:
     for run in (run for side in opened for run in side):
         if run.manifest.bench != "ledger":
             raise ComparisonError(
-                f"{run.path}: a run of bench '{run.manifest.bench}', but a forecast takes replays. Name runs of `slotmark ledger run`."
+                f"{run.place}: a run of bench '{run.manifest.bench}', but a forecast takes replays. Name runs of `slotmark ledger run`."
             )
     if len(opened) == 2:
         return opened[0], opened[1]
@@ -117,7 +117,7 @@ def two_sides(named: Sequence[str], opened: Sequence[Sequence[Run]]) -> Pair:
             f"{named[0]}: runs of one build only, '{next(iter(builds))}'. Name a folder with runs of two, or BASELINE CANDIDATE."
         )
     if len(builds) > 2:
-        first, second = (",".join(str(run.path) for run in of) for of in list(builds.values())[:2])
+        first, second = (",".join(str(run.place) for run in of) for of in list(builds.values())[:2])
         raise ComparisonError(
             f"{named[0]}: runs of {len(builds)} builds: {', '.join(builds)}. Name two of them, the baseline first, as "
             f"`slotmark forecast {first} {second}`."
@@ -139,7 +139,7 @@ def by_mode(sides: Pair) -> list[Pair]:
             lone = (base or changed)[0]
             way = "reapply" if reapply else "apply in full"
             raise ComparisonError(
-                f"{lone.path}: its replays {way} and none of the other build do, so they did different work. Replay both builds that way."
+                f"{lone.place}: its replays {way} and none of the other build do, so they did different work. Replay both builds that way."
             )
         if base:
             pairs.append((base, changed))

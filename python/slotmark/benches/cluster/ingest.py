@@ -1,7 +1,7 @@
 """Ingest: a folder of logs to a run folder."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -179,7 +179,11 @@ def ingest(
             written.
         RunError: The run folder can't be written.
     """
-    if request.logs.is_dir() and request.out.resolve().is_relative_to(request.logs.resolve()):
+    if (
+        request.logs.is_dir()
+        and isinstance(request.out, Path)
+        and request.out.resolve().is_relative_to(request.logs.resolve())
+    ):
         raise LogError(f"{request.out}: lies inside {request.logs}, the logs. Choose an -o elsewhere.")
     found = host_logs(request.logs)
     logs = found.logs
@@ -252,8 +256,10 @@ def finish_run(writer: RunWriter, cluster: Cluster, ingested: Ingested) -> Run:
     )
     for name, table in found.tables.items():
         writer.table(name, table)
+    # All hosts of a cluster that ran here have the clock of this machine, whatever delays on a busy one suggest.
+    of_clocks = [] if cluster.here else found.warnings
     return writer.finish(
-        _manifest(cluster, ingested, [*_of_tracing(writer.tables_folder, cluster, ingested), *found.warnings])
+        _manifest(cluster, ingested, [*_of_tracing(writer.tables_folder, cluster, ingested), *of_clocks])
     )
 
 
@@ -431,7 +437,7 @@ def _manifest(cluster: Cluster, ingested: Ingested, more_warnings: Sequence[Warn
         versions={
             **versions(),
             **({"simulator": metadata.simulator} if metadata.simulator else {}),
-            **({} if here else _nodes(ingested)),
+            **(_placed(ingested, here.tables) if here else _nodes(ingested)),
             **{f"target {name}": known for name, package in packages.items() if (known := package.known)},
         },
         sources=ingested.sources,
@@ -476,12 +482,24 @@ def _conditions(asked: str) -> list[Filter]:
 
 def _nodes(ingested: Ingested) -> dict[str, str]:
     """The nodes that wrote the logs, each with the versions that its hosts log; none whose version no host logs."""
+    return _versions((host.node, host) for host in ingested.hosts if host.node)
+
+
+def _placed(ingested: Ingested, tables: Mapping[str, pa.Table]) -> dict[str, str]:
+    """What hosts ran that didn't all run the same, by its name in the session, likewise."""
+    if (placed := tables.get("host_nodes")) is None:
+        return {}
+    names = dict(zip(placed["host"].to_pylist(), placed["name"].to_pylist(), strict=True))
+    return _versions((names[host.host], host) for host in ingested.hosts if host.host in names)
+
+
+def _versions(named: Iterable[tuple[str, Host]]) -> dict[str, str]:
     found: dict[str, dict[str, None]] = {}
-    for host in ingested.hosts:
-        if host.node and host.kept:
+    for name, host in named:
+        if host.kept:
             known = " ".join(filter(None, (host.version, host.revision[:7])))
-            found.setdefault(f"target {host.node}", {}).update({known: None} if known else {})
-    return {node: ", ".join(known) for node, known in found.items() if known}
+            found.setdefault(f"target {name}", {}).update({known: None} if known else {})
+    return {name: ", ".join(known) for name, known in found.items() if known}
 
 
 def _moment(ts_ns: int) -> str:

@@ -11,6 +11,7 @@ from slotmark.benches.cluster.sweep import Spacing
 from slotmark.errors import ArgumentError
 from slotmark.numbers import percent, plain
 from slotmark.options import Option, duration_us, fraction, words_of
+from slotmark.places import Place, place
 
 if TYPE_CHECKING:
     from slotmark.engine import Shard
@@ -34,6 +35,10 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 """Bounds of a number in a file of options; a command line has bounds of its own."""
 
 
+def _place(_option: str, named: str) -> Place:
+    return place(named)
+
+
 def _milliseconds(option: str, text: str) -> float:
     return duration_us(option, text) / 1e3
 
@@ -44,7 +49,10 @@ class IngestRequest(msgspec.Struct, frozen=True, kw_only=True):
     logs: Annotated[
         Path, Option("A folder with a folder or a file of logs a host; .gz and .zst too.", "LOGDIR", argument=True)
     ]
-    out: Annotated[Path, Option("The new run folder.", "RUN", ("-o", "--out"))]
+    out: Annotated[
+        Place,
+        Option("The new run folder, or its URL in an object store.", "RUN", ("-o", "--out"), parse=_place),
+    ]
     genesis: Annotated[
         Path | None, Option("The Shelley genesis, where LOGDIR hasn't genesis/genesis.shelley.json.", "FILE")
     ] = None
@@ -86,8 +94,13 @@ class SimulationRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     profile: Annotated[str | None, _PROFILE] = None
     out: Annotated[
-        Path | None,
-        Option("The new run directory, or run folder with --direct; needed to simulate.", "DIR", ("-o", "--out")),
+        Place | None,
+        Option(
+            "The new run directory; with --direct the new run folder, or its URL in an object store. Needed to simulate.",
+            "DIR",
+            ("-o", "--out"),
+            parse=_place,
+        ),
     ] = None
     settings: SettingsOption = ()
     seed: Annotated[int, Option("Decides everything that is random.", least=0)] = 1

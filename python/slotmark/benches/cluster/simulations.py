@@ -9,12 +9,13 @@ from slotmark.benches.cluster.simulate import RunFacts, simulate, workers_for
 from slotmark.cores import usable_cores
 from slotmark.engine import Piece, Progress, local
 from slotmark.errors import RunError
-from slotmark.run.folder import refuse_existing
+from slotmark.places import Place
+from slotmark.run.storage import is_run, refuse_existing
 
 
 def simulated(
-    request: SimulationRequest, profile_toml: str, out: Path, progress: Progress
-) -> list[tuple[Path, RunFacts]]:
+    request: SimulationRequest, profile_toml: str, out: Place, progress: Progress
+) -> list[tuple[Place, RunFacts]]:
     """Simulates what is asked for: one run into ``out``, or one per seed below it.
 
     Args:
@@ -33,14 +34,14 @@ def simulated(
     if request.repeat is not None:
         seeds = range(request.seed, request.seed + request.repeat)
         return simulate_seeds(profile_toml, seeds, out, progress, direct=request.direct)
-    if request.direct:
+    if request.direct or not isinstance(out, Path):
         return [(out, simulate_direct(profile_toml, request.seed, out, progress)[1])]
     return [(out, simulate(profile_toml, request.seed, out, progress))]
 
 
 def simulate_seeds(
-    profile_toml: str, seeds: Sequence[int], out: Path, progress: Progress, *, direct: bool, workers: int | None = None
-) -> list[tuple[Path, RunFacts]]:
+    profile_toml: str, seeds: Sequence[int], out: Place, progress: Progress, *, direct: bool, workers: int | None = None
+) -> list[tuple[Place, RunFacts]]:
     """Simulates a profile once per seed, into new folders ``seed-N`` below ``out``, which other runs may be in.
 
     Args:
@@ -59,7 +60,7 @@ def simulate_seeds(
         RunError: One of the folders is there already, or can't be written.
     """
     folders = [out / f"seed-{seed}" for seed in seeds]
-    if (out / "run.json").exists():
+    if is_run(out):
         raise RunError(f"{out}: a run folder, and runs are not put into one. Choose another -o.")
     for folder in folders:
         refuse_existing(folder)
@@ -77,9 +78,10 @@ def simulate_seeds(
 
 
 def _simulated(
-    profile_toml: str, seed: int, direct: bool, *, folder: Path, threads: int, progress: Progress
+    profile_toml: str, seed: int, direct: bool, *, folder: Place, threads: int, progress: Progress
 ) -> RunFacts:
     """A simulation, written to a folder."""
     if direct:
         return simulate_direct(profile_toml, seed, folder, progress, threads=threads)[1]
+    assert isinstance(folder, Path), "logs are written to folders"
     return simulate(profile_toml, seed, folder, progress)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from slotmark.metrics import catalogue
+from slotmark.places import Place
 from slotmark.published.archive.reading import Report, Row, number
 from slotmark.published.locli import headed
 from slotmark.published.locli_manifest import PACKAGES, WORKLOAD
@@ -58,14 +59,14 @@ def began(report: Report, place: int) -> str:
     return f"{at.replace(' ', 'T')}Z" if _BEGAN.fullmatch(at) else ""
 
 
-def write_run(file: Path, report: Report, place: int, out: Path) -> Run:
+def write_run(file: Path, report: Report, place: int, out: Place) -> Run:
     """The run folder of a column.
 
     Args:
         file: That the report was read from.
         report: The tables.
         place: Place of the column.
-        out: The new folder.
+        out: The new run.
 
     Raises:
         RunError: The folder is there already, or can't be written.

@@ -12,6 +12,7 @@ from slotmark.benches.cluster.live.nodes import resolve_node
 from slotmark.benches.cluster.sweep import amount
 from slotmark.errors import ArgumentError, BedError, SimulationError
 from slotmark.options import Option, duration_s
+from slotmark.places import Place, Url, place
 
 if TYPE_CHECKING:
     from slotmark.benches.cluster.bed import Bed, Host
@@ -75,11 +76,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         Option("How long to measure, as 10m, once all hosts agree on a block.", "TIME", ("--for",), parse=_seconds),
     ]
     out: Annotated[
-        Path,
+        Place,
         Option(
-            "The new run folder; logs are kept in RUN.logs beside it. With --rounds, the folder that all of them are made in.",
+            "The new run folder; logs are kept in RUN.logs beside it. With --rounds, the folder that all of them are made in. Or a run's URL in an "
+            "object store; logs are then in RUN.logs here.",
             "RUN",
             ("-o", "--out"),
+            parse=lambda _flag, named: place(named),
         ),
     ]
     network: Annotated[Network, Option("Latencies of the bed, in a network emulated in user space; or none.")] = "wan"
@@ -125,8 +128,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def logs(self) -> Path:
-        """The run directory: logs, genesis and stores of the nodes, beside the run folder."""
-        return self.out.with_name(self.out.name + ".logs")
+        """The run directory: logs, genesis and stores of the nodes, beside the run folder; of a run in a store, here."""
+        return (
+            Path(f"{self.out.name}.logs") if isinstance(self.out, Url) else self.out.with_name(self.out.name + ".logs")
+        )
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import msgspec
 from slotmark.benches.cluster.bed import Host, stamp_bed
 from slotmark.benches.cluster.live.plan import Network, Request
 from slotmark.errors import ArgumentError, BedError
+from slotmark.run.storage import try_out
 
 SOCKET = "node.socket"
 LOOPBACK = "127.0.0.1"
@@ -26,8 +27,9 @@ def make_rundir(request: Request, start_s: int, node: str) -> Path:
         ArgumentError: The run folder or the run directory is there already, or can't be made.
         BedError: The bed is damaged.
     """
+    try_out(request.out)
     for path in (request.out, request.logs):
-        if path.exists():
+        if isinstance(path, Path) and path.exists():
             raise ArgumentError(f"-o {request.out}: {path} exists already. Name another, or remove it.")
     try:
         request.logs.mkdir(parents=True)

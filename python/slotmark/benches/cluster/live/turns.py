@@ -4,6 +4,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -15,6 +16,7 @@ from slotmark.benches.cluster.live.placing import halves
 from slotmark.benches.cluster.live.plan import Request, Session, Turn
 from slotmark.errors import LogError, TargetError
 from slotmark.measure import session as sessions
+from slotmark.places import folder_of
 from slotmark.run import machine_facts, utc_now
 from slotmark.run.folder import refuse_existing
 from slotmark.run.integrity import digest_of
@@ -62,7 +64,7 @@ def run_in_turns(
         KeyboardInterrupt: A signal came; finished rounds are kept.
         SlotmarkError: As of ``run_live``, where more runs would not help.
     """
-    out = session.each.out
+    out = folder_of("-o", session.each.out)
     read_bed(session.each.bed)
     for node in session.nodes.values():
         resolve_node(node)
@@ -137,7 +139,9 @@ def _all(session: Session, first: int) -> list[Request]:
 
 def _remove(requests: Sequence[Request], on_remark: Callable[[str], None]) -> None:
     """Removes what there is of runs of a round that isn't whole: its runs are made again, one after the other."""
-    for path in [path for request in requests for path in (request.out, request.logs) if path.exists()]:
+    for path in [
+        path for request in requests for path in (request.out, request.logs) if isinstance(path, Path) and path.exists()
+    ]:
         on_remark(f"{path}: of a round that is not whole; removed")
         shutil.rmtree(path)
 

@@ -145,7 +145,7 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
         SimulationError: The profile can't be simulated with what was measured.
     """
     if run.manifest.parameters.get("network") == "loopback":
-        raise RunError(f"{run.path}: its hosts had no latencies, and the bed's links have. Run it with --network wan.")
+        raise RunError(f"{run.place}: its hosts had no latencies, and the bed's links have. Run it with --network wan.")
     bed = read_bed(bed_folder)
     profile = bed_folder / "profile.toml"
     if not profile.is_file():
@@ -153,7 +153,7 @@ def validate(run: Run, bed_folder: Path, slots: int, progress: Callable[[int, in
     with Analysis(run) as analysis:
         (blocks,) = analysis.query("SELECT COUNT(*) FILTER (accepted) AS n FROM blocks")["n"].to_pylist()
         if not blocks:
-            raise RunError(f"{run.path}: no block of it is analysed. Run it for longer.")
+            raise RunError(f"{run.place}: no block of it is analysed. Run it for longer.")
         stages = [*_forging(analysis), *_peer(analysis, bed)]
         measured = [analysis.samples(metric) for metric in METRICS]
         tx_bytes = _transaction_bytes(analysis)

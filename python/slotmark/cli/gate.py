@@ -40,8 +40,8 @@ class Deciding(msgspec.Struct, frozen=True, kw_only=True):
     run_to_run: Annotated[
         Path | None,
         Option(
-            "How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
-            "FILE",
+            "How much runs of one build differ: a table from `slotmark spread`, or a folder of earlier runs. Without it, the table that comes with slotmark for the runs' cluster, if there is one.",
+            "PATH",
         ),
     ] = None
     show_policy: Annotated[bool, Option("Print the default policy of these runs as a policy file, and end.")] = False

@@ -35,16 +35,16 @@ def plan(
         Path | None,
         typer.Option(
             "--run-to-run",
-            metavar="FILE",
-            help="How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
+            metavar="PATH",
+            help="How much runs of one build differ: a table from `slotmark spread`, or a folder of earlier runs. Without it, the table that comes with slotmark for the runs' cluster, if there is one.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what a decision takes by each design, the smallest differences that comparisons of such runs find, and what a wanted one takes."""
-    from slotmark.compare.plan import builds
     from slotmark.compare.plan import plan as plan_runs
     from slotmark.compare.policy import read_policy
+    from slotmark.compare.sides import builds
     from slotmark.metrics import parse_filters
     from slotmark.report import plan_document, write_report
 

@@ -1,6 +1,6 @@
 """Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
 
-from slotmark.metrics.analysis import Analysis, Meeting, costs_together, parts_of, samples, side_by_side
+from slotmark.metrics.analysis import Analysis, Meeting, analyses_of, costs_together, parts_of, samples, side_by_side
 from slotmark.metrics.catalogue import (
     Better,
     Catalogue,
@@ -35,6 +35,7 @@ __all__ = [
     "StageCells",
     "Timelines",
     "Turns",
+    "analyses_of",
     "benches",
     "catalogue",
     "costs_together",

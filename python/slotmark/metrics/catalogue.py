@@ -255,6 +255,20 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beside: list[str] = []
 
 
+class PassedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The way by which places had from each other what one of them made.
+
+    Attributes:
+        metric: The metric of places whose value runs on from that of the place that sent.
+        relation: A row per key and place that had it from another.
+        sender: The column with that other.
+    """
+
+    metric: str
+    relation: str
+    sender: str
+
+
 class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The columns by which two targets that shared the places of one run are compared.
 
@@ -266,6 +280,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         forged: The relation whose metrics by that key are of the place that made it.
         metric: Metrics of such comparisons alone, by place: they stand for those that only a whole cluster has.
         made_by: The command that makes such runs.
+        passed_on: How a place's value contains another's; None where none does.
     """
 
     place: str
@@ -275,6 +290,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forged: str
     metric: list[Metric]
     made_by: str
+    passed_on: PassedOn | None = None
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -29,6 +29,7 @@ KINDS = (
     "apart",
     "different",
     "drifting_rounds",
+    "earlier_runs_left_out",
     "few_rounds",
     "lacking",
     "machine_loaded",
@@ -154,6 +155,14 @@ def one_run_a_side() -> Warning:
 def round_left_out(number: int, why: str) -> Warning:
     """A round of runs that took turns, of which not all are there and whole."""
     return Warning("round_left_out", f"Round {number} is not compared: {why}. The other rounds are.")
+
+
+def earlier_runs_left_out(folder: str, why: str) -> Warning:
+    """Runs of a folder that don't show how much the compared runs differ; with the reasons."""
+    return Warning(
+        "earlier_runs_left_out",
+        f"Not all runs in {folder} show how much runs of one build differ. Left out: {why}.",
+    )
 
 
 def drifting_rounds(subject: str, correlation: float, p: float) -> Warning:

@@ -1,16 +1,17 @@
-"""Mixed sessions whose truth is known: run folders of clusters that pass blocks on from host to host, so that a slow neighbour slows others.
+"""Mixed sessions whose truth is known: run folders of clusters whose hosts fetch blocks from whoever has them first, so that a slow neighbour slows others.
 
 `python -m tests.compare.planted_mixed SESSIONS` prints how often a planted delay is found, and how far estimates are from it.
 """
 
+import heapq
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from benchmarks.statistics.rows import print_rows
 
 from slotmark.benches.cluster.bed import Host
 from slotmark.benches.cluster.live.placing import halves
@@ -19,10 +20,16 @@ from slotmark.compare.result import Difference
 from slotmark.metrics import register
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.run.manifest import MIXED, ROUND
+from slotmark.statistics.rank_tests import error_share
+from slotmark.statistics.swapped import ORIGIN, Swapped, levels, swapped
 
 BENCH = "mixture"
 NAMES = ("usual", "delayed")
 VERSIONS = dict(zip(NAMES, ("1.0", "1.1"), strict=True))
+
+CONFIDENCE = 0.95
+ALPHA = (1 - CONFIDENCE) * error_share(3, 2, decides=True)
+"""A p-value of adoption below it is a verdict, where none of the others is smaller."""
 
 register(BENCH, Path(__file__).parent / BENCH)
 
@@ -37,7 +44,8 @@ class Plant(msgspec.Struct, frozen=True, kw_only=True):
         adopt: By how much a delayed host adopts later.
         forge: By how much it forges later.
         memory: By how much more memory it has, in MiB.
-        passed_on: The share of hosts that have a block not from its forger but from another host, and with it what that one adopted later by.
+        neighbours: With how many others a host is linked on average: from 2, a ring, to all. Over fewer links more blocks come by other hosts.
+        held: The share of its work on a block after which a host passes it on: 1 where it adopts it first, 0 where it passes it on at once.
         process: Standard deviation of what a host's process of a round adds to all its adoptions.
         day: Of what a round adds to all.
     """
@@ -48,7 +56,8 @@ class Plant(msgspec.Struct, frozen=True, kw_only=True):
     adopt: float = 0.0
     forge: float = 0.0
     memory: float = 0.0
-    passed_on: float = 0.5
+    neighbours: float = 2.0
+    held: float = 1.0
     process: float = 0.001
     day: float = 0.03
 
@@ -61,17 +70,41 @@ def beds_hosts(count: int) -> list[Host]:
 
 def session(folder: Path, plant: Plant, seed: int) -> list[Run]:
     """The run folders of a session's rounds."""
-    draws = np.random.default_rng([27, seed])
-    cluster = _cluster(draws, plant)
     runs = []
-    for number in range(1, plant.rounds + 1):
-        ran = halves(cluster.hosts, NAMES, seed, number)
-        tables = _tables(draws, plant, cluster, ran, draws.normal(0, plant.day))
-        tables["host_nodes"] = pa.table({"host": list(ran), "name": list(ran.values())})
+    for number, tables in enumerate(rounds_of(plant, seed), start=1):
         mixed = {ROUND: number, MIXED: list(NAMES)}
         target = Target(" and ".join(NAMES), VERSIONS[NAMES[number % 2]])  # of the one that most hosts ran
         runs.append(_written(folder / f"{seed}-{number}", f"session-{seed}", target, mixed, tables))
     return runs
+
+
+def rounds_of(plant: Plant, seed: int) -> Iterator[dict[str, pa.Table]]:
+    """The tables of a session's rounds."""
+    draws = np.random.default_rng([27, seed])
+    cluster = _cluster(draws, plant)
+    for number in range(1, plant.rounds + 1):
+        ran = halves(cluster.hosts, NAMES, seed, number)
+        tables = _tables(draws, plant, cluster, ran, draws.normal(0, plant.day))
+        yield {**tables, "host_nodes": pa.table({"host": list(ran), "name": list(ran.values())})}
+
+
+def straight(rounds: Iterable[Mapping[str, pa.Table]], *, senders_known: bool = True) -> Swapped:
+    """The effect on adoption in the tables of some rounds, without run folders: ten times as fast. tests/compare/test_mixed.py holds it against a comparison of these."""
+    of_rounds, treated = [], []
+    for tables in rounds:
+        rows, ran = tables["adoptions"], tables["host_nodes"]
+        numbers = {host: number for number, host in enumerate(ran["host"].to_pylist())}
+        places, senders = (np.array([numbers[one] for one in rows[name].to_pylist()]) for name in ("host", "sender"))
+        units = rows["block"].to_numpy()
+        forgers = np.array([numbers[one] for one in tables["blocks"]["forger"].to_pylist()])
+        senders = np.where(senders == forgers[units], ORIGIN, senders)
+        of_round = levels(rows["adopted_s"].to_numpy(), places, units, senders if senders_known else None)
+        of_rounds.append(of_round)
+        treated.append((np.array(ran["name"].to_pylist()) == NAMES[1])[of_round.places])
+    found = swapped(of_rounds, treated, CONFIDENCE)
+    if found is None:
+        raise AssertionError("nothing tells")
+    return found
 
 
 def in_turns(folder: Path, plant: Plant, seed: int) -> list[Run]:
@@ -92,9 +125,10 @@ def in_turns(folder: Path, plant: Plant, seed: int) -> list[Run]:
 
 
 class _Cluster(msgspec.Struct, frozen=True):
-    """Levels of hosts: ``ways`` from a forger to a host, what each adds to its adoptions, its memory."""
+    """Levels of hosts: which are linked, ``ways`` between them, what each adds to its adoptions, its memory."""
 
     hosts: list[Host]
+    linked: np.ndarray
     ways: np.ndarray
     own: np.ndarray
     levels: np.ndarray
@@ -102,8 +136,15 @@ class _Cluster(msgspec.Struct, frozen=True):
 
 def _cluster(draws: np.random.Generator, plant: Plant) -> _Cluster:
     ways = draws.uniform(0.03, 0.12, (plant.hosts, plant.hosts))
-    own = draws.normal(0, 0.01, plant.hosts)
-    return _Cluster(beds_hosts(plant.hosts), ways, own, draws.normal(200, 40, plant.hosts))
+    own = np.abs(draws.normal(0, 0.01, plant.hosts))
+    linked = np.zeros(ways.shape, bool)
+    linked[np.arange(plant.hosts), np.roll(np.arange(plant.hosts), 1)] = True
+    linked |= linked.T
+    while linked.sum() < plant.neighbours * plant.hosts:
+        one, other = draws.choice(plant.hosts, 2, replace=False)
+        linked[one, other] = linked[other, one] = True
+    levels = draws.normal(200, 40, plant.hosts)
+    return _Cluster(beds_hosts(plant.hosts), linked, (ways + ways.T) / 2, own, levels)
 
 
 def _tables(
@@ -115,24 +156,45 @@ def _tables(
     of_process = draws.normal(0, plant.process, plant.hosts)
     forgers = draws.integers(0, plant.hosts, plant.blocks)
     forged = 0.1 + day + draws.exponential(0.03, plant.blocks) + plant.forge * delayed[forgers] + own[forgers]
-    late = plant.adopt * delayed + of_process
+    late = 0.03 + own + plant.adopt * delayed + of_process
     rows = []
     for block, forger in enumerate(forgers):
-        for host in range(plant.hosts):
-            if host == forger:
-                continue
-            others = [one for one in range(plant.hosts) if one not in (host, forger)]
-            by = late[draws.choice(others)] if draws.random() < plant.passed_on else 0.0
-            way = cluster.ways[forger, host] + own[host] + draws.exponential(0.01)
-            rows.append((block, hosts[host].name, forged[block] + way + by + late[host]))
+        ways = np.where(cluster.linked, cluster.ways + draws.exponential(0.01, cluster.ways.shape), np.inf)
+        work = late + draws.exponential(0.01, plant.hosts)
+        for host, (sender, came) in first_come(ways, plant.held * work, int(forger)).items():
+            rows.append((block, hosts[host].name, hosts[sender].name, forged[block] + came + work[host]))
     memories = cluster.levels + draws.normal(0, 1, plant.hosts) + plant.memory * delayed
     return {
         "blocks": pa.table(
             {"block": range(plant.blocks), "forger": [hosts[one].name for one in forgers], "forged_s": forged}
         ),
-        "adoptions": pa.table(dict(zip(("block", "host", "adopted_s"), zip(*rows, strict=True), strict=True))),
+        "adoptions": pa.table(
+            dict(zip(("block", "host", "sender", "adopted_s"), zip(*rows, strict=True), strict=True))
+        ),
         "memories": pa.table({"host": [host.name for host in hosts], "mib": memories}),
     }
+
+
+def first_come(ways: np.ndarray, held: np.ndarray, forger: int) -> dict[int, tuple[int, float]]:
+    """Who sent a block to each host, and when it had come; each takes it from the first that has it on its way.
+
+    Args:
+        ways: From host to host; infinite where they aren't linked.
+        held: How long each keeps a block before it sends it.
+        forger: Who has it at time 0.
+    """
+    found: dict[int, tuple[int, float]] = {}
+    ahead = [(0.0, forger, forger)]
+    while ahead:
+        came, host, sender = heapq.heappop(ahead)
+        if host in found:
+            continue
+        found[host] = sender, came
+        sends = came + (held[host] if host != forger else 0.0)
+        for other in np.flatnonzero(np.isfinite(ways[host])):
+            heapq.heappush(ahead, (sends + ways[host, other], int(other), host))
+    del found[forger]
+    return found
 
 
 def _written(
@@ -167,26 +229,53 @@ def differences(runs: Sequence[Run]) -> dict[str, Difference]:
     return {name: found for name, found in rows.items() if found is not None}
 
 
+CLUSTERS = ((5, 4.0, 1.0), (5, 3.0, 1.0), (5, 2.0, 1.0), (5, 2.0, 0.0), (10, 3.0, 1.0), (52, 6.0, 1.0))
+"""Hosts, neighbours of each, and the share of its work after which a host passes a block on."""
+
+
 def main(sessions: int) -> None:
-    """Prints a row per plant: of so many sessions, how often 20 ms or none are found, how far estimates are off, how often intervals cover the truth."""
+    """Prints a row per plant: of so many sessions, how often 20 ms or none are found, how far estimates are off, how often intervals cover the truth.
+
+    Without senders: what the estimate and its interval would be by hosts and blocks alone.
+    """
     print(
-        "| hosts | passed on | planted | called worse | called better | mean estimate | sd | interval covers what a host does itself |"
+        "| hosts | neighbours | passed on | sessions | planted | called worse | called better | mean estimate | sd | interval covers what a host does itself | "
+        "without senders: mean | sd | covers |"
     )
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for hosts, passed_on in ((5, 0.0), (5, 0.5), (10, 0.5), (52, 0.5)):
-        for adopt in (0.0, 0.02):
-            plant = Plant(hosts=hosts, passed_on=passed_on, adopt=adopt)
-            with tempfile.TemporaryDirectory() as folder:
-                found = [differences(session(Path(folder), plant, seed))["host_adopted"] for seed in range(sessions)]
-            deltas = [one.delta for one in found if one.delta]
-            estimates = np.array([one.estimate for one in deltas])
-            covered = np.mean([one.low <= adopt <= one.high for one in deltas])
-            called = [np.mean([one.verdict == verdict for one in found]) for verdict in ("worse", "better")]
-            print(
-                f"| {hosts} | {passed_on:.0%} | {1e3 * adopt:g} ms | {called[0]:.1%} | {called[1]:.1%} | {1e3 * estimates.mean():.2f} ms | "
-                f"{1e3 * estimates.std():.2f} ms | {covered:.1%} |",
-                flush=True,
+    print("| ---: | ---: | --- |" + " ---: |" * 10)
+    counts = [sessions if hosts < 20 else sessions // 10 for hosts, *_ in CLUSTERS]
+    places = [
+        (*cluster, adopt, count) for cluster, count in zip(CLUSTERS, counts, strict=True) for adopt in (0.0, 0.02)
+    ]
+    print_rows(row, places)
+
+
+def row(hosts: int, neighbours: float, held: float, adopt: float, sessions: int) -> str:
+    """A line of the table."""
+    plant = Plant(hosts=hosts, neighbours=neighbours, held=held, adopt=adopt)
+    seen: list[tuple[float, ...]] = []
+    for seed in range(sessions):
+        rounds = [*rounds_of(plant, seed)]
+        found, without = (straight(rounds, senders_known=known) for known in (True, False))
+        interval, other = found.found.interval, without.found.interval
+        # Beyond the margin of 2 % of the level, and among three tests of which two decide.
+        called = found.found.p < ALPHA and abs(interval.estimate) > 0.02 * found.base
+        seen.append(
+            (
+                called and interval.estimate > 0,
+                called and interval.estimate < 0,
+                interval.estimate,
+                interval.low <= adopt <= interval.high,
+                other.estimate,
+                other.low <= adopt <= other.high,
             )
+        )
+    worse, better, mean, covers, mean_without, covers_without = np.mean(seen, axis=0)
+    sd, sd_without = np.std(seen, axis=0)[[2, 4]]
+    return (
+        f"| {hosts} | {neighbours:g} | {'adopted first' if held else 'at once'} | {sessions:,} | {1e3 * adopt:g} ms | {worse:.1%} | {better:.1%} | "
+        f"{1e3 * mean:.2f} ms | {1e3 * sd:.2f} ms | {covers:.1%} | {1e3 * mean_without:.2f} ms | {1e3 * sd_without:.2f} ms | {covers_without:.1%} |"
+    )
 
 
 if __name__ == "__main__":

@@ -184,10 +184,10 @@ def through_folders(plant: Plant, folder: Path, seed: Sequence[int]) -> Comparis
 
 def straight(plant: Plant, seed: Sequence[int]) -> tuple[list[Row], Decision]:
     """The same without folders: a hundred times as fast. tests/compare/test_run_rates.py holds it against :func:`through_folders`."""
-    return _decided(*_means_of(plant, seed))
+    return decided(*means_of(plant, seed))
 
 
-def _means_of(plant: Plant, seed: Sequence[int]) -> tuple[list[RunRow], Prior]:
+def means_of(plant: Plant, seed: Sequence[int]) -> tuple[list[RunRow], Prior]:
     """The means of all runs, and what is known before."""
     found = drawn(plant, seed)
     rows = []
@@ -201,19 +201,19 @@ def _means_of(plant: Plant, seed: Sequence[int]) -> tuple[list[RunRow], Prior]:
     return rows, Prior(table=table)
 
 
-def _worse(rows: Sequence[RunRow], by: float) -> list[RunRow]:
-    """The same runs with a candidate that is worse by a share in every decisive metric."""
+def made_worse(rows: Sequence[RunRow], by: float, *, decisive: bool = True) -> list[RunRow]:
+    """The same runs with a candidate that is worse by a share in every decisive metric, or in every other."""
     made = []
     for row in rows:
         ours, theirs = row.sides
-        if row.metric.rank == "decisive" and theirs:
+        if (row.metric.rank == "decisive") == decisive and theirs:
             runs = [msgspec.structs.replace(run, level=run.level + float(np.log1p(by))) for run in theirs.runs]
             row = msgspec.structs.replace(row, sides=[ours, Levels(runs, theirs.smallest)])  # noqa: PLW2901
         made.append(row)
     return made
 
 
-def _decided(rows: Sequence[RunRow], prior: Prior) -> tuple[list[Row], Decision]:
+def decided(rows: Sequence[RunRow], prior: Prior) -> tuple[list[Row], Decision]:
     judged_rows, tests = judged(compared(rows, prior, CONFIDENCE), CONFIDENCE)
     decision = decide(
         Found(
@@ -241,9 +241,9 @@ def rates(plant: Plant, worse: Sequence[float], count: int, seed: int = 2026) ->
     answers: list[Counter[str]] = [Counter() for _ in worse]
     held: list[list[list[bool]]] = [[] for _ in worse]
     for index in range(count):
-        means, prior = _means_of(plant, [seed, index])
+        means, prior = means_of(plant, [seed, index])
         for place, by in enumerate(worse):
-            rows, decision = _decided(_worse(means, by), prior)
+            rows, decision = decided(made_worse(means, by), prior)
             answers[place][decision.answer] += 1
             held[place].append([_holds(row, by) for row in rows])
     found = []

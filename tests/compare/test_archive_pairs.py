@@ -90,3 +90,21 @@ def test_a_plain_regression_is_held_by_the_same_table(archive: Path) -> None:
     assert holds({"slot_to_announced": (0.07, 0.07 * 1.5), "adopted_by_096": (1.0, 1.3)}, known)
     narrow = known.metric[[one.id for one in known.metric].index("slot_to_announced")]
     assert narrow.sd > 0.04
+
+
+def test_runs_of_one_build_bound_what_a_model_of_adoption_can_reach(archive: Path) -> None:
+    """The figures of docs/simulator.md: a model that knew a build exactly would be off by what one run is."""
+    centiles = [metric.name for metric in catalogue("cluster").metrics if metric.name.endswith(" adoption")]
+    farthest = []
+    for one, i, other, j in PAIRS:
+        ours, theirs = cells(archive, one, i), cells(archive, other, j)
+        apart = [
+            abs(np.log(float(theirs[name]) / float(ours[name])))
+            for name in centiles
+            if {name} <= ours.keys() & theirs.keys()
+        ]
+        assert len(apart) == 8
+        farthest.append(max(apart))
+    assert sum(one <= 0.03 for one in farthest) == 4
+    assert sorted(round(100 * one, 1) for one in farthest)[-2:] == [6.0, 6.8]
+    assert [sum(one / np.sqrt(2) <= limit for one in farthest) for limit in (0.03, 0.05)] == [6, 10]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from slotmark.compare.estimators.reach import Variation, smallest, units_for, variation
-from slotmark.compare.plan import builds, plan
+from slotmark.compare.plan import plan
+from slotmark.compare.sides import builds
 from slotmark.errors import ComparisonError
 from slotmark.metrics import catalogue
 from slotmark.run import Run, open_run

@@ -8,10 +8,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from slotmark.compare.plan import builds, plan
+from slotmark.compare.plan import plan
 from slotmark.compare.policy import Policy
 from slotmark.compare.release import plan_release, read_release
 from slotmark.compare.results.plan import Effort, Plan
+from slotmark.compare.sides import builds
 from slotmark.compare.spread import spread
 from slotmark.compare.spread_table import write_spread_table
 from slotmark.errors import ComparisonError

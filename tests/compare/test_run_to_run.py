@@ -9,12 +9,13 @@ import pytest
 
 from slotmark.compare import Comparison, Policy
 from slotmark.compare.compare import compare
+from slotmark.compare.plan import plan
 from slotmark.compare.policy import read_policy
 from slotmark.compare.spread import spread
 from slotmark.compare.spread_table import read_spread_table, shipped_table, spread_table_text, write_spread_table
-from slotmark.errors import ComparisonError
+from slotmark.errors import ComparisonError, RunError, SlotmarkError
 from slotmark.metrics import catalogue, register
-from slotmark.run import Run
+from slotmark.run import Run, open_run
 from slotmark.verdict import Conditional
 from tests.compare.planted_runs import BENCH, FOLDER, Plant, levels, manifest_of, values_of, write_runs
 
@@ -196,3 +197,82 @@ def test_the_shipped_table_is_used_for_runs_of_that_cluster_alone() -> None:
     )
     for changed in others:
         assert shipped_table([of_cluster, msgspec.structs.replace(of_cluster, **changed)]) is None, changed
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A folder of earlier runs: four and three of two builds, one of a third, and what must not count."""
+    folder = tmp_path / "earlier"
+    runs(folder, "a", 4, seed=21)
+    runs(folder, "bb", 3, seed=22, worse=0.5)
+    runs(folder, "ccc", 1, seed=23)
+    for build, changed in (
+        ("other-work", {"workload": {"workload": "another"}}),
+        ("simulated", {"origin": "simulated"}),
+        ("other-cluster", {"parameters": {"profile": "of-another"}}),
+    ):
+        for run in runs(folder, build, 2, seed=24, spread=0.3):
+            rewritten(run, **changed)
+    return folder
+
+
+def rewritten(run: Run, **changed: object) -> None:
+    """Changes the manifest of a run folder."""
+    manifest = msgspec.structs.replace(run.manifest, **changed)
+    (run.path / "run.json").write_bytes(msgspec.json.encode(manifest))
+
+
+def test_earlier_runs_of_that_cluster_and_work_tell_the_spread(store: Path, tmp_path: Path) -> None:
+    sides = [runs(tmp_path, "old", 1, seed=31), runs(tmp_path, "new", 1, seed=32, worse=0.12)]
+    # The same runs as a table, and two of those compared kept among the earlier ones.
+    table = tmp_path / "spread.toml"
+    same = [
+        [open_run(store / f"{build}-{number}") for number in range(count)] for build, count in (("a", 4), ("bb", 3))
+    ]
+    write_spread_table(spread(same, "by hand").table, table)
+    for (run,) in sides:
+        shutil.copytree(run.path, store / run.path.name)
+    compared, by_table = (compare(sides, run_to_run=given) for given in (store, table))
+    for one, other in zip(compared.rows, by_table.rows, strict=True):
+        mine, its = one.differences[0], other.differences[0]
+        assert mine and its and mine.ratio and its.ratio
+        assert mine.ratio.low == pytest.approx(its.ratio.low, rel=1e-4)
+    assert compared.decision is not None
+    assert compared.decision.answer == "hold"
+    assert "run-to-run variation assumed: earlier runs in earlier, 7 runs of 2 builds" in compared.line
+    (warning,) = (one for one in compared.warnings if one.kind == "earlier_runs_left_out")
+    for part in (
+        "compared here: new-0 and old-0",
+        "of other work (workload is another there, and planted here): other-work-0 and other-work-1",
+        "simulated: simulated-0 and simulated-1",
+        "of another profile ('of-another' there, and '' here): other-cluster-0 and other-cluster-1",
+        "the only run of its build: ccc-0",
+    ):
+        assert part in warning.text
+    # Without them nothing tells, and a plan asks for as many as with that table.
+    assert (compare(sides).decision or compared.decision).answer == "run again"
+    plans = [plan([sides[0]], run_to_run=given) for given in (store, table)]
+    assert plans[0].decision == plans[1].decision
+    assert [one.kind for one in plans[0].warnings] == ["earlier_runs_left_out"]
+
+
+def test_a_folder_whose_runs_dont_tell_is_refused_in_a_line(store: Path, tmp_path: Path) -> None:
+    sides = [runs(tmp_path, build, 1) for build in ("old", "new")]
+    rewritten(sides[0][0], workload={"workload": "third"})
+    rewritten(sides[1][0], workload={"workload": "third"})
+    sides = [[open_run(run.path) for run in side] for side in sides]
+    with pytest.raises(
+        ComparisonError,
+        match=r"earlier: no two of its runs are of one build .* Left out: of other work .*: a-0, a-1, a-2 and [0-9]+ more",
+    ):
+        compare(sides, run_to_run=store)
+    simulated = [
+        [Run(run.path, msgspec.structs.replace(run.manifest, origin="simulated")) for run in side] for side in sides
+    ]
+    with pytest.raises(ComparisonError, match="its seeds are its runs"):
+        compare(simulated, run_to_run=store)
+    (store / "a-1" / "run.json").write_text("{")
+    with pytest.raises(RunError, match="a-1"):
+        compare(sides, run_to_run=store)
+    with pytest.raises(SlotmarkError, match="no-such"):
+        compare(sides, run_to_run=tmp_path / "no-such")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,36 @@ def test_the_first_demo_builds_pythons_module_and_no_program() -> None:
     assert "cargo build" in printed["demo-ledger"]
     assert "cargo build" not in printed["demo"]
     assert "examples/cluster/run.sh" in printed["demo"]
+
+
+def test_the_release_of_published_reports_is_decided_in_one_line(
+    environment: dict[str, str], tmp_path: Path, shared: Path
+) -> None:
+    out = tmp_path / "demo"
+    printed = run_demo("release", environment, tmp_path, shared / "published" / "releases", out)
+    line = printed.splitlines()[-2]
+    assert line.startswith("RUN AGAIN 10.6.2, by the published reports: value-only: can't tell Slot start to announced")
+    assert "; Plutus: can't tell " in line
+    report = json.loads((out / "report" / "report.json").read_text(encoding="utf-8"))
+    rests = {one["name"]: one["comparison"]["decision"]["run_to_run"] for one in report["comparisons"]}
+    assert rests == dict.fromkeys(("value-only", "Plutus"), "assumed: reference-52, 10 pairs")
+    assert "How long a run of value-only and Plutus takes is not known" in " ".join(printed.split())
+    # The control: adoption that is worse by half in one of the reports holds the release.
+    worse = json.loads((shared / "published" / "releases" / "release-10.6.2.plutus.json").read_text(encoding="utf-8"))
+    for row in worse["sections"]["End-to-end propagation"]:
+        if row["metric"] in ("0.50 adoption", "0.96 adoption"):
+            row["values"][1] = f"{1.5 * float(row['values'][0]):.4f}"
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    (archive / "release-10.6.2.plutus.json").write_text(json.dumps(worse), encoding="utf-8")
+    planted = out / "runs" / "plutus-10.6.2"
+    shutil.rmtree(planted)
+    for words in (
+        ["published", "import", archive / "release-10.6.2.plutus.json", "10.6.2", "-o", planted],
+        ["release", out / "release.toml"],
+    ):
+        done = subprocess.run(
+            [environment["SLOTMARK"], *words], env=environment, capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("HOLD 10.6.2, by the published reports: Plutus: worse in ")

@@ -23,8 +23,8 @@ EXIT_CODES = {"ship": 0, "hold": 1, "run again": 3}
 RunToRunOption = Annotated[
     Path | None,
     Option(
-        "How much runs of one build differ: a table from `slotmark spread`. Without it, the one that comes with slotmark for the runs' cluster, if there is one.",
-        "FILE",
+        "How much runs of one build differ: a table from `slotmark spread`, or a folder of earlier runs. Without it, the table that comes with slotmark for the runs' cluster, if there is one.",
+        "PATH",
     ),
 ]
 

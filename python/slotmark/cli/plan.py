@@ -37,9 +37,9 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Print what a decision takes by each design, the smallest differences that comparisons of such runs find, and what a wanted one takes."""
-    from slotmark.compare.plan import builds
     from slotmark.compare.plan import plan as plan_runs
     from slotmark.compare.policy import read_policy
+    from slotmark.compare.sides import builds
     from slotmark.metrics import parse_filters
     from slotmark.report import plan_document
 

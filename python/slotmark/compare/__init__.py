@@ -89,8 +89,8 @@ class CallablePackage(ModuleType):
                 all of it, None for what each run's own profile says.
             margins: Equivalence margins by metric id, as fractions, in place of the policy's.
             policy: Which metrics decide, and how: a policy, or the path of a policy file; None for the catalogue's.
-            run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it; None for the one that comes with
-                slotmark for their cluster, if there is one.
+            run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it, or a folder of earlier runs; None for
+                the table that comes with slotmark for their cluster, if there is one.
             confidence: Confidence of every interval, as a fraction; verdicts need p-values below 1 - confidence.
             repetitions: Repetitions of the bootstrap; None for as many as the estimators make.
             seed: Seed of the bootstrap; the same seed gives the same comparison, whatever the threads.

@@ -8,19 +8,19 @@ import msgspec
 
 from slotmark.compare.attributing import attributions
 from slotmark.compare.decision import Found, decide
+from slotmark.compare.earlier import prior_of
 from slotmark.compare.estimators import ESTIMATORS, Entry, Estimate, How, Measured, Task
 from slotmark.compare.margins import with_margins
 from slotmark.compare.mixed import both_sides, differs_by_place, entry, mixed_rounds, who_ran
 from slotmark.compare.paired_runs import LEAST, whole_rounds
 from slotmark.compare.policy import Policy
-from slotmark.compare.prior import prior_of
 from slotmark.compare.ranking import entries_between_candidates, is_ranked, rank
 from slotmark.compare.result import Comparison, Difference, Row, Side
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.verdict import judge, withstanding
 from slotmark.compare.warnings import between, within
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Analysis, Filter, Metric, catalogue, side_by_side
+from slotmark.metrics import Analysis, Filter, Metric, analyses_of, catalogue, side_by_side
 from slotmark.numbers import quantity
 from slotmark.run import Run
 from slotmark.statistics.rank_tests import error_share, holm
@@ -74,8 +74,8 @@ def compare(
         margins: Equivalence margins by metric id, as fractions, in place of the policy's.
         policy: Which metrics decide, and how; None for the catalogue's ranks, margins and directions, and for no decision where
             different targets are ranked.
-        run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it; None for the one that comes with slotmark for
-            their cluster, if there is one.
+        run_to_run: A table of how much runs of one build differ, as ``slotmark spread`` makes it, or a folder of earlier runs; None for the table that
+            comes with slotmark for their cluster, if there is one.
         confidence: Confidence of every interval, as a fraction; verdicts need p-values below 1 - confidence.
         comparisons: How many share the error rate, this one included, as those of a release do.
         repetitions: Repetitions of the bootstrap; None for as many as the estimators make. More are made where many tests need smaller p-values.
@@ -98,7 +98,7 @@ def compare(
     if not 0 < confidence < 1:
         raise ComparisonError(f"The confidence is {confidence}, but it's a fraction between 0 and 1. Try 0.95.")
     groups = [[run] if isinstance(run, Run) else list(run) for run in runs]
-    how = How(confidence, repetitions, seed, threads, prior_of(groups, run_to_run, policy or Policy()))
+    how = How(confidence, repetitions, seed, threads, prior_of(groups, run_to_run, policy or Policy(), filters))
     compared = _mixed_comparison if mixed else _comparison
     return compared(groups, filters, margins or {}, policy, confidence, how, progress, comparisons)
 
@@ -150,7 +150,8 @@ def _comparison(
     every, tests = judged([*entered, *between], confidence, comparisons, of_these_runs=policy.asks_of_these_runs)
     rows = every[: len(entered)]
     baseline, *candidates = with_warnings(sides, of_sides, estimates)
-    warnings = [*left_out, *(warning for one in estimates for warning in one.warnings)]
+    earlier = how.prior.warnings if how.prior else []
+    warnings = [*left_out, *earlier, *(warning for one in estimates for warning in one.warnings)]
     found = Found(
         baseline=baseline,
         candidates=candidates,
@@ -243,14 +244,6 @@ def _mixed_comparison(
         seed=how.seed,
         warnings=remarks,
     )
-
-
-def analyses_of(
-    stack: ExitStack, groups: Sequence[Sequence[Run]], filters: Sequence[Filter] | None
-) -> list[list[Analysis]]:
-    """An analysis per run, which share the cores and end with the stack."""
-    beside = sum(map(len, groups))
-    return [[stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups]
 
 
 def analysed(sides: Sequence[Side], analyses: Sequence[Sequence[Analysis]]) -> list[Side]:

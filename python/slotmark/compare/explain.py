@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from slotmark.compare.attributing import attributions
-from slotmark.compare.compare import analysed, analyses_of, warnings_of, with_warnings
+from slotmark.compare.compare import analysed, warnings_of, with_warnings
 from slotmark.compare.results.explanation import Explanation
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Filter, catalogue
+from slotmark.metrics import Filter, analyses_of, catalogue
 from slotmark.run import Run
 
 

@@ -16,10 +16,10 @@ from slotmark.compare.traits import traits_of
 from slotmark.compare.verdict import Judgement
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, Metric, Samples
-from slotmark.metrics.catalogue import Mixed
+from slotmark.metrics.catalogue import Mixed, PassedOn
 from slotmark.run import Manifest, Run, Target
 from slotmark.statistics.between_runs import Spread
-from slotmark.statistics.swapped import Levels, Swapped, levels, swapped
+from slotmark.statistics.swapped import ORIGIN, UNKNOWN, Levels, Swapped, levels, swapped
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS, Warning
 
@@ -187,15 +187,16 @@ def _values(
     metric: Metric, mixed: Mixed, names: Sequence[str], analyses: Sequence[Analysis], ran: Sequence[Ran]
 ) -> _Values | None:
     """Returns the values of a metric in the rounds; None where no run has it."""
-    each = [analysis.named_samples(metric.id) for analysis in analyses]
+    each = [(analysis.named_samples(metric.id), analysis) for analysis in analyses]
+    passed_on = mixed.passed_on if mixed.passed_on and mixed.passed_on.metric == metric.id else None
     by_place = mixed.place in metric.grain
     column = mixed.place if by_place else mixed.forger
-    there = [(samples, of_round) for samples, of_round in zip(each, ran, strict=True) if _recorded(samples)]
+    there = [(*of_run, of_round) for of_run, of_round in zip(each, ran, strict=True) if _recorded(of_run[0])]
     if not there:
         return None
     hosts = sorted({host for of_round in ran for host in of_round})
     found = _Values(([], []), [], [])
-    for samples, of_round in there:
+    for samples, analysis, of_round in there:
         rows = samples.rows
         where = rows[column].cast(pa.string()).to_pylist()
         known = np.array([host in of_round for host in where])
@@ -209,10 +210,30 @@ def _values(
             units = np.unique(rows[unit].to_numpy()[known], return_inverse=True)[1]
         if not places.size:
             continue
-        of_hosts = levels(rows["value"].to_numpy()[known], places, units)
+        senders = passed_on and _senders(analysis, mixed, passed_on, rows.filter(pa.array(known)), hosts)
+        of_hosts = levels(rows["value"].to_numpy()[known], places, units, senders)
         found.rounds.append(of_hosts)
         found.treated.append(np.array([of_round[hosts[place]] == names[1] for place in of_hosts.places]))
     return found
+
+
+def _senders(
+    analysis: Analysis, mixed: Mixed, how: PassedOn, rows: pa.Table, places: Sequence[str]
+) -> np.ndarray | None:
+    """Returns for each row the number of the place that sent, as :func:`levels` takes it; None where the run has none of them."""
+    sql = f'SELECT "{mixed.key}", "{mixed.place}", "{how.sender}" FROM "{how.relation}"'
+    *keys, senders = (column.to_pylist() for column in analysis.query(sql, f"'{how.relation}'").columns)
+    if not any(senders):
+        return None
+    sent_by: dict[tuple[int | str, ...], str | None] = dict(zip(zip(*keys, strict=True), senders, strict=True))
+    numbers: dict[str | None, int] = {place: number for number, place in enumerate(places)}
+    found = []
+    for key, place, forger in zip(
+        *(rows[name].to_pylist() for name in (mixed.key, mixed.place, mixed.forger)), strict=True
+    ):
+        sender = sent_by.get((key, place))
+        found.append(ORIGIN if sender == forger else numbers.get(sender, UNKNOWN))
+    return np.array(found, dtype=np.int64)
 
 
 def _recorded(samples: Samples) -> bool:

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 
 from slotmark.compare.compare import analysed, with_warnings
+from slotmark.compare.earlier import prior_of
 from slotmark.compare.estimators.means import variations_of
 from slotmark.compare.estimators.reach import Chance, Tests, Variation, planned, units_for
 from slotmark.compare.mixed import chance, differs_by_place, mixed_rounds, who_ran
 from slotmark.compare.paired_runs import pairs_of, without_spoilt_rounds
 from slotmark.compare.policy import Policy
-from slotmark.compare.prior import prior_of
 from slotmark.compare.result import Design, Side
 from slotmark.compare.results.plan import Effort, Plan, Shown, Unknown, Wanted
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
@@ -20,15 +20,6 @@ from slotmark.compare.traits import traits_of
 from slotmark.errors import ComparisonError, did_you_mean
 from slotmark.metrics import Analysis, Catalogue, Filter, Metric, catalogue
 from slotmark.run import Run
-
-
-def builds(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs of each build: of one target, version and commit."""
-    found: dict[tuple[str, str, str], list[Run]] = {}
-    for run in runs:
-        target = run.manifest.target
-        found.setdefault((target.name, target.version, target.commit), []).append(run)
-    return list(found.values())
 
 
 def plan(
@@ -47,7 +38,8 @@ def plan(
             shared one cluster, show the spread of those designs.
         detect: Differences to be found, by metric id, as shares of the mean.
         policy: Which metrics decide, and by which margins; None for the catalogue's.
-        run_to_run: A table of how much runs of one build differ; None for the one that comes with slotmark for their cluster, if there is one.
+        run_to_run: A table of how much runs of one build differ, or a folder of earlier runs; None for the table that comes with slotmark for their cluster, if there
+            is one.
         filters: What of each run is analysed; None for what each run's own profile says.
         confidence: Confidence of verdicts, as a fraction.
 
@@ -84,7 +76,7 @@ def plan(
     with ExitStack() as stack:
         analyses = [[stack.enter_context(Analysis(run, filters=filters)) for run in group] for group in kept]
         pairs = pairs_of(apart, analyses[: len(apart)])
-        prior = prior_of(apart, run_to_run, chosen) if apart else None
+        prior = prior_of(apart, run_to_run, chosen, filters) if apart else None
         variations, chances = variations_of(metrics, analyses[: len(apart)], prior, pairs)
         swaps = _chances_of_rounds(rounds, entries, of_mixed, analyses[-1], confidence) if rounds else []
         sides = [
@@ -119,7 +111,7 @@ def plan(
         ],
         unknown=_unknown(entries, {one.design for one in chances}, groups),
         planned=planned(variations, tests) if variations else None,
-        warnings=left_out,
+        warnings=[*left_out, *(prior.warnings if prior else [])],
         confidence=confidence,
     )
 

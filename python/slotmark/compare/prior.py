@@ -1,18 +1,16 @@
-"""Knowledge of how much runs of one build differ, before a comparison: from a table, or by a policy's assumption."""
+"""Knowledge of how much runs of one build differ, before a comparison: from a table, from earlier runs, or by a policy's assumption."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from slotmark.compare.policy import Policy
 from slotmark.compare.result import FROM_RUNS
-from slotmark.compare.spread_table import SpreadTable, read_spread_table, refuse_other_runs, shipped_table
+from slotmark.compare.spread_table import SpreadTable
 from slotmark.metrics import Metric
 from slotmark.numbers import percent
-from slotmark.run import Run
 from slotmark.statistics.between_runs import Spread
+from slotmark.warnings import Warning
 
 MOST_DEGREES = 6.0
 """A table counts for at most this many degrees of freedom: it is of other days, and how much runs differ changes too. docs/decision.md has what this costs and saves."""
@@ -26,11 +24,13 @@ class Prior(msgspec.Struct, frozen=True, kw_only=True):
         assumed: What a policy assumes the standard deviation of a run's mean to be, as a share of its level, where no run and no table shows it; None for
             nothing.
         of_metrics: The same for single metrics, by id.
+        warnings: What a reader should know of where it comes from.
     """
 
     table: SpreadTable | None = None
     assumed: float | None = None
     of_metrics: Mapping[str, float] = {}
+    warnings: Sequence[Warning] = ()
 
     def of(self, metric: Metric, part: str, *, level: float, own: bool) -> tuple[Spread, str] | None:
         """The spread of a metric in a part, with where it comes from in words; None where it is unknown.
@@ -58,25 +58,3 @@ def source_of(own: bool, earlier: tuple[Spread, str] | None) -> str:
         earlier: What was known before, as :meth:`Prior.of` gives it.
     """
     return " and ".join([*([FROM_RUNS] if own else []), *([earlier[1]] if earlier else [])])
-
-
-def prior_of(groups: Sequence[Sequence[Run]], file: Path | None, policy: Policy) -> Prior | None:
-    """Returns what was known before these runs; None of simulated ones, whose seeds are their runs.
-
-    Args:
-        groups: The runs of each side.
-        file: A table of how much runs differ; None for the one that comes with slotmark for their cluster, if there is one.
-        policy: What it assumes counts where no table has a metric.
-
-    Raises:
-        ComparisonError: The file is no table, or one of other runs.
-    """
-    manifests = [run.manifest for group in groups for run in group]
-    table = read_spread_table(file) if file else None
-    if file and table:
-        refuse_other_runs(table, file, manifests)
-    if any(one.origin == "simulated" for one in manifests):
-        return None
-    return Prior(
-        table=table or shipped_table(manifests), assumed=policy.assumed_spread, of_metrics=policy.assumed_spreads
-    )

@@ -38,7 +38,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         workload: Facts that the manifest of each of its runs must have.
         runs: Run folders, or folders of them, by side, baseline first.
         policy: What decides; None for the catalogue's ranks and margins.
-        run_to_run: A table of how much runs of one build differ; None for the one that comes with slotmark for their cluster, if there is one.
+        run_to_run: A table of how much runs of one build differ, or a folder of earlier runs; None for the table that comes with slotmark for their cluster, if there
+            is one.
         make: The command that makes a missing run, with ``{run}`` for its folder.
         required: Whether nothing ships without it.
     """

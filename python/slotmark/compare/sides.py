@@ -45,6 +45,15 @@ def name_sides(groups: Sequence[Sequence[Run]]) -> list[Side]:
     ]
 
 
+def builds(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs of each build: of one target, version and commit."""
+    found: dict[tuple[str, str, str], list[Run]] = {}
+    for run in runs:
+        target = run.manifest.target
+        found.setdefault((target.name, target.version, target.commit), []).append(run)
+    return list(found.values())
+
+
 def _folder(path: Place, paths: Sequence[Place]) -> str:
     """The name of a folder, with as many folders above it as it takes to distinguish it from the others."""
     rivals = [other for other in paths if other != path and other.name == path.name]

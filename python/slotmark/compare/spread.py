@@ -5,14 +5,13 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from slotmark.compare.compare import analyses_of
 from slotmark.compare.estimators.means import runs_by_part
 from slotmark.compare.results.spread import CONFIDENCE, Measured
 from slotmark.compare.sides import name_sides, refuse_unlike_runs
 from slotmark.compare.spread_table import MetricSpread, SpreadTable, TableRun
 from slotmark.compare.traits import traits_of
 from slotmark.errors import ComparisonError
-from slotmark.metrics import Filter, Metric, catalogue
+from slotmark.metrics import Filter, Metric, analyses_of, catalogue
 from slotmark.run import Run
 from slotmark.statistics.between_runs import Spread, pooled
 from slotmark.statistics.planning import deviation_range

@@ -144,13 +144,18 @@ def read_spread_table(file: Path) -> SpreadTable:
     return found
 
 
-def refuse_other_runs(table: SpreadTable, file: Path, manifests: Iterable[Manifest]) -> None:
-    """Raises ComparisonError where runs aren't of the bench, the work and the cluster or machine that a table is of."""
+def refuse_simulated(given: Path, manifests: Iterable[Manifest]) -> None:
+    """Raises ComparisonError where one of these runs is simulated: what differs between its seeds is in no table and in no earlier run."""
     for manifest in manifests:
         if manifest.origin == "simulated":
             raise ComparisonError(
-                f"{file}: {manifest.id} is simulated, and its seeds are its runs: no table has how much those differ. Simulate more seeds."
+                f"{given}: {manifest.id} is simulated, and its seeds are its runs: no table has how much those differ. Simulate more seeds."
             )
+
+
+def refuse_other_runs(table: SpreadTable, file: Path, manifests: Iterable[Manifest]) -> None:
+    """Raises ComparisonError where runs aren't of the bench, the work and the cluster or machine that a table is of."""
+    for manifest in manifests:
         if (why := _unlike(table, manifest)) is not None:
             raise ComparisonError(f"{file}: {why}. {_MAKE}")
 

@@ -1,6 +1,6 @@
 """Metrics: the catalogue, and the SQL that turns a run's tables into samples."""
 
-from slotmark.metrics.analysis import Analysis, Meeting, costs_together, parts_of, samples, side_by_side
+from slotmark.metrics.analysis import Analysis, Meeting, analyses_of, costs_together, parts_of, samples, side_by_side
 from slotmark.metrics.catalogue import Better, Catalogue, Metric, Rank, benches, catalogue, register
 from slotmark.metrics.entries import Grows, Part, Turns
 from slotmark.metrics.filters import Filter, filters_of_run, parse_filters
@@ -25,6 +25,7 @@ __all__ = [
     "StageCells",
     "Timelines",
     "Turns",
+    "analyses_of",
     "benches",
     "catalogue",
     "costs_together",

@@ -5,7 +5,7 @@ import os
 import resource
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -319,6 +319,14 @@ def side_by_side(analyses: Sequence[Analysis]) -> Iterator[ThreadPoolExecutor]:
             for analysis in analyses:
                 analysis.interrupt()
             raise
+
+
+def analyses_of(
+    stack: ExitStack, groups: Sequence[Sequence[Run]], filters: Sequence[Filter] | None
+) -> list[list[Analysis]]:
+    """An analysis per run, which share the cores and end with the stack."""
+    beside = sum(map(len, groups))
+    return [[stack.enter_context(Analysis(run, filters=filters, beside=beside)) for run in group] for group in groups]
 
 
 def parts_of(analyses: Sequence[Analysis], least: int = LEAST_OF_PART) -> dict[str, np.ndarray]:

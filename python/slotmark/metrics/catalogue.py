@@ -107,6 +107,20 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.repeated or self.grain[0]
 
 
+class PassedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The way by which places had from each other what one of them made.
+
+    Attributes:
+        metric: The metric of places whose value runs on from that of the place that sent.
+        relation: A row per key and place that had it from another.
+        sender: The column with that other.
+    """
+
+    metric: str
+    relation: str
+    sender: str
+
+
 class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The columns by which two targets that shared the places of one run are compared.
 
@@ -119,6 +133,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         metric: Metrics of such comparisons alone, by place: they stand for those that only a whole run has.
         made_by: The command that makes such runs.
         method: How such runs are compared, in a sentence; empty for none.
+        passed_on: How a place's value contains another's; None where none does.
     """
 
     place: str
@@ -129,6 +144,7 @@ class Mixed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metric: list[Metric]
     made_by: str
     method: str = ""
+    passed_on: PassedOn | None = None
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

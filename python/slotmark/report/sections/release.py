@@ -10,6 +10,7 @@ from slotmark.numbers import duration, percent
 from slotmark.report.document import Block, Cell, Column, Document, Forest, Paragraph, Section, Source, Table
 from slotmark.report.sections.plan import efforts_in_words
 from slotmark.verdict import Verdict
+from slotmark.words import listed
 
 
 def release_blocks(released: Released, like: Mapping[Answer, Verdict]) -> list[Block]:
@@ -95,9 +96,16 @@ def plan_blocks(planned: ReleasePlan) -> list[Block]:
     notes = [f"{one.name}: {one.why}." for one in planned.costs]
     return [
         Table("", columns, rows, notes),
-        Paragraph(f"Still to run, one after the other: {duration(planned.left_s)}."),
+        Paragraph(_still_to_run(planned)),
         *_missing({one.name: one.missing for one in planned.costs}),
     ]
+
+
+def _still_to_run(planned: ReleasePlan) -> str:
+    untold = [one.name for one in planned.costs if one.left_s is None]
+    known = f"Still to run, one after the other: {duration(planned.left_s)}."
+    unknown = f"How long a run of {listed(untold)} takes is not known: no run that is there tells it."
+    return " ".join([*([known] if planned.left_s or not untold else []), *([unknown] if untold else [])])
 
 
 def _missing(missing: Mapping[str, Sequence[MissingRun]]) -> list[Block]:

@@ -1,0 +1,123 @@
+"""What is known before a comparison of how much runs of one build differ: a table, the earlier runs of a folder, or what a policy assumes."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from slotmark import warnings
+from slotmark.cleaning import one_name
+from slotmark.compare.paired_runs import spoiling
+from slotmark.compare.policy import Policy
+from slotmark.compare.prior import Prior
+from slotmark.compare.sides import builds
+from slotmark.compare.spread import spread
+from slotmark.compare.spread_table import (
+    SpreadTable,
+    read_spread_table,
+    refuse_other_runs,
+    refuse_simulated,
+    shipped_table,
+)
+from slotmark.errors import ComparisonError
+from slotmark.metrics import Filter
+from slotmark.run import Manifest, Run, open_runs
+from slotmark.warnings import Warning
+from slotmark.words import few, listed
+
+NAMED = 3
+"""The most runs that are named for one reason; how many there are is always said."""
+
+
+def prior_of(
+    groups: Sequence[Sequence[Run]], given: Path | None, policy: Policy, filters: Sequence[Filter] | None = None
+) -> Prior | None:
+    """Returns what was known before these runs; None of simulated ones, whose seeds are their runs.
+
+    Args:
+        groups: The runs of each side.
+        given: A table of how much runs differ, or a folder of earlier runs; None for the table that comes with slotmark for their cluster, if there is one.
+        policy: What it assumes counts where no table has a metric.
+        filters: What of each earlier run is analysed; None for what its own profile says.
+
+    Raises:
+        ComparisonError: The file is no table, or one of other runs; or the folder has no two runs of one build that are of the same bench, cluster and work.
+        RunError: A run of the folder is damaged.
+    """
+    runs = [run for group in groups for run in group]
+    manifests = [run.manifest for run in runs]
+    table, warned = None, []
+    if given:
+        refuse_simulated(given, manifests)
+        if given.is_dir():
+            table, warned = earlier_runs(given, runs, filters)
+        else:
+            table = read_spread_table(given)
+            refuse_other_runs(table, given, manifests)
+    if any(one.origin == "simulated" for one in manifests):
+        return None
+    return Prior(
+        table=table or shipped_table(manifests),
+        assumed=policy.assumed_spread,
+        of_metrics=policy.assumed_spreads,
+        warnings=warned,
+    )
+
+
+def earlier_runs(
+    folder: Path, compared: Sequence[Run], filters: Sequence[Filter] | None = None
+) -> tuple[SpreadTable, list[Warning]]:
+    """The table of how much runs of one build differ, from those runs of a folder that are like the compared ones, and a warning of what was left out.
+
+    Args:
+        folder: A folder of run folders; the compared runs may be among them, and are left out.
+        compared: One run or more, none of them simulated.
+        filters: What of each run is analysed; None for what its own profile says.
+
+    Raises:
+        ComparisonError: No two runs that are left are of one build.
+        RunError: A run of the folder is damaged.
+    """
+    name = one_name(folder.resolve().name)
+    kept: list[Run] = []
+    left_out: dict[str, list[str]] = {}
+    contents = {run.manifest.content: "compared here" for run in compared}
+    for run in open_runs(folder):
+        why = contents.get(run.manifest.content) or next(_unlike(compared[0].manifest, run), "")
+        contents.setdefault(run.manifest.content, "there twice")
+        if why:
+            left_out.setdefault(why, []).append(one_name(run.path.name))
+        else:
+            kept.append(run)
+    reasons = "; ".join(f"{why}: {listed(few(names, NAMED))}" for why, names in left_out.items())
+    groups = [group for group in builds(kept) if len(group) > 1]
+    if not groups:
+        remarks = f" Left out: {reasons}." if reasons else ""
+        raise ComparisonError(
+            f"{folder}: no two of its runs are of one build and of the bench, cluster and work of {compared[0].manifest.id}, so nothing shows how much such runs "
+            f"differ.{remarks} Name another folder, or a table from `slotmark spread`."
+        )
+    single = [one_name(run.path.name) for group in builds(kept) if len(group) == 1 for run in group]
+    if single:
+        reasons = "; ".join(filter(None, (reasons, f"the only run of its build: {listed(few(single, NAMED))}")))
+    table = spread(groups, f"earlier runs in {name}", filters=filters).table
+    return table, [warnings.earlier_runs_left_out(name, reasons)] if reasons else []
+
+
+def _unlike(ours: Manifest, run: Run) -> Iterator[str]:
+    """Gives the reasons why a run isn't of the bench, the cluster and the work of another, or isn't whole; none where nothing shows that."""
+    theirs = run.manifest
+    if theirs.bench != ours.bench:
+        yield f"of bench '{theirs.bench}'"
+    if theirs.origin == "simulated":
+        yield "simulated"
+    if theirs.mixed:
+        yield "of two targets that shared a cluster"
+    for fact, value in ours.workload.items():
+        if (other := theirs.workload.get(fact, "not recorded")) != value:
+            yield f"of other work ({one_name(fact)} is {one_name(other)} there, and {one_name(value)} here)"
+    if len({one.machine.hostname_hash if one.machine else "" for one in (ours, theirs)}) > 1:
+        yield "of another machine"
+    here, there = (one_name(str(one.parameters.get("profile", ""))) for one in (ours, theirs))
+    if here != there:
+        yield f"of another profile ('{there}' there, and '{here}' here)"
+    for warning in spoiling(run):
+        yield f"spoilt ({warning.text.removesuffix('.')})"

@@ -1,0 +1,1 @@
+SELECT block, host, sender FROM adoptions

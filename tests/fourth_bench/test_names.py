@@ -42,7 +42,8 @@ KNOWN = {
     "compare/estimators/pairs.py": {"slot", "block"},
     "compare/block_warnings.py": {"slot", "cluster"},
     "report/sections/block_changes.py": {"slot", "changed"},
-    # Tables are of a cluster or a machine, and a published run is known by its hosts.
+    # Tables and earlier runs are of a cluster or a machine, and a published run is known by its hosts.
+    "compare/earlier.py": {"cluster", "profile"},
     "compare/spread_table.py": {"cluster", "host", "hosts", "profile"},
     # Columns of their own tables.
     "metrics/filters.py": {"tag"},

@@ -20,6 +20,9 @@ SCHEMES = (*_WRITABLE, *_READABLE)
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
+_WAS_URL = re.compile(f"(?:{'|'.join(SCHEMES)}):/")
+"""A URL that was taken for a path."""
+
 
 class Url(msgspec.Struct, frozen=True):
     """The place of something in a store, with what paths have that those who print and join them use.
@@ -102,13 +105,14 @@ def place(named: str | Path | Url) -> Place:
     return Url(scheme, host, "/".join(names))
 
 
-def folder_of(option: str, named: Place) -> Path:
-    """The folder that an option names, where a store will not do. ArgumentError for a URL."""
-    if isinstance(named, Url):
+def folder_of(named: Place | str) -> Path:
+    """The folder that is named, where a store will not do, as for reports and for sessions, which keep what they need to go on. ArgumentError for a URL."""
+    found = place(named)
+    if isinstance(found, Url) or _WAS_URL.match(str(found)):
         raise ArgumentError(
-            f"{option} {named}: a session keeps what it needs to go on in a folder. Name one, and copy its runs then: slotmark copy RUN {named}"
+            f"{named}: this is written to a folder. Name one; runs can be copied from there to a store: slotmark copy RUN URL."
         )
-    return named
+    return found
 
 
 def refuse_secrets(arguments: Iterable[str]) -> None:

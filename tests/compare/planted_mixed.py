@@ -20,8 +20,9 @@ from slotmark.compare.result import Difference
 from slotmark.metrics import register
 from slotmark.run import Manifest, Run, RunWriter, Target
 from slotmark.run.manifest import MIXED, ROUND
+from slotmark.statistics.passed_on import PassedOn, swapped_on_the_way
 from slotmark.statistics.rank_tests import error_share
-from slotmark.statistics.swapped import ORIGIN, Swapped, levels, swapped
+from slotmark.statistics.swapped import Swapped, levels, swapped
 
 BENCH = "mixture"
 NAMES = ("usual", "delayed")
@@ -90,18 +91,20 @@ def rounds_of(plant: Plant, seed: int) -> Iterator[dict[str, pa.Table]]:
 
 def straight(rounds: Iterable[Mapping[str, pa.Table]], *, senders_known: bool = True) -> Swapped:
     """The effect on adoption in the tables of some rounds, without run folders: ten times as fast. tests/compare/test_mixed.py holds it against a comparison of these."""
-    of_rounds, treated = [], []
+    of_rounds, treated, passed = [], [], []
     for tables in rounds:
         rows, ran = tables["adoptions"], tables["host_nodes"]
         numbers = {host: number for number, host in enumerate(ran["host"].to_pylist())}
         places, senders = (np.array([numbers[one] for one in rows[name].to_pylist()]) for name in ("host", "sender"))
-        units = rows["block"].to_numpy()
         forgers = np.array([numbers[one] for one in tables["blocks"]["forger"].to_pylist()])
-        senders = np.where(senders == forgers[units], ORIGIN, senders)
-        of_round = levels(rows["adopted_s"].to_numpy(), places, units, senders if senders_known else None)
-        of_rounds.append(of_round)
-        treated.append((np.array(ran["name"].to_pylist()) == NAMES[1])[of_round.places])
-    found = swapped(of_rounds, treated, CONFIDENCE)
+        values, units = rows["adopted_s"].to_numpy(), rows["block"].to_numpy()
+        ran_candidate = np.array(ran["name"].to_pylist()) == NAMES[1]
+        if senders_known:
+            passed.append(PassedOn(values, places, units, senders, forgers[units], ran_candidate))
+        else:
+            of_rounds.append(levels(values, places, units))
+            treated.append(ran_candidate[of_rounds[-1].places])
+    found = swapped_on_the_way(passed, CONFIDENCE) if senders_known else swapped(of_rounds, treated, CONFIDENCE)
     if found is None:
         raise AssertionError("nothing tells")
     return found

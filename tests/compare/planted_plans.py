@@ -123,7 +123,7 @@ def _rounds(
     for number in range(count):
         x = first == (number % 2 == 0)
         values = own + DAY * draws.standard_normal() + by * x + plant.spread * draws.standard_normal(plant.hosts)
-        rounds.append(Levels(places, values, np.full(plant.hosts, float(BLOCKS)), np.zeros(plant.hosts, np.int64)))
+        rounds.append(Levels(places, values, np.full(plant.hosts, float(BLOCKS))))
         treated.append(x)
     return rounds, treated
 

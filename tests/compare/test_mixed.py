@@ -15,7 +15,8 @@ from slotmark.report import comparison_document
 from slotmark.report.renderers.html import html
 from slotmark.run import Manifest, Run
 from slotmark.run.manifest import ROUND
-from slotmark.statistics.swapped import ORIGIN, UNKNOWN, levels, swapped
+from slotmark.statistics.passed_on import UNKNOWN, PassedOn, swapped_on_the_way
+from slotmark.statistics.swapped import levels, swapped
 from tests.compare.planted_mixed import NAMES, Plant, beds_hosts, differences, rounds_of, session, straight
 
 DELAYED = Plant(adopt=0.02, forge=0.01, memory=20.0)
@@ -94,57 +95,51 @@ def test_without_who_sent_a_block_a_ring_is_told_badly(tmp_path: Path) -> None:
     assert delta.estimate - 0.02 == pytest.approx(off[9][1])
 
 
-def test_levels_of_hosts_that_pass_units_on_are_exact_without_noise() -> None:
-    draws = np.random.default_rng(5)
-    own, keeps, blocks = draws.normal(0, 1, 6), draws.normal(0, 1, 6), draws.normal(0, 5, 40)
-    values, places, units, senders = [], [], [], []
-    for unit, block in enumerate(blocks):
-        _, *order = draws.permutation(6)
-        has = {}
-        for place in order:
-            # From who made it, or from any that has it; what that one keeps it for is its own affair.
-            sender = draws.choice([ORIGIN, *has]) if has else ORIGIN
-            has[place] = own[place] + (block if sender == ORIGIN else has[sender] + keeps[sender])
-            for column, one in zip((values, places, units, senders), (has[place], place, unit, sender), strict=True):
-                column.append(one)
-    values, places, units, senders = (np.array(one) for one in (values, places, units, senders))
-    found = levels(values, places, units, senders)
-    assert found.places.tolist() == [*range(6)]
-    assert np.allclose(np.diff(found.values), np.diff(own))
-    # A value whose sender nobody knows shows nothing, and neither do those that it was sent on to if its own is gone.
-    senders[::7] = UNKNOWN
-    assert np.allclose(np.diff(levels(values, places, units, senders).values), np.diff(own))
-    assert not levels(values, places, units, np.full(values.size, UNKNOWN)).places.size
-    assert swapped([levels(values, places, units, np.full(values.size, UNKNOWN))], [np.empty(0, bool)], 0.95) is None
-
-
-def test_halves_of_a_cluster_that_nothing_connects_are_told_each_by_itself() -> None:
-    """In a ring of an even number each block goes from one half to the other: no two of them ever wait for the same."""
-    draws = np.random.default_rng(6)
-    own, rounds, treated = draws.normal(0, 1, 6), [], []
-    for number in range(4):
-        x = np.array([1.0, 0, 1, 0, 0, 1]) if number % 2 else np.array([0, 1.0, 0, 1, 1, 0])
-        values, places, units, senders = [], [], [], []
-        for unit in range(60):
-            first, block = unit % 6, draws.normal(0, 5)
-            has = {first: block}
+def ring(hosts: int, numbers: Sequence[int], draws: np.random.Generator) -> list[PassedOn]:
+    """Rounds without noise: links, senders and units add what they like, hosts what they have of their own, and 0.5 where they had the treatment."""
+    own, links, half = draws.normal(0, 1, hosts), draws.normal(0, 1, (hosts, hosts)), draws.permutation(hosts) % 2 == 0
+    rounds = []
+    for number in numbers:
+        x = half if number % 2 else ~half
+        keeps = draws.normal(0, 1, hosts)
+        rows: list[tuple[float, int, int, int, int]] = []
+        for unit in range(10 * hosts):
+            first, block = unit % hosts, draws.normal(0, 5)
+            has: dict[int, float] = {}
             for step in (1, -1, 2, -2):
-                place, sender = (first + step) % 6, (first + step - np.sign(step)) % 6
-                has[place] = has[sender] + own[place] + 0.5 * x[place]
-                for column, one in zip(
-                    (values, places, units, senders),
-                    (has[place], place, unit, ORIGIN if sender == first else sender),
-                    strict=True,
-                ):
-                    column.append(one)
-        found = levels(np.array(values), np.array(places), np.array(units), np.array(senders))
-        assert found.groups.tolist() == [0, 1, 0, 1, 0, 1]
-        rounds.append(found)
-        treated.append(x == 1)
-    result = swapped(rounds, treated, 0.95)
+                place, sender = (first + step) % hosts, (first + step - int(np.sign(step))) % hosts
+                sent = block if sender == first else has[sender] + keeps[sender]
+                has[place] = sent + links[sender, place] + own[place] + 0.5 * x[place]
+                rows.append((has[place], place, unit, sender, first))
+        values, *others = (np.array(one) for one in zip(*rows, strict=True))
+        places, units, senders, origins = others
+        rounds.append(PassedOn(values, places, units, senders, origins, x))
+    return rounds
+
+
+@pytest.mark.parametrize("hosts", [5, 6])
+def test_the_effect_on_hosts_that_pass_units_on_is_exact_without_noise(hosts: int) -> None:
+    """In a ring of six each block goes from one half to the other: no two of them ever wait for the same, and each half is told by itself."""
+    rounds = ring(hosts, range(4), np.random.default_rng(5))
+    result = swapped_on_the_way(rounds, 0.95)
     assert result is not None
     assert result.found.interval.estimate == pytest.approx(0.5)
-    assert result.degrees == 24 - 6 - 7
+    # Levels less hosts and rounds, of each half, and the effect.
+    assert result.degrees == {5: 20 - 5 - 3 - 1, 6: 24 - 6 - 2 * 3 - 1}[hosts]
+    # A value whose sender nobody knows shows nothing, and neither do those that it was sent on to if its own is gone.
+    lost = [np.arange(one.values.size) % 7 == 0 for one in rounds]
+    some = [
+        msgspec.structs.replace(one, senders=np.where(gone, UNKNOWN, one.senders))
+        for one, gone in zip(rounds, lost, strict=True)
+    ]
+    found = swapped_on_the_way(some, 0.95)
+    assert found is not None
+    assert found.found.interval.estimate == pytest.approx(0.5)
+    nobody = [msgspec.structs.replace(one, senders=np.full(one.senders.size, UNKNOWN)) for one in rounds]
+    assert swapped_on_the_way(nobody, 0.95) is None
+    # Nothing is swapped, or there is one round.
+    assert swapped_on_the_way(ring(hosts, (0, 2, 4), np.random.default_rng(5)), 0.95) is None
+    assert swapped_on_the_way(rounds[:1], 0.95) is None
 
 
 def test_levels_and_the_effect_are_exact_without_noise() -> None:

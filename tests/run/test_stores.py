@@ -22,7 +22,7 @@ from slotmark.benches.cluster.direct import simulate_direct
 from slotmark.benches.cluster.simulate import load_profile
 from slotmark.compare import alone, compare
 from slotmark.errors import ArgumentError, SlotmarkError
-from slotmark.places import Url, place
+from slotmark.places import Url, folder_of, place
 from slotmark.report import comparison_document, write_report
 from slotmark.report.renderers.json import json as as_json
 from slotmark.run import Run, RunWriter, check_run, copy_run, open_run, open_runs
@@ -192,6 +192,18 @@ def test_paths_stay_paths(tmp_path: Path) -> None:
     assert place(f"file://{tmp_path}/x%20y") == tmp_path / "x y"
     assert str(place("S3://runs//a/b/")) == "s3://runs/a/b"
     assert place("s3://runs/a%20b") == Url("s3", "runs", "a%20b")
+
+
+def test_what_is_written_to_folders_refuses_urls(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the place of making a folder called s3:."""
+    monkeypatch.chdir(tmp_path)
+    ended = slotmark("plan", run.path, "-o", "s3://runs/report")
+    assert ended.returncode == 2
+    assert "s3://runs/report: this is written to a folder" in ended.stderr
+    for named in (Path("s3://runs/session"), at("session"), "gs://runs/session"):
+        with pytest.raises(ArgumentError, match="this is written to a folder"):
+            folder_of(named)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_any_command_refuses_a_url_with_a_password() -> None:

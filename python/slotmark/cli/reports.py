@@ -13,7 +13,7 @@ import typer
 from slotmark.addresses import addresses_are_limited
 from slotmark.cli.console import progress, reader_may_leave, talk
 from slotmark.errors import ArgumentError
-from slotmark.places import Place
+from slotmark.places import Place, folder_of
 
 if TYPE_CHECKING:
     import msgspec
@@ -28,6 +28,7 @@ Out = Annotated[
         "--out",
         metavar="DIR",
         help="Write report.html, .pdf, .md and .json there, report-short.md for a comment, and report-sources.csv.",
+        parser=folder_of,
     ),
 ]
 

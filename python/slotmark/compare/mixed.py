@@ -19,7 +19,9 @@ from slotmark.metrics import Analysis, Metric, Samples
 from slotmark.metrics.catalogue import Mixed, PassedOn
 from slotmark.run import Manifest, Run, Target
 from slotmark.statistics.between_runs import Spread
-from slotmark.statistics.swapped import ORIGIN, UNKNOWN, Levels, Swapped, levels, swapped
+from slotmark.statistics.passed_on import UNKNOWN, swapped_on_the_way
+from slotmark.statistics.passed_on import PassedOn as OnTheWay
+from slotmark.statistics.swapped import Levels, Swapped, levels, swapped
 from slotmark.verdict import Verdict
 from slotmark.warnings import ENOUGH_RUNS, Warning
 
@@ -121,16 +123,22 @@ class _Values(msgspec.Struct, frozen=True):
         sides: The samples of each side, a list per side with one per round that has any.
         rounds: The levels of each round's hosts.
         treated: For each round, whether each of these hosts ran the candidate.
+        passed: For each round, how hosts had the values from each other; fewer where that isn't known of all, or hosts have none from others.
     """
 
     sides: tuple[list[Samples], list[Samples]]
     rounds: list[Levels]
     treated: list[np.ndarray]
+    passed: list[OnTheWay]
 
     def swapped(self, confidence: float) -> Swapped | None:
         """The candidate's effect; None where it can't be estimated."""
         there = self.rounds and all(any(one.table.num_rows for one in side) for side in self.sides)
-        return swapped(self.rounds, self.treated, confidence) if there else None
+        if not there:
+            return None
+        if len(self.passed) == len(self.rounds):
+            return swapped_on_the_way(self.passed, confidence)
+        return swapped(self.rounds, self.treated, confidence)
 
 
 def entry(
@@ -195,7 +203,7 @@ def _values(
     if not there:
         return None
     hosts = sorted({host for of_round in ran for host in of_round})
-    found = _Values(([], []), [], [])
+    found = _Values(([], []), [], [], [])
     for samples, analysis, of_round in there:
         rows = samples.rows
         where = rows[column].cast(pa.string()).to_pylist()
@@ -210,30 +218,51 @@ def _values(
             units = np.unique(rows[unit].to_numpy()[known], return_inverse=True)[1]
         if not places.size:
             continue
-        senders = passed_on and _senders(analysis, mixed, passed_on, rows.filter(pa.array(known)), hosts)
-        of_hosts = levels(rows["value"].to_numpy()[known], places, units, senders)
-        found.rounds.append(of_hosts)
-        found.treated.append(np.array([of_round[hosts[place]] == names[1] for place in of_hosts.places]))
+        found.rounds.append(levels(rows["value"].to_numpy()[known], places, units))
+        found.treated.append(np.array([of_round[hosts[place]] == names[1] for place in found.rounds[-1].places]))
+        if passed_on is not None and units is not None:
+            treated = np.array([of_round.get(host) == names[1] for host in hosts])
+            of_hosts = rows.filter(pa.array(known))
+            found.passed.extend(_on_the_way(analysis, mixed, passed_on, of_hosts, hosts, (places, units, treated)))
     return found
 
 
-def _senders(
-    analysis: Analysis, mixed: Mixed, how: PassedOn, rows: pa.Table, places: Sequence[str]
-) -> np.ndarray | None:
-    """Returns for each row the number of the place that sent, as :func:`levels` takes it; None where the run has none of them."""
+def _on_the_way(
+    analysis: Analysis,
+    mixed: Mixed,
+    how: PassedOn,
+    rows: pa.Table,
+    hosts: Sequence[str],
+    numbered: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> list[OnTheWay]:
+    """Returns how hosts had the values of a round from each other; empty where the run doesn't record it.
+
+    Args:
+        analysis: Of the round.
+        mixed: The catalogue's.
+        how: Likewise.
+        rows: The values with their keys.
+        hosts: All, in the order of their numbers.
+        numbered: The number of each value's host and unit, and whether a host of a number ran the candidate.
+    """
     sql = f'SELECT "{mixed.key}", "{mixed.place}", "{how.sender}" FROM "{how.relation}"'
     *keys, senders = (column.to_pylist() for column in analysis.query(sql, f"'{how.relation}'").columns)
     if not any(senders):
-        return None
+        return []
     sent_by: dict[tuple[int | str, ...], str | None] = dict(zip(zip(*keys, strict=True), senders, strict=True))
-    numbers: dict[str | None, int] = {place: number for number, place in enumerate(places)}
-    found = []
-    for key, place, forger in zip(
-        *(rows[name].to_pylist() for name in (mixed.key, mixed.place, mixed.forger)), strict=True
-    ):
-        sender = sent_by.get((key, place))
-        found.append(ORIGIN if sender == forger else numbers.get(sender, UNKNOWN))
-    return np.array(found, dtype=np.int64)
+    numbers: dict[str | None, int] = {host: number for number, host in enumerate(hosts)}
+    of_rows = zip(*(rows[name].to_pylist() for name in (mixed.key, mixed.place)), strict=True)
+    places, units, treated = numbered
+    return [
+        OnTheWay(
+            values=rows["value"].to_numpy(),
+            places=places,
+            units=units,
+            senders=np.array([numbers.get(sent_by.get(row), UNKNOWN) for row in of_rows], dtype=np.int64),
+            origins=np.array([numbers.get(one, UNKNOWN - 1) for one in rows[mixed.forger].to_pylist()], dtype=np.int64),
+            treated=treated,
+        )
+    ]
 
 
 def _recorded(samples: Samples) -> bool:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from slotmark import _core
 from slotmark.errors import ArgumentError, RunError, StoreError
-from slotmark.places import Place, Url
+from slotmark.places import Place, Url, folder_of
 from slotmark.run.manifest import TablePart
 from slotmark.stores import Bucket, remark, traffic
 from slotmark.temporary import temporary_folder, temporary_place
@@ -434,5 +434,5 @@ def is_run(place: Place) -> bool:
 
 def refuse_existing(place: Place) -> None:
     """Raises RunError where something is already at the place of a run: a run is never overwritten."""
-    if is_run(place) if isinstance(place, Url) else place.exists():
+    if is_run(place) if isinstance(place, Url) else folder_of(place).exists():
         raise RunError(f"{place}: already there, and a run is never overwritten. Choose another -o or move it away.")

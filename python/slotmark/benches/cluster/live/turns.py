@@ -64,7 +64,7 @@ def run_in_turns(
         KeyboardInterrupt: A signal came; finished rounds are kept.
         SlotmarkError: As of ``run_live``, where more runs would not help.
     """
-    out = folder_of("-o", session.each.out)
+    out = folder_of(session.each.out)
     read_bed(session.each.bed)
     for node in session.nodes.values():
         resolve_node(node)

@@ -1,12 +1,19 @@
-//! The interface of a dialect.
+//! The interface of a dialect, and the table of dialects.
 
 use memchr::memmem;
 use parquet::errors::ParquetError;
 
-use super::DIALECTS;
+use super::cardano_node::CardanoNode;
+use super::dingo::Dingo;
 use super::entry::{Entry, Seen};
 use crate::reader::Line;
 use crate::reason::Reason;
+
+/// The dialects; of two that have as many lines of a file, the first is taken.
+pub(crate) static DIALECTS: [&dyn Dialect; 2] = [&CARDANO_NODE, &Dingo];
+
+/// The dialect of a file that is in none: its lines are rejected.
+pub(crate) static CARDANO_NODE: CardanoNode = CardanoNode;
 
 /// The log format of one kind of node.
 pub(crate) trait Dialect: Sync {

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from slotmark.cli.console import progress, reader_may_leave
+from slotmark.cli.engines import EngineName, InsecureRay, RayLabels, chosen
 from slotmark.cli.profiles import Settings
 from slotmark.cli.reports import AsJson, opened_sides, print_json, print_report
 
@@ -36,6 +37,9 @@ def forecast(
             help="Write the run folders of both sides there, base and changed, and report.html, .pdf, .md and .json.",
         ),
     ] = None,
+    engine: EngineName = "local",
+    insecure_ray: InsecureRay = False,
+    ray_labels: RayLabels = None,
     as_json: AsJson = False,
 ) -> None:
     """Forecast block propagation of a changed ledger: replay costs of two builds become stages of a simulated cluster."""
@@ -47,7 +51,10 @@ def forecast(
     from slotmark.temporary import temporary_folder
 
     changes = list(settings or ())
-    with temporary_folder() as scratch:
+    with (
+        temporary_folder() as scratch,
+        chosen(engine, out, insecure=insecure_ray, labels=ray_labels) as by,
+    ):
         folder = out or Path(scratch)
         refuse_what_cannot_be(profile, changes, folder)
         pairs = by_mode(two_sides(ledger_runs, opened_sides("forecast", ledger_runs)))
@@ -58,7 +65,7 @@ def forecast(
         warnings = list(
             dict.fromkeys(found for one in replays for found in [*one.warnings, *warnings_of_sides(one.sides)])
         )
-        with progress("slots") as step:
+        with progress(by.unit) as step:
             runs = forecast_runs(
                 profile,
                 changes,
@@ -67,6 +74,8 @@ def forecast(
                 range(1, seeds + 1),
                 folder,
                 lambda done, total: step(done, total, "forecasting"),
+                by.engine,
+                by.noted,
             )
         result = compare(runs)
         document = comparison_document(result)

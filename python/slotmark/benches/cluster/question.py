@@ -1,6 +1,7 @@
 """What `slotmark predict` is asked, which one call answers, or several that share the simulations and a last one that merges them."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from slotmark.engine import (
     sharded,
 )
 from slotmark.run import Run
+from slotmark.warnings import Warning
 
 STEPS = 7
 """Values of a sweep, unless their number is asked for."""
@@ -61,7 +63,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return shlex.join([*words, "--seeds", str(self.seeds), "--shard", str(shard), "-o", str(out)])
 
 
-def answered(question: Question, folder: Path, progress: Progress, engine: Engine = local) -> list[Run]:
+def answered(
+    question: Question, folder: Path, progress: Progress, engine: Engine = local, noted: Sequence[Warning] = ()
+) -> list[Run]:
     """Answers a question.
 
     Args:
@@ -69,6 +73,7 @@ def answered(question: Question, folder: Path, progress: Progress, engine: Engin
         folder: Where the run folders are written.
         progress: Called with what is done and in all; may raise to stop.
         engine: Does the simulations.
+        noted: Warnings about the engine, for the manifest of each run.
 
     Returns:
         A run per variant, as :func:`slotmark.benches.cluster.predict.predict_change` or ``predict_sweep`` returns them.
@@ -78,10 +83,12 @@ def answered(question: Question, folder: Path, progress: Progress, engine: Engin
     """
     numbers = range(1, question.seeds + 1)
     if question.sweep is None:
-        return predict_change(question.profile, question.settings, numbers, folder, progress, question.against, engine)
+        return predict_change(
+            question.profile, question.settings, numbers, folder, progress, question.against, engine, noted
+        )
     swept = parse_sweep(question.sweep, question.spacing)
     return predict_sweep(
-        question.profile, swept, question.steps or STEPS, question.settings, numbers, folder, progress, engine
+        question.profile, swept, question.steps or STEPS, question.settings, numbers, folder, progress, engine, noted
     )
 
 

@@ -239,7 +239,10 @@ ATTACK = Attack(
         Fault(
             "a file that is nested deep is followed to its end",
             "import tomllib, slotmark.texts as _texts\n"
-            "_texts.read_toml = lambda file: tomllib.loads(file.read_text(encoding='utf-8'))\n",
+            "_usual = _texts.read_toml\n"
+            "def _planted(file):\n"
+            "    return tomllib.loads(file.read_text(encoding='utf-8')) if file.is_file() else _usual(file)\n"
+            "_texts.read_toml = _planted\n",
             "a traceback",
             shows_unharmed=False,
         ),

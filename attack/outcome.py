@@ -20,6 +20,8 @@ REFUSED = 2
 """The exit code for bad input."""
 STOPPED = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGKILL: -signal.SIGKILL}
 """Exit codes of a command that a signal stopped."""
+TIMEOUT_S = 120
+"""The seconds after which a command that has not ended is ended."""
 
 
 class Tried(NamedTuple):
@@ -59,6 +61,8 @@ class Ended(msgspec.Struct, frozen=True):
     def crash(self, *codes: int) -> str:
         """Returns the fault in the end of a command that may have more than one thing to refuse; empty where there is none."""
         lines = self.said.strip().splitlines()
+        if self.code == -signal.SIGALRM:
+            return "hangs"
         if "Traceback" in self.said or "panicked" in self.said:
             return f"a traceback: {lines[-1] if lines else ''}"
         if self.code not in codes:
@@ -114,7 +118,7 @@ def written(file: IO[bytes]) -> bytes:
     return os.pread(file.fileno(), 1 << 28, 0)
 
 
-def ended(process: "subprocess.Popen[bytes]", timeout_s: float = 120) -> Ended:
+def ended(process: "subprocess.Popen[bytes]", timeout_s: float = TIMEOUT_S) -> Ended:
     """Waits for a process, without what it wrote; one that doesn't end in time is killed."""
     until = time.monotonic() + timeout_s
     while True:

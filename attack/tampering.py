@@ -16,7 +16,7 @@ from typing import Any
 from attack.control import Attack
 from attack.faults import OF_A_READER, around
 from attack.ground import Fault, Ground, content, emptied, is_fine_or_refused
-from attack.outcome import Ended, Tried, chances, command, environment
+from attack.outcome import TIMEOUT_S, Ended, Tried, chances, command, environment
 
 SAMPLES = {"cluster": ("forge_ticked", "--filter", "none"), "ledger": ("total_us",)}
 """A metric of each bench. Which blocks it is of is left out of what the manifest may decide."""
@@ -51,13 +51,14 @@ MEMORY_BYTES = 12 << 30
 CONTROL = [byte for byte in range(32) if byte not in b"\t\n"]
 
 _REPEATED = """
-import os, sys
+import os, signal, sys
 import slotmark.cli, slotmark.cli.check, slotmark.metrics, slotmark.report, slotmark.run, pyarrow.parquet, slotmark.report.renderers.csv
-folder = sys.argv[1]
+folder, seconds = sys.argv[1], int(sys.argv[2])
 for line in sys.stdin:
     out, said, *arguments = line.rstrip("\\n").split("\\0")
     child = os.fork()
     if child == 0:
+        signal.alarm(seconds)
         os.chdir(folder)  # which is made anew for each call
         for number, path in ((1, out), (2, said)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
@@ -80,9 +81,9 @@ for line in sys.stdin:
 
 
 class Commands:
-    """The command, loaded once and forked for each call: the same code and exit codes, without the time of its start."""
+    """The command, loaded once and forked for each call: the same code and exit codes, without the time of its start. One that hangs is ended."""
 
-    def __init__(self, folder: Path, temporary: Path, variables: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, temporary: Path, variables: Mapping[str, str], timeout_s: int = TIMEOUT_S) -> None:
         self._files = (temporary / "out", temporary / "said")
 
         def limit() -> None:
@@ -90,7 +91,7 @@ class Commands:
             resource.setrlimit(resource.RLIMIT_CPU, (3_600, 3_600))
 
         self._process = subprocess.Popen(
-            [sys.executable, "-B", "-c", _REPEATED, str(folder)],
+            [sys.executable, "-B", "-c", _REPEATED, str(folder), str(timeout_s)],
             env=environment(temporary, **variables),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

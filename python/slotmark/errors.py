@@ -73,3 +73,7 @@ class ArgumentError(SlotmarkError):
 
 class PieceError(SlotmarkError):
     """A piece of work whose process ended before it was done."""
+
+
+class EngineError(SlotmarkError):
+    """An engine that is missing, can't be reached, or isn't as it must be for work to be done there."""

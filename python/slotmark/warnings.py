@@ -31,6 +31,7 @@ KINDS = (
     "drifting_rounds",
     "earlier_runs_left_out",
     "few_rounds",
+    "insecure_ray",
     "lacking",
     "machine_loaded",
     "not_interleaved",
@@ -92,6 +93,14 @@ def few_rounds(rounds: int) -> Warning:
         "few_rounds",
         f"{counted(rounds, 'round')} are not enough to separate a difference from noise: no verdict is given below "
         f"{ENOUGH_ROUNDS}. Run again with --rounds {SHOWING_ROUNDS}.",
+    )
+
+
+def insecure_ray() -> Warning:
+    """Work that was done by a Ray cluster which wasn't asked to be closed to others."""
+    return Warning(
+        "insecure_ray",
+        "Done with --insecure-ray: the Ray cluster need not have asked for a token, so whoever reached it could change what is shown here.",
     )
 
 

@@ -1,6 +1,7 @@
 """A short form of each attack, so that it stays right; `make attack` runs the long ones. Those in Rust are tested in their crates too."""
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -15,10 +16,10 @@ import pytest
 from attack.__main__ import ATTACKS, attack
 from attack.control import Attack, Controlled, controlled
 from attack.faults import REFUSES
-from attack.ground import Fault, Ground
+from attack.ground import Fault, Ground, emptied
 from attack.outcome import Ended, Tried
 from attack.programs import _COUNTS
-from attack.tampering import tampering
+from attack.tampering import Commands, tampering
 
 from attack import bombs as bombing
 from attack import tampering as tampered
@@ -169,6 +170,18 @@ def test_how_a_command_must_not_end() -> None:
     assert ended(2, "slotmark: one\nslotmark: two\n").wrong(0, 2).startswith("refused in 2 lines")
     assert ended(1, "Traceback\nKeyError: x").wrong(0, 2) == "a traceback: KeyError: x"
     assert ended(-11, "").wrong(0, 2) == "exit code -11: no output"
+
+
+def test_a_command_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
+    """Found by the attack on files with seed 26: a fault that was planted opened a pipe that nobody writes, and the attack waited for it."""
+    place, temporary = emptied(tmp_path / "place"), emptied(tmp_path / "temporary")
+    os.mkfifo(place / "pipe.toml")
+    around = "import slotmark.texts as _texts\n_texts.read_toml = lambda file: file.read_text()\n"
+    ground = Ground(tmp_path)
+    with ground.planted(Fault("a pipe is read", around, "hangs")):
+        commands = Commands(place, temporary, ground.variables, timeout_s=5)
+        assert commands("simulate", "pipe.toml", "--show").wrong(0, 2) == "hangs"
+        commands.close()
 
 
 def test_the_clock_ends_an_attack(tmp_path: Path) -> None:

@@ -57,6 +57,24 @@ def busy(number: int, folder: str) -> int:
     return number
 
 
+def killed_at_first(number: int, folder: str) -> int:
+    """Loses its process in the middle of number 1, and is done the next time."""
+    once = Path(folder) / "killed"
+    if number == 1 and not once.exists():
+        once.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def held(number: int, folder: str) -> int:
+    """Notes that it has begun, and waits until it may go on; number 0 may at once."""
+    (Path(folder) / f"begun-{number}-{os.getpid()}").touch()
+    until = time.monotonic() + 300
+    while number and not (Path(folder) / "go").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    return number
+
+
 class _OddError(Exception):
     """One that can't be made again from what it has."""
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -268,3 +270,21 @@ def test_parts_of_the_blocks_make_no_gate_fail(tmp_path: Path) -> None:
 def test_there_is_nothing_to_filter(runs: Path) -> None:
     done = slotmark("compare", runs / "8.10-base", runs / "8.10-split", "--filter", "size-full")
     assert (done.returncode, "ledger runs have nothing to filter" in done.stderr) == (2, True)
+
+
+def test_commands_load_no_library_that_takes_longer_than_their_work(runs: Path) -> None:
+    script = """
+import sys
+from slotmark.__main__ import main
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print({"pandas", "ruptures", "scipy.stats"} & sys.modules.keys(), file=sys.stderr)
+"""
+    sides = [runs / "8.10-base", runs / "8.10-split"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, "compare", *sides], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "set()"

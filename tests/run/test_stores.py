@@ -24,6 +24,7 @@ from slotmark.compare import alone, compare
 from slotmark.errors import ArgumentError, SlotmarkError
 from slotmark.places import Url, folder_of, place
 from slotmark.report import comparison_document, write_report
+from slotmark.report.document import Document
 from slotmark.report.renderers.json import json as as_json
 from slotmark.run import Run, RunWriter, check_run, copy_run, open_run, open_runs
 from slotmark.run.storage import TAIL_BYTES
@@ -200,6 +201,8 @@ def test_what_is_written_to_folders_refuses_urls(run: Run, tmp_path: Path, monke
     ended = slotmark("plan", run.path, "-o", "s3://runs/report")
     assert ended.returncode == 2
     assert "s3://runs/report: this is written to a folder" in ended.stderr
+    with pytest.raises(ArgumentError, match="this is written to a folder"):
+        write_report(Document("", "", []), run.manifest, Path("s3://runs/report"))
     for named in (Path("s3://runs/session"), at("session"), "gs://runs/session"):
         with pytest.raises(ArgumentError, match="this is written to a folder"):
             folder_of(named)

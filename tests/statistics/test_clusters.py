@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy
 
-from slotmark.statistics.clusters import cluster_edges
+from slotmark.statistics.clusters import cluster_edges, peaks
 
 
 @pytest.mark.parametrize("blocks", [122, 1_000, 100_000])
@@ -25,3 +26,10 @@ def test_a_few_blocks_far_out_are_no_cluster() -> None:
     values = np.exp(np.random.default_rng(1).normal(9, 0.1, 1_000))
     values[:20] *= 50
     assert cluster_edges(values) == []
+
+
+def test_peaks_are_those_of_scipy() -> None:
+    draws = np.random.default_rng(1)
+    for _ in range(500):
+        values = draws.integers(0, 4, draws.integers(1, 40)).astype(float)
+        assert peaks(values) == scipy.signal.find_peaks(values)[0].tolist()

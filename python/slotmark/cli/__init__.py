@@ -19,6 +19,7 @@ from slotmark.cli import (
     explain,
     forecast,
     growth,
+    hosts,
     ingest,
     ledger,
     merge,
@@ -54,6 +55,7 @@ app.add_typer(chain.app, name="chain")
 app.add_typer(chainsync.app, name="chainsync")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(hosts.app, name="hosts")
 app.command("compare", epilog="Example: slotmark compare runs/10.5 runs/10.6 -o report --policy release.toml")(
     compare.compare
 )

@@ -25,14 +25,14 @@ MOST_WIDTH = 200
 """Columns on which every table has room for its words."""
 
 
-def print_table(table: "RenderableType") -> None:
-    """Prints a table of text, without markup, on standard output; as comparisons, on 40 columns at least, and on as many as its words need."""
+def print_table(table: "RenderableType", *, errors: bool = False) -> None:
+    """Prints a table of text, without markup, on standard output or standard error; as comparisons, on 40 columns at least, and on as many as its words need."""
     from rich.console import Console
     from rich.measure import Measurement
 
     from slotmark.report.renderers.terminal import LEAST_WIDTH
 
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, stderr=errors)
     needed = Measurement.get(console, console.options.update(width=MOST_WIDTH), table).minimum
     console.width = max(console.width, LEAST_WIDTH, needed)
     console.print(table)

@@ -7,6 +7,7 @@ import typer
 
 from slotmark.benches.cluster.requests import SettingsOption
 from slotmark.cli.console import progress
+from slotmark.cli.engines import EngineName, InsecureRay, RayLabels, chosen
 from slotmark.cli.reports import AsJson, opened_sides, show_report
 from slotmark.cli.requests import from_requests
 
@@ -38,6 +39,9 @@ def forecast(
             help="Write the run folders of both sides there, base and changed, and report.html, .pdf, .md and .json.",
         ),
     ] = None,
+    engine: EngineName = "local",
+    insecure_ray: InsecureRay = False,
+    ray_labels: RayLabels = None,
     as_json: AsJson = False,
 ) -> None:
     """Forecast block propagation of a changed ledger: replay costs of two builds become stages of a simulated cluster."""
@@ -49,7 +53,10 @@ def forecast(
     from slotmark.temporary import temporary_folder
 
     changes = list(settings)
-    with temporary_folder() as scratch:
+    with (
+        temporary_folder() as scratch,
+        chosen(engine, out, insecure=insecure_ray, labels=ray_labels) as by,
+    ):
         folder = out or Path(scratch)
         refuse_what_cannot_be(profile, changes, folder)
         pairs = by_mode(two_sides(ledger_runs, opened_sides("forecast", ledger_runs)))
@@ -60,7 +67,7 @@ def forecast(
         warnings = list(
             dict.fromkeys(found for one in replays for found in [*one.warnings, *warnings_of_sides(one.sides)])
         )
-        with progress("slots") as step:
+        with progress(by.unit) as step:
             runs = forecast_runs(
                 profile,
                 changes,
@@ -69,6 +76,8 @@ def forecast(
                 range(1, seeds + 1),
                 folder,
                 lambda done, total: step(done, total, "forecasting"),
+                by.engine,
+                by.noted,
             )
         result = compare(runs)
         document = comparison_document(result)

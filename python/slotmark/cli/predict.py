@@ -10,6 +10,7 @@ import typer
 from slotmark.benches.cluster.requests import Question
 from slotmark.benches.cluster.sweep import Spacing
 from slotmark.cli.console import progress
+from slotmark.cli.engines import EngineName, InsecureRay, RayLabels, chosen
 from slotmark.cli.reports import AsJson, report_runs
 from slotmark.cli.requests import from_requests
 from slotmark.errors import ArgumentError
@@ -32,6 +33,9 @@ def predict(
             help="Do only the N-th of OF parts of the simulations, here or on another machine, into -o; then slotmark merge.",
         ),
     ] = None,
+    engine: EngineName = "local",
+    insecure_ray: InsecureRay = False,
+    ray_labels: RayLabels = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict block propagation: with parameters changed, beside the unchanged profile, or over a range of one."""
@@ -44,8 +48,12 @@ def predict(
     if question.sweep is not None and question.against is not None:
         raise ArgumentError("--against and --sweep: a sweep's values are beside each other; leave one out.")
     if shard is None:
-        report_runs(partial(answered, question), out, unit="slots", doing="predicting", as_json=as_json)
+        with chosen(engine, out, insecure=insecure_ray, labels=ray_labels) as by:
+            ask = partial(answered, question, engine=by.engine, noted=by.noted)
+            report_runs(ask, out, unit=by.unit, doing="predicting", as_json=as_json)
         return
+    if engine != "local":
+        raise ArgumentError("--shard and --engine: a shard is done on this machine; leave one out.")
     if out is None:
         raise ArgumentError("--shard: expected -o with the folder that all shards share, as -o sweep.")
     with progress("slots") as step:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 from slotmark.cores import usable_cores
 from slotmark.engine.piece import Merged, Piece, Progress, T
@@ -118,17 +119,8 @@ class _Process:
     """A process that does one piece after the other."""
 
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork of a process with threads may never get its locks
-        self.pipe, theirs = context.Pipe()
         self.place: int | None = None
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        resource_tracker.ensure_running()  # the first start would begin with it, and it lets signals through again
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)  # a new process has it from this one
-        try:
-            self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            theirs.close()
+        self._process, self.pipe = begun(_serve)
 
     def begin(self, pieces: Sequence[Piece[Any]], place: int | None) -> None:
         """Begins with a piece; with none, has nothing to do."""
@@ -170,6 +162,29 @@ class _Process:
             self._process.join()
 
 
+def begun(serve: Callable[..., None], *given: object) -> tuple[BaseProcess, Connection]:
+    """Starts a process that signals of a terminal don't reach.
+
+    Args:
+        serve: What it does: a function of a module. Its first argument is its end of a pipe, which is at its end when this process has ended.
+        given: Its other arguments.
+
+    Returns:
+        The process, and this process's end of the pipe.
+    """
+    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may never get its locks
+    ours, theirs = cast("tuple[Connection, Connection]", context.Pipe())
+    process = context.Process(target=serve, args=(theirs, *given), daemon=True)
+    resource_tracker.ensure_running()  # the first start would begin with it, and it lets signals through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)  # a new process has it from this one
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+    return process, ours
+
+
 def _serve(pipe: Connection) -> None:
     """Does the pieces that come through a pipe, until that ends."""
     signal.signal(signal.SIGTERM, _stop)
@@ -197,7 +212,7 @@ def _end_with_parent() -> None:
 
 
 def _done(piece: Piece[Any], pipe: Connection) -> "bytes | BaseException":
-    """The output of a piece, or what it raised."""
+    """The output of a piece, or what it raised; what is done goes through the pipe now and then."""
     last = 0.0
 
     def step(done: int, total: int) -> None:
@@ -206,8 +221,13 @@ def _done(piece: Piece[Any], pipe: Connection) -> "bytes | BaseException":
             last = time.monotonic()
             pipe.send((done, total))
 
+    return outcome(piece, step)
+
+
+def outcome(piece: Piece[Any], progress: Progress) -> "bytes | BaseException":
+    """The output of a piece, encoded, or what it raised, as another process can read it."""
     try:
-        return piece.done(step)
+        return piece.done(progress)
     except Exception as error:
         error.add_note("".join(traceback.format_exception(error)).rstrip())
         try:

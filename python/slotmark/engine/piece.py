@@ -9,11 +9,15 @@ from typing import Any, Generic, Protocol, TypeVar, get_type_hints
 import msgspec
 
 from slotmark.errors import PieceError, SlotmarkError
+from slotmark.texts import content_of
 from slotmark.versions import slotmark_commit, slotmark_version
 from slotmark.whole_files import written_whole
 
 T = TypeVar("T")
 Merged = TypeVar("Merged")
+
+MOST_OUTPUT_BYTES = 256 << 20
+"""Of the output of a piece: it holds the tables of a report, not the rows of a run."""
 
 Progress = Callable[[int, int], None]
 """Gets what is done and what there is to do in all; may raise to stop."""
@@ -50,7 +54,7 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
             given = {"progress": progress} if "progress" in inspect.signature(self.work).parameters else {}
             encoded = msgspec.msgpack.encode(self.work(*self.inputs, **self.how, **given))
             if self.kept is not None:
-                _keep(encoded, self.kept)
+                keep(encoded, self.kept)
             return encoded
         except SlotmarkError as error:
             raise type(error)(f"{self.label}: {error}") from error
@@ -63,7 +67,7 @@ class Piece(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         return msgspec.msgpack.decode(encoded, type=get_type_hints(self.work)["return"])
 
 
-def _keep(encoded: bytes, file: Path) -> None:
+def keep(encoded: bytes, file: Path) -> None:
     """Writes an output behind its digest."""
     try:
         with written_whole(file) as (partial,):
@@ -74,9 +78,13 @@ def _keep(encoded: bytes, file: Path) -> None:
         ) from error
 
 
-def kept_output(file: bytes) -> bytes | None:
-    """The output that was kept in a file; None where the file is not as it was written."""
-    digest, encoded = file[:32], file[32:]
+def kept_in(file: Path) -> bytes | None:
+    """The output that is kept in a file, encoded; None where there is none, or it is not as it was written."""
+    try:
+        content = content_of(file, MOST_OUTPUT_BYTES)
+    except OSError:
+        return None
+    digest, encoded = content[:32], content[32:]
     return encoded if hashlib.sha256(encoded).digest() == digest else None
 
 

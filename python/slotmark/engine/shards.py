@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from slotmark.engine.local import local
-from slotmark.engine.piece import Engine, Merged, Piece, Progress, T, kept_output
+from slotmark.engine.piece import Engine, Merged, Piece, Progress, T, kept_in
 from slotmark.errors import ArgumentError, PieceError
 from slotmark.texts import content_of
 from slotmark.versions import slotmark_commit, slotmark_version
@@ -25,9 +25,6 @@ OUTPUTS = "outputs"
 
 MOST_BYTES = 1 << 20
 """Most bytes of the file that names what is shared: it holds the options of a command."""
-
-MOST_OUTPUT_BYTES = 256 << 20
-"""Most bytes of the output of a piece: it holds the tables of a report, not the rows of a run."""
 
 _NAMED = 6
 """Shards that lack pieces and are named."""
@@ -125,7 +122,7 @@ def sharded(shard: Shard, folder: Path, options: dict[str, Any]) -> Engine:
         files = _files(folder, pieces)
         _begin(folder, _shared(files, shard.of, options))
         own = list(zip(pieces, files, strict=True))[shard.number - 1 :: shard.of]
-        kept = [msgspec.structs.replace(piece, kept=file) for piece, file in own if _output(file) is None]
+        kept = [msgspec.structs.replace(piece, kept=file) for piece, file in own if kept_in(file) is None]
         if kept:
             local(kept, lambda outputs: [None for _ in outputs], progress, workers)
         missing = sum(not file.is_file() for file in files)
@@ -167,7 +164,7 @@ def gathered(folder: Path, shared: Shared, command: Callable[[Shard], str]) -> E
 
         def outputs() -> Iterator[T]:
             for place, (piece, file) in enumerate(zip(pieces, files, strict=True)):
-                encoded = _output(file)
+                encoded = kept_in(file)
                 if encoded is None:
                     shard = Shard(place % shared.shards + 1, shared.shards)
                     raise PieceError(
@@ -294,11 +291,3 @@ def _said(option: Any) -> str:
 def _files(folder: Path, pieces: Sequence[Piece[Any]]) -> list[Path]:
     """The files that the outputs of pieces are kept in, of the pieces' names."""
     return [folder / OUTPUTS / piece.name for piece in pieces]
-
-
-def _output(file: Path) -> bytes | None:
-    """The output that is kept in a file; None where there is none, or it is damaged."""
-    try:
-        return kept_output(content_of(file, MOST_OUTPUT_BYTES))
-    except OSError:
-        return None

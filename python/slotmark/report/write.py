@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from slotmark.cleaning import one_line
 from slotmark.errors import RunError
+from slotmark.places import folder_of
 from slotmark.report.document import Document
 from slotmark.report.renderers.csv import write_csv
 from slotmark.report.renderers.html import html
@@ -32,8 +33,10 @@ def write_report(document: Document, result: msgspec.Struct, folder: Path) -> li
         folder: Made if need be.
 
     Raises:
+        ArgumentError: It is a URL.
         RunError: The folder can't be written, or another command is writing there.
     """
+    folder = folder_of(folder)
     with ThreadPoolExecutor(1) as beside:  # half of the time charts become pictures for paper, in compiled code
         on_paper = beside.submit(pdf, document)
         files = {

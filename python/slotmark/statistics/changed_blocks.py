@@ -6,8 +6,8 @@ against the middle of all blocks, with the noise that its cost shows between pro
 
 import msgspec
 import numpy as np
-import scipy
 
+from slotmark.statistics.distributions import t_sf
 from slotmark.statistics.moderated import moderated
 
 FALSE_SHARE = 0.05
@@ -108,5 +108,4 @@ def _errors(logs: list[np.ndarray]) -> tuple[np.ndarray | None, np.ndarray]:
 
 def _beyond(away: np.ndarray, error: np.ndarray, degrees: np.ndarray, least: float) -> np.ndarray:
     """p-values of distances no larger than the least, two-sided."""
-    tail = scipy.stats.t(degrees).sf
-    return np.minimum(1.0, tail((away - least) / error) + tail((away + least) / error))
+    return np.minimum(1.0, t_sf((away - least) / error, degrees) + t_sf((away + least) / error, degrees))

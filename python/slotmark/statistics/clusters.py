@@ -29,7 +29,7 @@ def cluster_edges(values: np.ndarray) -> list[float]:
     cells = int(np.ceil((high - low) / width)) + 1
     counts = np.bincount(((logs - low) / width).astype(np.int64), minlength=cells).astype(np.float64)
     density = scipy.ndimage.gaussian_filter1d(counts, SMOOTHED / width, mode="constant")
-    humps = list(scipy.signal.find_peaks(density)[0])
+    humps = peaks(density)
     edges = _valleys(density, humps)
     while edges:
         # The shallowest valley goes, until all are deep and no cluster is too small.
@@ -48,6 +48,17 @@ def cluster_edges(values: np.ndarray) -> list[float]:
             del humps[worst if density[humps[worst]] < density[humps[worst + 1]] else worst + 1]
         edges = _valleys(density, humps)
     return [float(np.exp(low + (edge + 0.5) * width)) for edge in edges]
+
+
+def peaks(values: np.ndarray) -> list[int]:
+    """The places of values that are above both neighbours, rising; of equal ones side by side, the place in their middle. The ends are none.
+
+    They are those of scipy.signal.find_peaks, which takes longer to load than most comparisons of small runs.
+    """
+    begins = np.flatnonzero(np.diff(values, prepend=np.nan) != 0)
+    levels, ends = values[begins], np.append(begins[1:], values.size) - 1
+    above = np.flatnonzero((levels[1:-1] > levels[:-2]) & (levels[1:-1] > levels[2:])) + 1
+    return ((begins[above] + ends[above]) // 2).tolist()
 
 
 def _valleys(density: np.ndarray, humps: list[int]) -> list[int]:

@@ -14,7 +14,7 @@ import numpy as np
 from slotmark.benches.cluster.model import PREDICTED, outside_of_extended, refuse_settings
 from slotmark.benches.cluster.predict import Source, Variant, simulated
 from slotmark.benches.cluster.sweep import amount
-from slotmark.engine import Progress
+from slotmark.engine import Engine, Progress, local
 from slotmark.errors import ComparisonError
 from slotmark.metrics import Analysis, CostMatrix, costs_together
 from slotmark.metrics.predicted import CONFIDENCE, Factor, Kept, Replayed
@@ -194,6 +194,8 @@ def forecast(
     seeds: Sequence[int],
     folder: Path,
     progress: Progress,
+    engine: Engine = local,
+    noted: Sequence[Warning] = (),
 ) -> list[Run]:
     """Simulates a profile as it is and with its stages scaled, with the same seeds, and at both ends of the factors' intervals.
 
@@ -207,6 +209,8 @@ def forecast(
         seeds: One simulation each, side and end.
         folder: Where the run folders are written, named as :data:`SIDES`.
         progress: Called with slots done and in all; may raise to stop.
+        engine: Does the simulations.
+        noted: Warnings about the engine, for the manifest of each run.
 
     Returns:
         The run of the profile as it is, then that of the changed one, whose manifest has the error that the factors give each metric.
@@ -230,7 +234,7 @@ def forecast(
         ),
     ]
     changed = ", ".join(f"{one.stage}*={brief(one.factor, 4)}" for one in scaled.factors)
-    return simulated(variants, changed, seeds, [folder / side for side in SIDES], progress)
+    return simulated(variants, changed, seeds, [folder / side for side in SIDES], progress, engine=engine, noted=noted)
 
 
 def _settings(factors: Iterable[Factor], away: float = 0.0) -> list[str]:

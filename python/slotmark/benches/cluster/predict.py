@@ -92,6 +92,7 @@ def predict_change(
     progress: Progress,
     against: str | Path | None = None,
     engine: Engine = local,
+    noted: Sequence[Warning] = (),
 ) -> list[Run]:
     """Predicts what a profile with settings does, and beside it the profile as it is, with the same seeds on both sides.
 
@@ -103,6 +104,7 @@ def predict_change(
         progress: Called with slots done and in all; may raise to stop.
         against: The profile beside it, in the place of the same one unchanged; a file that extends nothing is laid over it.
         engine: Does the simulations.
+        noted: Warnings about the engine, for the manifest of each run.
 
     Returns:
         The run of the unchanged profile, or of ``against``, then that of the changed one; a single run where there is nothing to compare.
@@ -126,7 +128,7 @@ def predict_change(
                 f"--against {against}: {profile} changes nothing of it that moves a block; name another profile.{texts}"
             )
         alone = Variant(source=source, name=str(was["name"]), settings=tuple(settings), warnings=of_extended)
-        return simulated([alone], "", seeds, _numbered(folder), progress, engine=engine)
+        return simulated([alone], "", seeds, _numbered(folder), progress, engine=engine, noted=noted)
     asked = tuple(settings)
     named = ", ".join(one for one in asked if one not in run)
     if against is not None:
@@ -139,7 +141,7 @@ def predict_change(
     if against is not None:
         moved = [f"{name}={now[name]}" for name in moving if name in now]
         named = ", ".join(moved[:_SHOWN]) + (f" and {len(moved) - _SHOWN} more" if len(moved) > _SHOWN else "")
-    return simulated(variants, named, seeds, _numbered(folder), progress, engine=engine)
+    return simulated(variants, named, seeds, _numbered(folder), progress, engine=engine, noted=noted)
 
 
 def predict_sweep(
@@ -151,6 +153,7 @@ def predict_sweep(
     folder: Path,
     progress: Progress,
     engine: Engine = local,
+    noted: Sequence[Warning] = (),
 ) -> list[Run]:
     """Predicts what a profile does for values of one parameter, with the same seeds for each.
 
@@ -163,6 +166,7 @@ def predict_sweep(
         folder: Where the run folders are written.
         progress: Called with slots done and in all; may raise to stop.
         engine: Does the simulations.
+        noted: Warnings about the engine, for the manifest of each run.
 
     Returns:
         One run per value, rising.
@@ -203,7 +207,9 @@ def predict_sweep(
     unchanged = Variant(
         source=source, name=UNCHANGED, settings=tuple(one for one in settings if one.startswith("run."))
     )
-    return simulated(variants, ", ".join([*settings, swept]), seeds, _numbered(folder), progress, unchanged, engine)
+    return simulated(
+        variants, ", ".join([*settings, swept]), seeds, _numbered(folder), progress, unchanged, engine, noted
+    )
 
 
 def simulated(
@@ -214,6 +220,7 @@ def simulated(
     progress: Progress,
     published: Variant | None = None,
     engine: Engine = local,
+    noted: Sequence[Warning] = (),
 ) -> list[Run]:
     """A run folder per variant, simulated once per seed, some at a time.
 
@@ -225,6 +232,7 @@ def simulated(
         progress: Called with slots done and in all.
         published: The profile as it was published, where no variant is: the model's error is that of its simulations.
         engine: Does the simulations.
+        noted: Warnings about the engine, for the manifest of each run.
 
     Raises:
         SimulationError: A profile or setting that makes no sense, no seed, or no block to analyse.
@@ -253,7 +261,7 @@ def simulated(
     for variant, moved, found, folder in zip(variants, moves, by_text, folders, strict=False):
         error = _model_error(variant, found) if of_all is None and _is_published(variant) else of_all
         scaled = variant.replayed and _with_errors(variant.replayed, [next(at_ends) for _ in variant.ends])
-        runs.append(_written(variant, about, moved, seeds, found, error, scaled, folder))
+        runs.append(_written(variant, about, moved, seeds, found, error, scaled, folder, noted))
     return runs
 
 
@@ -288,6 +296,7 @@ def _written(
     error: Mapping[str, Any] | None,
     scaled: Replayed | None,
     out: Path,
+    noted: Sequence[Warning],
 ) -> Run:
     """The run folder of one variant: the table ``seeds`` has one row per seed, and its times in s.
 
@@ -328,7 +337,7 @@ def _written(
         versions={**versions(), "simulator": f"slotmark {slotmark_version()}"},
         sources=[],
         tables={},
-        warnings=list(variant.warnings),
+        warnings=[*variant.warnings, *noted],
     )
     with RunWriter(out) as writer:
         writer.table("seeds", pa.table(columns))

@@ -1,5 +1,6 @@
 """Predictions that one call makes, or several that share the simulations and a last one that merges them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,12 +21,15 @@ from slotmark.engine import (
     sharded,
 )
 from slotmark.run import Run
+from slotmark.warnings import Warning
 
 STEPS = 7
 """Values of a sweep, unless their number is asked for."""
 
 
-def answered(question: Question, folder: Path, progress: Progress, engine: Engine = local) -> list[Run]:
+def answered(
+    question: Question, folder: Path, progress: Progress, engine: Engine = local, noted: Sequence[Warning] = ()
+) -> list[Run]:
     """Answers a question.
 
     Args:
@@ -33,6 +37,7 @@ def answered(question: Question, folder: Path, progress: Progress, engine: Engin
         folder: Where the run folders are written.
         progress: Called with what is done and in all; may raise to stop.
         engine: Does the simulations.
+        noted: Warnings about the engine, for the manifest of each run.
 
     Returns:
         A run per variant, as :func:`slotmark.benches.cluster.predict.predict_change` or ``predict_sweep`` returns them.
@@ -42,10 +47,12 @@ def answered(question: Question, folder: Path, progress: Progress, engine: Engin
     """
     numbers = range(1, question.seeds + 1)
     if question.sweep is None:
-        return predict_change(question.profile, question.settings, numbers, folder, progress, question.against, engine)
+        return predict_change(
+            question.profile, question.settings, numbers, folder, progress, question.against, engine, noted
+        )
     swept = parse_sweep(question.sweep, question.spacing)
     return predict_sweep(
-        question.profile, swept, question.steps or STEPS, question.settings, numbers, folder, progress, engine
+        question.profile, swept, question.steps or STEPS, question.settings, numbers, folder, progress, engine, noted
     )
 
 

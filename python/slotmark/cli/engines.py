@@ -1,0 +1,117 @@
+"""The engines that commands may be given: their options, and what is printed of a Ray cluster."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+import typer
+
+from slotmark.cli.console import print_table, talk
+from slotmark.errors import ArgumentError
+from slotmark.numbers import plain
+
+if TYPE_CHECKING:
+    from slotmark.engine import Engine
+    from slotmark.engine.ray import Cluster
+    from slotmark.warnings import Warning
+
+EngineName = Annotated[
+    Literal["local", "ray"],
+    typer.Option("--engine", help="What does the simulations: this machine, or the Ray cluster that it is a node of."),
+]
+InsecureRay = Annotated[
+    bool, typer.Option("--insecure-ray", help="Use a Ray cluster that asks for no token; the report notes it.")
+]
+RayLabels = Annotated[
+    list[str] | None,
+    typer.Option("--ray-label", metavar="KEY=VALUE", help="Use only nodes with this label of Ray's; again for more."),
+]
+
+FOLDER = ".ray"
+"""The folder below -o in which finished pieces are kept until all are."""
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """An engine that was chosen.
+
+    Attributes:
+        engine: The engine.
+        unit: The unit of its progress, where pieces are simulations.
+        noted: Warnings for the manifests of all that it makes.
+    """
+
+    engine: "Engine"
+    unit: str = "slots"
+    noted: "Sequence[Warning]" = ()
+
+
+@contextmanager
+def chosen(name: str, out: Path | None, *, insecure: bool, labels: Sequence[str] | None) -> Iterator[Chosen]:
+    """Makes an engine from its options.
+
+    Args:
+        name: Its name.
+        out: The folder that the command writes to; Ray's keeps what is finished in it until the end.
+        insecure: Whether ``--insecure-ray`` was given.
+        labels: The values of ``--ray-label``.
+
+    Yields:
+        The engine.
+
+    Raises:
+        ArgumentError: Options that make no sense together.
+        EngineError: Ray is not installed.
+    """
+    if name == "local":
+        if insecure or labels:
+            raise ArgumentError("--insecure-ray and --ray-label are of --engine ray: give that, or leave them out.")
+        from slotmark.engine import local
+
+        yield Chosen(local)
+        return
+    if out is None:
+        raise ArgumentError(
+            "--engine ray: expected -o DIR: what is finished is kept there, so that a rerun goes on from it."
+        )
+    from slotmark.engine.ray import forget, on_ray
+    from slotmark.warnings import insecure_ray
+
+    folder = out / FOLDER
+    engine = on_ray(folder, insecure=insecure, labels=_labels(labels or ()), checked=_print_checked, remark=talk.remark)
+    yield Chosen(engine, "pieces", [insecure_ray()] if insecure else [])
+    forget(folder)
+
+
+def _labels(given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for one in given:
+        key, sign, value = one.partition("=")
+        if not (key and sign and value):
+            raise ArgumentError(f"--ray-label {one}: expected KEY=VALUE, as role=sweep.")
+        found[key] = value
+    return found
+
+
+def _print_checked(cluster: "Cluster") -> None:
+    """Prints what a cluster has, a row per node."""
+    from rich.table import Table
+
+    table = Table(title=f"Ray cluster {cluster.address}", title_justify="left")
+    for title in ("node", "labels", "cores", "Ray", "Python", "slotmark", "token"):
+        table.add_column(title)
+    for node in cluster.nodes:
+        labels = ", ".join(f"{key}={value}" for key, value in node.own_labels())
+        facts = (
+            (
+                node.ray,
+                node.python,
+                f"{node.slotmark or 'none'} {node.commit}".rstrip(),
+                "yes" if node.secured else "no",
+            )
+            if not node.fault
+            else (node.fault, "", "", "")
+        )
+        table.add_row(node.name, labels, plain(node.cores), *facts)
+    print_table(table, errors=True)

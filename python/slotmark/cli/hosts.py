@@ -1,0 +1,52 @@
+"""`slotmark hosts`: machines that work is done on."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from slotmark.cli.console import print_table, talk
+from slotmark.cli.reports import AsJson
+from slotmark.words import counted
+
+app = typer.Typer(help="Machines of a cluster: what they have, and what they lack.", no_args_is_help=True)
+
+
+@app.command("check", epilog="Example: slotmark hosts check hosts.toml --engine ray")
+def check(
+    hosts: Annotated[Path, typer.Argument(metavar="FILE", help="The hosts and what each must have: docs/scale.md.")],
+    engine: Annotated[Literal["ray"], typer.Option("--engine", help="What reaches them.")] = "ray",
+    as_json: AsJson = False,
+) -> None:
+    """Check the hosts of a file: labels, versions, programs, free ports, and how far their clocks are apart; exit code 2 where anything is wrong."""
+    import msgspec
+    from rich.table import Table
+
+    from slotmark.engine.hosts import wanted
+    from slotmark.engine.ray import hosts_found
+    from slotmark.temporary import temporary_folder
+
+    asked = wanted(hosts)
+    with temporary_folder() as scratch:
+        cluster, found = hosts_found(asked, Path(scratch))
+    if as_json:
+        for one in found:
+            typer.echo(msgspec.json.encode(one).decode())
+    else:
+        table = Table()
+        for title in ("host", "node", "clock ahead", "wrong"):
+            table.add_column(title)
+        for one in found:
+            clock = "" if one.clock is None else f"{one.clock.ahead_us:,} us ± {one.clock.doubt_us:,} us"
+            table.add_row(one.name, one.node, clock, "; ".join(one.wrong) or "nothing")
+        print_table(table)
+    unsecured = [node for node in cluster.nodes if not node.secured and not node.fault]
+    if unsecured:
+        talk.remark(
+            f"! {unsecured[0].name} asks for no token: whoever reaches it can run any program there. docs/scale.md"
+        )
+    wrong = sum(bool(one.wrong) for one in found)
+    if wrong:
+        talk.remark(f"Something is wrong with {wrong:,} of {counted(len(found), 'host')}.")
+    if wrong or unsecured:
+        raise typer.Exit(2)

@@ -1,0 +1,406 @@
+"""Pieces on a Ray cluster of two machines, which are network namespaces; what becomes of them when processes, nodes or links are lost."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from slotmark.benches.cluster.question import Question, answered
+from slotmark.engine import Piece
+from slotmark.engine import ray as on_ray_module
+from slotmark.errors import EngineError
+from tests.conftest import REPO, slotmark
+from tests.engine import ray_cluster, works
+from tests.engine.ray_cluster import Cluster, Machine
+
+SWEEP = [
+    "predict",
+    "value-only-5",
+    "--set",
+    "slots=300",
+    "--sweep",
+    "block_size=22kB..44kB",
+    "--steps",
+    "2",
+    "--seeds",
+    "2",
+]
+PIECES = 6
+WORKER = "ray::_in_worker"
+"""How Ray names the process of a worker that does a piece."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A cluster whose nodes both run. What a test takes away it brings back."""
+    if why := ray_cluster.missing():
+        pytest.skip(why)
+    folder = Path(tempfile.mkdtemp(prefix="sr-", dir="/tmp"))  # sockets lie in it: a short path
+    try:
+        with ray_cluster.cluster(folder) as made:
+            yield made
+    finally:
+        shutil.rmtree(folder)
+
+
+def waited(there: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
+    """Waits until something is there, while a process that leads to it runs."""
+    until = time.monotonic() + 120
+    while not there():
+        assert time.monotonic() < until
+        assert process is None or process.poll() is None, process.communicate()
+        time.sleep(0.05)
+
+
+def pieces(cluster: Cluster, *words: str | Path, machine: Machine | None = None) -> "subprocess.Popen[str]":
+    """Starts tests/engine/ray_pieces.py on a machine."""
+    return subprocess.Popen(
+        (machine or cluster.a).words(sys.executable, "-m", "tests.engine.ray_pieces", *words),
+        cwd=REPO,
+        env=cluster.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def begun(folder: Path) -> set[int]:
+    """The numbers of pieces that have begun."""
+    return {int(one.name.split("-")[1]) for one in folder.glob("begun-*")}
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def workers(cluster: Cluster) -> list[int]:
+    """Processes that do a piece."""
+    return [*cluster.a.named(WORKER), *cluster.b.named(WORKER)]
+
+
+def is_one_line(said: str) -> bool:
+    """Whether standard error ends with one line of ours, behind the table of nodes, progress and lines of hosts."""
+    return said.rstrip("\n").splitlines()[-1].startswith("slotmark: ") and "Traceback" not in said
+
+
+def test_a_sweep_gives_the_bytes_of_this_machine(cluster: Cluster, tmp_path: Path) -> None:
+    out = cluster.folder / "report"  # where the token is looked for in the end
+    done = cluster.slotmark(*SWEEP, "-o", out, "--engine", "ray")
+    assert done.returncode == 0, done.stderr
+    alone = slotmark(*SWEEP, "-o", tmp_path / "local")
+    assert alone.returncode == 0
+    assert bytes_of(out) == bytes_of(tmp_path / "local")
+    assert done.stdout.replace(str(out), "") == alone.stdout.replace(str(tmp_path / "local"), "")
+    assert ray_cluster.TOKEN not in done.stdout + done.stderr
+    rows = re.findall(r"\(198\.18\.0\.(\d)\)\W+host=([ab])\W+1\W+\d", done.stderr)
+    assert rows == [("1", "a"), ("2", "b")]
+    counts = re.findall(r"^\S+ \(198\.18\.0\.\d\): (\d+) pieces?, .* of work$", done.stderr, re.MULTILINE)
+    assert sum(map(int, counts)) == PIECES
+
+
+def test_run_folders_are_those_of_this_machine(cluster: Cluster, tmp_path: Path) -> None:
+    """A sweep's runs are temporary; those of a prediction that is called by a program stay."""
+    question = Question(profile="value-only-5", settings=["slots=300", "ledger_tick.mean=40ms"], seeds=2)
+    answered(question, tmp_path / "local", lambda *_: None)
+    script = tmp_path / "asks.py"
+    script.write_text(
+        "import sys\nfrom pathlib import Path\n"
+        "from slotmark.benches.cluster.question import Question, answered\nfrom slotmark.engine.ray import on_ray\n"
+        "if __name__ == '__main__':\n"
+        "    engine = on_ray(Path(sys.argv[1]), insecure=False, labels={}, checked=lambda _: None, remark=lambda _: None)\n"
+        "    question = Question(profile='value-only-5', settings=['slots=300', 'ledger_tick.mean=40ms'], seeds=2)\n"
+        "    answered(question, Path(sys.argv[2]), lambda *_: None, engine)\n",
+        encoding="utf-8",
+    )
+    done = cluster.b.run(sys.executable, script, tmp_path / "kept", tmp_path / "ray", env=cluster.environment)
+    assert done.returncode == 0, done.stderr
+    assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "local")
+
+
+def test_a_label_that_no_node_has_is_refused_before_work_begins(cluster: Cluster, tmp_path: Path) -> None:
+    refused = cluster.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray", "--ray-label", "host=c")
+    assert refused.returncode == 2
+    assert refused.stderr.endswith(
+        "slotmark: --ray-label host=c: no node of the cluster has that. Nodes have host=a, host=b.\n"
+    )
+
+
+HOSTS = """[all]
+programs = ["sh"]
+ports = [3001]
+[one]
+labels = {host = "a"}
+"""
+
+
+def test_hosts_of_a_file_are_checked(cluster: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "hosts.toml"
+    file.write_text(HOSTS, encoding="utf-8")
+    fine = cluster.slotmark("hosts", "check", file)
+    assert (fine.returncode, fine.stderr) == (0, "")
+    assert re.search(r"one\W+\S+ \(198\.18\.0\.1\)\W+-?[\d,]+ us ± [\d,]+ us\W+nothing", fine.stdout)
+
+    file.write_text(
+        f'{HOSTS}[two]\nlabels = {{host = "b"}}\nprograms = ["sh", "no-such-program"]\n'
+        '[three]\nlabels = {host = "c"}\n[four]\nlabels = {host = "a"}\nports = [6379]\n',
+        encoding="utf-8",
+    )
+    wrong = cluster.slotmark("hosts", "check", file, "--engine", "ray", "--json")
+    found = [json.loads(line) for line in wrong.stdout.splitlines()]
+    assert wrong.returncode == 2
+    assert {one["name"]: one["wrong"] for one in found} == {
+        "one": [],
+        "two": ["no program no-such-program"],
+        "three": ["host=c: 0 nodes, 1 expected"],
+        "four": ["port 6379: Address already in use"],
+    }
+    assert wrong.stderr == "Something is wrong with 3 of 4 hosts.\n"
+    clocks = [one["clock"] for one in found if one["node"]]
+    assert len(clocks) == 3
+    assert all(abs(one["ahead_us"]) <= one["doubt_us"] + 1 for one in clocks), "all are one machine's"
+
+
+def test_a_wrong_token_is_refused_in_a_line(cluster: Cluster, tmp_path: Path) -> None:
+    wrong = tmp_path / "token"
+    wrong.write_text("not" + ray_cluster.TOKEN)
+    refused = cluster.slotmark(
+        *SWEEP, "-o", tmp_path / "ray", "--engine", "ray", env={"RAY_AUTH_TOKEN_PATH": str(wrong)}
+    )
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert "the cluster refused the token of this command" in refused.stderr
+
+
+def test_a_piece_whose_worker_is_killed_is_done_again(cluster: Cluster, tmp_path: Path) -> None:
+    printed, said = pieces(cluster, "killed_at_first", tmp_path / "out", "3", tmp_path).communicate(timeout=240)
+    assert json.loads(printed) == [0, 1, 2], said
+    assert (tmp_path / "killed").exists()
+
+
+def test_a_piece_that_always_loses_its_worker_is_given_up_in_a_line(cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "begun-0").touch()
+    script = tmp_path / "asks.py"
+    script.write_text(
+        "import sys\nfrom pathlib import Path\nfrom slotmark.engine import Piece\nfrom slotmark.engine.ray import on_ray\n"
+        "from slotmark.errors import PieceError\nfrom tests.engine.works import wrong\n"
+        "if __name__ == '__main__':\n"
+        "    engine = on_ray(Path(sys.argv[1]), insecure=False, labels={}, checked=lambda _: None, remark=lambda _: None)\n"
+        "    try:\n"
+        "        engine([Piece(work=wrong, inputs=(1, 'killed', sys.argv[2]), label='number 1')], list)\n"
+        "    except PieceError as error:\n"
+        "        sys.exit(str(error))\n",
+        encoding="utf-8",
+    )
+    done = cluster.a.run(sys.executable, script, tmp_path / "out", tmp_path, env=cluster.environment)
+    assert re.fullmatch(
+        r"number 1 \(the piece works\.wrong-\w{12}\): given up by Ray: .*died.* What is finished is kept; "
+        r"mend that, and run the same command again\.\n",
+        done.stderr,
+    ), done.stderr
+
+
+def test_ctrl_c_cancels_and_leaves_what_is_finished(cluster: Cluster, tmp_path: Path) -> None:
+    process = pieces(cluster, "held", tmp_path / "out", "4", tmp_path)
+    waited(lambda: len(begun(tmp_path)) == 3, process)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == -signal.SIGINT, said
+    waited(lambda: not workers(cluster))
+    (tmp_path / "go").touch()
+    printed, said = pieces(cluster, "held", tmp_path / "out", "4", tmp_path).communicate(timeout=240)
+    assert json.loads(printed) == [0, 1, 2, 3]
+    assert said.startswith("1 of 4 pieces were finished before.\n")
+
+
+def test_pieces_end_with_a_driver_that_is_killed_and_a_rerun_goes_on(cluster: Cluster, tmp_path: Path) -> None:
+    process = pieces(cluster, "held", tmp_path / "out", "4", tmp_path)
+    waited(lambda: len(begun(tmp_path)) == 3, process)
+    process.kill()
+    process.communicate()
+    waited(lambda: not workers(cluster) and not cluster.a.named("ray_pieces", "spawn_main"))
+    (tmp_path / "go").touch()
+    printed, said = pieces(cluster, "held", tmp_path / "out", "4", tmp_path).communicate(timeout=240)
+    assert json.loads(printed) == [0, 1, 2, 3]
+    assert said.startswith("1 of 4 pieces were finished before.\n")
+
+
+def test_a_node_that_is_lost_and_comes_back_with_another_slotmark(cluster: Cluster, tmp_path: Path) -> None:
+    process = pieces(cluster, "held", tmp_path / "out", "4", tmp_path)
+    waited(lambda: cluster.a.named(WORKER) and cluster.b.named(WORKER) and len(begun(tmp_path)) == 3, process)
+    assert cluster.b.kill("raylet/raylet") == 1
+    waited(lambda: not cluster.b.named(WORKER))
+    (tmp_path / "go").touch()
+    printed, said = process.communicate(timeout=240)
+    assert json.loads(printed) == [0, 1, 2, 3], said
+
+    cluster.b.end_processes()
+    other = tmp_path / "other"
+    shutil.copytree(REPO / "python" / "slotmark", other / "slotmark", ignore=shutil.ignore_patterns("__pycache__"))
+    cluster.start(cluster.b, env={"PYTHONPATH": f"{other}{os.pathsep}{cluster.environment['PYTHONPATH']}"})
+    try:
+        refused = cluster.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray")
+        assert refused.returncode == 2
+        assert is_one_line(refused.stderr)
+        assert re.search(
+            r"slotmark: \S+ \(198\.18\.0\.2\): slotmark \S+, here \S+ \w+\+?\. Install the same on all nodes",
+            refused.stderr,
+        )
+    finally:
+        cluster.b.end_processes()
+        cluster.start(cluster.b)
+
+
+def test_the_token_is_in_no_file(cluster: Cluster) -> None:
+    """Of all that the tests before have left: a report, what our driver and Ray's own processes wrote."""
+    kept = cluster.folder / "cut"
+    process = pieces(cluster, "held", kept, "2", cluster.folder)
+    waited(lambda: len(begun(cluster.folder)) == 2, process)
+    process.kill()
+    process.communicate()
+    token = ray_cluster.TOKEN.encode()
+    files = [file for file in cluster.folder.rglob("*") if file.is_file()]
+    assert {"report.json", "ray.log", "raylet.out"} <= {file.name for file in files}
+    assert [file for file in files if token in file.read_bytes()] == [cluster.token], (
+        "found where it is, and nowhere else"
+    )
+
+
+@pytest.mark.slow
+def test_a_link_that_is_cut_for_half_a_minute(cluster: Cluster, tmp_path: Path) -> None:
+    process = pieces(cluster, "held", tmp_path / "out", "4", tmp_path)
+    waited(lambda: cluster.a.named(WORKER) and cluster.b.named(WORKER) and len(begun(tmp_path)) == 3, process)
+    cluster.link(up=False)
+    time.sleep(30)
+    cluster.link(up=True)
+    (tmp_path / "go").touch()
+    printed, said = process.communicate(timeout=300)
+    assert json.loads(printed) == [0, 1, 2, 3], said
+    cluster.b.end_processes()
+    cluster.start(cluster.b)
+
+
+@pytest.mark.slow
+def test_a_node_without_memory_is_told_in_a_line(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.b.end_processes()
+    cluster.start(cluster.b, env={"RAY_memory_usage_threshold": "0.001", "RAY_memory_monitor_refresh_ms": "100"})
+    try:
+        out = tmp_path / "ray"
+        long = [word.replace("300", "30000") for word in SWEEP]
+        refused = cluster.slotmark(*long, "-o", out, "--engine", "ray", "--ray-label", "host=b")
+        assert refused.returncode == 2
+        assert is_one_line(refused.stderr)
+        assert "memory" in refused.stderr.splitlines()[-1]
+    finally:
+        cluster.b.end_processes()
+        cluster.start(cluster.b)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["gcs_server", "raylet/raylet"])
+def test_a_head_that_is_lost_is_told_in_a_line(part: str, tmp_path: Path) -> None:
+    if why := ray_cluster.missing():
+        pytest.skip(why)
+    folder = Path(tempfile.mkdtemp(prefix="sr-", dir="/tmp"))
+    try:
+        with ray_cluster.cluster(folder) as made:
+            process = pieces(made, "held", tmp_path / "out", "4", tmp_path)
+            waited(lambda: len(begun(tmp_path)) == 3, process)
+            assert made.a.kill(part) == 1
+            said = process.communicate(timeout=300)[1]
+            assert process.returncode == 1
+            assert re.search(
+                r"^EngineError: 198\.18\.0\.1:6379: the Ray cluster was lost: .* What is finished is kept",
+                said,
+                re.MULTILINE,
+            )
+            assert "Traceback" not in said
+            waited(lambda: not workers(made))
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+def test_a_cluster_without_tokens_is_used_only_when_asked_for(tmp_path: Path) -> None:
+    if why := ray_cluster.missing():
+        pytest.skip(why)
+    folder = Path(tempfile.mkdtemp(prefix="sr-", dir="/tmp"))
+    try:
+        with ray_cluster.cluster(folder, secured=False, nodes=("a",)) as made:
+            refused = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray")
+            assert refused.returncode == 2
+            assert is_one_line(refused.stderr)
+            assert "asks for no token" in refused.stderr
+            assert "RAY_AUTH_MODE=token; or go on with --insecure-ray" in refused.stderr
+            done = made.slotmark(*SWEEP, "-o", tmp_path / "ray", "--engine", "ray", "--insecure-ray")
+            assert done.returncode == 0, done.stderr
+            assert "insecure_ray" in (tmp_path / "ray" / "report.json").read_text(encoding="utf-8")
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--engine", "ray"], "--engine ray: expected -o DIR"),
+        (["--insecure-ray"], "--insecure-ray and --ray-label are of --engine ray"),
+        (["--engine", "ray", "--shard", "1/2", "-o", "out"], "--shard and --engine: a shard is done on this machine"),
+        (["--engine", "ray", "--ray-label", "host", "-o", "out"], "--ray-label host: expected KEY=VALUE"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(words: list[str], why: str, tmp_path: Path) -> None:
+    refused = slotmark(*SWEEP, *words, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert why in refused.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_ray_the_command_says_how_to_install_it(tmp_path: Path) -> None:
+    hidden = tmp_path / "sitecustomize.py"
+    hidden.write_text(
+        "import importlib.util, sys\n"
+        "found = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *more: None if name == 'ray' else found(name, *more)\n",
+        encoding="utf-8",
+    )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    refused = slotmark(*SWEEP, "--engine", "ray", "-o", tmp_path / "out", env=environment)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "slotmark: --engine ray: Ray is not installed here. Install it: pip install 'slotmark[ray]'.\n",
+    )
+
+
+def test_no_command_loads_ray() -> None:
+    """All modules of commands and benches, and the engines, are loaded; a simulation by the local engine is done."""
+    code = (
+        "import importlib, pkgutil, sys, slotmark\n"
+        "for one in pkgutil.walk_packages(slotmark.__path__, 'slotmark.'):\n"
+        "    if one.name != 'slotmark.__main__':\n"
+        "        importlib.import_module(one.name)\n"
+        "assert 'slotmark.engine.ray' in sys.modules and 'slotmark.cli.predict' in sys.modules\n"
+        "print(sorted(name for name in sys.modules if name.split('.')[0] == 'ray'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_worker_of_another_version_does_no_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node may join a cluster after all of its nodes were asked."""
+    pytest.importorskip("ray")
+    piece = Piece(work=works.held, inputs=(0, "/nowhere"), label="number 0")
+    monkeypatch.setattr(on_ray_module, "slotmark_commit", lambda: "another")
+    found = on_ray_module._in_worker(piece, ("0.1.0", "this", "3.11"))[0]
+    assert isinstance(found, EngineError)
+    assert "joined the cluster with another version" in str(found)

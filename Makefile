@@ -22,7 +22,7 @@ endif
 LIVE := $(if $(filter Linux,$(shell uname)),slotmark-wan slotmark-node slotmark-txgen)
 
 # The whole workspace where all of it can be built: cargo then builds what it depends on as the tests do, and only once.
-PROGRAMS := $(if $(LIVE),--workspace --lib --bins,--package slotmark-target-native --package slotmark-target-floor --package slotmark-replay --package slotmark-forge)
+PROGRAMS := $(if $(LIVE),--workspace --lib --bins,--package slotmark-target-native --package slotmark-target-floor --package slotmark-replay --package slotmark-forge --package slotmark-server)
 
 # What cargo's tests print, without the lines of those that passed; the whole is kept for the list of what was skipped.
 CARGO_TEST := cargo test --release --locked --workspace --lib --bins --tests
@@ -72,7 +72,7 @@ wheel: build ## the package to install elsewhere, with our clients and other pro
 	mkdir -p $(INSIDE)/target/release && cp -r nodes $(INSIDE)/
 	for name in native floor; do mkdir -p $(INSIDE)/targets/$$name && \
 	  printf 'command = ["../../target/release/slotmark-target-%s"]\nbuild = []\nneeds = []\n' $$name >$(INSIDE)/targets/$$name/target.toml; done
-	for name in slotmark-target-native slotmark-target-floor slotmark-replay slotmark-forge $(LIVE); do install target/release/$$name $(INSIDE)/target/release/; done
+	for name in slotmark-target-native slotmark-target-floor slotmark-replay slotmark-forge slotmark-server $(LIVE); do install target/release/$$name $(INSIDE)/target/release/; done
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/maturin build --quiet --release --locked --interpreter $(PY) --out .build/wheels; \
 	  status=$$?; rm -r $(INSIDE); exit $$status
 

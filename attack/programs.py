@@ -12,7 +12,7 @@ from attack.ground import Fault, Ground
 from attack.outcome import Tried
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-CHECKED = ("chain", "tracelog", "wire")
+CHECKED = ("chain", "server", "tracelog", "wire")
 """The crates whose arithmetic is checked in these programs, so that an overflow is a failure."""
 _COUNTS = re.compile(r"^.+: (\d+) tried, (\d+) failed", re.MULTILINE)
 
@@ -40,7 +40,7 @@ def build() -> None:
     """Builds the programs, once."""
     checks = [f"profile.release.package.slotmark-{name}.overflow-checks=true" for name in CHECKED]
     options = [*(word for check in checks for word in ("--config", check)), "--quiet", "--release", "--locked"]
-    for crate, example in (("tracelog", "fuzz_lines"), ("wire", "attack")):
+    for crate, example in (("tracelog", "fuzz_lines"), ("server", "attack")):
         command = ["cargo", "build", *options, "-p", f"slotmark-{crate}", "--example", example]
         subprocess.run(command, cwd=REPOSITORY, check=True)
 

@@ -132,39 +132,6 @@ class NewFolder:
     def remove(self) -> None:
         """Removes what was written, if it wasn't finished."""
 
-class Server:
-    """A server that replays a chain from threads of its own, from when it is made until it is stopped."""
-
-    address: str | None
-    """The node-to-node address, with the port that was taken."""
-
-    def __init__(
-        self,
-        chain: str,
-        *,
-        socket: str | None,
-        listen: str | None,
-        magic: int,
-        reply_delay_us: float,
-        look_us: float,
-        start: str | None,
-        blocks: int | None,
-        pace_us: float | None = None,
-        roll_back_every: int | None = None,
-        on_connection_end: Callable[[str], None],
-    ) -> None:
-        """Frames the window, where one is given, and listens; `on_connection_end` gets one JSON object a connection, from a thread of the server.
-
-        With a pace the chain ends at `start` at first, and grows by a block so often; after each `roll_back_every` blocks it rolls
-        back by two, which then come again.
-        """
-
-    def busy_ns(self) -> int:
-        """CPU time of this process in ns, without the time for which the server only looked for requests."""
-
-    def stop(self) -> None:
-        """Ends every connection and stops listening."""
-
 def node_tip(place: str, node_to_node: bool, magic: int) -> str:
     """The tip of the node at a socket or, node-to-node, at HOST:PORT: SLOT.HASH or origin. Raises ServerError."""
 

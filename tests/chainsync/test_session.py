@@ -150,7 +150,7 @@ def test_children_end_with_a_session_however_it_ends(
     with subprocess.Popen(
         [sys.executable, "-m", "slotmark", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as session:
-        server = _wait_for_child(session.pid, "chainsync serve")
+        server = _wait_for_child(session.pid, "slotmark-server")
         client = _wait_for_child(session.pid, " run --socket")
         grandchildren = list(_children(client))
         os.kill(session.pid, number)
@@ -170,7 +170,7 @@ def test_a_session_cut_short_says_so_and_leaves_nothing(whom: str, small_chain: 
     with subprocess.Popen(
         [sys.executable, "-m", "slotmark", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as session:
-        server = _wait_for_child(session.pid, "chainsync serve")
+        server = _wait_for_child(session.pid, "slotmark-server")
         client = _wait_for_child(session.pid, "slotmark-target-")
         victim = {"us": session.pid, "server": server, "client": client}[whom]
         os.kill(victim, signal.SIGINT if whom == "us" else signal.SIGKILL)

@@ -16,19 +16,15 @@ use pyo3::exceptions::{PyIndexError, PyOSError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use slotmark_chain::{Chain, ChainError, Decoder, Digest, Point, Window, summarise};
+use slotmark_chain::{Chain, ChainError, Decoder, Digest, summarise};
 use slotmark_clustersim::{
     METRICS, Profile, Quantity, QuantityKind, RunFacts, SimulationError, propagation, reach, simulate_truth, write_run, write_tables,
 };
 use slotmark_newfolder::NewFolder;
 use slotmark_tracelog::{Clock, HostFrom, Numbers, Plan, SlotFiles, SlotRowsError, Source, Table, TableColumn, Wanted, WantedHost};
 use slotmark_wire::client::Client;
-use slotmark_wire::framing::FramedChain;
 use slotmark_wire::relay::{Account, Mode, Relay, Route};
-use slotmark_wire::server::{Config, Pace, Server};
 
-/// Bytes of framed chain that the server keeps at most.
-const FRAMED_BYTES: usize = 4 << 30;
 /// Interval at which an ingest reports its progress.
 const TELL_EVERY: Duration = Duration::from_millis(50);
 
@@ -56,14 +52,6 @@ fn os_error(error: io::Error) -> PyErr {
     let words = error.to_string();
     let words = words.split(" (os error").next().unwrap_or_default().to_owned();
     PyOSError::new_err((error.raw_os_error().unwrap_or_default(), words))
-}
-
-/// The window that a start in words means: a point, `origin`, or `densest`.
-fn window_of(chain: &Chain, start: &str, blocks: Option<u64>) -> Result<Window, ChainError> {
-    if start == "densest" {
-        return chain.densest_window(blocks.unwrap_or(chain.len() as u64));
-    }
-    chain.window(&start.parse::<Point>()?, blocks)
 }
 
 /// Numbers, or bits, that other libraries take without a copy, by Python's buffer protocol.
@@ -148,7 +136,7 @@ mod _core {
     #[pyfunction]
     #[pyo3(signature = (chain, start, blocks))]
     fn chain_window<'py>(py: Python<'py>, chain: PathBuf, start: String, blocks: Option<u64>) -> PyResult<Bound<'py, PyDict>> {
-        let window = py.detach(|| window_of(&Chain::open(&chain)?, &start, blocks)).map_err(chain_error)?;
+        let window = py.detach(|| Chain::open(&chain)?.window_from(&start, blocks)).map_err(chain_error)?;
         let facts = PyDict::new(py);
         facts.set_item("start", window.start.to_string())?;
         facts.set_item("first", window.first.to_string())?;
@@ -162,7 +150,7 @@ mod _core {
     fn chain_sources(py: Python<'_>, chain: PathBuf, start: String, blocks: u64) -> PyResult<Vec<(String, u64, String)>> {
         let identify = || {
             let chain = Chain::open(&chain)?;
-            let window = window_of(&chain, &start, Some(blocks))?;
+            let window = chain.window_from(&start, Some(blocks))?;
             Ok(chain.identity(&window)?.into_iter().map(|chunk| (chunk.file, chunk.bytes, chunk.sha256)).collect())
         };
         py.detach(identify).map_err(chain_error)
@@ -187,7 +175,7 @@ mod _core {
         let progressed = |done, total| tell(&progress, done, total, &raised);
         let summary = py.detach(|| {
             let chain = Chain::open(&chain)?;
-            let window = window_of(&chain, start.as_deref().unwrap_or("origin"), blocks)?;
+            let window = chain.window_from(start.as_deref().unwrap_or("origin"), blocks)?;
             summarise(&chain, window.range, &progressed)
         });
         if let Some(error) = raised.into_inner().unwrap_or_default() {
@@ -377,70 +365,6 @@ mod _core {
         }
     }
 
-    /// A server that replays a chain, from threads of its own.
-    #[pyclass(name = "Server", frozen)]
-    struct PyServer {
-        server: Mutex<Option<Server>>,
-        #[pyo3(get)]
-        address: Option<String>,
-    }
-
-    #[pymethods]
-    impl PyServer {
-        #[new]
-        #[allow(clippy::too_many_arguments, reason = "one argument an option of the command")]
-        #[pyo3(signature = (chain, *, socket, listen, magic, reply_delay_us, look_us, start, blocks, pace_us=None, roll_back_every=None, on_connection_end))]
-        fn new(
-            py: Python<'_>,
-            chain: PathBuf,
-            socket: Option<PathBuf>,
-            listen: Option<String>,
-            magic: u64,
-            reply_delay_us: f64,
-            look_us: f64,
-            start: Option<String>,
-            blocks: Option<u64>,
-            pace_us: Option<f64>,
-            roll_back_every: Option<u64>,
-            on_connection_end: Py<PyAny>,
-        ) -> PyResult<Self> {
-            let started = py.detach(|| {
-                let chain = Chain::open(&chain)?;
-                let prepare = start.map(|start| window_of(&chain, &start, blocks)).transpose()?.map(|window| window.range);
-                let mut config = Config::new(FramedChain::new(chain, FRAMED_BYTES)?, magic);
-                let pace = |us: f64| Pace {
-                    from: prepare.clone().map_or(1, |window| window.start.max(1)),
-                    every: Duration::from_nanos((us * 1e3) as u64),
-                    roll_back_every,
-                };
-                config.pace = pace_us.map(pace);
-                (config.socket, config.listen, config.prepare) = (socket, listen, prepare.filter(|_| pace_us.is_none()));
-                config.reply_delay = Duration::from_nanos((reply_delay_us * 1e3) as u64);
-                config.look = Duration::from_nanos((look_us * 1e3) as u64);
-                Server::start(config, move |report| {
-                    Python::attach(|py| {
-                        let line = serde_json::to_string(&report).unwrap_or_default();
-                        if let Err(error) = on_connection_end.call1(py, (line,)) {
-                            error.write_unraisable(py, None);
-                        }
-                    });
-                })
-            });
-            let server = started.map_err(|error| slotmark_error("ServerError", error))?;
-            let address = server.address().map(|address| address.to_string());
-            Ok(Self { server: Mutex::new(Some(server)), address })
-        }
-
-        fn busy_ns(&self) -> u64 {
-            self.server.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Server::busy_ns)
-        }
-
-        fn stop(&self, py: Python<'_>) {
-            let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
-            py.detach(|| drop(server));
-        }
-    }
-
     #[pyfunction]
     fn node_tip(py: Python<'_>, place: String, node_to_node: bool, magic: u64) -> PyResult<String> {
         let tip = py.detach(|| {
@@ -528,7 +452,7 @@ fn facts_json(facts: &RunFacts) -> String {
 
 fn digests_over(folder: &Path, start: &str, blocks: u64, mode: &str, every: u64) -> Result<Vec<(u64, String, String)>, ChainError> {
     let chain = Chain::open(folder)?;
-    let window = window_of(&chain, start, Some(blocks))?;
+    let window = chain.window_from(start, Some(blocks))?;
     let (mut digest, mut decoder, mut trail) = (Digest::new(), Decoder::new(), Vec::new());
     for (done, index) in window.range.clone().enumerate() {
         let bytes = chain.bytes(index);

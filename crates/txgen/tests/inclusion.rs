@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use slotmark_chain::hash::blake2b_256;
 use slotmark_chain::{Chain, Decoder, Hash32};
+use slotmark_server::framing::FramedChain;
+use slotmark_server::{Config, Server};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_txgen::{Included, Inclusion, inclusions, wait_for_inclusion};
-use slotmark_wire::framing::FramedChain;
 use slotmark_wire::handshake::{Proposal, Side, Terms};
 use slotmark_wire::mux::{HEADER_BYTES, frame, protocol};
-use slotmark_wire::server::{Config, Server};
 
 #[test]
 fn transactions_are_found_in_blocks_and_missed_where_they_are_in_none() {

@@ -59,7 +59,7 @@ impl Default for TimeLimits {
 
 impl TimeLimits {
     /// Returns the interval at which a waiting connection checks its limits.
-    pub(crate) fn tick(&self) -> Duration {
+    pub fn tick(&self) -> Duration {
         let all = [Some(self.handshake), Some(self.segment), Some(self.first_message), self.chain_sync_idle, Some(self.keep_alive)];
         all.into_iter().flatten().min().unwrap_or_default().clamp(Duration::from_millis(1), Duration::from_secs(1))
     }

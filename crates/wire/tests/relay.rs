@@ -9,14 +9,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::{Chain, Digest, Point};
+use slotmark_server::framing::FramedChain;
+use slotmark_server::{Config, Pace, Server};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_wire::client::{Client, ClientError, decode_wire_header};
-use slotmark_wire::framing::FramedChain;
 use slotmark_wire::handshake::{Side, Terms};
 use slotmark_wire::message::ChainSyncRequest;
 use slotmark_wire::mux::{Header, frame, protocol};
 use slotmark_wire::relay::{Account, Announced, Event, Mode, Relay, Route};
-use slotmark_wire::server::{Config, Pace, Server};
 use tempfile::TempDir;
 
 const MAGIC: u64 = 42;

@@ -2,7 +2,7 @@
 
 import json
 import math
-import signal
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -172,15 +172,15 @@ def serve(
     ] = False,
 ) -> None:
     """Serve a chain to any client, until interrupted."""
-    from slotmark import _core
+    from slotmark.benches.chainsync.server import server_command
 
     if socket is None and listen is None:
         raise ArgumentError("give --socket PATH, --listen HOST:PORT, or both.")
     if roll_back_every is not None and pace is None:
         raise ArgumentError("--roll-back-every: goes with --pace, which lets the chain grow.")
-    server = _core.Server(
-        str(chain),
-        socket=str(socket) if socket else None,
+    words = server_command(
+        chain,
+        socket=socket,
         listen=listen,
         magic=magic,
         reply_delay_us=duration_us("--reply-delay", reply_delay),
@@ -189,22 +189,10 @@ def serve(
         blocks=blocks,
         pace_us=None if pace is None else duration_us("--pace", pace),
         roll_back_every=roll_back_every,
-        on_connection_end=_line,
+        until_stdin_ends=until_stdin_ends,
+        json=as_json,
     )
-    try:
-        if as_json:
-            _line(json.dumps({"socket": str(socket) if socket else None, "address": server.address}))
-        else:
-            places = (str(place) for place in (socket, server.address) if place)
-            talk.remark(f"listening on {' and '.join(places)}; Ctrl-C stops")
-        if until_stdin_ends:
-            for _question in sys.stdin.buffer:
-                _line(json.dumps({"busy_ns": server.busy_ns()}))
-        else:
-            while True:
-                signal.pause()
-    finally:
-        server.stop()
+    os.execv(words[0], words)
 
 
 def _line(text: str) -> None:

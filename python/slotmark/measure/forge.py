@@ -9,7 +9,7 @@ import msgspec
 
 from slotmark import errors
 from slotmark.measure.process import how_ended
-from slotmark.measure.shipped import built_program
+from slotmark.measure.shipped import built_program, option_words
 
 Progress = Callable[[int, int], None]
 """Gets how much is done, and of how much; may raise to stop."""
@@ -42,12 +42,7 @@ def forge(command: str, options: dict[str, object], *, plan: bytes = b"", progre
         TargetError: The program isn't built, or ended before it was done.
     """
     path = built_program("slotmark-forge", "the program that forges and checks")
-    words = [
-        f"--{name}" if value is True else f"--{name}={value}"
-        for name, value in options.items()
-        if value is not None and value is not False
-    ]
-    process = _started(path, [command, *words])
+    process = _started(path, [command, *option_words(options)])
     assert process.stdin is not None
     assert process.stdout is not None
     last = _Line()

@@ -1,5 +1,6 @@
 """Files that come with slotmark beside its Python: programs, and recipes of nodes and clients."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from slotmark.errors import TargetError
@@ -27,3 +28,12 @@ def built_program(name: str, what: str, remedy: str = "") -> Path:
     if not path.is_file():
         raise TargetError(f"{path}: {what} isn't built. Run `make setup`{remedy}.")
     return path
+
+
+def option_words(options: Mapping[str, object]) -> list[str]:
+    """The options of a program of ours as words, ``--name=value``; those that are None or False are left out."""
+    return [
+        f"--{name}" if value is True else f"--{name}={value}"
+        for name, value in options.items()
+        if value is not None and value is not False
+    ]

@@ -55,6 +55,17 @@ impl Chain {
         Ok(self.window_of(first..first + asked as usize))
     }
 
+    /// The window that a start in words means: a point, `origin`, or `densest`, the window with the most bytes.
+    ///
+    /// # Errors
+    /// The words are no point, the chain doesn't have it, or the chain has fewer blocks.
+    pub fn window_from(&self, start: &str, blocks: Option<u64>) -> Result<Window, ChainError> {
+        if start == "densest" {
+            return self.densest_window(blocks.unwrap_or(self.len as u64));
+        }
+        self.window(&start.parse::<Point>()?, blocks)
+    }
+
     /// The window of `blocks` blocks with the most bytes; the first of several such.
     ///
     /// # Errors

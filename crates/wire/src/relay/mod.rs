@@ -18,7 +18,7 @@ use std::thread::{self, JoinHandle};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::server::stream::Stream;
+use crate::stream::Stream;
 pub use account::{Account, Announced, Event, Mode};
 use watch::{Watch, What};
 

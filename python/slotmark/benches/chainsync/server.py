@@ -4,7 +4,6 @@ import os
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -18,6 +17,7 @@ from slotmark.benches.chainsync.setting import Setting
 from slotmark.errors import ArgumentError, ServerError
 from slotmark.measure.process import end, first_line, how_ended, last_words_in, peak_bytes
 from slotmark.measure.process import start as start_process
+from slotmark.measure.shipped import built_program, option_words
 from slotmark.numbers import plain
 from slotmark.temporary import temporary_folder
 
@@ -63,8 +63,18 @@ LOOK_US = 100
 """Time that our server looks for a request before it sleeps, where it has a core of its own."""
 
 
+PROGRAM = "slotmark-server"
+
+
+def server_command(chain: Path, **options: object) -> list[str]:
+    """The words that start our server, whose ``--help`` has its options; TargetError where it isn't built."""
+    path = built_program(PROGRAM, "the server that replays chains")
+    named = {name.replace("_", "-"): value for name, value in options.items()}
+    return [str(path), *option_words({"chain": chain, **named})]
+
+
 class Listening(msgspec.Struct):
-    """The first line of `slotmark chainsync serve --json`."""
+    """The first line of our server."""
 
     socket: str
     address: str
@@ -102,12 +112,18 @@ class ReplayServer:
         self._folder = temporary_folder()
         start, blocks = self._window
         look_us = LOOK_US if self._cores else 0
-        command = [
-            *(sys.executable, "-m", "slotmark", "chainsync", "serve", "--chain", str(self._chain)),
-            *("--magic", str(self._magic), "--start", start, "--blocks", str(blocks)),
-            *("--socket", f"{self._folder.name}/node.socket", "--listen", "127.0.0.1:0"),
-            *("--reply-delay", f"{self._reply_delay_us:g}us", "--look", f"{look_us}us", "--until-stdin-ends", "--json"),
-        ]
+        command = server_command(
+            self._chain,
+            magic=self._magic,
+            start=start,
+            blocks=blocks,
+            socket=f"{self._folder.name}/node.socket",
+            listen="127.0.0.1:0",
+            reply_delay_us=self._reply_delay_us,
+            look_us=look_us,
+            until_stdin_ends=True,
+            json=True,
+        )
         pipe = subprocess.PIPE
         self._log = Path(self._folder.name) / "log"
         with self._log.open("wb") as log:
@@ -153,7 +169,7 @@ class ReplayServer:
         return self._process
 
     def _last_words(self) -> str:
-        return last_words_in(self._log).removeprefix("slotmark: ")
+        return last_words_in(self._log).removeprefix(f"{PROGRAM}: ")
 
     @property
     def listening(self) -> Listening:

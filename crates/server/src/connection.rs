@@ -7,18 +7,18 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::{ChainError, Point, Tip};
+use slotmark_wire::follower::{Follower, Reply, Source};
+use slotmark_wire::handshake::{Answer, Proposal, Side, Terms};
+use slotmark_wire::ingress::Ingress;
+use slotmark_wire::limits::{ClientTurns, Overdue, SMALL_BYTES, TimeLimits};
+use slotmark_wire::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, Message, MessageError};
+use slotmark_wire::mux::{Header, Segments, frame, protocol};
+use slotmark_wire::stream::{Stream, thread_cpu_ns};
 
 use super::ConnectionReport;
 use super::growth::{Growth, LOOK_EVERY};
 use super::heard::Heard;
-use super::stream::{Stream, thread_cpu_ns};
-use crate::follower::{Follower, Reply, Source};
 use crate::framing::{Framed, FramedChain, Framing};
-use crate::handshake::{Answer, Proposal, Side, Terms};
-use crate::ingress::Ingress;
-use crate::limits::{ClientTurns, Overdue, SMALL_BYTES, TimeLimits};
-use crate::message::{BlockFetchRequest, ChainSyncReply, ChainSyncRequest, Decoded, KeepAliveRequest, Message, MessageError};
-use crate::mux::{Header, Segments, frame, protocol};
 
 const READ_BYTES: usize = 64 << 10;
 

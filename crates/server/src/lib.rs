@@ -1,9 +1,9 @@
-//! A server that replays a chain to any number of clients, over node-to-client and node-to-node.
+//! A server that replays a chain to any number of clients, over node-to-client and node-to-node: the program `slotmark-server`.
 
 mod connection;
+pub mod framing;
 mod growth;
 mod heard;
-pub(crate) mod stream;
 
 use std::collections::HashMap;
 use std::fs;
@@ -23,15 +23,15 @@ use rustix::fs::Mode;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use slotmark_chain::ChainError;
+use slotmark_wire::handshake::Side;
+use slotmark_wire::limits::TimeLimits;
+use slotmark_wire::stream::Stream;
 
-use crate::framing::{FramedChain, Framing};
-use crate::handshake::Side;
-use crate::limits::TimeLimits;
 use connection::{Connection, Manner};
+use framing::{FramedChain, Framing};
 use growth::Growth;
 pub use growth::Pace;
 use heard::Heard;
-use stream::Stream;
 
 /// Settings of a server.
 pub struct Config {

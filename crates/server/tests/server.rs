@@ -1,4 +1,4 @@
-//! The server and the client over real sockets: what a good client gets, and what becomes of the others.
+//! The server and the client over real sockets: what a good client gets, and what becomes of the others. One file because all tests share the server and its raw client.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use slotmark_chain::block::Header as BlockHeader;
 use slotmark_chain::{Chain, Point};
+use slotmark_server::framing::FramedChain;
+use slotmark_server::{Config, ConnectionReport, Server, ServerError};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_wire::client::{Client, ClientError, decode_wire_header};
-use slotmark_wire::framing::FramedChain;
 use slotmark_wire::handshake::{Side, Terms};
 use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest};
 use slotmark_wire::mux::{Header, frame, protocol};
-use slotmark_wire::server::{Config, ConnectionReport, Server, ServerError};
 use tempfile::TempDir;
 
 const MAGIC: u64 = 42;

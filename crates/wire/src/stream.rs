@@ -12,34 +12,49 @@ use rustix::net::{RecvFlags, recv};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Either kind of stream that a server accepts.
-pub(crate) enum Stream {
+pub enum Stream {
+    /// Node-to-client.
     Unix(UnixStream),
+    /// Node-to-node.
     Tcp(TcpStream),
 }
 
 impl Stream {
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+    /// The same connection again, as of [`UnixStream::try_clone`].
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn try_clone(&self) -> io::Result<Self> {
         match self {
             Self::Unix(stream) => stream.try_clone().map(Self::Unix),
             Self::Tcp(stream) => stream.try_clone().map(Self::Tcp),
         }
     }
 
-    pub(crate) fn shutdown(&self) {
+    /// Ends both directions.
+    pub fn shutdown(&self) {
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
         };
     }
 
-    pub(crate) fn read_within(&self, limit: Duration) -> io::Result<()> {
+    /// Sets the time after which a read gives up.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn read_within(&self, limit: Duration) -> io::Result<()> {
         match self {
             Self::Unix(stream) => stream.set_read_timeout(Some(limit)),
             Self::Tcp(stream) => stream.set_read_timeout(Some(limit)),
         }
     }
 
-    pub(crate) fn write_within(&self, limit: Duration) -> io::Result<()> {
+    /// Sets the time after which a write gives up.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn write_within(&self, limit: Duration) -> io::Result<()> {
         match self {
             Self::Unix(stream) => stream.set_write_timeout(Some(limit)),
             Self::Tcp(stream) => stream.set_write_timeout(Some(limit)),
@@ -49,7 +64,10 @@ impl Stream {
     /// Looks for what comes in without going to sleep, for so long at most; adds the CPU time that it took to `looked_ns`.
     ///
     /// A client that waits for each reply is then answered at once, and doesn't pay for waking this thread up.
-    pub(crate) fn look(&self, buffer: &mut [u8], most: Duration, looked_ns: &AtomicU64) -> io::Result<Option<usize>> {
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn look(&self, buffer: &mut [u8], most: Duration, looked_ns: &AtomicU64) -> io::Result<Option<usize>> {
         let (began, used) = (Instant::now(), thread_cpu_ns());
         loop {
             let found = match recv(self.descriptor(), &mut *buffer, RecvFlags::DONTWAIT) {
@@ -74,7 +92,7 @@ impl Stream {
     }
 
     /// Asks for a larger send buffer; what the system allows is good enough.
-    pub(crate) fn widen(&self) {
+    pub fn widen(&self) {
         const BYTES: usize = 1 << 20;
         let _ = match self {
             Self::Unix(stream) => rustix::net::sockopt::set_socket_send_buffer_size(stream, BYTES),
@@ -84,7 +102,7 @@ impl Stream {
 }
 
 /// CPU time of the calling thread.
-pub(crate) fn thread_cpu_ns() -> u64 {
+pub fn thread_cpu_ns() -> u64 {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
 }

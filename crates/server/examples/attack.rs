@@ -21,13 +21,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use slotmark_chain::{Chain, ChainError, Decoder, Point, summarise};
+use slotmark_server::framing::{FramedChain, Framing};
+use slotmark_server::{Config, Server};
 use slotmark_synth::{Recipe, Workload, forge};
 use slotmark_wire::client::Client;
-use slotmark_wire::framing::{FramedChain, Framing};
 use slotmark_wire::handshake::{Side, Terms};
 use slotmark_wire::message::{BlockFetchRequest, ChainSyncRequest};
 use slotmark_wire::mux::{Header, frame, protocol};
-use slotmark_wire::server::{Config, Server};
 
 const MAGIC: u64 = 2;
 const BLOCKS: u64 = 60;

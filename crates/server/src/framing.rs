@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rayon::prelude::*;
 use slotmark_chain::block::Era;
 use slotmark_chain::{CborBuffer, Chain, ChainError, Tip};
-
-use crate::message::put_tip;
-use crate::mux::{frame, protocol};
+use slotmark_wire::message::put_tip;
+use slotmark_wire::mux::{frame, protocol};
 
 /// The part of each block that is framed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

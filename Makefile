@@ -1,6 +1,6 @@
 # slotmark's entry points. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup extension build targets wheel s3-server demo demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint format licences lock clean
+.PHONY: help setup extension build targets wheel s3-server demo demo-cluster demo-chainsync demo-ledger test test-shared test-slow bench attack lint stubs format licences lock clean
 SHELL := /bin/bash -euo pipefail
 
 UV := .build/bootstrap/bin/uv
@@ -118,10 +118,17 @@ lint: .build/python-dev ## every linter, without warnings
 	.venv/bin/ruff check --quiet .
 	.venv/bin/ruff format --quiet --check .
 	.venv/bin/basedpyright --warnings
+	$(STUBS) && diff .build/stubs/slotmark/_core.pyi python/slotmark/_core.pyi || { echo 'make stubs writes the stub anew' >&2; exit 1; }
 	cargo fmt --all --check
 	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
 	cd targets/pallas && cargo fmt --check && cargo clippy --quiet --release --locked -- -D warnings
 	if command -v go >/dev/null; then cd targets/gouroboros && test -z "$$(gofmt -l .)" && go vet ./...; fi
+
+STUBS := PATH="$(CURDIR)/.venv/bin:$$PATH" maturin generate-stubs --quiet --locked --profile release --features stubs --out .build/stubs && \
+  .venv/bin/ruff format --quiet .build/stubs/slotmark/_core.pyi
+
+stubs: .build/python-dev ## write the stub of the compiled module
+	$(STUBS) && cp .build/stubs/slotmark/_core.pyi python/slotmark/_core.pyi
 
 format: .build/python-dev ## put code into its form
 	.venv/bin/ruff check --quiet --fix . ; .venv/bin/ruff format --quiet .

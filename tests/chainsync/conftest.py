@@ -21,7 +21,7 @@ def window(small_chain: Path) -> "_core.Window":
 
 @pytest.fixture(scope="session")
 def server(small_chain: Path, window: "_core.Window") -> Iterator[ReplayServer]:
-    start, blocks = window["start"], window["blocks"]
+    start, blocks = window.start, window.blocks
     with ReplayServer(small_chain, magic=2, start=start, blocks=blocks, reply_delay_us=0, cores=frozenset()) as running:
         yield running
 
@@ -55,8 +55,8 @@ def schedule(
         rounds=rounds,
         seed=3,
         magic=2,
-        start=window["start"],
-        blocks=window["blocks"],
+        start=window.start,
+        blocks=window.blocks,
         progress_every=100,
         client_cores=frozenset(),
         timeout_s=120,

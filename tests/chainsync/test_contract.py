@@ -161,7 +161,7 @@ def test_a_wrong_digest_fails_the_session_and_names_the_block(
     lying = liar(tmp_path, native, after)
     setting = Setting("decode", 1)
     proofs = {"decode": _proof(str(small_chain), window, "decode")}
-    point = _core.digests(str(small_chain), window["start"], BLOCKS, "decode", 1)[after][2]
+    point = _core.digests(str(small_chain), window.start, BLOCKS, "decode", 1)[after][2]
     with pytest.raises(ProofError, match=rf"liar \(decode, sequential\).*block {after} of the window \({point}\)"):
         conduct(schedule(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]
 
@@ -174,5 +174,5 @@ def test_a_client_that_says_other_bytes_than_the_blocks_have_is_not_kept(
     proofs = {"decode": _proof(str(small_chain), window, "decode")}
     body = LIAR.replace("NATIVE", repr(native.command[0])).replace("FROM", "0")
     lying = program(tmp_path, "liar", body.replace('record["digest"] = record["digest"][::-1]', 'record["bytes"] *= 2'))
-    with pytest.raises(ProofError, match=rf"it says {2 * window['bytes']:,} bytes, but the blocks have"):
+    with pytest.raises(ProofError, match=rf"it says {2 * window.bytes:,} bytes, but the blocks have"):
         conduct(schedule(window, floor, lying, settings=(setting,)), server, proofs, lambda *_: None)  # pyright: ignore[reportArgumentType]

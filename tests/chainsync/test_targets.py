@@ -8,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from slotmark import _core
@@ -33,7 +34,7 @@ def test_a_target_does_the_work(
     deepest = program.description.modes.get(mode, 0)
     if not deepest:
         pytest.skip(f"{name} doesn't offer mode {mode}")
-    (_, digest, last) = _core.digests(str(small_chain), window["start"], BLOCKS, mode, BLOCKS)[-1]
+    (_, digest, last) = _core.digests(str(small_chain), window.start, BLOCKS, mode, BLOCKS)[-1]
     for depth in sorted({1, min(deepest, 7), min(deepest, 100)}):
         setting = Setting(mode, depth)
         one = schedule(window, floor, program, settings=(setting,))
@@ -41,7 +42,7 @@ def test_a_target_does_the_work(
         assert result.done.blocks == BLOCKS
         assert result.done.digest == (None if name == FLOOR else digest)
         if mode != "headers" and name != "yaci":  # which hides the bytes of what it parsed
-            assert result.done.bytes == window["bytes"]
+            assert result.done.bytes == window.bytes
         if result.done.slot is not None:
             assert f"{result.done.slot}.{result.done.hash}" == last
         if name != FLOOR:
@@ -111,7 +112,7 @@ def test_a_target_reads_bytes_in_whatever_pieces_they_come(
     program = built(name)
     if not (deepest := program.description.modes.get(mode, 0)):
         pytest.skip(f"{name} doesn't offer mode {mode}")
-    (_, digest, _) = _core.digests(str(small_chain), window["start"], BLOCKS, mode, BLOCKS)[-1]
+    (_, digest, _) = _core.digests(str(small_chain), window.start, BLOCKS, mode, BLOCKS)[-1]
     setting = Setting(mode, min(deepest, 100))
     one = schedule(window, floor, program, settings=(setting,))
     with Pieces(server.address(setting)) as pieces:
@@ -141,11 +142,11 @@ def test_a_target_says_that_its_start_is_not_on_the_chain(
 ) -> None:
     program = built(name)
     setting = Setting(next(iter(program.description.modes)), 1)
-    nowhere: _core.Window = {**window, "start": f"5.{'ab' * 32}"}
+    asked = msgspec.structs.replace(schedule(window, floor, program, settings=(setting,)), start=f"5.{'ab' * 32}")
     with pytest.raises(TargetError, match=rf"^{name} \(.*\): .*(?i:inter|not found|does not have the point)"):
         invoke(
             program,
-            schedule(nowhere, floor, program, settings=(setting,)).job(setting, server),
+            asked.job(setting, server),
             server.cpu_ns,
             server.check,
         )

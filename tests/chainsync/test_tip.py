@@ -395,21 +395,23 @@ def test_what_can_not_be_followed_is_refused(small_chain: Path, tmp_path: Path) 
 def test_the_relay_passes_everything_on(small_chain: Path, tmp_path: Path) -> None:
     """A whole pipelined run of our own client goes through it as if it weren't there, and it saw each block of it."""
     command = [*built("native").command, "run", "--magic", "2", "--start", "origin", "--blocks", "300", "--depth", "30"]
-    seen: list[dict[str, Any]] = []
+    seen: list[_core.Waits | _core.Announced | _core.RolledBack | _core.Ended] = []
     with live_node(small_chain, tmp_path) as node:
         relay = _core.Relay(str(node.socket), str(tmp_path / "relay.socket"), "decode")
         more = ["--socket", relay.place, "--mode", "decode", "--progress-every", "1"]
         ran = subprocess.run([*command, *more], input="\n", capture_output=True, text=True, timeout=60, check=False)
         deadline = time.monotonic() + 20
-        while not any(one["event"] == "ended" for one in seen) and time.monotonic() < deadline:
-            seen += json.loads(relay.events())
+        while not any(isinstance(one, _core.Ended) for one in seen) and time.monotonic() < deadline:
+            seen += relay.events()
             time.sleep(0.02)
         relay.stop()
     records = [json.loads(line) for line in ran.stdout.splitlines()]
     digests = [one["digest"] for one in records if one["event"] == "progress"]
-    announced = [one for one in seen if one["event"] == "announced"]
+    announced = [one for one in seen if isinstance(one, _core.Announced)]
     assert len(digests) == 300
-    assert [one["digest"] for one in announced][:300] == digests
-    assert not any(one["awaited"] for one in announced)
-    assert (seen[-1]["event"], seen[-1]["by_node"]) == ("ended", False)
+    assert [one.digest for one in announced][:300] == digests
+    assert not any(one.awaited for one in announced)
+    last = seen[-1]
+    assert isinstance(last, _core.Ended)
+    assert not last.by_node
     assert not Path(relay.place).exists()

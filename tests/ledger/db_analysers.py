@@ -126,7 +126,7 @@ if "--lsm" in given:
 start = "origin"
 if "--analyse-from" in given:
     (db / "ledger" / given["--analyse-from"]).stat()  # the test's snapshots are exactly there
-points = [point for _, _, point in _core.digests(str(db / "immutable"), "origin", _core.chain_window(str(db / "immutable"), "origin", None)["blocks"], "headers", 1)]
+points = [point for _, _, point in _core.digests(str(db / "immutable"), "origin", _core.chain_window(str(db / "immutable"), "origin", None).blocks, "headers", 1)]
 slots = [int(point.split(".")[0]) for point in points]
 slots = [slot for slot in slots if slot > int(given.get("--analyse-from", -1))][: int(given.get("--num-blocks-to-process", 10**9))]
 known = {{"slotGap": 20, "totalTime": 0, "mut": 0, "gc": 7, "majGcCount": 0, "mut_forecast": 3, "mut_headerTick": 9, "mut_headerApply": 500,

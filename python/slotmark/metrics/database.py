@@ -455,7 +455,11 @@ def _whole_files(run: Run, name: str) -> list[Path]:
     return files
 
 
-def _table_of(rows: int, columns: "Sequence[_core.Column]") -> pa.Table:
+_Column = tuple[str, str, _core.Buffer, _core.Buffer | None]
+"""A column's name, Arrow's name for its type, its values, and the bits of rows that have one, where not all do."""
+
+
+def _table_of(rows: int, columns: Sequence[_Column]) -> pa.Table:
     """The table of what compiled code gives, without a copy."""
     arrays = [
         pa.Array.from_buffers(pa.type_for_alias(kind), rows, [there and pa.py_buffer(there), pa.py_buffer(values)])

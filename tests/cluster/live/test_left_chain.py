@@ -40,7 +40,7 @@ def test_what_a_host_left_behind_is_replayed(logs: Path, tmp_path: Path) -> None
     run = open_run(tmp_path / "memory")
     blocks = run.table("blocks")
     chain = str(logs / "node-0" / "db" / "immutable")
-    settled = _core.chain_window(chain, "origin", None)["blocks"]
+    settled = _core.chain_window(chain, "origin", None).blocks
     assert settled >= 3
     assert run.manifest.workload["blocks"] == str(settled)
     assert blocks.num_rows == 2 * settled

@@ -1,6 +1,5 @@
 //! The blocks that a node announced to one client: each with its times, and the digest that the client must reach with it.
 
-use serde::Serialize;
 use slotmark_chain::{Decoder, Digest};
 
 use super::watch::{Times, What};
@@ -21,7 +20,7 @@ pub enum Mode {
 }
 
 /// A block that the node announced; times by the monotonic clock.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announced {
     /// The read returned that the roll-forward's first byte was in.
     pub announced_ns: u64,
@@ -42,8 +41,7 @@ pub struct Announced {
 }
 
 /// An event between a node and a client.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The client's request waits at the tip.
     Waits {

@@ -48,7 +48,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     server_cores, client_cores = split_cores() if request.pin else (frozenset[int](), frozenset[int]())
     window = _window(request)
     if window is not None:
-        on_remark(f"window: {window['blocks']:,} blocks, {megabytes(window['bytes'])}, after {window['start']}")
+        on_remark(f"window: {window.blocks:,} blocks, {megabytes(window.bytes)}, after {window.start}")
     sources = _sources(request, window)
     taking_part = [*programs, floor]
     schedule = Schedule(
@@ -58,8 +58,8 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
         rounds=request.rounds,
         seed=request.seed,
         magic=request.magic,
-        start=window["start"] if window else request.start,
-        blocks=window["blocks"] if window else request.blocks or BLOCKS,
+        start=window.start if window else request.start,
+        blocks=window.blocks if window else request.blocks or BLOCKS,
         progress_every=request.progress_every,
         client_cores=client_cores,
         timeout_s=request.timeout_s,
@@ -146,7 +146,7 @@ def _window(request: Request) -> "_core.Window | None":
     chain, blocks = str(request.place.chain), request.blocks
     if blocks is None:
         start = "origin" if request.start == "densest" else request.start
-        blocks = min(BLOCKS, _core.chain_window(chain, start, None)["blocks"])
+        blocks = min(BLOCKS, _core.chain_window(chain, start, None).blocks)
     return _core.chain_window(chain, request.start, blocks)
 
 
@@ -154,8 +154,7 @@ def _sources(request: Request, window: "_core.Window | None") -> list[SourceFile
     if window is None:
         return []
     return [
-        SourceFile(*source)
-        for source in _core.chain_sources(str(request.place.chain), window["start"], window["blocks"])
+        SourceFile(*source) for source in _core.chain_sources(str(request.place.chain), window.start, window.blocks)
     ]
 
 
@@ -178,13 +177,13 @@ def _reference(programs: Sequence[Program]) -> Program:
 
 def _proof(chain: str, window: "_core.Window", mode: Mode) -> Proof:
     def digests(every: int) -> list[tuple[int, str, str]]:
-        return _core.digests(chain, window["start"], window["blocks"], mode, every)
+        return _core.digests(chain, window.start, window.blocks, mode, every)
 
     return Proof(
-        digests(window["blocks"])[-1][1],
+        digests(window.blocks)[-1][1],
         lambda: [(digest, point) for _, digest, point in digests(1)],
         "our own decoder",
-        None if mode == "headers" else window["bytes"],
+        None if mode == "headers" else window.bytes,
     )
 
 
@@ -193,5 +192,5 @@ def _workload(
 ) -> dict[str, str]:
     facts = {"network magic": str(request.magic), "start point": schedule.start, "blocks": f"{schedule.blocks:,}"}
     if window is not None:
-        facts |= {"first block": window["first"], "last block": window["last"], "bytes": f"{window['bytes']:,}"}
+        facts |= {"first block": window.first, "last block": window.last, "bytes": f"{window.bytes:,}"}
     return facts | {f"digest, {mode}": proof.digest for mode, proof in proofs.items()}

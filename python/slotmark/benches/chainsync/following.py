@@ -11,6 +11,7 @@ from typing import Self
 import msgspec
 
 from slotmark import _core
+from slotmark._core import Announced, Ended, RolledBack, Waits
 from slotmark.benches.chainsync.invocation import LEAVE_S, LONGEST_LINE_BYTES, Failed, Ready, printed_last
 from slotmark.benches.chainsync.session import Case
 from slotmark.benches.chainsync.setting import Mode, Setting
@@ -30,41 +31,6 @@ class Block(msgspec.Struct, tag_field="event", tag="block"):
     digest: str | None = None
 
 
-class Waits(msgspec.Struct, tag_field="event", tag="waits"):
-    """The client's request waits at the tip."""
-
-    at_ns: int
-
-
-class Announced(msgspec.Struct, tag_field="event", tag="announced"):
-    """The node announced a block; see `slotmark_wire::relay::Announced`."""
-
-    announced_ns: int
-    arrived_ns: int
-    held_ns: int
-    awaited: bool
-    bytes: int
-    slot: int
-    hash: str
-    digest: str
-
-
-class RolledBack(msgspec.Struct, tag_field="event", tag="rolled_back"):
-    """The node rolled back."""
-
-    at_ns: int
-    to: str
-
-
-class Ended(msgspec.Struct, tag_field="event", tag="ended"):
-    """Nothing is known of the connection from here on."""
-
-    at_ns: int
-    by_node: bool
-    why: str
-
-
-Event = Waits | Announced | RolledBack | Ended
 Record = Ready | Block | Failed
 
 
@@ -86,7 +52,6 @@ class Follower:
         self.program = program
         self.mode: Mode = mode
         self._node, self._magic = node, magic
-        self._events = msgspec.json.Decoder(list[Event])
         self._records = msgspec.json.Decoder(Record)
         self._begin_at(start)
 
@@ -159,7 +124,7 @@ class Follower:
         refuse_endless(str(self), self._stderr)
         is_over = self._process.poll() is not None  # asked before its last records are read
         gone = self._read() or is_over  # what it started may hold its standard output open
-        for event in self._events.decode(self._relay.events()):
+        for event in self._relay.events():
             match event:
                 case Waits():
                     self.waiting = True

@@ -84,7 +84,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     machine, started = machine_facts(), utc_now()
     chain = str(request.chain)
     window = _core.chain_window(chain, "origin", request.blocks)
-    blocks = blocks_of(request.chain, window["blocks"])
+    blocks = blocks_of(request.chain, window.blocks)
     programs = programs_of(request, blocks)
     refuse_same_names(programs)
     if request.against_itself:
@@ -95,16 +95,16 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
     if not request.resume:
         for place in places:
             refuse_existing(place)
-    on_remark(f"{window['blocks']:,} blocks, {megabytes(window['bytes'])}, {request.rounds} rounds")
+    on_remark(f"{window.blocks:,} blocks, {megabytes(window.bytes)}, {request.rounds} rounds")
     sources = Sources(
-        chain=[SourceFile(*source) for source in _core.chain_sources(chain, window["start"], window["blocks"])],
+        chain=[SourceFile(*source) for source in _core.chain_sources(chain, window.start, window.blocks)],
         genesis=genesis_files(request.genesis) if request.genesis else [],
     )
     asked = session.asked_for(
         request.parameters(),
         [(program.name, " ".join(program.words)) for program in programs],
         {"the chain's file": sources.chain, "the genesis file": sources.genesis},
-    ) | {"the number of blocks": f"{window['blocks']:,}"}
+    ) | {"the number of blocks": f"{window.blocks:,}"}
     head = session.new_session(machine, started, asked)
     parts = request.out / PARTS
     with (
@@ -129,7 +129,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
             seed=request.seed,
             timeout_s=request.timeout_s,
             limited=way,
-            prepared=_prepared(request, programs, window["blocks"], scratch),
+            prepared=_prepared(request, programs, window.blocks, scratch),
             scratch=scratch,
             parts=parts,
         )
@@ -148,7 +148,7 @@ def run(request: Request, on_remark: Callable[[str], None], on_step: OnStep) -> 
 def blocks_of(chain: Path, count: int | None) -> Blocks:
     """The chain's first blocks, or all where None. ChainError where it can't be read, or has fewer."""
     window = _core.chain_window(str(chain), "origin", count)
-    points = [point for _, _, point in _core.digests(str(chain), window["start"], window["blocks"], "headers", 1)]
+    points = [point for _, _, point in _core.digests(str(chain), window.start, window.blocks, "headers", 1)]
     pairs = [point.split(".") for point in points]
     return Blocks(np.array([int(slot) for slot, _ in pairs], dtype=np.int64), [hash for _, hash in pairs])
 

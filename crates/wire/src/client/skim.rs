@@ -2,7 +2,8 @@
 
 use slotmark_chain::Point;
 
-use super::{ClientError, tip_length, wrapped_head};
+use super::ClientError;
+use super::roll_forward::{tip_length, wrapped_head};
 use crate::message::{ChainSyncReply, MessageError};
 use crate::mux::{Header, Segments};
 

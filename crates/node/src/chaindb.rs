@@ -1,53 +1,26 @@
 //! The tree of headers and blocks behind the last settled block, the chain that is selected among them, and the ledger at its tip.
 
+mod selection;
+mod view;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use slotmark_chain::block::{DecodeError, Decoder, Era, Header, body_is_proven, decode_header_alone};
+use slotmark_chain::block::{DecodeError, Decoder, Era, Header, decode_header_alone};
 use slotmark_chain::hash::blake2b_224;
-use slotmark_chain::rule::{Outcome, Rule};
+use slotmark_chain::rule::Rule;
 use slotmark_chain::{Hash32, Point, Tip};
-use slotmark_praos::check::check_transactions;
 use slotmark_praos::genesis::Genesis;
 use slotmark_praos::header::{Leader, check_header};
 use slotmark_praos::state::{ChainState, Outlook, Undo};
 
 use crate::error::NodeError;
 use crate::store::{Store, StoredBlock};
+pub use selection::{Adopted, Selection, Switch};
+pub use view::View;
 
-/// Slots by which two tips may differ for their VRF outputs to decide (Conway: `VRFTiebreakerFlavor` of ouroboros-consensus).
-const TIE_SLOTS: u64 = 5;
 /// Stands for what is before the first block.
 pub const ORIGIN: Hash32 = [0; 32];
-
-/// The facts that chain selection compares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
-    /// The block's number.
-    pub number: u64,
-    /// Its slot.
-    pub slot: u64,
-    /// The pool that made it.
-    pub issuer: [u8; 28],
-    /// Number of its operational certificate.
-    pub sequence: u64,
-    /// The output of the VRF.
-    pub vrf: [u8; 64],
-}
-
-impl View {
-    /// Returns whether a chain that ends in this is preferred to one that ends in another: by length; of the same slot and pool, by the certificate's
-    /// number; where slots are near each other, by the lower VRF output. Else a node keeps its own.
-    pub fn is_preferred_to(&self, other: &Self) -> bool {
-        if self.number != other.number {
-            return self.number > other.number;
-        }
-        if self.slot == other.slot && self.issuer == other.issuer && self.sequence != other.sequence {
-            return self.sequence > other.sequence;
-        }
-        self.slot.abs_diff(other.slot) <= TIE_SLOTS && self.vrf < other.vrf
-    }
-}
 
 /// A header in the tree.
 pub struct Entry {
@@ -108,35 +81,6 @@ pub struct Summary {
     pub slot: u64,
     /// Its number.
     pub number: u64,
-}
-
-/// A block that became part of the selected chain.
-#[derive(Clone, Copy, Debug)]
-pub struct Adopted {
-    /// Its hash.
-    pub hash: Hash32,
-    /// The facts that were compared.
-    pub view: View,
-}
-
-/// A change of the selected chain.
-#[derive(Debug)]
-pub struct Switch {
-    /// The last block that the chains have in common.
-    pub fork: Hash32,
-    /// Blocks that left the chain, the oldest first.
-    pub left: Vec<Hash32>,
-    /// Blocks that joined it, in order.
-    pub joined: Vec<Adopted>,
-}
-
-/// The result of looking for a better chain.
-#[derive(Debug, Default)]
-pub struct Selection {
-    /// The change, where there is a better chain.
-    pub switch: Option<Switch>,
-    /// Blocks that were refused, each with the rule that it breaks.
-    pub refused: Vec<(Hash32, String)>,
 }
 
 /// The tree, and the chain.
@@ -366,165 +310,6 @@ impl ChainDb {
             entry.has_block = true;
         }
     }
-
-    /// Looks whether a block that came makes a better chain, and goes over to it.
-    ///
-    /// # Errors
-    /// The store can't be written, or the ledger's base can't be read.
-    pub fn select(&mut self, from: Hash32) -> Result<Selection, NodeError> {
-        let mut selection = Selection::default();
-        while let Some((fork, path)) = self.best_through(&from) {
-            match self.go_over(fork, &path)? {
-                Ok(switch) => {
-                    selection.switch = Some(switch);
-                    self.settle()?;
-                    break;
-                }
-                Err((hash, why)) => {
-                    self.refuse(&hash);
-                    selection.refused.push((hash, why));
-                }
-            }
-        }
-        Ok(selection)
-    }
-
-    /// The way from the selected chain to the best tip through a block, where that is preferred.
-    fn best_through(&self, from: &Hash32) -> Option<(Hash32, Vec<Hash32>)> {
-        let usable = |hash: &Hash32| self.entries.get(hash).filter(|entry| entry.has_block && !entry.invalid);
-        let mut best = (*from, usable(from)?.view);
-        let mut open = vec![*from];
-        while let Some(hash) = open.pop() {
-            let Some(entry) = usable(&hash) else { continue };
-            if entry.view.is_preferred_to(&best.1) {
-                best = (hash, entry.view);
-            }
-            open.extend(&entry.children);
-        }
-        let current = self.chain.back().and_then(|tip| self.entries.get(tip)).map(|entry| entry.view);
-        if current.is_some_and(|current| !best.1.is_preferred_to(&current)) {
-            return None;
-        }
-        let mut path = Vec::new();
-        let mut hash = best.0;
-        while !self.on_chain(&hash) {
-            path.push(hash);
-            hash = usable(&hash)?.parent;
-        }
-        path.reverse();
-        (!path.is_empty()).then_some((hash, path))
-    }
-
-    /// Goes back to a block of the chain and on along a path; where a block there is refused, all is as it was.
-    fn go_over(&mut self, fork: Hash32, path: &[Hash32]) -> Result<Result<Switch, (Hash32, String)>, NodeError> {
-        let kept = self.place(&fork).map_or(0, |place| place + 1);
-        let left: Vec<Hash32> = self.chain.iter().skip(kept).copied().collect();
-        self.go_back(left.len());
-        let mut joined = Vec::new();
-        for hash in path {
-            match self.apply(hash, true)? {
-                Ok(()) => joined.push(Adopted { hash: *hash, view: self.entries[hash].view }),
-                Err(why) => {
-                    self.go_back(joined.len());
-                    for hash in &left {
-                        if self.apply(hash, false)?.is_err() {
-                            unreachable!("a block that was part of the chain");
-                        }
-                    }
-                    return Ok(Err((*hash, why)));
-                }
-            }
-        }
-        Ok(Ok(Switch { fork, left, joined }))
-    }
-
-    fn go_back(&mut self, blocks: usize) {
-        for _ in 0..blocks {
-            let undo = self.chain.pop_back().and_then(|hash| self.entries.get_mut(&hash)?.undo.take());
-            self.ledger.undo(undo.expect("each block of the chain can be taken back"));
-        }
-    }
-
-    /// Applies the block behind the tip; where it is `new`, checks it whole.
-    fn apply(&mut self, hash: &Hash32, new: bool) -> Result<Result<(), String>, NodeError> {
-        let Some(block) = self.point(hash).and_then(|point| self.store.block(&point)) else { return Ok(Err("it is not here".into())) };
-        let checked = self.step(&block.bytes, new);
-        self.genesis.sound()?;
-        let (checked, undo) = match checked {
-            Ok(checked) => checked,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
-        if let Err(why) = checked {
-            self.ledger.undo(undo);
-            return Ok(Err(why));
-        }
-        let state = Arc::new(self.ledger.of_headers());
-        let entry = self.entries.get_mut(hash).expect("an entry of the tree");
-        (entry.state, entry.undo) = (state, Some(undo));
-        self.chain.push_back(*hash);
-        Ok(Ok(()))
-    }
-
-    fn step(&mut self, bytes: &[u8], new: bool) -> Result<(Result<(), String>, Undo), DecodeError> {
-        let mut outcome = Outcome::default();
-        let (step, undo, slot) = {
-            let block = self.decoder.decode(bytes)?;
-            let body_bytes = u64::from(block.body.end - block.body.start);
-            if new {
-                outcome.note(Rule::BodyHash, body_is_proven(bytes, &block.header));
-                outcome.note(Rule::BodySize, block.header.body_size == Some(body_bytes));
-            }
-            let (step, undo) = self.ledger.step_with_undo(&block.header, body_bytes, Some(&block));
-            (step, undo, block.header.slot)
-        };
-        let step = match step {
-            Ok(step) => step,
-            Err(error) => return Ok((Err(error.to_string()), undo)),
-        };
-        outcome.merge(step.outcome);
-        if !new {
-            return Ok((Ok(()), undo));
-        }
-        let environment = step.environment(Some(&self.genesis), slot);
-        let transactions = check_transactions(bytes, &step, &environment, self.with_scripts, &mut self.decoder, &mut outcome);
-        let all = match transactions {
-            Ok(all) => all,
-            Err(error) => return Ok((Err(error.to_string()), undo)),
-        };
-        let broken = std::iter::once(&outcome).chain(&all).find_map(|outcome| outcome.result().err());
-        Ok((broken.map_or(Ok(()), |rule| Err(format!("it breaks the rule {rule}: {}", rule.requirement()))), undo))
-    }
-
-    /// Marks a block as refused, with all behind it.
-    fn refuse(&mut self, hash: &Hash32) {
-        let mut open = vec![*hash];
-        while let Some(hash) = open.pop() {
-            if let Some(entry) = self.entries.get_mut(&hash) {
-                entry.invalid = true;
-                open.extend(&entry.children);
-            }
-        }
-    }
-
-    /// Settles what is more than k blocks behind the tip, and forgets what can't become part of the chain any more.
-    fn settle(&mut self) -> Result<(), NodeError> {
-        while self.chain.len() as u64 > self.genesis.shelley.security_parameter {
-            let Some(hash) = self.chain.pop_front() else { break };
-            self.store.settle(&hash)?;
-            let siblings = std::mem::take(&mut self.root_children);
-            let tip = self.tip_of(&hash);
-            let entry = self.entries.remove(&hash).expect("an entry of the chain");
-            (self.root, self.root_tip, self.root_state, self.root_children) = (hash, tip, entry.state, entry.children);
-            let mut open: Vec<Hash32> = siblings.into_iter().filter(|sibling| *sibling != hash).collect();
-            while let Some(hash) = open.pop() {
-                if let Some(entry) = self.entries.remove(&hash) {
-                    open.extend(entry.children);
-                    self.store.forget(&hash);
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The hash before a header; [`ORIGIN`] before the first one, which states none: a header that states that hash isn't the first.
@@ -549,26 +334,5 @@ pub fn slot_of(point: &Point) -> u64 {
     match point {
         Point::Origin => 0,
         Point::Block { slot, .. } => *slot,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chains_are_compared_as_conway_has_it() {
-        let view = View { number: 5, slot: 100, issuer: [1; 28], sequence: 0, vrf: [5; 64] };
-        let longer = View { number: 6, slot: 90, vrf: [9; 64], ..view };
-        assert!(longer.is_preferred_to(&view) && !view.is_preferred_to(&longer));
-        let lower = View { slot: 105, issuer: [2; 28], vrf: [4; 64], ..view };
-        assert!(lower.is_preferred_to(&view) && !view.is_preferred_to(&lower));
-        // Six slots apart, each keeps its own.
-        let far = View { slot: 106, ..lower };
-        assert!(!far.is_preferred_to(&view) && !view.is_preferred_to(&far));
-        // The same pool's later certificate comes before the VRF.
-        let renewed = View { sequence: 1, vrf: [9; 64], ..view };
-        assert!(renewed.is_preferred_to(&view) && !view.is_preferred_to(&renewed));
-        assert!(!view.is_preferred_to(&view));
     }
 }

@@ -59,6 +59,7 @@ fn wait_for_added(node: &mut [Node; 2], at: usize, expected: &[String]) {
     wait_for("transactions in the mempool", node, |nodes| (ids_in(&nodes[at], "Mempool.AddedTx") == expected).then_some(()));
 }
 
+// Long because it is one story of three nodes, which take seconds to start: each step needs what the steps before it left.
 #[test]
 fn transactions_of_a_local_client_land_in_blocks_of_another_node() {
     let bed = Bed::new(SHAPE);

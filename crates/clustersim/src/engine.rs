@@ -18,7 +18,7 @@ use crate::mempool::{Mempool, MempoolModel, Reply};
 use crate::profile::Profile;
 use crate::stages::Stages;
 use crate::tcp::{TcpModel, Window};
-use crate::topology::Topology;
+use crate::topology::{Link, Topology};
 use crate::truth::{Datum, ForgingTimes, NEVER, Observation, Truth};
 
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +103,27 @@ struct LinkState {
     body_ns: u64,
 }
 
+impl LinkState {
+    /// A connection over which nothing was sent yet.
+    fn new(link: &Link, window: Window) -> Self {
+        Self {
+            producer: link.producer,
+            follower: link.follower,
+            latency_ns: link.latency_ns,
+            cuts: 0,
+            connected: true,
+            life: 0,
+            window,
+            announced: 0,
+            header_ns: 0,
+            candidate: 0,
+            fetching: Vec::new(),
+            stream_free_ns: 0,
+            body_ns: 0,
+        }
+    }
+}
+
 struct HostState {
     life: u32,
     /// Reasons for which it is down.
@@ -127,6 +148,32 @@ struct HostState {
     mempool: Mempool,
     next_slot: u64,
     threshold: u64,
+}
+
+impl HostState {
+    /// A host that is up and has genesis alone; it leads a slot where the draw is below `threshold`.
+    fn new(ahead_ns: i64, speed: f64, mempool: Mempool, threshold: u64) -> Self {
+        Self {
+            life: 0,
+            downs: 0,
+            ahead_ns,
+            speed,
+            slow: 1.0,
+            tip: 0,
+            has: BlockSet(vec![1]),
+            connected: BlockSet(vec![1]),
+            orphans: Vec::new(),
+            free_ns: 0,
+            deciding: false,
+            decisions: 0,
+            decision_ns: 0,
+            producers: Vec::new(),
+            followers: Vec::new(),
+            mempool,
+            next_slot: 0,
+            threshold,
+        }
+    }
 }
 
 /// The events of one host that are not yet handed on.
@@ -184,59 +231,15 @@ impl<'p> Engine<'p> {
             .hosts
             .iter()
             .enumerate()
-            .map(|(n, host)| HostState {
-                life: 0,
-                downs: 0,
-                ahead_ns: host.clock_ahead_ns,
-                speed: spread.at(draws.bits(Purpose::HostSpeed, n as u64, 0)) as f64 / 1e6,
-                slow: 1.0,
-                tip: 0,
-                has: BlockSet(vec![1]),
-                connected: BlockSet(vec![1]),
-                orphans: Vec::new(),
-                free_ns: 0,
-                deciding: false,
-                decisions: 0,
-                decision_ns: 0,
-                producers: Vec::new(),
-                followers: Vec::new(),
-                mempool: mempools.empty(draws.bits(Purpose::MempoolOffset, n as u64, 0)),
-                next_slot: 0,
-                threshold: threshold(1.0 - libm::pow(1.0 - profile.genesis.active_slot_coefficient, stake(n))),
+            .map(|(n, host)| {
+                let speed = spread.at(draws.bits(Purpose::HostSpeed, n as u64, 0)) as f64 / 1e6;
+                let mempool = mempools.empty(draws.bits(Purpose::MempoolOffset, n as u64, 0));
+                let leads = threshold(1.0 - libm::pow(1.0 - profile.genesis.active_slot_coefficient, stake(n)));
+                HostState::new(host.clock_ahead_ns, speed, mempool, leads)
             })
             .collect();
-        let links: Vec<LinkState> = topology
-            .links
-            .iter()
-            .map(|link| LinkState {
-                producer: link.producer,
-                follower: link.follower,
-                latency_ns: link.latency_ns,
-                cuts: 0,
-                connected: true,
-                life: 0,
-                window: tcp.cold(),
-                announced: 0,
-                header_ns: 0,
-                candidate: 0,
-                fetching: Vec::new(),
-                stream_free_ns: 0,
-                body_ns: 0,
-            })
-            .collect();
+        let links: Vec<LinkState> = topology.links.iter().map(|link| LinkState::new(link, tcp.cold())).collect();
         let count = hosts.len();
-        let genesis = Block {
-            index: 0,
-            parent: 0,
-            slot: 0,
-            height: 0,
-            forger: u32::MAX,
-            vrf: 0,
-            size_bytes: 0,
-            txs: 0,
-            hash: [b'0'; 64],
-            forged_ns: 0,
-        };
         let mut engine = Self {
             profile,
             draws,
@@ -254,7 +257,7 @@ impl<'p> Engine<'p> {
             warm: threshold(profile.tcp.warm_share),
             journals: (0..count).map(|_| Journal::default()).collect(),
             truth: Truth {
-                blocks: vec![genesis],
+                blocks: vec![Block::genesis()],
                 forging: vec![ForgingTimes::NONE],
                 observations: vec![Vec::new(); count],
                 tips: vec![0; count],

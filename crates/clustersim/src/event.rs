@@ -31,6 +31,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// What is before all blocks.
+    pub(crate) fn genesis() -> Self {
+        Self { index: 0, parent: 0, slot: 0, height: 0, forger: u32::MAX, vrf: 0, size_bytes: 0, txs: 0, hash: [b'0'; 64], forged_ns: 0 }
+    }
+
     /// The block number that a node logs; -1 for genesis.
     pub fn number(&self) -> i64 {
         self.height as i64 - 1

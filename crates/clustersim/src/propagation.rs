@@ -6,8 +6,9 @@
 
 use serde::Serialize;
 
+use crate::event::Block;
 use crate::profile::Profile;
-use crate::truth::{AdoptedBy, NEVER, Truth};
+use crate::truth::{AdoptedBy, NEVER, Observation, Truth};
 
 /// The centiles of adoption that are published, and 0.95, which is what is asked for.
 const CENTILES: [(f64, Metric); 9] = [
@@ -129,6 +130,114 @@ impl Mean {
     }
 }
 
+/// The means of all metrics, by their place.
+struct Means(Vec<Mean>);
+
+impl Means {
+    fn add(&mut self, metric: Metric, value: f64) {
+        self.0[metric as usize].add(value);
+    }
+
+    /// Adds the steps of the host that forged a block.
+    fn add_forging(&mut self, of: &BlockTruth<'_>) {
+        let (block, times) = (of.block, &of.truth.forging[of.block.index as usize]);
+        let forger = block.forger as usize;
+        let own = of.truth.observation(forger, block.index);
+        let or_hundredth = |later: u64, earlier: u64| if later == NEVER { 0.01 } else { seconds(later, earlier) };
+        for (metric, value) in [
+            (Metric::Started, seconds(times.started_ns, of.slot_start(forger))),
+            (Metric::BlockContext, seconds(times.block_context_ns, times.started_ns)),
+            (Metric::LedgerState, seconds(times.ledger_state_ns, times.block_context_ns)),
+            (Metric::LedgerView, seconds(times.ledger_view_ns, times.ledger_state_ns)),
+            (Metric::Leadership, seconds(times.leadership_ns, times.ledger_view_ns)),
+            (Metric::LedgerTick, seconds(times.ledger_tick_ns, times.leadership_ns)),
+            (Metric::MempoolSnapshot, seconds(times.mempool_snapshot_ns, times.ledger_tick_ns)),
+            (Metric::Forged, seconds(block.forged_ns, times.mempool_snapshot_ns)),
+            (Metric::ForgedToAnnounced, or_hundredth(own.announced_ns, block.forged_ns)),
+            (Metric::ForgedToSending, or_hundredth(own.sending_ns, block.forged_ns)),
+            (Metric::ForgedToAdopted, or_hundredth(own.adopted_ns, block.forged_ns)),
+            (Metric::StartToAnnounced, or_hundredth(own.announced_ns, of.slot_start(forger))),
+        ] {
+            self.add(metric, value);
+        }
+    }
+
+    /// Adds the steps of the hosts that got a block.
+    fn add_peers(&mut self, of: &BlockTruth<'_>, observers: &[usize]) {
+        let (mut first_notice, mut first_fetch) = (f64::INFINITY, f64::INFINITY);
+        for &host in observers {
+            let seen = of.truth.observation(host, of.block.index);
+            let in_order =
+                seen.noticed_ns <= seen.requested_ns && seen.requested_ns <= seen.fetched_ns && seen.fetched_ns <= seen.adopted_ns;
+            if !in_order || seen.adopted_ns == NEVER || seen.range != 1 {
+                continue;
+            }
+            first_notice = first_notice.min(seconds(seen.noticed_ns, of.slot_start(host)));
+            first_fetch = first_fetch.min(seconds(seen.fetched_ns, of.slot_start(host)));
+            self.add(Metric::NoticeToRequest, seconds(seen.requested_ns, seen.noticed_ns));
+            self.add(Metric::Fetch, seconds(seen.fetched_ns, seen.requested_ns));
+            if seen.announced_ns != NEVER {
+                self.add(Metric::FetchedToAnnounced, seconds(seen.announced_ns, seen.fetched_ns));
+            }
+            if seen.sending_ns != NEVER {
+                self.add(Metric::FetchedToSending, seconds(seen.sending_ns, seen.fetched_ns));
+            }
+            if seen.adopted_by == AdoptedBy::Extension {
+                self.add(Metric::FetchedToAdopted, seconds(seen.adopted_ns, seen.fetched_ns));
+            }
+        }
+        if first_notice.is_finite() {
+            self.add(Metric::FirstNotice, first_notice);
+            self.add(Metric::FirstFetch, first_fetch);
+        }
+    }
+
+    /// Adds the times by which shares of all hosts had adopted a block.
+    fn add_adoption(&mut self, of: &BlockTruth<'_>) {
+        let adopted = |host: usize| of.adoption(host).map(|seen| seen.adopted_ns as i64 - of.slot_start(host) as i64);
+        let mut adopted: Vec<i64> = (0..of.truth.observations.len()).filter_map(adopted).collect();
+        adopted.sort_unstable();
+        for (centile, metric) in CENTILES {
+            let place = ((adopted.len() as f64 * centile) as usize).min(adopted.len() - 1);
+            self.add(metric, adopted[place] as f64 / 1e9);
+        }
+    }
+}
+
+fn seconds(later: u64, earlier: u64) -> f64 {
+    (later as i64 - earlier as i64) as f64 / 1e9
+}
+
+/// A block, and all that is true of it.
+struct BlockTruth<'t> {
+    truth: &'t Truth,
+    block: &'t Block,
+    slot_ns: i64,
+}
+
+impl BlockTruth<'_> {
+    /// The start of its slot by a host's own clock: the forger starts the slot when it is its time.
+    fn slot_start(&self, host: usize) -> u64 {
+        (self.block.slot as i64 * self.slot_ns - self.truth.clock_ahead_ns[host]) as u64
+    }
+
+    /// What a host saw of it, where it adopted it as an extension.
+    fn adoption(&self, host: usize) -> Option<Observation> {
+        let seen = self.truth.observation(host, self.block.index);
+        (seen.adopted_ns != NEVER && seen.adopted_by == AdoptedBy::Extension).then_some(seen)
+    }
+
+    /// The other hosts that noticed it, requested it and got it.
+    fn observers(&self) -> Vec<usize> {
+        let hosts = 0..self.truth.observations.len();
+        let got = |host: &usize| {
+            let seen = self.truth.observation(*host, self.block.index);
+            seen.noticed_ns != NEVER && seen.requested_ns != NEVER && seen.fetched_ns != NEVER
+        };
+        hosts.filter(|host| *host != self.block.forger as usize).filter(got).collect()
+    }
+}
+
 /// Computes the rows of the tables Forging to End-to-end propagation, and of the anomaly control.
 pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
     let slot_ns = profile.genesis.slot_length.0 as i64;
@@ -140,9 +249,7 @@ pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
     let at_least = (largest as f64 * fullness.0) as u64;
     let at_most = if fullness.1 < 1.0 { (largest as f64 * fullness.1) as u64 } else { u64::MAX };
     let hosts = truth.observations.len();
-    let seconds = |later: u64, earlier: u64| (later as i64 - earlier as i64) as f64 / 1e9;
-    let mut means: Vec<Mean> = METRICS.iter().map(|_| Mean::default()).collect();
-    let mut add = |metric: Metric, value: f64| means[metric as usize].add(value);
+    let mut means = Means(METRICS.iter().map(|_| Mean::default()).collect());
     let chain = truth.chain();
     let mut at_height = std::collections::HashMap::new();
     for block in truth.blocks.iter().skip(1) {
@@ -151,83 +258,22 @@ pub fn propagation(profile: &Profile, truth: &Truth) -> Propagation {
     let mut rejected = 0;
     for index in chain.iter().rev().skip(1).rev() {
         let block = &truth.blocks[*index as usize];
-        let forger = block.forger as usize;
-        let seen_adopted = |host: usize| {
-            let seen = truth.observation(host, *index);
-            (seen.adopted_ns != NEVER && seen.adopted_by == AdoptedBy::Extension).then_some(seen)
-        };
-        let observers: Vec<usize> = (0..hosts)
-            .filter(|host| *host != forger)
-            .filter(|host| {
-                let seen = truth.observation(*host, *index);
-                seen.noticed_ns != NEVER && seen.requested_ns != NEVER && seen.fetched_ns != NEVER
-            })
-            .collect();
-        let adoptions = observers.iter().filter(|host| seen_adopted(**host).is_some()).count();
+        let of = BlockTruth { truth, block, slot_ns };
+        let observers = of.observers();
+        let adoptions = observers.iter().filter(|host| of.adoption(**host).is_some()).count();
         let epoch = block.slot / profile.genesis.epoch_slots;
         if epoch < first_epoch || block.size_bytes <= at_least || block.size_bytes >= at_most || adoptions + 1 < hosts {
             rejected += 1;
             continue;
         }
-        let times = &truth.forging[*index as usize];
-        // By its own clock, the forger starts the slot when it is its time.
-        let slot_start = |host: usize| (block.slot as i64 * slot_ns - truth.clock_ahead_ns[host]) as u64;
-        let own = truth.observation(forger, *index);
-        let or_hundredth = |later: u64, earlier: u64| if later == NEVER { 0.01 } else { seconds(later, earlier) };
-        for (metric, value) in [
-            (Metric::Started, seconds(times.started_ns, slot_start(forger))),
-            (Metric::BlockContext, seconds(times.block_context_ns, times.started_ns)),
-            (Metric::LedgerState, seconds(times.ledger_state_ns, times.block_context_ns)),
-            (Metric::LedgerView, seconds(times.ledger_view_ns, times.ledger_state_ns)),
-            (Metric::Leadership, seconds(times.leadership_ns, times.ledger_view_ns)),
-            (Metric::LedgerTick, seconds(times.ledger_tick_ns, times.leadership_ns)),
-            (Metric::MempoolSnapshot, seconds(times.mempool_snapshot_ns, times.ledger_tick_ns)),
-            (Metric::Forged, seconds(block.forged_ns, times.mempool_snapshot_ns)),
-            (Metric::ForgedToAnnounced, or_hundredth(own.announced_ns, block.forged_ns)),
-            (Metric::ForgedToSending, or_hundredth(own.sending_ns, block.forged_ns)),
-            (Metric::ForgedToAdopted, or_hundredth(own.adopted_ns, block.forged_ns)),
-            (Metric::StartToAnnounced, or_hundredth(own.announced_ns, slot_start(forger))),
-        ] {
-            add(metric, value);
-        }
-        let (mut first_notice, mut first_fetch) = (f64::INFINITY, f64::INFINITY);
-        for host in observers {
-            let seen = truth.observation(host, *index);
-            let in_order =
-                seen.noticed_ns <= seen.requested_ns && seen.requested_ns <= seen.fetched_ns && seen.fetched_ns <= seen.adopted_ns;
-            if !in_order || seen.adopted_ns == NEVER || seen.range != 1 {
-                continue;
-            }
-            first_notice = first_notice.min(seconds(seen.noticed_ns, slot_start(host)));
-            first_fetch = first_fetch.min(seconds(seen.fetched_ns, slot_start(host)));
-            add(Metric::NoticeToRequest, seconds(seen.requested_ns, seen.noticed_ns));
-            add(Metric::Fetch, seconds(seen.fetched_ns, seen.requested_ns));
-            if seen.announced_ns != NEVER {
-                add(Metric::FetchedToAnnounced, seconds(seen.announced_ns, seen.fetched_ns));
-            }
-            if seen.sending_ns != NEVER {
-                add(Metric::FetchedToSending, seconds(seen.sending_ns, seen.fetched_ns));
-            }
-            if seen.adopted_by == AdoptedBy::Extension {
-                add(Metric::FetchedToAdopted, seconds(seen.adopted_ns, seen.fetched_ns));
-            }
-        }
-        if first_notice.is_finite() {
-            add(Metric::FirstNotice, first_notice);
-            add(Metric::FirstFetch, first_fetch);
-        }
-        let mut adopted: Vec<i64> =
-            (0..hosts).filter_map(|host| seen_adopted(host).map(|seen| seen.adopted_ns as i64 - slot_start(host) as i64)).collect();
-        adopted.sort_unstable();
-        for (centile, metric) in CENTILES {
-            let place = ((adopted.len() as f64 * centile) as usize).min(adopted.len() - 1);
-            add(metric, adopted[place] as f64 / 1e9);
-        }
-        add(Metric::Battles, f64::from(at_height[&block.height] - 1));
-        add(Metric::Size, block.size_bytes as f64);
+        means.add_forging(&of);
+        means.add_peers(&of, &observers);
+        means.add_adoption(&of);
+        means.add(Metric::Battles, f64::from(at_height[&block.height] - 1));
+        means.add(Metric::Size, block.size_bytes as f64);
     }
-    let (forged, accepted, chained) = (truth.blocks.len() as f64 - 1.0, means[Metric::Size as usize].count, chain.len() as f64);
-    let rows = METRICS.iter().zip(&means).enumerate().map(|(place, ((_, name), mean))| {
+    let (forged, accepted, chained) = (truth.blocks.len() as f64 - 1.0, means.0[Metric::Size as usize].count, chain.len() as f64);
+    let rows = METRICS.iter().zip(&means.0).enumerate().map(|(place, ((_, name), mean))| {
         // What is no mean over blocks has no standard error.
         let single = [
             (Metric::BlocksPerHost, forged / hosts as f64),

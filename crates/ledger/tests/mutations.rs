@@ -1,4 +1,4 @@
-//! Transactions that keep every rule, and changes that break the one that each is about.
+//! Transactions that keep every rule, and changes that break the one that each is about. One file because each case is a few lines on the same transaction.
 
 use std::sync::Arc;
 

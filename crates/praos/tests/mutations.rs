@@ -1,4 +1,4 @@
-//! Small chains with real keys and proofs: sound ones keep every rule, and each mutation breaks the one that it is about.
+//! Small chains with real keys and proofs: sound ones keep every rule, and each mutation breaks the one that it is about. One file because each case is a few lines on the same chain.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -329,116 +329,118 @@ fn sound_chains_keep_every_rule() {
 /// The name of the change, the change, and the rules that it breaks.
 type Case = (&'static str, fn(&mut Header, &Network), &'static [&'static str]);
 
+/// Changes of a pool's block.
+const CASES: &[Case] = &[
+    ("a bit of the certificate's signature", |header, _| header.certificate.signature[9] ^= 1, &["certificate-signature"]),
+    ("a bit of the VRF proof's point", |header, _| header.vrf[0].1[9] ^= 1, &["vrf-proof"]),
+    ("a bit of the VRF proof's challenge", |header, _| header.vrf[0].1[40] ^= 1, &["vrf-proof"]),
+    ("a bit of the VRF proof's scalar", |header, _| header.vrf[0].1[60] ^= 1, &["vrf-proof"]),
+    (
+        "a VRF proof of another slot",
+        |header, network| header.prove_slot(network, &network.pool.vrf, network.slot_after(header.slot)),
+        &["vrf-proof"],
+    ),
+    (
+        "a VRF key that isn't registered",
+        |header, network| {
+            // One that leads the slot too.
+            let key = (40..).map(|seed| Pool::new(seed).vrf).find(|key| {
+                let output = vrf::output(&key.prove(&praos_input(header.slot, Some(network.genesis.hash)))).unwrap();
+                network.genesis.active_slots.is_leader(&Draw::praos(&output), Ratio::ONE)
+            });
+            header.prove(network, &key.unwrap());
+        },
+        &["vrf-key"],
+    ),
+    (
+        "a slot that the pool doesn't lead",
+        |header, network| {
+            header.slot = (header.slot..).find(|slot| !network.leads(*slot)).unwrap();
+            header.prove(network, &network.pool.vrf);
+            let period = header.slot / SLOTS_PER_KES_PERIOD;
+            header.certificate = network.pool.certify(1, period);
+            header.evolution = 0;
+        },
+        &["leader-threshold"],
+    ),
+    (
+        "a certificate that begins later",
+        |header, network| {
+            header.certificate = network.pool.certify(1, header.slot / SLOTS_PER_KES_PERIOD + 1);
+            header.evolution = 0;
+        },
+        &["kes-period-start"],
+    ),
+    (
+        "a certificate that has ended",
+        |header, network| {
+            header.certificate = network.pool.certify(1, header.slot / SLOTS_PER_KES_PERIOD - MAX_KES_EVOLUTIONS);
+            header.evolution = MAX_KES_EVOLUTIONS as u32;
+        },
+        &["kes-period-end"],
+    ),
+    ("a signature of another evolution", |header, _| header.evolution += 1, &["kes-signature"]),
+    (
+        "a stale counter",
+        |header, network| {
+            header.certificate = network.pool.certify(0, header.certificate.kes_period);
+        },
+        &["counter-lower-bound"],
+    ),
+    (
+        "a counter too far ahead",
+        |header, network| {
+            header.certificate = network.pool.certify(3, header.certificate.kes_period);
+        },
+        &["counter-upper-bound"],
+    ),
+    ("the next counter", |header, network| header.certificate = network.pool.certify(2, header.certificate.kes_period), &[]),
+    (
+        "another pool",
+        |header, _| {
+            let pool = Pool::new(9);
+            header.cold_key = pool.cold.verifying_key().to_bytes();
+            let Certificate { hot_key, kes_period, .. } = header.certificate;
+            header.certificate = Certificate::sign(&pool.cold, hot_key, 1, kes_period);
+        },
+        &["pool-registered"],
+    ),
+    ("a link to another block", |header, _| header.previous = Some([5; 32]), &["previous-hash"]),
+    ("a number left out", |header, _| header.number += 1, &["block-number"]),
+    ("a hash of another body", |header, _| header.body_hash[3] ^= 1, &["body-hash"]),
+    ("a size of another body", |header, _| header.body_size += 1, &["body-size"]),
+    ("an overlong header", |header, _| header.minor_version = u64::MAX, &["header-limit"]),
+    (
+        "an input that never was",
+        |header, _| {
+            let parts = spending(&[1; 32]);
+            header.fill([&parts[0], &parts[1], &parts[2], &parts[3]]);
+        },
+        &["inputs-found"],
+    ),
+    (
+        "an input that is there",
+        |header, _| {
+            let parts = spending(&funds());
+            header.fill([&parts[0], &parts[1], &parts[2], &parts[3]]);
+        },
+        &[],
+    ),
+    (
+        "an input spent twice",
+        |header, _| {
+            let spending = &spending(&funds())[0][1..];
+            let witnesses = [&[0x82][..], &[0xa1, 0x01, 0x81], &SCRIPT, &[0xa1, 0x01, 0x81], &SCRIPT].concat();
+            header.fill([&[&[0x82], spending, spending].concat(), &witnesses, &[0xa0], &[0x80]]);
+        },
+        &["inputs-found"],
+    ),
+];
+
 #[test]
 fn every_mutation_breaks_its_rule() {
-    let cases: &[Case] = &[
-        ("a bit of the certificate's signature", |header, _| header.certificate.signature[9] ^= 1, &["certificate-signature"]),
-        ("a bit of the VRF proof's point", |header, _| header.vrf[0].1[9] ^= 1, &["vrf-proof"]),
-        ("a bit of the VRF proof's challenge", |header, _| header.vrf[0].1[40] ^= 1, &["vrf-proof"]),
-        ("a bit of the VRF proof's scalar", |header, _| header.vrf[0].1[60] ^= 1, &["vrf-proof"]),
-        (
-            "a VRF proof of another slot",
-            |header, network| header.prove_slot(network, &network.pool.vrf, network.slot_after(header.slot)),
-            &["vrf-proof"],
-        ),
-        (
-            "a VRF key that isn't registered",
-            |header, network| {
-                // One that leads the slot too.
-                let key = (40..).map(|seed| Pool::new(seed).vrf).find(|key| {
-                    let output = vrf::output(&key.prove(&praos_input(header.slot, Some(network.genesis.hash)))).unwrap();
-                    network.genesis.active_slots.is_leader(&Draw::praos(&output), Ratio::ONE)
-                });
-                header.prove(network, &key.unwrap());
-            },
-            &["vrf-key"],
-        ),
-        (
-            "a slot that the pool doesn't lead",
-            |header, network| {
-                header.slot = (header.slot..).find(|slot| !network.leads(*slot)).unwrap();
-                header.prove(network, &network.pool.vrf);
-                let period = header.slot / SLOTS_PER_KES_PERIOD;
-                header.certificate = network.pool.certify(1, period);
-                header.evolution = 0;
-            },
-            &["leader-threshold"],
-        ),
-        (
-            "a certificate that begins later",
-            |header, network| {
-                header.certificate = network.pool.certify(1, header.slot / SLOTS_PER_KES_PERIOD + 1);
-                header.evolution = 0;
-            },
-            &["kes-period-start"],
-        ),
-        (
-            "a certificate that has ended",
-            |header, network| {
-                header.certificate = network.pool.certify(1, header.slot / SLOTS_PER_KES_PERIOD - MAX_KES_EVOLUTIONS);
-                header.evolution = MAX_KES_EVOLUTIONS as u32;
-            },
-            &["kes-period-end"],
-        ),
-        ("a signature of another evolution", |header, _| header.evolution += 1, &["kes-signature"]),
-        (
-            "a stale counter",
-            |header, network| {
-                header.certificate = network.pool.certify(0, header.certificate.kes_period);
-            },
-            &["counter-lower-bound"],
-        ),
-        (
-            "a counter too far ahead",
-            |header, network| {
-                header.certificate = network.pool.certify(3, header.certificate.kes_period);
-            },
-            &["counter-upper-bound"],
-        ),
-        ("the next counter", |header, network| header.certificate = network.pool.certify(2, header.certificate.kes_period), &[]),
-        (
-            "another pool",
-            |header, _| {
-                let pool = Pool::new(9);
-                header.cold_key = pool.cold.verifying_key().to_bytes();
-                let Certificate { hot_key, kes_period, .. } = header.certificate;
-                header.certificate = Certificate::sign(&pool.cold, hot_key, 1, kes_period);
-            },
-            &["pool-registered"],
-        ),
-        ("a link to another block", |header, _| header.previous = Some([5; 32]), &["previous-hash"]),
-        ("a number left out", |header, _| header.number += 1, &["block-number"]),
-        ("a hash of another body", |header, _| header.body_hash[3] ^= 1, &["body-hash"]),
-        ("a size of another body", |header, _| header.body_size += 1, &["body-size"]),
-        ("an overlong header", |header, _| header.minor_version = u64::MAX, &["header-limit"]),
-        (
-            "an input that never was",
-            |header, _| {
-                let parts = spending(&[1; 32]);
-                header.fill([&parts[0], &parts[1], &parts[2], &parts[3]]);
-            },
-            &["inputs-found"],
-        ),
-        (
-            "an input that is there",
-            |header, _| {
-                let parts = spending(&funds());
-                header.fill([&parts[0], &parts[1], &parts[2], &parts[3]]);
-            },
-            &[],
-        ),
-        (
-            "an input spent twice",
-            |header, _| {
-                let spending = &spending(&funds())[0][1..];
-                let witnesses = [&[0x82][..], &[0xa1, 0x01, 0x81], &SCRIPT, &[0xa1, 0x01, 0x81], &SCRIPT].concat();
-                header.fill([&[&[0x82], spending, spending].concat(), &witnesses, &[0xa0], &[0x80]]);
-            },
-            &["inputs-found"],
-        ),
-    ];
     let network = Network::new(false);
-    for (what, change, rules) in cases {
+    for (what, change, rules) in CASES {
         assert_eq!(network.broken_by(|header| change(header, &network)), rules.iter().copied().collect(), "{what}");
     }
 }

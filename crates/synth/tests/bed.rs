@@ -1,4 +1,4 @@
-//! Beds: genesis files in the form of other networks', keys that belong to them, and faults that the check finds.
+//! Beds: genesis files in the form of other networks', keys that belong to them, and faults that the check finds. One file because all tests read the same bed.
 
 mod form;
 
@@ -210,144 +210,140 @@ fn resigned(folder: &Path, sequence: u64, kes_period: u64) {
 /// A fault that is planted: how, and for each that the check must find the file and a part of what is wrong.
 type Planted = (fn(&Path), &'static [(&'static str, &'static str)]);
 
+const PLANTED: [Planted; 31] = [
+    (
+        |bed| edit(bed, "genesis/genesis.alonzo.json", |alonzo| alonzo["maxValueSize"] = value!(1)),
+        &[("genesis/genesis.alonzo.json", "node-0 and 3 other hosts")],
+    ),
+    (
+        |bed| edit(bed, "genesis/genesis.byron.json", |byron| byron["startTime"] = value!(7)),
+        &[("genesis/genesis.byron.json", "hash"), ("genesis/genesis.byron.json", "startTime is 7")],
+    ),
+    (
+        |bed| edit(bed, "node-2/config.json", |config| config["ConwayGenesisHash"] = value!("00")),
+        &[("genesis/genesis.conway.json", "configuration of node-2 has 00")],
+    ),
+    (
+        |bed| edit(bed, "node-2/config.json", |config| config["ConwayGenesisFile"] = value!("/etc/passwd")),
+        &[("node-2/config.json", "ConwayGenesisFile")],
+    ),
+    (
+        |bed| edit(bed, "node-2/config.json", |config| config["TestConwayHardForkAtEpoch"] = value!(2)),
+        &[("node-2/config.json", "TestConwayHardForkAtEpoch isn't 0")],
+    ),
+    (
+        |bed| edit(bed, "node-2/config.json", |config| config["DijkstraGenesisHash"] = Value::Null),
+        &[("node-2/config.json", "DijkstraGenesisHash is missing")],
+    ),
+    (|bed| fs::remove_file(bed.join("node-3/config.json")).expect("removed"), &[("node-3/config.json", "is missing")]),
+    (|bed| fs::remove_file(bed.join("profile.json")).expect("removed"), &[("profile.json", "is missing")]),
+    (
+        |bed| fs::remove_file(bed.join("genesis/genesis.dijkstra.json")).expect("removed"),
+        &[("genesis/genesis.dijkstra.json", "is missing")],
+    ),
+    (|bed| fs::write(bed.join("node-1/topology.json"), "{").expect("written"), &[("node-1/topology.json", "isn't what it should be")]),
+    (
+        |bed| edit(bed, "node-1/topology.json", |topology| topology["localRoots"][0]["accessPoints"][0]["port"] = value!(31_000)),
+        &[("node-1/topology.json", "no host of the bed is at 198.18.0.1:31000")],
+    ),
+    (
+        |bed| {
+            edit(bed, "node-1/topology.json", |topology| topology["localRoots"][0]["accessPoints"][0]["address"] = value!("relay.example"))
+        },
+        &[("node-1/topology.json", "no host of the bed is at relay.example:30000")],
+    ),
+    (
+        |bed| {
+            edit(bed, "node-1/topology.json", |topology| {
+                topology["localRoots"][0]["accessPoints"][0] = value!({"address": "198.18.0.2", "port": 30_001})
+            })
+        },
+        &[("node-1/topology.json", "follows itself")],
+    ),
+    (
+        |bed| edit(bed, "node-1/topology.json", |topology| topology["localRoots"][0]["valency"] = value!(2)),
+        &[("node-1/topology.json", "valency")],
+    ),
+    (
+        |bed| edit(bed, "node-1/topology.json", |topology| topology["localRoots"] = value!([])),
+        &[("node-1/topology.json", "blocks have no way from node-0")],
+    ),
+    (
+        |bed| edit(bed, "bed.json", |bed| bed["hosts"][1]["port"] = value!(30_000)),
+        &[("bed.json", "node-1 and node-0 both have port 30000"), ("node-0/topology.json", "30001"), ("node-2/topology.json", "30001")],
+    ),
+    (|bed| edit(bed, "bed.json", |bed| bed["hosts"][1]["pool"] = value!(1)), &[("bed.json", "both have pool 1")]),
+    (
+        |bed| edit(bed, SHELLEY, |shelley| shelley["epochLength"] = value!(200)),
+        &[(SHELLEY, "hash"), (SHELLEY, "epochLength is 200 with k = 20 and f = 0.4: expected 201 at least")],
+    ),
+    (
+        |bed| edit(bed, SHELLEY, |shelley| shelley["maxKESEvolutions"] = value!(65)),
+        &[(SHELLEY, "hash"), (SHELLEY, "maxKESEvolutions is 65")],
+    ),
+    (
+        |bed| edit(bed, SHELLEY, |shelley| shelley["networkMagic"] = value!(7)),
+        &[(SHELLEY, "hash"), ("genesis/genesis.byron.json", "protocolMagic is 42, and Shelley's networkMagic 7")],
+    ),
+    (|bed| edit(bed, SHELLEY, |shelley| shelley["systemStart"] = value!("soon")), &[(SHELLEY, "hash"), (SHELLEY, "systemStart is 'soon'")]),
+    (
+        |bed| edit(bed, SHELLEY, |shelley| shelley["initialFunds"] = value!({})),
+        &[
+            (SHELLEY, "hash"),
+            ("genesis/utxo-keys/utxo1/utxo.vkey", "no output"),
+            ("genesis/utxo-keys/utxo2/utxo.vkey", "no output"),
+            ("genesis/utxo-keys/utxo3/utxo.vkey", "no output"),
+        ],
+    ),
+    (
+        |bed| exchange(bed, "genesis/pools-keys/pool1/cold.skey", "genesis/pools-keys/pool2/cold.skey"),
+        &[("genesis/pools-keys/pool1/cold.skey", "secret half"), ("genesis/pools-keys/pool2/cold.skey", "secret half")],
+    ),
+    (
+        |bed| {
+            for half in ["skey", "vkey"] {
+                fs::copy(
+                    bed.join(format!("genesis/pools-keys/pool2/vrf.{half}")),
+                    bed.join(format!("genesis/pools-keys/pool1/vrf.{half}")),
+                )
+                .expect("copied");
+            }
+        },
+        &[("genesis/pools-keys/pool1/vrf.vkey", "another VRF key")],
+    ),
+    (
+        |bed| exchange(bed, "genesis/pools-keys/pool1/kes.skey", "genesis/pools-keys/pool2/kes.skey"),
+        &[("genesis/pools-keys/pool1/kes.skey", "secret half"), ("genesis/pools-keys/pool2/kes.skey", "secret half")],
+    ),
+    (
+        |bed| fs::set_permissions(bed.join("genesis/pools-keys/pool3/vrf.skey"), fs::Permissions::from_mode(0o644)).expect("set"),
+        &[("genesis/pools-keys/pool3/vrf.skey", "others may use it (mode 644)")],
+    ),
+    (|bed| certificate(bed, |content| content.certificate.signature[0] ^= 1), &[("genesis/pools-keys/pool1/opcert.cert", "signature")]),
+    (|bed| resigned(bed, 0, 3), &[("genesis/pools-keys/pool1/opcert.cert", "KES period 3")]),
+    (
+        |bed| resigned(bed, 2, 0),
+        &[
+            ("genesis/pools-keys/pool1/opcert.cert", "has number 2"),
+            ("genesis/pools-keys/pool1/opcert.counter", "the next number is 1, and the certificate's 2"),
+        ],
+    ),
+    (
+        |bed| exchange(bed, "genesis/pools-keys/pool1/opcert.cert", "genesis/pools-keys/pool1/opcert.counter"),
+        &[
+            ("genesis/pools-keys/pool1/opcert.counter", "of type NodeOperationalCertificate:"),
+            ("genesis/pools-keys/pool1/opcert.cert", "of type NodeOperationalCertificateIssueCounter"),
+        ],
+    ),
+    (
+        |bed| exchange(bed, "genesis/utxo-keys/utxo1/utxo.skey", "genesis/utxo-keys/utxo2/utxo.skey"),
+        &[("genesis/utxo-keys/utxo1/utxo.skey", "secret half"), ("genesis/utxo-keys/utxo2/utxo.skey", "secret half")],
+    ),
+];
+
 #[test]
 fn each_planted_fault_is_found_and_nothing_else() {
-    let cases: [Planted; 31] = [
-        (
-            |bed| edit(bed, "genesis/genesis.alonzo.json", |alonzo| alonzo["maxValueSize"] = value!(1)),
-            &[("genesis/genesis.alonzo.json", "node-0 and 3 other hosts")],
-        ),
-        (
-            |bed| edit(bed, "genesis/genesis.byron.json", |byron| byron["startTime"] = value!(7)),
-            &[("genesis/genesis.byron.json", "hash"), ("genesis/genesis.byron.json", "startTime is 7")],
-        ),
-        (
-            |bed| edit(bed, "node-2/config.json", |config| config["ConwayGenesisHash"] = value!("00")),
-            &[("genesis/genesis.conway.json", "configuration of node-2 has 00")],
-        ),
-        (
-            |bed| edit(bed, "node-2/config.json", |config| config["ConwayGenesisFile"] = value!("/etc/passwd")),
-            &[("node-2/config.json", "ConwayGenesisFile")],
-        ),
-        (
-            |bed| edit(bed, "node-2/config.json", |config| config["TestConwayHardForkAtEpoch"] = value!(2)),
-            &[("node-2/config.json", "TestConwayHardForkAtEpoch isn't 0")],
-        ),
-        (
-            |bed| edit(bed, "node-2/config.json", |config| config["DijkstraGenesisHash"] = Value::Null),
-            &[("node-2/config.json", "DijkstraGenesisHash is missing")],
-        ),
-        (|bed| fs::remove_file(bed.join("node-3/config.json")).expect("removed"), &[("node-3/config.json", "is missing")]),
-        (|bed| fs::remove_file(bed.join("profile.json")).expect("removed"), &[("profile.json", "is missing")]),
-        (
-            |bed| fs::remove_file(bed.join("genesis/genesis.dijkstra.json")).expect("removed"),
-            &[("genesis/genesis.dijkstra.json", "is missing")],
-        ),
-        (|bed| fs::write(bed.join("node-1/topology.json"), "{").expect("written"), &[("node-1/topology.json", "isn't what it should be")]),
-        (
-            |bed| edit(bed, "node-1/topology.json", |topology| topology["localRoots"][0]["accessPoints"][0]["port"] = value!(31_000)),
-            &[("node-1/topology.json", "no host of the bed is at 198.18.0.1:31000")],
-        ),
-        (
-            |bed| {
-                edit(bed, "node-1/topology.json", |topology| {
-                    topology["localRoots"][0]["accessPoints"][0]["address"] = value!("relay.example")
-                })
-            },
-            &[("node-1/topology.json", "no host of the bed is at relay.example:30000")],
-        ),
-        (
-            |bed| {
-                edit(bed, "node-1/topology.json", |topology| {
-                    topology["localRoots"][0]["accessPoints"][0] = value!({"address": "198.18.0.2", "port": 30_001})
-                })
-            },
-            &[("node-1/topology.json", "follows itself")],
-        ),
-        (
-            |bed| edit(bed, "node-1/topology.json", |topology| topology["localRoots"][0]["valency"] = value!(2)),
-            &[("node-1/topology.json", "valency")],
-        ),
-        (
-            |bed| edit(bed, "node-1/topology.json", |topology| topology["localRoots"] = value!([])),
-            &[("node-1/topology.json", "blocks have no way from node-0")],
-        ),
-        (
-            |bed| edit(bed, "bed.json", |bed| bed["hosts"][1]["port"] = value!(30_000)),
-            &[("bed.json", "node-1 and node-0 both have port 30000"), ("node-0/topology.json", "30001"), ("node-2/topology.json", "30001")],
-        ),
-        (|bed| edit(bed, "bed.json", |bed| bed["hosts"][1]["pool"] = value!(1)), &[("bed.json", "both have pool 1")]),
-        (
-            |bed| edit(bed, SHELLEY, |shelley| shelley["epochLength"] = value!(200)),
-            &[(SHELLEY, "hash"), (SHELLEY, "epochLength is 200 with k = 20 and f = 0.4: expected 201 at least")],
-        ),
-        (
-            |bed| edit(bed, SHELLEY, |shelley| shelley["maxKESEvolutions"] = value!(65)),
-            &[(SHELLEY, "hash"), (SHELLEY, "maxKESEvolutions is 65")],
-        ),
-        (
-            |bed| edit(bed, SHELLEY, |shelley| shelley["networkMagic"] = value!(7)),
-            &[(SHELLEY, "hash"), ("genesis/genesis.byron.json", "protocolMagic is 42, and Shelley's networkMagic 7")],
-        ),
-        (
-            |bed| edit(bed, SHELLEY, |shelley| shelley["systemStart"] = value!("soon")),
-            &[(SHELLEY, "hash"), (SHELLEY, "systemStart is 'soon'")],
-        ),
-        (
-            |bed| edit(bed, SHELLEY, |shelley| shelley["initialFunds"] = value!({})),
-            &[
-                (SHELLEY, "hash"),
-                ("genesis/utxo-keys/utxo1/utxo.vkey", "no output"),
-                ("genesis/utxo-keys/utxo2/utxo.vkey", "no output"),
-                ("genesis/utxo-keys/utxo3/utxo.vkey", "no output"),
-            ],
-        ),
-        (
-            |bed| exchange(bed, "genesis/pools-keys/pool1/cold.skey", "genesis/pools-keys/pool2/cold.skey"),
-            &[("genesis/pools-keys/pool1/cold.skey", "secret half"), ("genesis/pools-keys/pool2/cold.skey", "secret half")],
-        ),
-        (
-            |bed| {
-                for half in ["skey", "vkey"] {
-                    fs::copy(
-                        bed.join(format!("genesis/pools-keys/pool2/vrf.{half}")),
-                        bed.join(format!("genesis/pools-keys/pool1/vrf.{half}")),
-                    )
-                    .expect("copied");
-                }
-            },
-            &[("genesis/pools-keys/pool1/vrf.vkey", "another VRF key")],
-        ),
-        (
-            |bed| exchange(bed, "genesis/pools-keys/pool1/kes.skey", "genesis/pools-keys/pool2/kes.skey"),
-            &[("genesis/pools-keys/pool1/kes.skey", "secret half"), ("genesis/pools-keys/pool2/kes.skey", "secret half")],
-        ),
-        (
-            |bed| fs::set_permissions(bed.join("genesis/pools-keys/pool3/vrf.skey"), fs::Permissions::from_mode(0o644)).expect("set"),
-            &[("genesis/pools-keys/pool3/vrf.skey", "others may use it (mode 644)")],
-        ),
-        (|bed| certificate(bed, |content| content.certificate.signature[0] ^= 1), &[("genesis/pools-keys/pool1/opcert.cert", "signature")]),
-        (|bed| resigned(bed, 0, 3), &[("genesis/pools-keys/pool1/opcert.cert", "KES period 3")]),
-        (
-            |bed| resigned(bed, 2, 0),
-            &[
-                ("genesis/pools-keys/pool1/opcert.cert", "has number 2"),
-                ("genesis/pools-keys/pool1/opcert.counter", "the next number is 1, and the certificate's 2"),
-            ],
-        ),
-        (
-            |bed| exchange(bed, "genesis/pools-keys/pool1/opcert.cert", "genesis/pools-keys/pool1/opcert.counter"),
-            &[
-                ("genesis/pools-keys/pool1/opcert.counter", "of type NodeOperationalCertificate:"),
-                ("genesis/pools-keys/pool1/opcert.cert", "of type NodeOperationalCertificateIssueCounter"),
-            ],
-        ),
-        (
-            |bed| exchange(bed, "genesis/utxo-keys/utxo1/utxo.skey", "genesis/utxo-keys/utxo2/utxo.skey"),
-            &[("genesis/utxo-keys/utxo1/utxo.skey", "secret half"), ("genesis/utxo-keys/utxo2/utxo.skey", "secret half")],
-        ),
-    ];
-    for (number, (plant, expected)) in cases.iter().enumerate() {
+    for (number, (plant, expected)) in PLANTED.iter().enumerate() {
         let folder = written(&bed());
         plant(folder.path());
         let faults = check(folder.path()).expect("a bed");

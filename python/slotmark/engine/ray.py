@@ -473,6 +473,8 @@ def _collected(ray: Any, ref: Any, place: int) -> _Done:
     """What became of a piece that is done, or that Ray gave up after its own number of attempts."""
     try:
         return _Done(place, *ray.get(ref))
+    except ray.exceptions.LocalRayletDiedError:
+        raise  # the driver's own node is lost, and with it all
     except ray.exceptions.RayError as error:
         return _Done(place, _said(error))
 

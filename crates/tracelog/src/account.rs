@@ -8,14 +8,14 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::dialects::{CARDANO_NODE, Dialect, Entry};
 use crate::messages::{Body, Form, Made, Thread, read};
 use crate::reason::Reason;
 use crate::strings::{EndMap, Map};
 use crate::table_file::{Column, TableFile};
-use crate::tables::{Rows, Written, part_file};
+use crate::tables::{Rows, part_file};
 
 /// Rejected lines that are kept of each part; all are counted.
 const KEPT_REJECTIONS: usize = 20_000;
@@ -40,7 +40,7 @@ pub struct SourceFacts {
 }
 
 /// Facts of a host.
-#[derive(Clone, Debug, Default, Serialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct HostFacts {
     /// Its name.
     pub host: String,
@@ -75,7 +75,7 @@ pub struct HostFacts {
 }
 
 /// A line that couldn't be read.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Rejection {
     /// The host of the log that it is in.
     pub host: String,
@@ -92,7 +92,7 @@ pub struct Rejection {
 }
 
 /// A packed file that can't be read to its end.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct DamagedFile {
     /// The host of the log.
     pub host: String,
@@ -136,17 +136,24 @@ pub struct LineTables {
     rows: Rows,
     newest: i64,
     hosts: Hosts,
+    names: EndMap<Vec<u8>, u64>,
+    reasons: BTreeMap<Reason, u64>,
     account: Account,
 }
 
-/// Results of reading lines, besides rows.
-#[derive(Default)]
+/// Results of reading the lines of a part, besides rows. It can be written down, and be added to others elsewhere.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Account {
+    pub(crate) part: usize,
     hosts: Vec<HostFacts>,
-    names: EndMap<Vec<u8>, u64>,
-    reasons: BTreeMap<Reason, u64>,
+    /// Lines of each message.
+    names: BTreeMap<String, u64>,
+    /// Lines that can't be read, by reason.
+    reasons: BTreeMap<String, u64>,
     pub(crate) rejections: Vec<Rejection>,
-    written: Vec<Written>,
+    /// Rows of each table.
+    tables: BTreeMap<String, u64>,
     pub(crate) lines: u64,
     pub(crate) all_lines: u64,
     pub(crate) bytes: u64,
@@ -158,7 +165,14 @@ pub struct Account {
 impl LineTables {
     /// Writes `NAME/part-PART.parquet` below a folder of tables. Part 0 makes every table, if only its columns.
     pub fn new(tables: &Path, part: usize) -> Self {
-        Self { rows: Rows::new(tables, part), newest: i64::MIN, hosts: Hosts::of(CARDANO_NODE.node()), account: Account::default() }
+        Self {
+            rows: Rows::new(tables, part),
+            newest: i64::MIN,
+            hosts: Hosts::of(CARDANO_NODE.node()),
+            names: EndMap::default(),
+            reasons: BTreeMap::new(),
+            account: Account { part, ..Account::default() },
+        }
     }
 
     /// Sets the dialect of the lines that follow; without one, they are cardano-node's.
@@ -202,11 +216,11 @@ impl LineTables {
     fn count(&mut self, host: &[u8], name: &[u8]) -> usize {
         self.account.lines += 1;
         let name = &name[..name.len().min(MOST_OF_A_NAME)];
-        match self.account.names.get_mut(name) {
+        match self.names.get_mut(name) {
             Some(count) => *count += 1,
             None => {
-                let name = if self.account.names.len() < MOST_NAMES { name } else { OTHER_NAMES };
-                *self.account.names.entry(name.to_vec()).or_default() += 1;
+                let name = if self.names.len() < MOST_NAMES { name } else { OTHER_NAMES };
+                *self.names.entry(name.to_vec()).or_default() += 1;
             }
         }
         let whose = self.hosts.place(host);
@@ -286,7 +300,7 @@ impl LineTables {
         let facts = &mut self.hosts.facts[whose];
         facts.lines += 1;
         facts.rejected += 1;
-        *self.account.reasons.entry(reason).or_default() += 1;
+        *self.reasons.entry(reason).or_default() += 1;
         if self.account.rejections.len() < KEPT_REJECTIONS {
             self.account.rejections.push(rejection());
         }
@@ -297,13 +311,19 @@ impl LineTables {
     /// # Errors
     /// A table can't be written.
     pub fn finish(mut self, whose: &[u8], files: u64) -> Result<Account, ParquetError> {
-        self.account.written = self.rows.finish()?.into();
+        let written = self.rows.finish()?;
         if let Some(facts) = self.hosts.known(whose) {
             facts.files += files;
-            facts.late += self.account.written.iter().map(|written| written.late).sum::<u64>();
+            facts.late += written.iter().map(|written| written.late).sum::<u64>();
         }
-        self.account.hosts = self.hosts.facts;
-        Ok(self.account)
+        let mut account = self.account;
+        for (name, count) in self.names {
+            *account.names.entry(String::from_utf8_lossy(&name).into()).or_default() += count;
+        }
+        account.reasons = self.reasons.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect();
+        account.tables = written.iter().map(|written| (written.table.to_owned(), written.rows)).collect();
+        account.hosts = self.hosts.facts;
+        Ok(account)
     }
 }
 
@@ -354,16 +374,16 @@ pub fn settle(tables: &Path, sources: Vec<SourceFacts>, accounts: Vec<Account>) 
     for account in accounts {
         let whose = account.hosts.iter().map(|facts| facts.host.clone()).min().unwrap_or_default();
         for (name, count) in account.names {
-            *names.entry((whose.clone(), String::from_utf8_lossy(&name).into())).or_default() += count;
+            *names.entry((whose.clone(), name)).or_default() += count;
         }
         for facts in account.hosts {
             merge(hosts.entry(facts.host.clone()).or_insert_with(|| HostFacts { host: facts.host.clone(), ..HostFacts::default() }), facts);
         }
         for (reason, count) in account.reasons {
-            *reasons.entry(reason.to_string()).or_default() += count;
+            *reasons.entry(reason).or_default() += count;
         }
-        for written in account.written {
-            *counts.entry(written.table.to_owned()).or_default() += written.rows;
+        for (table, rows) in account.tables {
+            *counts.entry(table).or_default() += rows;
         }
         rejections.extend(account.rejections);
         damaged.extend(account.damage);

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 use memchr::{memchr, memrchr};
+use serde::{Deserialize, Serialize};
 
 use crate::reason::Reason;
 
@@ -22,7 +23,8 @@ const BATCH_BYTES: usize = 2 << 20;
 const KEPT_BYTES: usize = 1 << 10;
 
 /// The packing of a file: by its first bytes, or by its name where those are of no packing, so that damage there is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Packing {
     Plain,
     Gzip,

@@ -1,0 +1,258 @@
+//! The lines of one segment, as parts of tables and an account.
+
+use std::io;
+
+use parquet::errors::ParquetError;
+
+use super::cuts::Segment;
+use super::survey::time;
+use super::{HostFrom, IngestError, Reading};
+use crate::account::{Account, DamagedFile, LineTables, Rejection};
+use crate::dialects::{CARDANO_NODE, Entry, Seen, Taker};
+use crate::digest::SourceDigest;
+use crate::reader::{Batch, Line, Packing, lines};
+use crate::reason::Reason;
+use crate::repeats::{LineHash, RECENT_BYTES, Recent, hash_line};
+use crate::strings::Map;
+
+/// Bytes that are kept of each rejected line.
+const KEPT_OF_A_LINE: usize = 300;
+/// The file of a host is a number above this many bits of the place of a line.
+const PLACE_BITS: u32 = 44;
+
+/// Called with bytes that are done; may stop the work.
+pub(super) type Step<'a> = &'a (dyn Fn(u64) -> Result<(), IngestError> + Sync);
+
+/// Facts of the other files of a host, for the one that is being read.
+#[derive(Clone, Copy)]
+pub(super) enum Others<'a> {
+    /// There are none.
+    None,
+    /// The files that begin with each line.
+    FirstLines(&'a Map<LineHash, Vec<usize>>),
+    /// The turn of the first file that has a line.
+    Lines(&'a Map<LineHash, usize>),
+}
+
+/// Reasons why a segment stops early.
+enum Stop {
+    Read(io::Error),
+    Write(ParquetError),
+    Ingest(IngestError),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl Stop {
+    fn of(self, segment: &Segment<'_>, reading: &Reading) -> IngestError {
+        match self {
+            Self::Ingest(error) => error,
+            Self::Read(source) => IngestError::Read { path: segment.file.path.clone(), source },
+            Self::Write(source) => IngestError::Write { path: reading.tables.clone(), source },
+        }
+    }
+}
+
+/// Takes the content of a segment's lines, without those that were there before.
+struct Taking<'a> {
+    reading: &'a Reading,
+    segment: &'a Segment<'a>,
+    others: Others<'a>,
+    /// The host that the file is of.
+    whose: &'a [u8],
+    tables: LineTables,
+    recent: Recent,
+    /// True where the first line of another file is in it.
+    overlaps: bool,
+}
+
+impl Taking<'_> {
+    /// Returns whether a line of interest was there before.
+    fn repeats(&mut self, line: &Line<'_>, ts_ns: i64) -> bool {
+        let hash = hash_line(line.bytes);
+        let elsewhere = match self.others {
+            Others::None => false,
+            Others::FirstLines(files) => {
+                self.overlaps |= files.get(&hash).is_some_and(|files| files.iter().any(|&file| file != self.segment.source));
+                false
+            }
+            Others::Lines(first_turns) => first_turns.get(&hash).is_some_and(|&turn| turn < self.segment.turn),
+        };
+        self.recent.repeats(hash, ts_ns, line.offset) || elsewhere
+    }
+}
+
+/// Takes the content of lines that are read at once.
+struct OfLines<'l, 'a> {
+    segment: &'l mut Taking<'a>,
+    lines: &'l [Line<'l>],
+    /// The number of the one whose content comes.
+    at: usize,
+}
+
+impl Taker for OfLines<'_, '_> {
+    fn begin(&mut self, line: usize) -> i64 {
+        self.at = line;
+        (self.segment.segment.turn as i64) << PLACE_BITS | self.lines[line].offset as i64
+    }
+
+    fn reject(&mut self, reason: Reason) {
+        let line = &self.lines[self.at];
+        // The last line of a log that was cut: whatever it looks like, its end is missing.
+        let reason = if line.ended || reason == Reason::TooLong { reason } else { Reason::Cut };
+        let Taking { segment, whose, tables, .. } = &mut *self.segment;
+        tables.reject(whose, reason, || Rejection {
+            host: segment.file.host.clone(),
+            file: segment.file.path.display().to_string(),
+            line: line.number + 1,
+            offset: line.offset,
+            reason: reason.to_string(),
+            text: String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(KEPT_OF_A_LINE)]).into(),
+        });
+    }
+
+    fn line(&mut self, seen: &Seen<'_>, place: i64) -> Result<(), ParquetError> {
+        let entry = seen.entry.as_ref();
+        let named = match self.segment.reading.host_from {
+            HostFrom::Field => entry.and_then(|entry| entry.host).unwrap_or(self.segment.whose),
+            HostFrom::Path => self.segment.whose,
+        };
+        if entry.is_some_and(|entry| self.segment.repeats(&self.lines[self.at], entry.ts_ns)) {
+            self.segment.tables.repeat(named);
+            return Ok(());
+        }
+        self.segment.tables.line(named, &seen.name, entry, place)
+    }
+
+    fn part(&mut self, name: &[u8], ts_ns: i64) -> bool {
+        let is_new = !self.segment.repeats(&self.lines[self.at], ts_ns);
+        if is_new {
+            self.segment.tables.part(self.segment.whose, name, ts_ns)
+        } else {
+            self.segment.tables.repeat(self.segment.whose)
+        }
+        is_new
+    }
+
+    fn row(&mut self, entry: &Entry<'_>, place: i64) -> Result<(), ParquetError> {
+        self.segment.tables.row(self.segment.whose, entry, place)
+    }
+}
+
+/// Reads a segment and writes its parts; `hash` asks for the digest of its bytes.
+pub(super) fn read_segment(
+    segment: &Segment<'_>,
+    reading: &Reading,
+    hash: bool,
+    others: Others<'_>,
+    step: Step<'_>,
+) -> Result<Account, IngestError> {
+    let file = segment.file;
+    let plain = file.packing == Packing::Plain;
+    let mut tables = LineTables::new(&reading.tables, segment.part);
+    let mut hash = hash.then(SourceDigest::default);
+    let whose = file.host.as_bytes();
+    tables.written_by(segment.dialect);
+    if reading.host_from == HostFrom::Path {
+        tables.host(whose);
+    }
+    let mut bytes_read = 0;
+    let dialect = segment.dialect.unwrap_or(&CARDANO_NODE);
+    let (mut reader, mut batch) = (dialect.reader(), Batch::default());
+    let recent = lines_before(segment).map_err(|source| IngestError::Read { path: file.path.clone(), source })?;
+    let mut taking = Taking { reading, segment, others, whose, tables, recent, overlaps: false };
+    let mut read = |lines: &[Line<'_>]| reader.read(lines, &mut OfLines { segment: &mut taking, lines, at: 0 });
+    let outcome = lines(
+        &file.path,
+        file.packing,
+        file.bytes,
+        segment.range.clone(),
+        |line| {
+            if line.bytes.trim_ascii().is_empty() && !line.too_long {
+                return Ok(());
+            }
+            if dialect.can_be_split() {
+                return read(&[line]).map_err(Stop::Write);
+            }
+            if batch.push(&line) { batch.drain(&mut read).map_err(Stop::Write) } else { Ok(()) }
+        },
+        |bytes| {
+            if let Some(hash) = &mut hash {
+                hash.update(bytes);
+            }
+            bytes_read += bytes.len() as u64;
+            step(if plain { bytes.len() as u64 } else { 0 }).map_err(Stop::Ingest)
+        },
+    );
+    let extent = outcome.map_err(|stop| stop.of(segment, reading))?;
+    let write = |source| IngestError::Write { path: reading.tables.clone(), source };
+    if !plain {
+        step(file.bytes)?;
+    }
+    batch.drain(&mut read).map_err(write)?;
+    reader.finish(&mut OfLines { segment: &mut taking, lines: &[], at: 0 }).map_err(write)?;
+    let mut account = taking.tables.finish(whose, u64::from(segment.range.start == 0)).map_err(write)?;
+    (account.bytes, account.all_lines, account.overlaps) = (bytes_read, extent.lines, taking.overlaps);
+    account.damage = extent.damage.map(|damage| DamagedFile {
+        host: file.host.clone(),
+        file: file.path.display().to_string(),
+        at: damage.at,
+        unread_bytes: file.bytes.saturating_sub(damage.at),
+        what: damage.error.to_string(),
+    });
+    account.digest = hash.map(|hash| hash.finish());
+    Ok(account)
+}
+
+/// The lines of interest that a segment's first ones may repeat: those before it in its file.
+fn lines_before(segment: &Segment<'_>) -> io::Result<Recent> {
+    let mut recent = Recent::default();
+    if segment.range.start > 0 {
+        let before = segment.range.start.saturating_sub(RECENT_BYTES)..segment.range.start;
+        each_of_interest(
+            segment,
+            before,
+            |line, ts_ns| {
+                recent.repeats(hash_line(line.bytes), ts_ns, line.offset);
+            },
+            |_| Ok::<_, io::Error>(()),
+        )?;
+    }
+    Ok(recent)
+}
+
+/// Notes of each line of interest the turn of the first file that has it. Segments are given in the turns of their files.
+pub(super) fn note_lines(
+    segment: &Segment<'_>,
+    reading: &Reading,
+    first_turns: &mut Map<LineHash, usize>,
+    step: Step<'_>,
+) -> Result<(), IngestError> {
+    let note = |line: &Line<'_>, _: i64| {
+        first_turns.entry(hash_line(line.bytes)).or_insert(segment.turn);
+    };
+    each_of_interest(segment, segment.range.clone(), note, |_| step(0).map_err(Stop::Ingest)).map_err(|stop| stop.of(segment, reading))
+}
+
+/// Calls `each` for the lines of interest in a range of a segment's file, and `seen` for all bytes that are read.
+fn each_of_interest<E: From<io::Error>>(
+    segment: &Segment<'_>,
+    range: std::ops::Range<u64>,
+    mut each: impl FnMut(&Line<'_>, i64),
+    seen: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let file = segment.file;
+    let look = |line: Line<'_>| {
+        if !line.too_long
+            && let Some(ts_ns) = time(segment.dialect, line.bytes)
+        {
+            each(&line, ts_ns);
+        }
+        Ok(())
+    };
+    lines(&file.path, file.packing, file.bytes, range, look, seen).map(drop)
+}

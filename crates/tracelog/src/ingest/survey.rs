@@ -1,0 +1,181 @@
+//! The survey of a log: what of each file decides how all are cut. It takes the beginnings and ends of files.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
+
+use super::{IngestError, Source};
+use crate::dialects::{CARDANO_NODE, DIALECTS, Dialect, dialect_of};
+use crate::reader::{Line, Packing, lines};
+use crate::repeats::{LineHash, hash_line};
+
+/// Lines of a file from which its dialect is known begin in its first bytes.
+const DIALECT_BYTES: u64 = 1 << 20;
+/// So does a file's first line of interest.
+const FIRST_LINE_BYTES: u64 = 16 << 20;
+/// Bytes at each end of a file by which it is known again.
+const EDGE_BYTES: u64 = 64 << 10;
+
+/// What of a log file decides how logs are cut. It can be written down.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Surveyed {
+    /// The host's name.
+    pub host: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Its size, as it lies on the disk. What it grows by later isn't read.
+    pub bytes: u64,
+    pub(super) packing: Packing,
+    /// The node that writes lines as most are near the beginning; None where no line is in any dialect.
+    node: Option<String>,
+    pub(super) first: Option<FirstLine>,
+    /// Of the first and the last bytes.
+    edges: u64,
+}
+
+/// The first line of interest of a file.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub(super) struct FirstLine {
+    pub(super) ts_ns: i64,
+    pub(super) hash: LineHash,
+}
+
+/// Looks at a file.
+///
+/// # Errors
+/// It can't be read.
+pub fn survey(source: &Source) -> Result<Surveyed, IngestError> {
+    let Source { host, path } = source;
+    let look = || {
+        let bytes = fs::metadata(path)?.len();
+        let packing = Packing::of(path)?;
+        let dialect = dialect(path, packing, bytes)?;
+        let first = first_line(path, packing, bytes, dialect)?;
+        let node = dialect.map(|dialect| dialect.node().to_owned());
+        Ok(Surveyed { host: host.clone(), path: path.clone(), bytes, packing, node, first, edges: edges(path, bytes)? })
+    };
+    look().map_err(|source| IngestError::Read { path: path.clone(), source })
+}
+
+impl Surveyed {
+    /// The dialect of its lines; None where no line near its beginning is in any.
+    pub(super) fn dialect(&self) -> Option<&'static dyn Dialect> {
+        self.node.as_ref().and_then(|node| DIALECTS.into_iter().find(|dialect| dialect.node() == node))
+    }
+}
+
+/// Files as they were when their reading began.
+pub(super) struct Unchanged<'a>(BTreeMap<&'a Path, fs::Metadata>);
+
+impl<'a> Unchanged<'a> {
+    /// Refuses files that aren't those that were surveyed.
+    pub(super) fn begin(files: impl Iterator<Item = &'a Surveyed>) -> Result<Self, IngestError> {
+        let mut found = BTreeMap::new();
+        for file in files {
+            let path = file.path.as_path();
+            let failed = |source| IngestError::Read { path: path.into(), source };
+            let facts = fs::metadata(path).map_err(failed)?;
+            if facts.len() < file.bytes || edges(path, file.bytes).map_err(failed)? != file.edges {
+                return Err(IngestError::Changed { path: path.into() });
+            }
+            found.insert(path, facts);
+        }
+        Ok(Self(found))
+    }
+
+    /// Refuses a file that isn't the one it was, or that is shorter: each of its segments was read through its name. One that grew is as good
+    /// as before, since only what was there is read.
+    pub(super) fn end(&self) -> Result<(), IngestError> {
+        for (path, before) in &self.0 {
+            let is_same = |now: fs::Metadata| (now.dev(), now.ino()) == (before.dev(), before.ino()) && now.len() >= before.len();
+            if !fs::metadata(path).is_ok_and(is_same) {
+                return Err(IngestError::Changed { path: path.to_path_buf() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The hash of the first and the last of a file's first `bytes`.
+fn edges(path: &Path, bytes: u64) -> io::Result<u64> {
+    let mut file = File::open(path)?;
+    let mut read = Vec::new();
+    Read::by_ref(&mut file).take(bytes.min(EDGE_BYTES)).read_to_end(&mut read)?;
+    if bytes > EDGE_BYTES {
+        file.seek(SeekFrom::Start(EDGE_BYTES.max(bytes - EDGE_BYTES)))?;
+        file.take(bytes.min(2 * EDGE_BYTES) - EDGE_BYTES).read_to_end(&mut read)?;
+    }
+    Ok(XxHash3_64::oneshot(&read))
+}
+
+fn first_line(path: &Path, packing: Packing, bytes: u64, dialect: Option<&dyn Dialect>) -> io::Result<Option<FirstLine>> {
+    first_that(path, packing, bytes, 0..FIRST_LINE_BYTES, |line| Some(FirstLine { ts_ns: time(dialect, line)?, hash: hash_line(line) }))
+}
+
+/// The dialect that most lines near a file's beginning are in; None where no line is in any.
+fn dialect(path: &Path, packing: Packing, bytes: u64) -> io::Result<Option<&'static dyn Dialect>> {
+    let mut counts = DIALECTS.map(|_| 0);
+    let count = |line: Line<'_>| {
+        if let Some(place) = dialect_of(line.bytes) {
+            counts[place] += 1;
+        }
+        Ok(())
+    };
+    lines(path, packing, bytes, 0..DIALECT_BYTES, count, |_| Ok::<_, io::Error>(()))?;
+    let most = DIALECTS.into_iter().zip(counts).rev().filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count);
+    Ok(most.map(|(dialect, _)| dialect))
+}
+
+/// Returns the result of `look` for the first line of a stretch that has one.
+fn first_that<T>(path: &Path, packing: Packing, bytes: u64, range: Range<u64>, look: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
+    enum Stop<T> {
+        Found(T),
+        Failed(io::Error),
+    }
+    impl<T> From<io::Error> for Stop<T> {
+        fn from(error: io::Error) -> Self {
+            Self::Failed(error)
+        }
+    }
+    match lines(path, packing, bytes, range, |line| look(line.bytes).map_or(Ok(()), |found| Err(Stop::Found(found))), |_| Ok(())) {
+        Err(Stop::Found(found)) => Ok(Some(found)),
+        Err(Stop::Failed(error)) => Err(error),
+        Ok(_) => Ok(None),
+    }
+}
+
+/// Returns when a line of interest was written. A file that is in no dialect is read as cardano-node's: its lines are rejected.
+pub(super) fn time(dialect: Option<&dyn Dialect>, line: &[u8]) -> Option<i64> {
+    dialect.unwrap_or(&CARDANO_NODE).time(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_again_by_its_ends_whatever_it_grew_by() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for bytes in [0, 1, EDGE_BYTES, EDGE_BYTES + 1, 2 * EDGE_BYTES, 3 * EDGE_BYTES] {
+            let content = vec![b'a'; bytes as usize];
+            let of = |content: &[u8]| {
+                fs::write(file.path(), content).unwrap();
+                edges(file.path(), bytes).unwrap()
+            };
+            let known = of(&content);
+            assert_eq!(of(&[&content[..], b"more"].concat()), known);
+            for place in [0, content.len().saturating_sub(1)].into_iter().filter(|_| bytes > 0) {
+                let mut other = content.clone();
+                other[place] = b'b';
+                assert_ne!(of(&other), known, "byte {place} of {bytes}");
+            }
+        }
+    }
+}
